@@ -1,0 +1,76 @@
+"""The hooks, for plugins to implement with `code_commit.plugin_api.hookimpl`.
+
+A plugin is a module or object named by an entry point of the group `code_commit`, or, if it guards paths, of the
+group `code_commit.path_rules`, which fails closed. Each implementation is called by itself: what one raises never
+keeps another from being heard. None of these hooks stops at the first result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pluggy
+
+from code_commit.records.change import PathRule
+from code_commit.records.event import LogSink
+from code_commit.records.provider import ProviderDefinition
+from code_commit.records.workflow import WorkflowDefinition
+
+hookspec = pluggy.HookspecMarker("code_commit")
+
+
+@hookspec
+def code_commit_providers() -> Iterable[ProviderDefinition]:
+    """Offer providers. Called at every start that lists or uses models: return definitions, import nothing heavy.
+
+    An error leaves the plugin out and is reported; it ends the run only if a provider of this plugin was asked for.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def code_commit_workflows() -> Iterable[WorkflowDefinition]:
+    """Offer workflows with their flags. Called at every start, `--help` included: import nothing heavy.
+
+    An error leaves the plugin out and is reported; it ends the run only if a workflow of this plugin was asked for.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def code_commit_settings() -> str | None:
+    """Name the pydantic model of this plugin's section `[plugins.<entry point name>]` as `"package.module:Name"`.
+
+    Called once when a run starts or the configuration is shown. Without an implementation the section must be
+    empty, and `settings` is None. An error, or a section that does not validate, is exit 3 for a plugin in use.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def code_commit_path_rules(settings: Any) -> Iterable[PathRule]:
+    """Offer rules that judge every change. Called once per run, with this plugin's own validated section.
+
+    They may refuse a change or send it back, never allow what another rule refuses. An error here or in the rule
+    refuses: a workflow that writes does not start (exit 3); workflows that do not write go on.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def code_commit_log_sinks(settings: Any) -> Iterable[LogSink]:
+    """Offer sinks for the records of a run. Called once per run, with this plugin's own validated section.
+
+    An error here or in the sink is reported once and drops the sink; the run goes on.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def code_commit_addhooks(pluginmanager: pluggy.PluginManager) -> None:
+    """Add hook specifications of your own, with `pluginmanager.add_hookspecs`; `Run.collect` calls them.
+
+    Called once at every start, before any other hook. An error is reported; the plugin's other hooks still count.
+    """
+    raise NotImplementedError

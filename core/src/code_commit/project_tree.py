@@ -1,0 +1,94 @@
+"""The project's files through directory handles, so that no link is ever followed, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class ProjectTree:
+    """The tree below `root`. Paths are relative, with `/` between their parts."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the root's handle back."""
+        os.close(self.handle)
+
+    @contextmanager
+    def parent(self, path: str) -> Iterator[tuple[int, str]]:
+        """Give a handle on the folder that holds `path`, and the last name in it.
+
+        Raises:
+            FileNotFoundError: a folder on the way does not exist.
+            NotADirectoryError: a part of the way is a file or a link.
+            ValueError: `path` is not a plain relative path.
+        """
+        *folders, name = parts_of(path)
+        handle = self.handle
+        try:
+            for folder in folders:
+                below = os.open(folder, _FOLDER, dir_fd=handle)
+                if handle != self.handle:
+                    os.close(handle)
+                handle = below
+            yield handle, name
+        finally:
+            if handle != self.handle:
+                os.close(handle)
+
+    def lstat(self, path: str) -> os.stat_result | None:
+        """Return what stands at `path`, a link as itself, or None when nothing can stand there.
+
+        Raises:
+            NotADirectoryError: a part of the way is a file or a link.
+        """
+        try:
+            with self.parent(path) as (folder, name):
+                return os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def read(self, path: str) -> bytes | None:
+        """Return the content of the regular file at `path`, or None when there is none.
+
+        Raises:
+            OSError: it is not a regular file, cannot be read, or a part of the way is a link.
+        """
+        try:
+            with self.parent(path) as (folder, name):
+                handle = os.open(name, _FILE, dir_fd=folder)
+        except FileNotFoundError:
+            return None
+        with os.fdopen(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise OSError(errno.EINVAL, "not a regular file", path)
+            return file.read()
+
+
+def parts_of(path: str) -> list[str]:
+    """Cut `path` at its slashes.
+
+    Raises:
+        ValueError: a part is empty, `.` or `..`, or the path is absolute.
+    """
+    parts = path.split("/")
+    if any(part in {"", ".", ".."} for part in parts):
+        raise ValueError(f"not a plain relative path: {path!r}")
+    return parts

@@ -1,0 +1,162 @@
+"""A conversation with a model, in terms that every service's protocol can be translated to and from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Literal
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Words of a message. `cache_here` hints that the prefix up to here will be sent again."""
+
+    text: str
+    cache_here: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A model's wish to have a tool run.
+
+    `arguments` is None when `raw`, the text the model wrote, is not a JSON object: data for the loop, which answers
+    with a `ToolResult` that says so, not an exception. `echo` is what the service wants sent back unread (Gemini's
+    thought signature).
+    """
+
+    id: str
+    name: str
+    arguments: Json | None
+    raw: str = ""
+    echo: Json | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """A tool's answer. Some services match it to its call by `call_id`, others by `name`: give both."""
+
+    call_id: str
+    name: str
+    text: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A part that only its own service can read (a thinking block): sent back unread, dropped for another provider."""
+
+    provider: str
+    data: Json
+
+
+Part = Text | ToolCall | ToolResult | Opaque
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn. Tool results stand in a user's message."""
+
+    role: Literal["user", "assistant"]
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the model sees it; `parameters` is a JSON schema of type object."""
+
+    name: str
+    description: str
+    parameters: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of a model. Temperature and thinking live in the provider's configuration, not here.
+
+    `max_tokens` bounds the reply; None means as configured.
+    """
+
+    messages: tuple[Message, ...]
+    system: str = ""
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: Literal["auto", "none", "required"] = "auto"
+    max_tokens: int | None = None
+
+
+class Finish(Enum):
+    """Why a reply ended. Only STOP and TOOL_CALLS are complete answers."""
+
+    STOP = "stop"
+    TOOL_CALLS = "tool_calls"
+    PAUSED = "paused"
+    LENGTH = "length"
+    REFUSED = "refused"
+    FILTERED = "filtered"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call. `input` and `output` are inclusive totals; None: not told, and never counted as free.
+
+    `cache_read` and `cache_write` are parts of `input`, `reasoning` is part of `output`.
+    """
+
+    input: int | None = None
+    output: int | None = None
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A model's reply, finished or not: look at `finish` before trusting `text`.
+
+    `finish_detail` is the service's own word, `model` the one that answered, `raw` the whole body.
+    """
+
+    message: Message
+    finish: Finish
+    finish_detail: str
+    usage: Usage
+    model: str
+    raw: Json = field(repr=False)
+
+    @property
+    def text(self) -> str:
+        """The words of the reply, without thinking and tool calls."""
+        return "".join(part.text for part in self.message.parts if isinstance(part, Text))
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls of the reply, in the order they were made."""
+        return tuple(part for part in self.message.parts if isinstance(part, ToolCall))
+
+
+ProviderErrorKind = Literal["auth", "quota", "rate", "network", "server", "rejected", "garbled"]
+
+
+class ProviderError(Exception):
+    """A call that gave no completion. An unfinished reply is a `Completion`, not this.
+
+    `kind` says what to do: `auth` and `quota` want a person; `rate`, `network` and `server` may pass and are tried
+    again; `rejected` means the request itself was wrong; `garbled` that the answer could not be understood.
+    `retry_after` is in seconds.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: ProviderErrorKind,
+        retry_after: float | None = None,
+        raw: Json | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.retry_after = retry_after
+        self.raw = raw

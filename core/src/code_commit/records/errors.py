@@ -1,0 +1,84 @@
+"""What can go wrong, as far as an exit code tells it apart.
+
+    CodeCommitError
+    ├── UsageError        2  flags, an unknown model, something that is not installed
+    ├── NotReady          3  something that a run needs is missing or in the way
+    ├── ProviderFailed    4  the service gave no completion, refused or filtered
+    ├── ResponseRefused   5  the response must not be applied
+    ├── LimitReached      6  the next step could pass a limit
+    └── Interrupted     130  Ctrl-C or SIGTERM
+
+`ProviderError` (in `conversation`) stands apart: it is one failed try, which the host may repeat before it becomes
+`ProviderFailed`. Any other exception is a bug and ends with 70.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import ClassVar
+
+
+class ExitCode(IntEnum):
+    """Exit codes of the command; the lower-case name is the outcome in `run.finished` and `run.json`."""
+
+    REACHED = 0
+    NOT_REACHED = 1
+    USAGE = 2
+    NOT_READY = 3
+    PROVIDER_FAILED = 4
+    RESPONSE_REFUSED = 5
+    LIMIT = 6
+    INTERNAL = 70
+    INTERRUPTED = 130
+
+    @property
+    def outcome(self) -> str:
+        """The name of this exit code in events and documents."""
+        return self.name.lower()
+
+
+class CodeCommitError(Exception):
+    """Says what happened and where; `hint` says what to do next."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.INTERNAL
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(CodeCommitError):
+    """The command line asks for what does not exist."""
+
+    exit_code = ExitCode.USAGE
+
+
+class NotReady(CodeCommitError):  # noqa: N818 - the name of the outcome
+    """Something that the run needs is missing, broken, or held by another run."""
+
+    exit_code = ExitCode.NOT_READY
+
+
+class ProviderFailed(CodeCommitError):  # noqa: N818 - as above
+    """No completion could be had, after the retries that made sense."""
+
+    exit_code = ExitCode.PROVIDER_FAILED
+
+
+class ResponseRefused(CodeCommitError):  # noqa: N818 - as above
+    """A response that must not be applied; nothing of it was written."""
+
+    exit_code = ExitCode.RESPONSE_REFUSED
+
+
+class LimitReached(CodeCommitError):  # noqa: N818 - as above
+    """The next step could pass a limit that the user has set."""
+
+    exit_code = ExitCode.LIMIT
+
+
+class Interrupted(CodeCommitError):  # noqa: N818 - as above
+    """Ctrl-C or SIGTERM."""
+
+    exit_code = ExitCode.INTERRUPTED

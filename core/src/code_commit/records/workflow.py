@@ -1,0 +1,170 @@
+"""What a workflow is, and the `Run` that the host gives it: its only way to models, files and processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any, Protocol
+
+from code_commit.records.change import Change, Refusal, Tree
+from code_commit.records.conversation import Completion, Json, Request
+from code_commit.records.event import Event
+
+
+class Model(Protocol):
+    """The only way to a model: the host wraps it, so that counts, caps, retries, keys and log names hold for all."""
+
+    name: str
+
+    def complete(self, request: Request, *, label: str) -> Completion:
+        """Ask once. `label` names the call in the run folder: "initial-query" becomes `1-initial-query.txt`.
+
+        May be called from several threads. Errors that end the run (no key, no service, a limit) are the host's:
+        let them pass. A reply in which the service refuses, or which it filtered, ends the run as well.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessResult:
+    """How a process ended. `exit_code` is None after a signal or the time limit.
+
+    `stdout` and `stderr` are capped, head and tail; the whole is in `log`. `tampered` names the files that judge a
+    change and that the process altered: whatever its exit code, such a process has failed.
+    """
+
+    exit_code: int | None
+    stdout: bytes = field(repr=False)
+    stderr: bytes = field(repr=False)
+    log: Path
+    timed_out: bool
+    tampered: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Exit code 0 (seed 002: whatever is on stderr) and the judge untouched."""
+        return self.exit_code == 0 and not self.tampered
+
+
+class Run(Protocol):
+    """One run of one workflow.
+
+    `root` is the working directory (never searched upwards), `folder` the run folder, `state` a folder that survives
+    runs and that no model may write. `options` are the workflow's flags and `settings` its section of the
+    configuration, both validated; no key is in either.
+    """
+
+    root: Path
+    folder: Path
+    state: Path
+    options: Any
+    settings: Any
+    tree: Tree
+
+    def model(self, role: str = "default") -> Model:
+        """Return the model that the settings give to `role`."""
+        ...
+
+    def may_read(self, path: str) -> Refusal | None:
+        """Say why `path` may not be shown to a model, or None."""
+        ...
+
+    def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
+        """Let every path rule judge every change. Empty: all are allowed."""
+        ...
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Check again, then put all of `changes` on disk, or none."""
+        ...
+
+    def build(self) -> ProcessResult:
+        """Run `build.sh`, isolated as the settings say; logged under the number of the last model call."""
+        ...
+
+    def execute(self, argv: Sequence[str], *, timeout: float, stdin: bytes = b"") -> ProcessResult:
+        """Run a command of the model's choosing, `timeout` in seconds. Refused where isolation is missing, unless
+        `--sandbox off` was given."""
+        ...
+
+    def checkpoint(self) -> Callable[[], None]:
+        """Remember the visible tree; call the result to restore it."""
+        ...
+
+    def ask(self, question: str, *, choices: Sequence[str] = ()) -> str | None:
+        """Ask the person; None at the end of input, which means quit. For interactive workflows alone."""
+        ...
+
+    def emit(self, event: Event) -> None:
+        """Tell the log, the sinks and whoever watches."""
+        ...
+
+    def say(self, text: str) -> None:
+        """Show `text` to the person: on stdout, escaped for a terminal; nothing with `--json`."""
+        ...
+
+    def span(self, kind: str, **data: Any) -> AbstractContextManager[None]:
+        """Nest what is emitted inside."""
+        ...
+
+    def collect(self, hook: str) -> Iterable[tuple[str, Any]]:
+        """Call a hook that a plugin has declared; yields (distribution, item), each implementation isolated."""
+        ...
+
+
+class Outcome(Enum):
+    """How a workflow ended; the values are the exit codes of DESIGN section 6."""
+
+    REACHED = 0
+    NOT_REACHED = 1
+    RESPONSE_REFUSED = 5
+    LIMIT = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a workflow returns: its outcome, one line for people, and JSON for programs."""
+
+    outcome: Outcome
+    summary: str
+    data: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A command-line flag of a workflow. `metavar` None: a switch. `selects`: this flag chooses the workflow.
+
+    The value arrives in the field of the workflow's `options` model that is named like the first long name
+    (`--query-file` → `query_file`), as text or True; the model converts and validates it.
+    """
+
+    names: tuple[str, ...]
+    help: str
+    metavar: str | None = None
+    selects: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowDefinition:
+    """A workflow that a plugin offers. Code is named as `"package.module:name"` and imported when chosen.
+
+    `run` is a `Callable[[Run], Result]`. `options` is a pydantic model of the flags; a field that the plugin's
+    section of the settings has too is a setting which the flag overrides. `roles` are the names under `[providers]`
+    that this workflow asks models for. `root` is a `Callable[[options], Path]` that chooses the root before the run
+    opens. `ignores` names flags of other workflows that are passed over when this one is chosen. `writes` needs a
+    git repository, the lock and the path rules. `numbered` puts the call's number in front of log names.
+    """
+
+    name: str
+    help: str
+    flags: tuple[Flag, ...]
+    run: str
+    roles: tuple[str, ...] = ()
+    options: str | None = None
+    root: str | None = None
+    ignores: tuple[str, ...] = ()
+    interactive: bool = False
+    writes: bool = True
+    numbered: bool = True
