@@ -18,12 +18,14 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted(Event):
-    """The run folder is open. `versions` maps a distribution to its version."""
+    """The run folder is open. `folder` is relative to `root`; `token` fences text from outside in this run's prompts;
+    `versions` maps a distribution to its version."""
 
     kind: ClassVar[str] = "run.started"
     workflow: str
     root: str
     folder: str
+    token: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
 
 

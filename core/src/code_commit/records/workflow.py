@@ -53,13 +53,15 @@ class Run(Protocol):
     """One run of one workflow.
 
     `root` is the working directory (never searched upwards), `folder` the run folder, `state` a folder that survives
-    runs and that no model may write. `options` are the workflow's flags and `settings` its section of the
+    runs and that no model may write. `token` is a random word, fixed for the run, that fences text from outside in
+    prompts; a replayed run has the recorded one. `options` are the workflow's flags and `settings` its section of the
     configuration, both validated; no key is in either.
     """
 
     root: Path
     folder: Path
     state: Path
+    token: str
     options: Any
     settings: Any
     tree: Tree
@@ -78,6 +80,10 @@ class Run(Protocol):
 
     def apply(self, changes: Sequence[Change]) -> None:
         """Check again, then put all of `changes` on disk, or none."""
+        ...
+
+    def diff(self, changes: Sequence[Change]) -> str:
+        """Return what `changes` would alter on disk, as a unified diff."""
         ...
 
     def build(self) -> ProcessResult:

@@ -1,0 +1,118 @@
+"""The response format of the seeds: `^^^path`, the new content, `^^^end`; or `^^^path`, `^^^delete`.
+
+Lines end at LF alone, and `^^^` counts at column 0 alone. Nothing is ever guessed: what does not follow the format is
+an error, so that half an answer is never applied. Linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from code_commit.plugin_api import Change
+
+FENCE = "^^^"
+END = "^^^end"
+DELETE = "^^^delete"
+LONGEST_PATH = 4096  # what Linux allows in bytes; bounds the work below
+
+
+class MalformedResponse(Exception):  # noqa: N818 - what it is, not that it is an error
+    """The text is not an answer in the format. The message is for the model that gets to repair it."""
+
+
+def parse_changes(text: str) -> tuple[Change, ...]:
+    """Read the changes out of a response, in its order.
+
+    Content is every line between the fences with its newline, as UTF-8, its bytes as they were sent.
+
+    Raises:
+        MalformedResponse: no block, an unfinished or stray one, a path that is missing or comes twice, a file that
+            is also the folder of another, content that is not Unicode text.
+    """
+    changes: list[Change] = []
+    opened: tuple[str, int, int] | None = None  # path, line number, where the content begins
+    for fence in _fences(text):
+        if opened is None:
+            opened = (_path_of(fence), fence.number, fence.after)
+            continue
+        path, _, begin = opened
+        if fence.line == END:
+            changes.append(Change(path, _encoded(text[begin : fence.start], path)))
+        elif fence.line == DELETE and fence.start == begin:
+            changes.append(Change(path, None))
+        elif fence.line == DELETE:
+            raise MalformedResponse(f"line {fence.number}: `{DELETE}` must be the only line after `{FENCE}{path}`")
+        else:
+            raise MalformedResponse(
+                f"line {fence.number}: a line that begins with `{FENCE}` stands inside the block of {path}, "
+                f"where only `{END}` or `{DELETE}` may"
+            )
+        opened = None
+    if opened is not None:
+        raise MalformedResponse(f"line {opened[1]}: the block of {opened[0]} is never closed by a line `{END}`")
+    if not changes:
+        raise MalformedResponse(f"there is no file replacement in the response: no line begins with `{FENCE}`")
+    _reject_conflicts(changes)
+    return tuple(changes)
+
+
+class _Fence(NamedTuple):
+    number: int  # of its line, from 1
+    start: int
+    after: int  # where the next line starts
+    line: str  # without line end and trailing blanks
+
+
+def _fences(text: str) -> Iterator[_Fence]:
+    counted = 1 if text.startswith("\ufeff") else 0
+    start = counted if text.startswith(FENCE, counted) else _next_fence(text, counted)
+    number = 1
+    while start >= 0:
+        number += text.count("\n", counted, start)
+        counted = start
+        newline = text.find("\n", start)
+        line_end = newline if newline >= 0 else len(text)
+        line = text[start:line_end].removesuffix("\r").rstrip(" \t")
+        yield _Fence(number, start, min(line_end + 1, len(text)), line)
+        start = _next_fence(text, line_end)
+
+
+def _next_fence(text: str, position: int) -> int:
+    found = text.find("\n" + FENCE, position)
+    return found + 1 if found >= 0 else -1
+
+
+def _path_of(fence: _Fence) -> str:
+    if fence.line in {END, DELETE}:
+        raise MalformedResponse(f"line {fence.number}: `{fence.line}` without a line `{FENCE}` and a path before it")
+    path = fence.line.removeprefix(FENCE)
+    if not path or path[0] in " \t":
+        raise MalformedResponse(f"line {fence.number}: `{FENCE}` must be followed by a path at once")
+    if len(path) > LONGEST_PATH:
+        raise MalformedResponse(f"line {fence.number}: the path is longer than {LONGEST_PATH} characters")
+    return path
+
+
+def _encoded(content: str, path: str) -> bytes:
+    try:
+        return content.encode()
+    except UnicodeEncodeError as error:
+        raise MalformedResponse(
+            f"the content of {path} has a lone surrogate (U+{ord(content[error.start]):04X}), which no file can hold"
+        ) from None
+
+
+def _reject_conflicts(changes: Sequence[Change]) -> None:
+    written: dict[str, bool] = {}
+    for change in changes:
+        path = change.path.removeprefix("./")
+        if path in written:
+            raise MalformedResponse(f"{path} comes twice; give each file once")
+        written[path] = change.content is not None
+    for path, is_written in written.items():
+        if not is_written:
+            continue
+        for index, character in enumerate(path):
+            if character == "/" and written.get(path[:index]):
+                raise MalformedResponse(f"{path[:index]} is written as a file and is also the folder of {path}")

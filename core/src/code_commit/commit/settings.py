@@ -1,0 +1,41 @@
+"""Flags and settings of the commit workflow."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class CommitSettings(BaseModel):
+    """The section `[plugins.commit]`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    repairs: int = Field(3, ge=0, le=100, description="Repair attempts after the initial one.")
+    unusable_response: Literal["repair", "stop"] = Field(
+        "repair", description="What a response that is malformed, cut short or changes nothing leads to."
+    )
+    refused_path: Literal["stop", "repair"] = Field(
+        "stop", description="What a response that names a path which is not allowed leads to."
+    )
+    build_output_limit: int = Field(
+        256 * 1024, ge=1024, description="Bytes of build output in a repair prompt; beyond, its head and tail."
+    )
+
+
+class CommitOptions(BaseModel):
+    """The flags; `repairs` overrides the setting of that name."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    query: str | None = None
+    query_file: str | None = None
+    dry_run: bool = False
+    repairs: int = Field(3, ge=0, le=100)
+
+    @model_validator(mode="after")
+    def _one_query(self) -> Self:
+        if self.query is not None and self.query_file is not None:
+            raise ValueError("--query and --query-file exclude each other")
+        return self

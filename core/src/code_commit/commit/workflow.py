@@ -1,0 +1,214 @@
+"""The commit workflow: ask, check, apply, build, repair (seeds 001 and 002)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from code_commit.commit.prompts import Context, build_failure, initial_prompt, repair_prompt
+from code_commit.commit.response import MalformedResponse, parse_changes
+from code_commit.plugin_api import (
+    Change,
+    ChangesParsed,
+    ChangesRefused,
+    Completion,
+    Finish,
+    Message,
+    NotReady,
+    Outcome,
+    ProcessResult,
+    Refusal,
+    Request,
+    ResponseRefused,
+    Result,
+    Run,
+    Text,
+)
+
+QUERY = "agent-config/query.txt"
+CODEBASE = "agent-config/codeRollup.txt"
+
+
+def commit(run: Run) -> Result:
+    """Change the code as the query asks, and let `build.sh` decide; repair up to `repairs` times.
+
+    Raises:
+        NotReady: no query or rollup, or no build.sh.
+        ResponseRefused: a response names a path that is not allowed; nothing of it was written.
+    """
+    context = read_context(run)
+    model = run.model()
+    prompt = initial_prompt(context)
+    replaced: dict[str, Change] = {}
+    failed = _Failure("", Outcome.NOT_REACHED, "")
+    for attempt in range(1 + run.options.repairs):
+        completion = model.complete(_request(prompt), label="repair-query" if attempt else "initial-query")
+        judged = judge(completion, run)
+        if isinstance(judged, _Failure):
+            failed = judged
+        elif run.options.dry_run:
+            run.say(run.diff(judged))
+            return Result(Outcome.REACHED, f"{_count(judged)} would change; nothing was written", _paths(judged))
+        else:
+            run.apply(judged)
+            replaced.update({change.path: change for change in judged})
+            build = run.build()
+            if build.passed:
+                changes = [replaced[path] for path in sorted(replaced)]
+                return Result(Outcome.REACHED, f"{_count(changes)} changed, the build passes", _paths(changes))
+            if build.tampered:
+                return _tampered(build)
+            failed = _red(build, run)
+        prompt = repair_prompt(context, failed.for_the_model, replaced.values(), run.token)
+    attempts = 1 + run.options.repairs
+    return Result(failed.outcome, f"{failed.summary} after {attempts} attempt{'s' * (attempts > 1)}")
+
+
+def read_context(run: Run) -> Context:
+    """Read the query and the code rollup, as the supervisor left them.
+
+    Raises:
+        NotReady: one is missing, empty, or not UTF-8.
+    """
+    if run.tree.read("build.sh") is None:
+        raise NotReady("there is no build.sh here", hint="write one that exits with 0 when the project is sound")
+    if run.options.query is not None:
+        query = run.options.query
+    elif run.options.query_file is not None:
+        query = _decoded(_read_query_file(run.options.query_file), run.options.query_file)
+    else:
+        query = _required(run, QUERY, "write into it what is to be changed, or use --query")
+    if not query.strip():
+        raise NotReady("the query is empty", hint="say what is to be changed")
+    return Context(query, _required(run, CODEBASE, "collect the code with codeRollup.sh or `code-commit rollup`"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Why an attempt did not stand: in words for the model, and in case it was the last one."""
+
+    for_the_model: str
+    outcome: Outcome
+    summary: str
+
+
+def judge(completion: Completion, run: Run) -> tuple[Change, ...] | _Failure:
+    """Read the changes out of a response and have every path judged; nothing is written here.
+
+    Returns the changes, or why the response is worth a repair.
+
+    Raises:
+        ResponseRefused: a path is not allowed, or the settings send no response back.
+    """
+    try:
+        changes = _changes_of(completion, run)
+    except MalformedResponse as problem:
+        run.emit(ChangesRefused(reason=str(problem)))
+        return _sent_back(str(problem), run.settings.unusable_response)
+    run.emit(ChangesParsed(_written(changes), _deleted(changes)))
+    refusals = run.check(changes)
+    if not refusals:
+        return changes
+    reason = _told(refusals)
+    rows = tuple({"path": each.path, "rule": each.rule, "reason": each.reason} for each in refusals)
+    run.emit(ChangesRefused(reason, rows))
+    final = any(refusal.then == "stop" for refusal in refusals)
+    return _sent_back(reason, run.settings.refused_path if final else "repair")
+
+
+def _changes_of(completion: Completion, run: Run) -> tuple[Change, ...]:
+    if completion.finish is not Finish.STOP:
+        raise MalformedResponse(
+            f"the response is not finished: it ended with `{completion.finish_detail}`. Nothing of it was applied"
+        )
+    changes = parse_changes(completion.text)
+    if all(_is_on_disk(change, run) for change in changes):
+        raise MalformedResponse("the response changes nothing: every file is already as it asks for")
+    return changes
+
+
+def _is_on_disk(change: Change, run: Run) -> bool:
+    try:
+        return run.tree.read(change.path.removeprefix("./")) == change.content
+    except (OSError, ValueError):
+        return False  # not a plain file or path: the guard has a word for it
+
+
+def _sent_back(reason: str, then: str) -> _Failure:
+    if then == "stop":
+        raise ResponseRefused(f"the response was refused, nothing of it was applied: {reason}")
+    return _Failure(
+        "The last response could not be applied, and build.sh was not run. The reason:\n" + reason,
+        Outcome.RESPONSE_REFUSED,
+        f"no response that can be applied: {reason}",
+    )
+
+
+def _red(build: ProcessResult, run: Run) -> _Failure:
+    how = "ran into its time limit" if build.timed_out else f"ended with exit code {build.exit_code}"
+    return _Failure(
+        build_failure(build, run.settings.build_output_limit),
+        Outcome.NOT_REACHED,
+        f"the build is red: build.sh {how}",
+    )
+
+
+def _tampered(build: ProcessResult) -> Result:
+    """A build that altered what judges it cannot judge again: the run ends."""
+    named = ", ".join(build.tampered)
+    return Result(Outcome.NOT_REACHED, f"the build altered what judges it: {named}", {"tampered": list(build.tampered)})
+
+
+def _told(refusals: Sequence[Refusal]) -> str:
+    return "\n".join(f"{refusal.path}: {refusal.reason}" for refusal in refusals)
+
+
+def _request(prompt: str) -> Request:
+    return Request(messages=(Message("user", (Text(prompt),)),))
+
+
+def _required(run: Run, path: str, hint: str) -> str:
+    try:
+        content = run.tree.read(path)
+    except OSError as error:
+        raise NotReady(f"{path} cannot be read: {error.strerror}", hint="it must be a regular file") from error
+    if content is None:
+        raise NotReady(f"{path} is missing", hint=hint)
+    return _decoded(content, path)
+
+
+def _read_query_file(name: str) -> bytes:
+    if name == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise NotReady(f"the query file {name} cannot be read: {error.strerror}") from error
+
+
+def _decoded(content: bytes, path: str) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise NotReady(
+            f"{path} is not UTF-8: line {line}, byte {error.start}", hint="convert it, or leave that file out"
+        ) from None
+
+
+def _written(changes: Sequence[Change]) -> tuple[str, ...]:
+    return tuple(change.path for change in changes if change.content is not None)
+
+
+def _deleted(changes: Sequence[Change]) -> tuple[str, ...]:
+    return tuple(change.path for change in changes if change.content is None)
+
+
+def _paths(changes: Sequence[Change]) -> dict[str, list[str]]:
+    return {"written": list(_written(changes)), "deleted": list(_deleted(changes))}
+
+
+def _count(changes: Sequence[Change]) -> str:
+    return f"{len(changes)} file{'s' * (len(changes) != 1)}"

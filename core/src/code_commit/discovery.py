@@ -1,0 +1,106 @@
+"""Which plugins are installed: found by name, not yet imported.
+
+`importlib.metadata` would do, at three times the start-up time of everything else: it imports an e-mail parser and
+reads each distribution's metadata. Entry points are plain files, so they are read as such.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+GROUP = "code_commit"
+PATH_RULES_GROUP = "code_commit.path_rules"
+_ENTRY = re.compile(rb"^\s*([^=#;\[\s][^=]*?)\s*=\s*([^#\s]+)", re.MULTILINE)
+_SECTION = re.compile(rb"^\s*\[([^\]]+)\]\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PluginSource:
+    """An entry point: `value` is `"package.module"` or `"package.module:object"`."""
+
+    name: str
+    distribution: str
+    version: str
+    group: str
+    value: str
+
+    @property
+    def guards_paths(self) -> bool:
+        """Whether it must not be left out in silence: a workflow that writes does not start without it."""
+        return self.group == PATH_RULES_GROUP
+
+
+def discover(path: Sequence[str] | None = None) -> tuple[PluginSource, ...]:
+    """Return the entry points of both groups, sorted by name and distribution, so that loading has one order.
+
+    A distribution that stands on `path` (default `sys.path`) twice counts once, the first time, as it does for
+    imports.
+    """
+    found: set[PluginSource] = set()
+    seen: set[str] = set()
+    for folder in dict.fromkeys(sys.path if path is None else path):
+        here = _in_archive(folder) if os.path.isfile(folder) else _in_folder(folder or ".")  # noqa: PTH113 - pathlib costs
+        for distribution, version, text in here:
+            normal = re.sub(r"[-_.]+", "-", distribution).lower()
+            if normal not in seen:
+                seen.add(normal)
+                found.update(_sources(distribution, version, text))
+    return tuple(sorted(found))
+
+
+def _in_folder(folder: str) -> Iterator[tuple[str, str, bytes]]:
+    try:
+        names = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith((".dist-info", ".egg-info")))
+    except OSError:
+        return
+    for name in names:
+        try:
+            with open(os.path.join(folder, name, "entry_points.txt"), "rb") as file:  # noqa: PTH118, PTH123 - pathlib costs
+                text = file.read()
+        except OSError:
+            continue  # most distributions have none
+        if GROUP.encode() in text:
+            yield (*_name_and_version(os.path.join(folder, name)), text)  # noqa: PTH118 - as above
+
+
+def _in_archive(path: str) -> Iterator[tuple[str, str, bytes]]:
+    """Distributions in a zip file, or behind a finder of its own: rare, so the slow way is good enough."""
+    from importlib.metadata import distributions
+
+    for distribution in distributions(path=[path]):
+        text = distribution.read_text("entry_points.txt") or ""
+        if GROUP in text:
+            yield distribution.name, distribution.version, text.encode()
+
+
+def _name_and_version(info: str) -> tuple[str, str]:
+    stem = os.path.basename(info).rpartition(".")[0]  # noqa: PTH119 - pathlib costs
+    name, _, version = stem.partition("-")
+    for file_name in ("METADATA", "PKG-INFO"):
+        try:
+            with open(os.path.join(info, file_name), encoding="utf-8", errors="replace") as file:  # noqa: PTH118, PTH123
+                for line in file:
+                    if not line.strip():
+                        break
+                    field, _, value = line.partition(":")
+                    if field == "Name":
+                        name = value.strip()
+                    elif field == "Version":
+                        version = value.strip()
+        except OSError:
+            continue
+        break
+    return name, version
+
+
+def _sources(distribution: str, version: str, text: bytes) -> Iterable[PluginSource]:
+    sections = _SECTION.split(text)
+    for title, body in zip(sections[1::2], sections[2::2], strict=True):
+        group = title.strip().decode("utf-8", "replace")
+        if group in {GROUP, PATH_RULES_GROUP}:
+            for name, value in _ENTRY.findall(body):
+                yield PluginSource(name.decode("utf-8", "replace"), distribution, version, group, value.decode())
