@@ -22,6 +22,7 @@ from code_commit.records.conversation import (
     Opaque,
     Part,
     ProviderError,
+    ProviderErrorKind,
     Request,
     Text,
     ToolCall,
@@ -60,6 +61,15 @@ from code_commit.records.event import (
 )
 from code_commit.records.protected import PROTECTED, Protected, protected_list
 from code_commit.records.provider import Call, HttpCall, Provider, ProviderDefinition, Wire
+from code_commit.records.reply import (
+    kind_of_status,
+    read_arguments,
+    reply_error,
+    reply_member,
+    reply_object,
+    reply_objects,
+    token_count,
+)
 from code_commit.records.workflow import (
     Flag,
     Model,
@@ -108,6 +118,7 @@ __all__ = [
     "Provider",
     "ProviderDefinition",
     "ProviderError",
+    "ProviderErrorKind",
     "ProviderFailed",
     "QuestionAnswered",
     "QuestionAsked",
@@ -130,5 +141,12 @@ __all__ = [
     "Wire",
     "WorkflowDefinition",
     "hookimpl",
+    "kind_of_status",
     "protected_list",
+    "read_arguments",
+    "reply_error",
+    "reply_member",
+    "reply_object",
+    "reply_objects",
+    "token_count",
 ]

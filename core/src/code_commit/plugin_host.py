@@ -7,7 +7,6 @@ dropped in silence, and a misspelled hook passes.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,9 @@ import pluggy
 
 from code_commit import __version__, hookspecs
 from code_commit.discovery import PluginSource, discover
+from code_commit.named import named
 from code_commit.records.errors import UsageError
+from code_commit.spelling import did_you_mean
 
 PREFIX = "code_commit_"
 HOST = "code-commit"
@@ -105,7 +106,7 @@ class PluginHost:
     def _load(self, source: PluginSource) -> None:
         try:
             with contextlib.redirect_stdout(sys.stderr):  # stdout may be a stream of JSON
-                code = _import(source.value)
+                code: object = named(source.value)
                 twin = next((index for index, each in enumerate(self.plugins) if each.code is code), None)
                 if twin is None:
                     self._manager.register(code)
@@ -139,7 +140,7 @@ class PluginHost:
                 if not name.startswith(PREFIX) or not callable(getattr(plugin.code, name, None)):
                     continue
                 if name not in known:
-                    self.reject(plugin, name, "there is no such hook" + did_you_mean(name, known))
+                    self.reject(plugin, name, f"there is no such hook; {did_you_mean(name, known)}")
                 elif not any(each.plugin is plugin.code for each in getattr(self._manager.hook, name).get_hookimpls()):
                     self.reject(plugin, name, "it is not marked with @hookimpl, so it is never called")
 
@@ -151,14 +152,6 @@ class PluginHost:
             self.failures.append(failure)
             if self.on_failure:
                 self.on_failure(failure)
-
-
-def _import(value: str) -> object:
-    module_name, _, attributes = value.partition(":")
-    code: object = importlib.import_module(module_name)
-    for attribute in attributes.split(".") if attributes else ():
-        code = getattr(code, attribute)
-    return code
 
 
 def _nothing() -> None:
@@ -181,14 +174,6 @@ def _require_known(disabled: frozenset[str], sources: Sequence[PluginSource]) ->
     names = sorted({name for source in sources for name in (source.name, source.distribution)})
     for name in sorted(disabled.difference(names)):
         raise UsageError(
-            f"there is no plugin {name!r} to disable" + did_you_mean(name, names),
-            hint="`code-commit plugins` lists them",
+            f"there is no plugin {name!r} to disable",
+            hint=f"{did_you_mean(name, names)}; `code-commit plugins` lists them",
         )
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return `; is X meant?` for the known word that is close to `word`, or nothing."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(word, list(known), n=1)
-    return f"; is {close[0]} meant?" if close else ""

@@ -32,6 +32,27 @@ class ProjectTree:
         os.close(self.handle)
 
     @contextmanager
+    def folder(self, path: str) -> Iterator[int]:
+        """Give a handle on the folder at `path`; "" is the root.
+
+        Raises:
+            FileNotFoundError: it or a folder on the way does not exist.
+            NotADirectoryError: it or a part of the way is a file or a link.
+            ValueError: `path` is not a plain relative path.
+        """
+        handle = self.handle
+        try:
+            for folder in parts_of(path) if path else ():
+                below = os.open(folder, _FOLDER, dir_fd=handle)
+                if handle != self.handle:
+                    os.close(handle)
+                handle = below
+            yield handle
+        finally:
+            if handle != self.handle:
+                os.close(handle)
+
+    @contextmanager
     def parent(self, path: str) -> Iterator[tuple[int, str]]:
         """Give a handle on the folder that holds `path`, and the last name in it.
 
@@ -41,17 +62,8 @@ class ProjectTree:
             ValueError: `path` is not a plain relative path.
         """
         *folders, name = parts_of(path)
-        handle = self.handle
-        try:
-            for folder in folders:
-                below = os.open(folder, _FOLDER, dir_fd=handle)
-                if handle != self.handle:
-                    os.close(handle)
-                handle = below
+        with self.folder("/".join(folders)) as handle:
             yield handle, name
-        finally:
-            if handle != self.handle:
-                os.close(handle)
 
     def lstat(self, path: str) -> os.stat_result | None:
         """Return what stands at `path`, a link as itself, or None when nothing can stand there.

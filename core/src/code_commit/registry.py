@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from code_commit.plugin_host import Plugin, PluginHost, did_you_mean
+from code_commit.plugin_host import Plugin, PluginHost
 from code_commit.records.errors import UsageError
 from code_commit.records.provider import ProviderDefinition
 from code_commit.records.workflow import WorkflowDefinition
+from code_commit.spelling import closest, did_you_mean
 
 DEFAULT_WORKFLOW = "committing-code"
 _Record = TypeVar("_Record")
@@ -44,7 +45,7 @@ FIRST_PARTY_MODELS = {
 
 
 @dataclass(frozen=True, slots=True)
-class ModelChoice:
+class ResolvedModel:
     """A model that a name stands for. `model` None: whatever the config `config` of the provider says."""
 
     provider: ProviderDefinition
@@ -81,10 +82,10 @@ class Registry:
         """
         if name not in self.workflows:
             self._fail_for("workflow", name)
-            raise UsageError(f"there is no workflow {name!r}" + did_you_mean(name, self.workflows))
+            raise UsageError(f"there is no workflow {name!r}", hint=did_you_mean(name, self.workflows))
         return self.workflows[name]
 
-    def model(self, name: str, has_config: Callable[[str, str], bool]) -> ModelChoice:
+    def model(self, name: str, has_config: Callable[[str, str], bool]) -> ResolvedModel:
         """Return what `name` stands for: a model id or alias, `provider/any-id`, or a named config `provider.name`.
 
         `has_config` tells whether the settings hold a named config of a provider.
@@ -95,17 +96,17 @@ class Registry:
         if name in self._models:
             plugin, definition = self._models[name]
             ids = (model for model, aliases in definition.models.items() if name == model or name in aliases)
-            return ModelChoice(definition, plugin, next(ids))
+            return ResolvedModel(definition, plugin, next(ids))
         self._fail_for("model", name)
         provider, slash, model = name.partition("/")
         if slash and model and provider in self.providers:
             plugin, definition = self.providers[provider]
-            return ModelChoice(definition, plugin, model)
+            return ResolvedModel(definition, plugin, model)
         self._fail_for("provider", provider)
         provider, dot, config = name.partition(".")
         if dot and provider in self.providers and (config == "default" or has_config(provider, config)):
             plugin, definition = self.providers[provider]
-            return ModelChoice(definition, plugin, None, config)
+            return ResolvedModel(definition, plugin, None, config)
         self._fail_for("provider", provider)
         raise self._unknown_model(name)
 
@@ -114,17 +115,17 @@ class Registry:
         return tuple(each for flag in self.workflows[name][1].flags for each in flag.names)
 
     def _unknown_model(self, name: str) -> UsageError:
-        known = sorted(self._models)
-        message = f"there is no model {name!r}" + did_you_mean(name, known)
+        close = closest(name, self._models)
         wanted = next((dist for start, dist in FIRST_PARTY_MODELS.items() if name.lower().startswith(start)), None)
         installed = {plugin.distribution for plugin, _ in self.providers.values()}
-        hints = [f"installed providers: {', '.join(sorted(self.providers)) or 'none'}"]
+        hints = [f"did you mean {close}?"] if close else []
+        hints.append(f"installed providers: {', '.join(sorted(self.providers)) or 'none'}")
         if wanted and wanted not in installed:
             hints.append(f"for this one: pip install {wanted}")
         elif not installed:
             hints.append(f"for a model: pip install {' or '.join(sorted(set(FIRST_PARTY_MODELS.values())))}")
         hints.append("`code-commit models` lists them; any other id is written as provider/id")
-        return UsageError(message, hint="; ".join(hints))
+        return UsageError(f"there is no model {name!r}", hint="; ".join(hints))
 
     def _fail_for(self, kind: str, name: str) -> None:
         """End with what happened to the plugin that would have had `name`, where that is known."""

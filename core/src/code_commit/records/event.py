@@ -18,8 +18,8 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted(Event):
-    """The run folder is open. `folder` is relative to `root`; `token` fences text from outside in this run's prompts;
-    `versions` maps a distribution to its version."""
+    """The run folder is open. `token` fences text from outside in this run's prompts; `versions` maps a distribution
+    to its version; `commit` is the project's HEAD; `pid` is the process that runs it."""
 
     kind: ClassVar[str] = "run.started"
     workflow: str
@@ -27,6 +27,9 @@ class RunStarted(Event):
     folder: str
     token: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
+    argv: tuple[str, ...] = ()
+    commit: str | None = None
+    pid: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,10 @@ class CallRetried(Event):
 
 @dataclass(frozen=True, slots=True)
 class CallFinished(Event):
-    """The call ended: with a `finish`, or with `error`. Tokens are None when the service did not tell."""
+    """The call ended: with a `finish`, or with `error`. Tokens are None when the service did not tell.
+
+    `response` names the file of the words, `parts` that of all parts where the reply is more than words.
+    """
 
     kind: ClassVar[str] = "call.finished"
     number: int
@@ -83,6 +89,7 @@ class CallFinished(Event):
     reasoning_tokens: int = 0
     cost_usd: float | None = None
     response: str | None = None
+    parts: str | None = None
     error: str | None = None
 
 

@@ -38,9 +38,12 @@ class Wire(Protocol):
 
 
 class Call(Protocol):
-    """What one call may use; `deadline` is on the clock of `time.monotonic()`."""
+    """What one call may use."""
 
-    deadline: float
+    @property
+    def deadline(self) -> float:
+        """When the call must be over, on the clock of `time.monotonic()`."""
+        ...
 
     def progress(self, text_delta: str) -> None:
         """Tell what has arrived so far, for a person who waits."""
@@ -70,7 +73,8 @@ class ProviderDefinition:
     `models` maps a model id to the aliases people type; `name/any-id` always works besides. `key_header` is a header
     name and its template, `("authorization", "Bearer {key}")`. `base_url_variable` names the usual environment
     variable for another address, `base_url_suffix` is what has to be appended to that variable's value to make it a
-    `base_url` of this plugin. `config` is `"package.module:Name"` of a pydantic model, `factory` that of a callable
+    `base_url` of this plugin. An empty `base_url` is for a provider that is reached some other way: it gets no key.
+    `config` is `"package.module:Name"` of a pydantic model, `factory` that of a callable
     that takes the config and returns a `Wire` or a `Provider`.
     """
 

@@ -17,7 +17,10 @@ from code_commit.records.event import Event
 class Model(Protocol):
     """The only way to a model: the host wraps it, so that counts, caps, retries, keys and log names hold for all."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The model's id, for people."""
+        ...
 
     def complete(self, request: Request, *, label: str) -> Completion:
         """Ask once. `label` names the call in the run folder: "initial-query" becomes `1-initial-query.txt`.

@@ -1,0 +1,80 @@
+"""A large response made true on disk: parse, check, apply, against `git apply` and a sync of the same change."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from harness import MEGABYTE, Command, Line, Measured, plain_environment, report, run
+from project import make_project
+
+ONCE = Path(__file__).with_name("apply_once.py")
+ROUNDS = 5
+CHANGED = 10  # one line in so many
+
+
+def main() -> list[Line]:
+    """Measure and print."""
+    with tempfile.TemporaryDirectory() as scratch:
+        lines: list[Line] = [
+            _compare(Path(scratch, "many"), "1,000 files of 4 kB", files=1000, size=4000),
+            _compare(Path(scratch, "much"), "100 files of 1 MB", files=100, size=MEGABYTE),
+        ]
+    report("parse, check and apply", lines)
+    return lines
+
+
+def _compare(folder: Path, name: str, *, files: int, size: int) -> Line:
+    project = make_project(folder / "project")
+    _prepare(project, folder, files, size)
+    git = Command(["bash", "-c", f"git apply '{folder}/change.patch' && sync -f ."], None, lambda: _copy(project))
+    ours, peer = [], []
+    for _ in range(ROUNDS):
+        ours.append(_time_inside(_copy(project), folder / "response.txt"))
+        peer.append(run(git)[0])
+    return Measured(name, statistics.median(ours), statistics.median(peer), 2, "git apply, sync")
+
+
+def _prepare(project: Path, folder: Path, files: int, size: int) -> None:
+    """Add files to the project; leave beside it a response that changes each, and the same change as a patch."""
+    with (folder / "response.txt").open("w") as response:
+        for number in range(files):
+            path = project / f"data/{number % 10}/file_{number}.txt"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lines = [f"line {n} of file {number}, as it was before anybody changed it\n" for n in range(size // 60)]
+            path.write_text("".join(lines))
+            lines[::CHANGED] = [f"line {n * CHANGED} of file {number}, changed\n" for n in range(len(lines[::CHANGED]))]
+            response.write(f"^^^data/{number % 10}/file_{number}.txt\n{''.join(lines)}^^^end\n")
+    identity = ["-c", "user.name=Bench", "-c", "user.email=bench@example.invalid"]
+    subprocess.run(["git", "add", "-A"], cwd=project, check=True)
+    subprocess.run(["git", *identity, "commit", "-q", "-m", "Add data"], cwd=project, check=True)
+
+    changed = _copy(project)
+    _time_inside(changed, folder / "response.txt")
+    with (folder / "change.patch").open("wb") as patch:
+        subprocess.run(["git", "diff"], cwd=changed, check=True, stdout=patch)
+
+
+def _copy(project: Path) -> Path:
+    """Make a new copy with nothing left to be written to disk."""
+    copy = project.with_name("copy")
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(project, copy, symlinks=True)
+    os.sync()
+    return copy
+
+
+def _time_inside(project: Path, response: Path) -> float:
+    """Run the three steps in a process of their own; return what they took, without the start of that process."""
+    command = [sys.executable, str(ONCE), str(project), str(response)]
+    done = subprocess.run(command, env=plain_environment(), check=True, stdout=subprocess.PIPE, text=True)
+    return float(done.stdout)
+
+
+if __name__ == "__main__":
+    main()

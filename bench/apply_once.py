@@ -1,0 +1,32 @@
+"""Parse a response, check its changes and apply them; print the seconds that it took."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from code_commit.commit.response import parse_changes
+from code_commit.git import Git
+from code_commit.guard import Guard
+from code_commit.project_tree import ProjectTree
+from code_commit.transaction import apply
+
+
+def main(root: Path, response: Path) -> None:
+    """Do it in the project at `root`."""
+    text = response.read_text("utf-8")
+    home = root / "agent-config/.code-commit"
+    home.mkdir(mode=0o700, exist_ok=True)
+    start = time.perf_counter()
+    changes = parse_changes(text)
+    tree = ProjectTree(root)
+    refusals = Guard(tree, Git(root)).check(changes)
+    if refusals:
+        sys.exit(f"refused: {refusals[0]}")
+    apply(tree, home, changes)
+    print(time.perf_counter() - start)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,133 @@
+"""Times and memory of whole processes, each against a peer or a limit of the same run, and how they are told."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One line of the report: `value` must be at most `limit` times `peer`."""
+
+    name: str
+    value: float
+    peer: float
+    limit: float
+    against: str
+    unit: str = "s"
+
+    @property
+    def ratio(self) -> float:
+        """How many times the peer."""
+        return self.value / self.peer
+
+    @property
+    def ok(self) -> bool:
+        """Whether the limit is kept."""
+        return self.ratio <= self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class NotMeasured:
+    """A line of the report that says why there is no number."""
+
+    name: str
+    reason: str
+
+
+Line = Measured | NotMeasured
+
+
+def report(title: str, lines: Sequence[Line]) -> None:
+    """Print one line per measurement: name, measured, peer, ratio, limit, verdict."""
+    print(f"\n{title}")
+    print(f"  {'':44} {'measured':>10} {'peer':>10} {'ratio':>7} {'limit':>7}")
+    for line in lines:
+        if isinstance(line, NotMeasured):
+            print(f"  {line.name:44} not measured: {line.reason}")
+            continue
+        verdict = "ok" if line.ok else "OVER"
+        print(
+            f"  {line.name:44} {_amount(line.value, line.unit):>10} {_amount(line.peer, line.unit):>10}"
+            f" {line.ratio:>7.2f} {line.limit:>7.2f}  {verdict:4}  against {line.against}",
+            flush=True,
+        )
+
+
+def _amount(value: float, unit: str) -> str:
+    return f"{value * 1000:.0f} ms" if unit == "s" else f"{value:.0f} {unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A process to time. `prepare` runs before each time, outside the clock, and gives the folder to run in."""
+
+    argv: Sequence[str]
+    environment: Mapping[str, str] | None = None
+    prepare: Callable[[], Path] | None = None
+    exit_code: int = 0
+
+
+def medians(commands: Mapping[str, Command], *, rounds: int) -> dict[str, float]:
+    """Return the median wall time of each command in seconds, run in turn, so that all meet the same disturbances."""
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    for turn in range(rounds + 1):
+        for name, command in commands.items():
+            seconds, _ = run(command)
+            if turn:  # the first turn fills the caches
+                times[name].append(seconds)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def run(command: Command) -> tuple[float, float]:
+    """Run `command` once; return its wall time in seconds and its peak resident memory in MB.
+
+    The kernel counts this process's own memory as the child's until the child has loaded its program: keep it small.
+
+    Raises:
+        SystemExit: it did not end as `exit_code` says: a failed run has no time worth telling.
+    """
+    folder = command.prepare() if command.prepare else None
+    environment = {**plain_environment(), **(command.environment or {})}
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        command.argv,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    assert process.stdout is not None
+    output = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != command.exit_code:
+        sys.stderr.buffer.write(output)
+        sys.exit(f"{' '.join(command.argv)}: ended with {process.returncode}, not {command.exit_code}")
+    return seconds, usage.ru_maxrss * 1024 / MEGABYTE
+
+
+def plain_environment() -> dict[str, str]:
+    """The environment without what would change a run: settings, keys, addresses of services, proxies."""
+    changing = ("CODE_COMMIT_", "GIT_", "GEMINI_", "GOOGLE_GEMINI_", "OPENAI_", "ANTHROPIC_", "PYTHON")
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(changing) and not name.lower().endswith("_proxy")
+    }
+
+
+def code_commit() -> str:
+    """The installed command, beside the Python that runs this."""
+    return str(Path(sys.executable).with_name("code-commit"))

@@ -1,0 +1,50 @@
+"""The small project that the benchmarks change: under git, with a build that takes no time."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+BREAKS = "Here is the change.\n\n^^^src/answer.txt\nwrong\n^^^end\n"
+MENDS = "I see.\n\n^^^src/answer.txt\nright\n^^^end\n^^^src/notes/reason.txt\nSince it was asked for.\n^^^end\n"
+
+BUILD = """\
+read -r answer < src/answer.txt
+if [ "$answer" = right ]; then echo fine; else echo "the answer is $answer" >&2; exit 1; fi
+"""
+
+
+def make_project(folder: Path, *, rollup: str = "src/answer.txt: none\n") -> Path:
+    """Make the project in `folder`, committed, with a query, a rollup and a key."""
+    files = {
+        ".gitignore": "/agent-config\n/target\n",
+        "build.sh": BUILD,
+        "src/answer.txt": "none\n",
+        "agent-config/query.txt": "Give the right answer.\n",
+        "agent-config/codeRollup.txt": rollup,
+        "agent-config/openai-key.txt": "bench-key-0123456789\n",
+        **{f"src/part_{number}.txt": f"part {number}\n" * 50 for number in range(30)},
+    }
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    identity = ["-c", "user.name=Bench", "-c", "user.email=bench@example.invalid"]
+    for arguments in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-q", "-m", "Begin"]):
+        subprocess.run(["git", *arguments], cwd=folder, check=True)
+    return folder
+
+
+def fresh_copies(project: Path, below: Path) -> Callable[[], Path]:
+    """Give a function that makes a new copy of `project` at each call, and drops the one before."""
+    numbers = itertools.count()
+
+    def copy() -> Path:
+        number = next(numbers)
+        shutil.rmtree(below / str(number - 1), ignore_errors=True)
+        return shutil.copytree(project, below / str(number), symlinks=True)
+
+    return copy

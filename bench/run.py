@@ -1,0 +1,25 @@
+"""Every benchmark, each line against a peer measured in the same run. Exits with 1 when a limit is passed."""
+
+from __future__ import annotations
+
+import sys
+
+import apply
+import commit
+import memory
+import start_up
+from harness import Measured
+
+ALL = {"start_up": start_up.main, "commit": commit.main, "apply": apply.main, "memory": memory.main}
+
+
+def main(names: list[str]) -> int:
+    """Run those named, or all."""
+    lines = [line for name in names or ALL for line in ALL[name]()]
+    over = [line.name for line in lines if isinstance(line, Measured) and not line.ok]
+    print(f"\n{len(lines)} lines, {len(over)} over the limit{': ' if over else ''}{', '.join(over)}")
+    return 1 if over else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

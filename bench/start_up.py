@@ -1,0 +1,56 @@
+"""Start-up: what `--version` and `--help` take, against a Python that does nothing."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from harness import Command, Line, Measured, code_commit, medians, report
+
+OTHER_DISTRIBUTIONS = 200
+
+
+def main() -> list[Line]:
+    """Measure and print."""
+    with tempfile.TemporaryDirectory() as folder:
+        crowd = {"PYTHONPATH": str(_crowd(Path(folder)))}
+        seconds = medians(
+            {
+                "bare": Command([sys.executable, "-c", "pass"]),
+                "--version": Command([code_commit(), "--version"]),
+                "bare in a crowd": Command([sys.executable, "-c", "pass"], crowd),
+                "--help in a crowd": Command([code_commit(), "--help"], crowd),
+            },
+            rounds=20,
+        )
+    lines: list[Line] = [
+        Measured("--version", seconds["--version"], seconds["bare"], 1.3, "bare Python"),
+        Measured(
+            f"--help, {OTHER_DISTRIBUTIONS} other distributions",
+            seconds["--help in a crowd"],
+            seconds["bare in a crowd"],
+            8,
+            "bare Python",
+        ),
+    ]
+    report("start-up", lines)
+    return lines
+
+
+def _crowd(folder: Path) -> Path:
+    """Make distributions that have nothing to do with this project; every fourth has entry points."""
+    for number in range(OTHER_DISTRIBUTIONS):
+        name = f"bystander-{number}"
+        information = folder / f"bystander_{number}-1.0.dist-info"
+        information.mkdir()
+        description = "A line of the description, as long as lines of descriptions are.\n" * 100
+        (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n\n{description}")
+        (information / "RECORD").write_text("".join(f"bystander_{number}/{n}.py,,\n" for n in range(100)))
+        if number % 4 == 0:
+            (information / "entry_points.txt").write_text(f"[console_scripts]\n{name} = bystander_{number}:main\n")
+    return folder
+
+
+if __name__ == "__main__":
+    main()

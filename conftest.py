@@ -1,0 +1,61 @@
+"""What every test starts from: no key, no setting of the person who runs it, no way out but loopback."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+
+# No test asserts a time, and a busy machine is no failure. In CI the same examples come every time.
+hypothesis.settings.register_profile(
+    "code-commit", deadline=None, print_blob=True, derandomize="CI" in os.environ, database=None
+)
+hypothesis.settings.load_profile("code-commit")
+
+_SERVICES = ("GEMINI", "GOOGLE_GEMINI", "OPENAI", "ANTHROPIC")
+_PREFIXES = ("CODE_COMMIT_", "GIT_", *(f"{service}_" for service in _SERVICES))
+_NAMES = {"NO_COLOR", "FORCE_COLOR", "http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"}
+
+
+@pytest.fixture(scope="session")
+def _empty_config_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("config")
+
+
+@pytest.fixture(autouse=True)
+def _plain_environment(monkeypatch: pytest.MonkeyPatch, _empty_config_home: Path) -> None:
+    """Drop what this machine would add to a test, in this process and in those that it starts."""
+    for name in os.environ:
+        if name.startswith(_PREFIXES) or name in _NAMES:
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(_empty_config_home))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{who}_NAME", "Test")
+        monkeypatch.setenv(f"GIT_{who}_EMAIL", "test@example.invalid")
+
+
+@pytest.fixture(autouse=True)
+def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail a test that connects to another machine: a real service must never be called by mistake."""
+    connect = socket.socket.connect
+
+    def guarded(self: socket.socket, address: Any) -> None:
+        if self.family in {socket.AF_INET, socket.AF_INET6} and not _is_loopback(address[0]):
+            pytest.fail(f"a test tried to connect to {address[0]}")
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,1 @@
+"""The command line: arguments, the commands that list and undo, and what a person reads."""

@@ -1,0 +1,207 @@
+"""The command line as data. Flags of workflows come from the plugins that are installed."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from code_commit.plugin_host import Plugin, PluginHost
+from code_commit.records.errors import UsageError
+from code_commit.records.workflow import Flag, WorkflowDefinition
+from code_commit.registry import DEFAULT_WORKFLOW, FIRST_PARTY_FLAGS, Registry
+from code_commit.spelling import closest
+
+
+@dataclass(frozen=True, slots=True)
+class HostFlag:
+    """A flag that every workflow has. `setting`: it overrides the setting of that name."""
+
+    flag: Flag
+    setting: str | None = None
+    choices: tuple[str, ...] = ()
+    several: bool = False
+
+
+HOST_FLAGS = (
+    HostFlag(Flag(("--model",), "a model, provider/any-id, a named config, or replay/RUN", "NAME"), "model"),
+    HostFlag(Flag(("--max-cost",), "stop before a call that could cost more, all calls together", "USD"), "max_cost"),
+    HostFlag(
+        Flag(("--on-failure",), "what becomes of the changes when the goal is not reached", "keep|restore"),
+        "on_failure",
+        choices=("keep", "restore"),
+    ),
+    HostFlag(
+        Flag(("--sandbox",), "isolate what the build runs, where that is possible", "auto|require|off"),
+        "sandbox",
+        choices=("auto", "require", "off"),
+    ),
+    HostFlag(Flag(("--json",), "one JSON event a line on stdout, the last always run.finished")),
+    HostFlag(Flag(("--quiet", "-q"), "no progress on stderr, errors alone")),
+    HostFlag(Flag(("--debug",), "show the traceback of an internal error")),
+    HostFlag(Flag(("--disable-plugin",), "leave a plugin out (may be repeated)", "NAME"), several=True),
+)
+RESERVED = ("--help", "-h", "--version", *(name for each in HOST_FLAGS for name in each.flag.names))
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One workflow, chosen. `flags` are its own by field name, `settings` the host's by the setting they override."""
+
+    plugin: Plugin
+    workflow: WorkflowDefinition
+    flags: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    argv: tuple[str, ...] = field(repr=False)
+    as_json: bool = False
+    quiet: bool = False
+    debug: bool = False
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with `UsageError` for errors, and without abbreviated flags."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            allow_abbrev=False,
+            formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=34, width=100),
+            **options,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of exiting."""
+        raise UsageError(message, hint=f"`{self.prog} --help` shows what there is")
+
+
+def parse_invocation(argv: Sequence[str], host: PluginHost, registry: Registry) -> Invocation:
+    """Understand a command line that runs a workflow.
+
+    Raises:
+        UsageError: an unknown flag, more than one workflow, a flag of another workflow, or one whose plugin is not
+            installed.
+    """
+    parser = workflow_parser(registry)
+    known, extra = parser.parse_known_args(argv)
+    if extra:
+        raise _unknown(extra[0], parser, host)
+    given = {name: value for name, value in vars(known).items() if value is not None and value is not False}
+    plugin, workflow = _chosen(given, registry)
+    own = {field_of(flag.names[0]): flag for flag in workflow.flags}
+    ignored = {field_of(name) for name in workflow.ignores}
+    host_fields = {field_of(each.flag.names[0]): each for each in HOST_FLAGS}
+    for name in given:
+        if name not in own and name not in ignored and name not in host_fields:
+            raise _misplaced(name, workflow, registry)
+    return Invocation(
+        plugin,
+        workflow,
+        {name: given[name] for name, flag in own.items() if name in given and not _only_selects(flag)},
+        {each.setting: given[name] for name, each in host_fields.items() if each.setting and name in given},
+        tuple(argv),
+        as_json=known.json,
+        quiet=known.quiet,
+        debug=known.debug,
+    )
+
+
+def workflow_parser(registry: Registry) -> Parser:
+    """Return the parser of the command without a subcommand, with the flags of every installed workflow."""
+    from code_commit.cli.commands import COMMANDS
+
+    parser = Parser(
+        prog="code-commit",
+        usage="code-commit [flags]\n       code-commit COMMAND [flags]",
+        description="Change a codebase through an LLM and let the project's own build judge the change.",
+        epilog="commands:\n" + "\n".join(f"  {name:<32}{command.help}" for name, command in COMMANDS.items()),
+    )
+    parser.add_argument("--version", action="store_true", help="show the version and stop")
+    for each in HOST_FLAGS:
+        _add(parser, each.flag, choices=each.choices, several=each.several)
+    added: set[str] = set()
+    ordered = sorted(registry.workflows.values(), key=lambda each: (each[1].name != DEFAULT_WORKFLOW, each[1].name))
+    for _, workflow in ordered:
+        group = parser.add_argument_group(workflow.name, workflow.help)
+        for flag in workflow.flags:
+            if flag.names[0] not in added:  # workflows of one distribution may share a flag
+                added.update(flag.names)
+                _add(group, flag)
+    for _, workflow in ordered:
+        for name in workflow.ignores:  # passed over even where the plugin that has it is not installed
+            if name not in added:
+                added.add(name)
+                parser.add_argument(name, dest=field_of(name), help=argparse.SUPPRESS)
+    return parser
+
+
+def disabled_plugins(argv: Sequence[str]) -> tuple[str, ...]:
+    """Return what `--disable-plugin` names: wanted before any plugin is loaded, hence before the real parser exists."""
+    parser = Parser(add_help=False)
+    parser.add_argument("--disable-plugin", action="append", default=[])
+    return tuple(parser.parse_known_args(argv)[0].disable_plugin)
+
+
+def field_of(name: str) -> str:
+    """Return the field of an options model that a flag fills: `--query-file` is `query_file`."""
+    return name.lstrip("-").replace("-", "_")
+
+
+def _add(target: argparse._ActionsContainer, flag: Flag, *, choices: Sequence[str] = (), several: bool = False) -> None:
+    text, dest = flag.help.replace("%", "%%"), field_of(flag.names[0])
+    if flag.metavar is None:
+        target.add_argument(*flag.names, dest=dest, action="store_true", help=text)
+    elif several:
+        target.add_argument(*flag.names, dest=dest, action="append", metavar=flag.metavar, help=text)
+    else:
+        target.add_argument(*flag.names, dest=dest, metavar=flag.metavar, choices=choices or None, help=text)
+
+
+def _chosen(given: Mapping[str, Any], registry: Registry) -> tuple[Plugin, WorkflowDefinition]:
+    selected = {
+        workflow.name: name
+        for _, workflow in registry.workflows.values()
+        for name in (field_of(flag.names[0]) for flag in workflow.flags if flag.selects)
+        if name in given
+    }
+    passed_over = {field_of(flag) for name in selected for flag in registry.workflows[name][1].ignores}
+    selected = {name: flag for name, flag in selected.items() if flag not in passed_over}
+    if len(selected) > 1:
+        flags = " and ".join(f"--{flag.replace('_', '-')}" for flag in selected.values())
+        raise UsageError(f"{flags} exclude each other: a run has one workflow")
+    return registry.workflow(next(iter(selected), DEFAULT_WORKFLOW))
+
+
+def _only_selects(flag: Flag) -> bool:
+    """A switch that chose the workflow has nothing more to say to it."""
+    return flag.selects and flag.metavar is None
+
+
+def _misplaced(name: str, workflow: WorkflowDefinition, registry: Registry) -> UsageError:
+    flag = "--" + name.replace("_", "-")
+    owners = sorted(owner for owner in registry.workflows if flag in registry.flags_of(owner))
+    if not owners and flag in FIRST_PARTY_FLAGS:
+        return _not_installed(flag)
+    return UsageError(f"{flag} belongs to {' and '.join(owners)}, this is {workflow.name}")
+
+
+def _unknown(word: str, parser: argparse.ArgumentParser, host: PluginHost) -> UsageError:
+    from code_commit.cli.commands import COMMANDS
+
+    flag = word.partition("=")[0]
+    if flag in FIRST_PARTY_FLAGS:
+        broken = next((each for each in host.failures if each.distribution == FIRST_PARTY_FLAGS[flag]), None)
+        if broken:
+            return UsageError(f"{flag} needs {broken.distribution}, which is broken: {broken.error}")
+        return _not_installed(flag)
+    if flag.startswith("-"):
+        flags = [name for action in parser._actions for name in action.option_strings]  # noqa: SLF001 - no public way
+        what, close, hint = "flag", closest(flag, flags), "`code-commit --help` lists them"
+    else:
+        what, close = "command", closest(word, COMMANDS)
+        hint = "what is to be changed goes into agent-config/query.txt or --query"
+    return UsageError(f"there is no {what} {flag}", hint=f"did you mean {close}? {hint}" if close else hint)
+
+
+def _not_installed(flag: str) -> UsageError:
+    distribution = FIRST_PARTY_FLAGS[flag]
+    return UsageError(f"{flag} needs the plugin {distribution}", hint=f"pip install {distribution}")

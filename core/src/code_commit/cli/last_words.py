@@ -1,0 +1,37 @@
+"""How a failure is told: one line of what happened, one of what to do."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+from code_commit.records.errors import CodeCommitError
+
+
+def print_error(message: str, hint: str = "", *, folder: str = "") -> None:
+    """Tell a person on stderr; text from outside cannot command the terminal."""
+    from code_commit.terminal import printable
+
+    lines = [f"code-commit: {message}"]
+    if hint:
+        lines.append(f"  what to do: {hint}")
+    if folder:
+        lines.append(f"  the log: {folder}")
+    sys.stderr.write(printable("\n".join(lines)) + "\n")
+
+
+def print_lone_finish(error: CodeCommitError) -> None:
+    """Print the one event of a run that never began."""
+    data = {
+        "outcome": error.exit_code.outcome,
+        "exit_code": int(error.exit_code),
+        "summary": error.message,
+        "data": {"hint": error.hint} if error.hint else {},
+    }
+    record = {
+        "seq": 1, "time": time.time(), "run": "", "span": 0, "parent": None, "kind": "run.finished", "data": data,
+        "version": 1,
+    }  # fmt: skip
+    sys.stdout.write(json.dumps(record) + "\n")
+    sys.stdout.flush()

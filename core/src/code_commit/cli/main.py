@@ -1,0 +1,97 @@
+"""What the command does from its arguments to its exit code. Every way to fail ends here, in one place."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+from code_commit.named import named
+from code_commit.records.errors import CodeCommitError, ExitCode, Interrupted
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Run a workflow or a command; return the exit code of DESIGN section 6."""
+    with _sigterm_like_ctrl_c():
+        try:
+            code = _dispatch(argv)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Whoever read stdout is gone. Python would complain once more at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return ExitCode.NOT_REACHED
+        except CodeCommitError as error:
+            return _failed(error, argv)
+        except KeyboardInterrupt:
+            return _failed(Interrupted("interrupted"), argv)
+        except Exception as error:  # noqa: BLE001 - the last resort: a bug must end with 70, not with Python's 1
+            return _bug(error, argv)
+    return code
+
+
+def _dispatch(argv: Sequence[str]) -> int:
+    if argv and not argv[0].startswith("-"):
+        from code_commit.cli.commands import COMMANDS
+
+        if argv[0] in COMMANDS:
+            command: Callable[[Sequence[str]], int] = named(COMMANDS[argv[0]].run)
+            return command(argv[1:])
+    from code_commit.cli.arguments import RESERVED, disabled_plugins, parse_invocation
+    from code_commit.plugin_host import PluginHost
+    from code_commit.registry import Registry
+
+    host = PluginHost(disabled=disabled_plugins(argv))
+    registry = Registry(host, reserved_flags=RESERVED)
+    if {"--help", "-h"} & set(argv):
+        from code_commit.cli.arguments import workflow_parser
+
+        workflow_parser(registry).print_help()
+        return ExitCode.REACHED
+    invocation = parse_invocation(argv, host, registry)
+    from code_commit.cli.workflow import run_invocation
+
+    return run_invocation(invocation, host, registry)
+
+
+def _failed(error: CodeCommitError, argv: Sequence[str]) -> int:
+    """Nothing of a run exists yet: say it to the person, and to the program that waits for a last event."""
+    from code_commit.cli.last_words import print_error, print_lone_finish
+
+    print_error(error.message, error.hint)
+    if "--json" in argv:
+        print_lone_finish(error)
+    return error.exit_code
+
+
+def _bug(error: Exception, argv: Sequence[str]) -> int:
+    from code_commit.cli.last_words import print_error, print_lone_finish
+
+    message = f"internal error: {type(error).__name__}: {error}"
+    hint = "this is a bug in code-commit; --debug shows where"
+    if "--debug" in argv:
+        import traceback
+
+        message, hint = "".join(traceback.format_exception(error)).rstrip(), ""
+    print_error(message, hint)
+    if "--json" in argv:
+        print_lone_finish(CodeCommitError(message))
+    return ExitCode.INTERNAL
+
+
+@contextmanager
+def _sigterm_like_ctrl_c() -> Iterator[None]:
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, interrupt)
+    except ValueError:  # not in the main thread: whoever runs us there keeps the signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,100 @@
+"""From a parsed command line to a run, and from its ending to what a person reads."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from code_commit.cli.arguments import Invocation
+from code_commit.cli.last_words import print_error
+from code_commit.named import named
+from code_commit.plugin_host import PluginHost
+from code_commit.records.errors import ExitCode, UsageError
+from code_commit.records.event import LogSink
+from code_commit.records.workflow import WorkflowDefinition
+from code_commit.registry import Registry
+from code_commit.run.session import Ending, Plan, run_session, settings_model
+from code_commit.run_log import JsonLines, Progress
+from code_commit.settings import load_settings
+from code_commit.terminal import printable
+
+
+def run_invocation(invocation: Invocation, host: PluginHost, registry: Registry) -> int:
+    """Run what the command line asks for; return the exit code.
+
+    Raises:
+        CodeCommitError: the run cannot begin.
+    """
+    plan = plan_for(invocation, host)
+    watchers: dict[str, LogSink] = {}
+    if not invocation.quiet:
+        watchers["progress"] = Progress.on(sys.stderr, os.environ)
+    if invocation.as_json:
+        watchers["json"] = JsonLines(sys.stdout)
+    ending = run_session(plan, host, registry, watchers)
+    _tell(ending, plan, invocation)
+    return ending.exit_code
+
+
+def plan_for(invocation: Invocation, host: PluginHost) -> Plan:
+    """Validate flags and settings together.
+
+    Raises:
+        UsageError: a flag's value is wrong.
+        NotReady: the configuration is.
+    """
+    plugin, workflow = invocation.plugin, invocation.workflow
+    model = named(workflow.options) if workflow.options else None
+    options = _options(model, invocation.flags, workflow)
+    root = named(workflow.root)(options) if workflow.root else Path.cwd()
+    section_model = settings_model(host, plugin)
+    shared = set(invocation.flags) & set(section_model.model_fields if section_model else ())
+    flags = {f"plugins.{plugin.name}.{name}": invocation.flags[name] for name in shared}
+    settings = load_settings(root, flags={**invocation.settings, **flags}, environ=os.environ)
+    names = [each.name for each in host.plugins] + [each.plugin for each in host.failures]
+    settings.require_known(plugins=[*names, *host.disabled])
+    section = settings.plugin(plugin.name, section_model)
+    if model and section_model:
+        settled = {name: getattr(section, name) for name in model.model_fields if name in section_model.model_fields}
+        options = _options(model, {**invocation.flags, **settled}, workflow)
+    return Plan(
+        plugin,
+        workflow,
+        options,
+        settings,
+        section,
+        root.resolve(),
+        invocation.argv,
+        os.environ,
+        as_json=invocation.as_json,
+    )
+
+
+def _options(model: type[BaseModel] | None, flags: Mapping[str, Any], workflow: WorkflowDefinition) -> Any:
+    if model is None:
+        return None
+    try:
+        return model.model_validate(dict(flags))
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = "--" + str(first["loc"][0]).replace("_", "-") if first["loc"] else workflow.name
+        message = first["msg"].removeprefix("Value error, ")
+        raise UsageError(f"{name}: {message}" if first["loc"] else message) from None
+
+
+def _tell(ending: Ending, plan: Plan, invocation: Invocation) -> None:
+    folder = os.path.relpath(ending.folder, plan.root)
+    if ending.exit_code is ExitCode.REACHED:
+        if not invocation.quiet:
+            sys.stderr.write(printable(f"code-commit: {ending.summary} ({folder})") + "\n")
+        return
+    if invocation.debug and ending.error is not None:
+        import traceback
+
+        sys.stderr.write(printable("".join(traceback.format_exception(ending.error))))
+    print_error(ending.summary, ending.hint, folder=folder)

@@ -1,0 +1,229 @@
+"""git, called in this one place, as a program that reads a repository nobody vouches for.
+
+A repository's own configuration can name programs to run: hooks, a file system monitor, pagers, askers of passwords,
+transports. All of them are off here, and git gets none of the caller's environment beyond what it needs, so that no
+key reaches it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from code_commit.records.errors import NotReady
+
+# Where git finds programs, the person's own configuration, and the limits of its search for a repository.
+_KEPT = (
+    *("PATH", "HOME", "XDG_CONFIG_HOME", "USER", "LOGNAME", "SUDO_UID", "TMPDIR"),
+    *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"),
+    *("GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM"),
+    *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DEVELOPER_DIR", "SDKROOT"),
+)
+_SET = {
+    "LC_ALL": "C",
+    "GIT_ALLOW_PROTOCOL": "none",  # names no transport that exists: nothing is ever fetched
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_FLUSH": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+_OPTIONS = (
+    "--no-pager",
+    *("-c", "color.diff=false"),
+    *("-c", "color.ui=false"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "gc.auto=0"),
+    *("-c", "maintenance.auto=false"),
+    *("-c", "safe.bareRepository=explicit"),  # files that look like a repository are not one
+)
+_CHECK_IGNORE = ("check-ignore", "--no-index", "-z", "--stdin")
+_EXPLAINED_DEPTH = 12
+_SUBMODULE = re.compile(rb"(?:^|\0)160000 [0-9a-f]+ \d\t([^\0]+)")
+_UNREACHABLE = re.compile(r"warning: unable to access '/.*(?<!/info/exclude)': .*")
+
+
+class GitError(NotReady):
+    """A git command failed; the message is git's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreRule:
+    """The line that makes git ignore a path. `source` is a file, relative to the top of the repository or absolute."""
+
+    source: str
+    line: int
+    pattern: str
+
+    def __str__(self) -> str:
+        """The rule and where it stands, for a person."""
+        return f"{self.pattern!r} in line {self.line} of {self.source}"
+
+
+class Git:
+    """git in the folder `root`, which may be below the top of its repository."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._program: str | None = None
+
+    def run(
+        self,
+        args: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        check: bool = True,
+        timeout: float = 600,
+    ) -> bytes:
+        """Run `git *args` and return its standard output.
+
+        `env` is added to git's environment, `timeout` is in seconds. With `check` False the exit code does not count.
+
+        Raises:
+            GitError: the command failed, or did not end in time.
+            NotReady: git is not installed.
+        """
+        done = self._done(args, stdin=stdin, env=env, timeout=timeout)
+        if check and done.returncode:
+            raise _error(args, done)
+        return done.stdout
+
+    def version(self) -> str:
+        """Return git's version, like `2.39.5`.
+
+        Raises:
+            NotReady: git is not installed.
+        """
+        return self.run(["version"]).decode(errors="replace").removeprefix("git version ").strip()
+
+    def require_repository(self) -> None:
+        """Make sure that the root lies in the work tree of a git repository.
+
+        Raises:
+            NotReady: it does not, or git will not work there.
+        """
+        done = self._done(["rev-parse", "--is-inside-work-tree"])
+        if done.stdout.strip() == b"true":
+            return
+        said = _said(done)
+        if done.returncode and "not a git repository" not in said:
+            raise NotReady(f"git will not work in {self.root}: {said}", hint="see what `git status` says there")
+        raise NotReady(f"{self.root} is in no git repository", hint="run `git init` there")
+
+    def head(self) -> str | None:
+        """Return the id of the commit that is checked out, or None before the first one.
+
+        Raises:
+            GitError: there is no repository, or git cannot read it.
+        """
+        args = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]
+        done = self._done(args)
+        if done.returncode not in {0, 1}:
+            raise _error(args, done)
+        return done.stdout.decode().strip() or None
+
+    def submodules(self) -> frozenset[str]:
+        """Return the paths below the root where the index has a submodule, checked out or not.
+
+        Raises:
+            GitError: there is no repository, or git cannot read it.
+        """
+        listing = self.run(["ls-files", "--stage", "-z"])
+        if b"160000 " not in listing:
+            return frozenset()
+        return frozenset(os.fsdecode(path) for path in _SUBMODULE.findall(listing))
+
+    def ignored(self, paths: Sequence[str]) -> frozenset[str]:
+        """Return those of `paths` that git ignores, whether they are tracked or not.
+
+        Paths are relative to the root and need not exist.
+
+        Raises:
+            GitError: git could not judge one of them, or could not read a file of rules. Nothing is said about any.
+        """
+        done = self._check_ignore(paths)
+        if done.returncode not in {0, 1} or _rules_unread(done):
+            raise _error(_CHECK_IGNORE, done)
+        return frozenset(os.fsdecode(path.removeprefix(b"./")) for path in done.stdout.split(b"\0")[:-1])
+
+    def ignore_rules(self, paths: Sequence[str]) -> dict[str, IgnoreRule]:
+        """Return the rules by which git ignores `paths`, as far as they can be told: for people, not for verdicts."""
+        # Asked to explain, git 2.39 reads freed memory (and may crash) once it has been some 24 folders deep.
+        paths = [path for path in paths if path.count("/") < _EXPLAINED_DEPTH]
+        done = self._check_ignore(paths, "--verbose")
+        source, line, pattern, path = (done.stdout.split(b"\0")[field::4] for field in range(4))
+        return {
+            os.fsdecode(path.removeprefix(b"./")): IgnoreRule(_legible(source), int(line), _legible(pattern))
+            for source, line, pattern, path in zip(source, line, pattern, path, strict=False)
+        }
+
+    def _check_ignore(self, paths: Sequence[str], *options: str) -> subprocess.CompletedProcess[bytes]:
+        try:
+            # Behind `./` no path looks like an option or like pathspec magic.
+            question = b"".join(b"./%b\0" % os.fsencode(path) for path in paths)
+        except UnicodeEncodeError as error:
+            raise GitError("git cannot be asked about a path that cannot be encoded") from error
+        if question.count(b"\0") != len(paths):
+            raise GitError("git cannot be asked about a path that holds NUL")
+        return self._done([*_CHECK_IGNORE, *options], stdin=question)
+
+    def _done(
+        self,
+        args: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        timeout: float = 600,
+    ) -> subprocess.CompletedProcess[bytes]:
+        environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | _SET | dict(env or {})
+        try:
+            return subprocess.run(
+                [self._found(), *_OPTIONS, *args],
+                cwd=self.root,
+                env=environment,
+                input=stdin,
+                capture_output=True,
+                timeout=timeout,
+                check=False,
+                start_new_session=True,  # no terminal to ask at; Ctrl-C ends us, not git half-way
+            )
+        except subprocess.TimeoutExpired:
+            raise GitError(f"`git {args[0]}` did not end within {timeout:g} seconds in {self.root}") from None
+        except OSError as error:
+            raise GitError(f"git could not be run in {self.root}: {error.strerror}") from error
+
+    def _found(self) -> str:
+        """git's own place on PATH; never the project, which a relative entry could mean."""
+        if self._program is None:
+            for program in (Path(folder, "git") for folder in os.get_exec_path()):
+                if program.is_absolute() and program.is_file() and os.access(program, os.X_OK):
+                    self._program = str(program)
+                    break
+            else:
+                raise NotReady("git was not found on PATH", hint="install git")
+        return self._program
+
+
+def _error(args: Sequence[str], done: subprocess.CompletedProcess[bytes]) -> GitError:
+    command = next((arg for arg in args if not arg.startswith("-")), "")
+    return GitError(f"`git {command}` failed: {_said(done) or f'exit code {done.returncode}'}")
+
+
+def _said(done: subprocess.CompletedProcess[bytes]) -> str:
+    return _legible(done.stderr).strip().removeprefix("fatal: ")
+
+
+def _legible(data: bytes) -> str:
+    return data.decode(errors="backslashreplace")
+
+
+def _rules_unread(done: subprocess.CompletedProcess[bytes]) -> bool:
+    """Tell whether git warned about anything but a person's own file that this account cannot reach."""
+    return not all(_UNREACHABLE.fullmatch(line) for line in _said(done).splitlines())

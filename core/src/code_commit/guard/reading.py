@@ -1,0 +1,55 @@
+"""What may be shown to a model: the project's own visible files, and no secret of the person or of this program."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Sequence
+
+from code_commit.git import Git, GitError
+from code_commit.guard.ignored import reasons
+from code_commit.guard.names import PlainPath, normalised
+from code_commit.guard.places import Ways, kind, look
+from code_commit.guard.protected import ProtectedNames
+from code_commit.project_tree import ProjectTree
+from code_commit.records.change import Refusal
+from code_commit.records.protected import PROTECTED
+
+_CLOSED = frozenset({".git", "agent-config", "logs"})
+
+
+def unreadable(paths: Sequence[str], tree: ProjectTree, git: Git) -> dict[str, Refusal]:
+    """Return why a model may not see them, for those of `paths` that it may not see."""
+    refused: dict[str, Refusal] = {}
+    plain = PlainPath(tree.root)
+    closed = ProtectedNames(entry for entry in PROTECTED if entry.name in _CLOSED)
+    try:
+        ways = Ways(tree, submodules=git.submodules())
+    except GitError as error:
+        return {path: Refusal(path, "reading", f"git cannot tell what this path is: {error}.") for path in paths}
+    asked: dict[str, list[str]] = {}
+    for given in paths:
+        path = normalised(given)
+        if reason := plain.reason(path) or _closed(path, closed) or _place(path, ways, tree):
+            refused[given] = Refusal(given, "reading", reason)
+        else:
+            asked.setdefault(path, []).append(given)
+    for path, reason in reasons(list(asked), git).items():
+        refused.update((given, Refusal(given, "reading", reason)) for given in asked[path])
+    return refused
+
+
+def _closed(path: str, closed: ProtectedNames) -> str | None:
+    found = closed.find(path)
+    return found and f"Nothing in {found[0].name} is shown to a model."
+
+
+def _place(path: str, ways: Ways, tree: ProjectTree) -> str | None:
+    way = ways.to(path)
+    if way.reason is not None or not way.there:
+        return way.reason
+    found = look(tree, path)
+    if found is None or isinstance(found, str):
+        return found
+    if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):
+        return None
+    return f"What stands there is {kind(found)}; only regular files are read."

@@ -1,0 +1,190 @@
+"""The models of a run: which one a role means, and how it is reached."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from code_commit.address import address_of
+from code_commit.calls import Asked, CallCost, Calls
+from code_commit.http import Connection, HttpProvider
+from code_commit.keys import KeyStore
+from code_commit.named import named
+from code_commit.records.conversation import Completion, ProviderError, Request, Usage
+from code_commit.records.errors import NotReady, ProviderFailed, UsageError
+from code_commit.records.provider import Provider
+from code_commit.registry import Registry, ResolvedModel
+from code_commit.replay import Recording
+from code_commit.retries import TimedCall, complete_with_retries
+
+if TYPE_CHECKING:
+    from code_commit.settings import Settings
+
+_HOST_FIELDS = frozenset({"base_url", "allow_http"})
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A model at its address."""
+
+    provider: Provider
+    asked: Asked
+
+
+class Models:
+    """Gives workflows their models; each is connected once."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        settings: Settings,
+        keys: KeyStore,
+        environ: Mapping[str, str],
+        calls: Calls,
+        recording: Recording | None = None,
+    ) -> None:
+        self._registry = registry
+        self._settings = settings
+        self._keys = keys
+        self._environ = environ
+        self._calls = calls
+        self._recording = recording
+        self._services: dict[str, Service] = {}
+        self._cancelled = threading.Event()
+        self._lock = threading.Lock()
+
+    def model(self, role: str) -> ServiceModel | ReplayedModel:
+        """Return the model that the settings give to `role`.
+
+        Raises:
+            UsageError: there is no such model.
+            NotReady: a role or the default names nothing, its config is wrong, or its key is missing.
+        """
+        if self._recording is not None:
+            return ReplayedModel(self._recording, self._calls)
+        choice = self._settings.choose(role)
+        try:
+            resolved = self._registry.model(choice.name, self._has_config)
+        except UsageError as error:
+            if choice.because == "--model":
+                raise
+            raise NotReady(f"{error.message} ({choice.because})", hint=error.hint) from error
+        with self._lock:
+            if choice.name not in self._services:
+                self._services[choice.name] = self._connected(resolved)
+            service = self._services[choice.name]
+        http = self._settings.http
+        return ServiceModel(service, self._calls, http.deadline_seconds, http.retries, self._cancelled)
+
+    def close(self) -> None:
+        """End the calls under way, from any thread."""
+        self._cancelled.set()
+        for service in self._services.values():
+            service.provider.close()
+
+    def _has_config(self, provider: str, config: str) -> bool:
+        return config in self._settings.providers.get(provider, {})
+
+    def _connected(self, resolved: ResolvedModel) -> Service:
+        from code_commit.settings import validated
+
+        definition, http = resolved.provider, self._settings.http
+        where = f"[providers.{definition.name}.{resolved.config}]"
+        table = self._settings.connection(definition.name, resolved.config)
+        section = {name: value for name, value in table.items() if name not in _HOST_FIELDS}
+        if resolved.model is not None:
+            section["model"] = resolved.model
+        config = validated(named(definition.config), section, where)
+        made = named(definition.factory)(config)
+        bound = getattr(config, "max_tokens", None)
+        if not definition.base_url:
+            return Service(made, Asked(definition.name, config.model, max_tokens=bound))
+        address = address_of(definition, resolved.config, table, self._environ)
+        key = self._keys.key_for(definition, resolved.config, table)
+        connection = Connection(
+            address.url,
+            key.value if key else None,
+            read_timeout=http.timeout_seconds,
+            deadline=http.deadline_seconds,
+            max_retries=http.retries,
+        )
+        provider: Provider = HttpProvider(definition, connection, made) if hasattr(made, "encode") else made
+        source = key.source if key else "none"
+        return Service(provider, Asked(definition.name, config.model, address.url, source, bound))
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceModel:
+    """A `Model`: a service behind the host's retries. `deadline` is in seconds, for all tries of a call."""
+
+    service: Service
+    calls: Calls
+    deadline: float
+    retries: int
+    cancelled: threading.Event
+
+    @property
+    def name(self) -> str:
+        """The model's id at its service."""
+        return self.service.asked.model
+
+    def complete(self, request: Request, *, label: str) -> Completion:
+        """Ask once, as `Model.complete` says."""
+        return self.calls.make(self.service.asked, request, label, self._ask)
+
+    def _ask(self, request: Request, number: int, cost: CallCost | None) -> Completion:
+        def lost_try(attempt: int, wait: float, reason: str) -> None:
+            self.calls.retried(number, attempt, wait, reason)
+
+        try:
+            return complete_with_retries(
+                self.service.provider,
+                request,
+                TimedCall(time.monotonic() + self.deadline),
+                max_retries=self.retries,
+                on_retry=lost_try,
+                cancelled=self.cancelled,
+            )
+        except ProviderError as error:
+            if cost and error.kind in {"network", "server", "garbled"}:
+                cost.settle(Usage())  # it may have worked on the request all the same
+            elif cost:
+                cost.release()
+            raise ProviderFailed(f"{self.name}: {error}", hint=_HINTS[error.kind]) from error
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedModel:
+    """A `Model` that gives the answers of a recorded run."""
+
+    recording: Recording
+    calls: Calls
+
+    @property
+    def name(self) -> str:
+        """The recording's name, as `--model` takes it."""
+        return f"replay/{self.recording.name}"
+
+    def complete(self, request: Request, *, label: str) -> Completion:
+        """Give the next recorded answer, and tell when the question was another one."""
+        return self.calls.make(Asked("replay", self.recording.name), request, label, self._answer)
+
+    def _answer(self, request: Request, number: int, _: CallCost | None) -> Completion:
+        completion, same = self.recording.answer(request)
+        if not same:
+            self.calls.differs(number, self.recording.name)
+        return completion
+
+
+_HINTS = {
+    "auth": "check the key, and that it is one for this service",
+    "quota": "look at the plan and the billing of your account",
+    "rate": "wait a while, or ask another model",
+    "network": "check the connection and the address",
+    "server": "the service is in trouble: try again later, or ask another model",
+    "rejected": "the service does not accept the request: check the model's name and the provider's config",
+    "garbled": "what answered is not the service that was expected: check the address",
+}

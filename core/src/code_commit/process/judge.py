@@ -1,0 +1,225 @@
+"""Whether a process altered what judges it: the build script, git's rules of what is ignored, and our own folder.
+
+Small files are compared by content, so that touching one is no crime. A large one (a rollup of 50 MB) is compared by
+its inode, size and times: what changes it changes its ctime, which no one but root can set back.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+_LARGE = 4 * 1024 * 1024
+_MANY = 64  # so many folders at one depth are worth asking git which of them it ignores
+_CONFIG = "agent-config"
+_STATE = f"{_CONFIG}/.code-commit"
+_NOT_SEARCHED = frozenset({_CONFIG, "logs", "target"})  # at the root: no response may write there anyway
+_GIT_PARTS = ("config", "config.worktree", "commondir", "hooks", "info")
+
+Ignored = Callable[[Sequence[str]], frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """What was found at one place. `digest` is empty for a large file, which its `stamp` tells apart."""
+
+    kind: str
+    digest: bytes = b""
+    stamp: tuple[int, ...] = ()
+
+    def holds(self, other: Seal | None) -> bool:
+        """Say whether `other`, found later, is the same."""
+        if other is None or self.kind != other.kind:
+            return False
+        if self.digest and other.digest:
+            return self.digest == other.digest
+        return self.stamp == other.stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """Everything that judges, as it was at one moment. `rules` are the `.gitignore` files that count, `folders` where
+    one was looked for; all relative to the root."""
+
+    seals: dict[str, Seal]
+    rules: tuple[str, ...]
+    folders: frozenset[str]
+
+
+class Judge:
+    """What decides about responses in the project at `root`.
+
+    `git_folders` are git's own folders where they are not `root/.git`: of a linked worktree, or of a repository whose
+    top is above. `ignored` tells which of some folders git ignores: a `.gitignore` in one of those decides nothing.
+    `state_hidden` says that processes cannot reach the host's state below `agent-config`.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        git_folders: Iterable[Path] = (),
+        ignored: Ignored | None = None,
+        state_hidden: bool = False,
+    ) -> None:
+        self._root = root
+        self._git_folders = tuple(git_folders)
+        self._ignored = ignored
+        self._state_hidden = state_hidden
+
+    def seal(self) -> Sealed:
+        """Take everything down as it is now."""
+        rules, folders = self._rules()
+        seals = {"": _place(self._root)}
+        for name in ("build.sh", *rules):
+            seals |= self._file(self._root / name)
+        git = self._root / ".git"
+        if git.is_dir() and not git.is_symlink():
+            seals |= self._git(git)
+        else:
+            seals |= self._file(git)
+        for place in self._git_folders:
+            seals |= self._git(place) if place.is_dir() else self._file(place)
+        seals |= self._below(self._root / _CONFIG)
+        return Sealed(seals, tuple(rules), folders)
+
+    def altered(self, before: Sealed) -> tuple[str, ...]:
+        """Return what is no longer as it was `before`: paths relative to the root, `.` for the root itself."""
+        after = self.seal()
+        changed = {name for name, seal in before.seals.items() if not seal.holds(after.seals.get(name))}
+        # Caches and virtual environments come with a .gitignore of their own; in a new folder it judges nothing old.
+        fresh_rules = {name for name in after.rules if os.path.dirname(name) not in before.folders}
+        changed |= after.seals.keys() - before.seals.keys() - fresh_rules
+        return tuple(sorted(_shown(name) for name in changed))
+
+    def _rules(self) -> tuple[list[str], frozenset[str]]:
+        """The `.gitignore` files that count, and the folders in which they were looked for."""
+        rules: list[str] = []
+        folders: set[str] = set()
+        level = [""]
+        while level:
+            folders.update(level)
+            below: list[str] = []
+            for folder in level:
+                found, inside = _look(self._root, folder)
+                rules += found
+                below += inside
+            level = self._not_ignored(below) if len(below) > _MANY else below
+        nested = [os.path.dirname(rule) for rule in rules if "/" in rule]
+        counting = {"", *self._not_ignored(nested)}
+        return sorted(rule for rule in rules if os.path.dirname(rule) in counting), frozenset(folders)
+
+    def _not_ignored(self, folders: list[str]) -> list[str]:
+        if not folders or self._ignored is None:
+            return folders
+        try:
+            ignored = self._ignored(folders)
+        except Exception:  # noqa: BLE001 - where git cannot tell (its config may be what was altered), all count
+            return folders
+        return [folder for folder in folders if folder not in ignored]
+
+    def _git(self, folder: Path) -> dict[str, Seal]:
+        seals: dict[str, Seal] = {}
+        for part in _GIT_PARTS:
+            seals |= self._below(folder / part, modes=part == "hooks")
+        return seals
+
+    def _file(self, path: Path) -> dict[str, Seal]:
+        seal = _seal(path)
+        return {self._name(path): seal} if seal else {}
+
+    def _below(self, top: Path, *, modes: bool = False) -> dict[str, Seal]:
+        """Seal the file `top`, or every file below the folder; through a link at the top, and none further down."""
+        seals: dict[str, Seal] = {}
+        if top.is_symlink():
+            seals |= self._file(top)
+        if not top.is_dir():
+            return seals | self._file(top)
+        for path in _files(Path(os.path.realpath(top)), skip=self._skipped()):
+            seal = _seal(path, mode=modes)
+            if seal:
+                seals[self._name(top / path.relative_to(os.path.realpath(top)))] = seal
+        return seals
+
+    def _skipped(self) -> frozenset[str]:
+        return frozenset({os.path.realpath(self._root / _STATE)}) if self._state_hidden else frozenset()
+
+    def _name(self, path: Path) -> str:
+        return str(path.relative_to(self._root)) if path.is_relative_to(self._root) else str(path)
+
+
+def _look(root: Path, folder: str) -> tuple[list[str], list[str]]:
+    """The `.gitignore` of one folder, if it has one that counts, and the folders in it that are searched next."""
+    try:
+        with os.scandir(root / folder) as entries:
+            names = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+    except OSError:
+        return [], []
+    before = f"{folder}/" if folder else ""
+    inside = [f"{before}{name}" for name, is_folder in names.items() if is_folder and name != ".git"]
+    if not folder:
+        inside = [name for name in inside if name not in _NOT_SEARCHED]
+    elif names.keys() & {"CACHEDIR.TAG", "pyvenv.cfg"}:
+        return [], inside  # a cache or virtual environment, which builds may empty as they like
+    return [f"{before}.gitignore"] if ".gitignore" in names else [], inside
+
+
+def _files(top: Path, *, skip: frozenset[str]) -> Iterator[Path]:
+    ahead = [top]
+    while ahead:
+        folder = ahead.pop()
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if not entry.is_dir(follow_symlinks=False):
+                        yield Path(entry.path)
+                    elif entry.path not in skip:
+                        ahead.append(Path(entry.path))
+        except OSError:
+            continue
+
+
+def _place(root: Path) -> Seal:
+    try:
+        info = os.stat(root)
+    except OSError:
+        return Seal("absent")
+    return Seal("root", stamp=(info.st_dev, info.st_ino))
+
+
+def _seal(path: Path, *, mode: bool = False) -> Seal | None:
+    try:
+        info = os.lstat(path)
+    except OSError:
+        return None
+    kind = f"{stat.S_IFMT(info.st_mode):o}" + (f" {info.st_mode & 0o111:o}" if mode else "")
+    if stat.S_ISLNK(info.st_mode):
+        target = os.fsencode(os.readlink(path))
+        return Seal(kind, blake2b(target + b"\0" + _content(path)).digest())
+    if not stat.S_ISREG(info.st_mode):
+        return Seal(kind, stamp=(info.st_ino,))
+    stamp = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+    if info.st_size > _LARGE:
+        return Seal(kind, stamp=stamp)
+    return Seal(kind, blake2b(_content(path)).digest(), stamp)
+
+
+def _content(path: Path) -> bytes:
+    """The first bytes of a regular file; something that depends on its times when it is large or cannot be read."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            info = os.fstat(file.fileno())
+            if stat.S_ISREG(info.st_mode) and info.st_size <= _LARGE:
+                return file.read(_LARGE + 1)
+            return repr((info.st_ino, info.st_size, info.st_mtime_ns)).encode()
+    except OSError as error:
+        return repr(error.errno).encode()
+
+
+def _shown(name: str) -> str:
+    """A name as text that can be written, whatever bytes it has on the disk."""
+    return os.fsencode(name or ".").decode("utf-8", "backslashreplace")

@@ -1,0 +1,206 @@
+"""The host's `Run`: each method hands on to the part that does the work, and tells what happened."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from code_commit.calls import Calls
+from code_commit.checkpoint import Checkpoints
+from code_commit.guard import Guard
+from code_commit.models import Models
+from code_commit.plugin_host import PluginHost
+from code_commit.process import ProcessRunner
+from code_commit.project_tree import ProjectTree
+from code_commit.records.change import Change, Refusal
+from code_commit.records.errors import NotReady, ResponseRefused
+from code_commit.records.event import (
+    ChangesApplied,
+    ChangesUndone,
+    Event,
+    ProcessFinished,
+    ProcessStarted,
+    QuestionAnswered,
+    QuestionAsked,
+)
+from code_commit.records.workflow import Model, ProcessResult
+from code_commit.redaction import Redactor
+from code_commit.run.diff import unified_diff
+from code_commit.run.interruption import uninterrupted
+from code_commit.run_log import RunLog, numbered
+from code_commit.terminal import printable
+from code_commit.transaction import apply
+
+START = "start"  # the label of the checkpoint before the first write
+
+
+@dataclass(slots=True)
+class ProjectRun:
+    """What `Run` says; the fields below `tree` are the parts that it is made of."""
+
+    root: Path
+    folder: Path
+    state: Path
+    token: str
+    options: Any
+    settings: Any
+    tree: ProjectTree
+    home: Path = field(repr=False)
+    host: PluginHost = field(repr=False)
+    log: RunLog = field(repr=False)
+    redactor: Redactor = field(repr=False)
+    models: Models = field(repr=False)
+    calls: Calls = field(repr=False)
+    guard: Guard = field(repr=False)
+    runner: ProcessRunner = field(repr=False)
+    checkpoints: Checkpoints | None = field(repr=False)  # None: this workflow does not write
+    build_timeout: float  # seconds
+    interactive: bool
+    as_json: bool
+    settings_of: Callable[[Any], Any] = field(repr=False)
+    _attempts: int = 0
+    _start: str | None = None
+
+    def model(self, role: str = "default") -> Model:
+        """Return the model that the settings give to `role`."""
+        return self.models.model(role)
+
+    def may_read(self, path: str) -> Refusal | None:
+        """Say why `path` may not be shown to a model, or None."""
+        return self.guard.may_read(path)
+
+    def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
+        """Let every path rule judge every change."""
+        return self.guard.check(changes)
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Check again, then put all of `changes` on disk, or none.
+
+        Raises:
+            ResponseRefused: a path is not allowed.
+            NotReady: a write failed; the tree is as it was.
+        """
+        if refusals := self.check(changes):
+            told = "; ".join(f"{each.path}: {each.reason}" for each in refusals)
+            raise ResponseRefused(f"the change was refused, nothing of it was applied: {told}")
+        changes = Guard.normalise(changes)
+        self._remember_start()
+        with uninterrupted():
+            apply(self.tree, self.home, changes)
+            self.log.emit(
+                ChangesApplied(
+                    tuple(change.path for change in changes if change.content is not None),
+                    tuple(change.path for change in changes if change.content is None),
+                )
+            )
+
+    def diff(self, changes: Sequence[Change]) -> str:
+        """Return what `changes` would alter on disk, as a unified diff."""
+        return unified_diff(self.tree, Guard.normalise(changes))
+
+    def build(self) -> ProcessResult:
+        """Run `build.sh`; the tree that it leaves behind is the attempt's checkpoint."""
+        result = self._process(["bash", "build.sh"], "build.txt", timeout=self.build_timeout)
+        if self.checkpoints:
+            self._attempts += 1
+            self.checkpoints.take(self.folder.name, f"attempt-{self._attempts}")
+        return result
+
+    def execute(self, argv: Sequence[str], *, timeout: float, stdin: bytes = b"") -> ProcessResult:
+        """Run a command of the model's choosing.
+
+        Raises:
+            NotReady: it would run without isolation, and nobody allowed that.
+        """
+        return self._process(argv, "command.txt", timeout=timeout, stdin=stdin, isolation_required=True)
+
+    def checkpoint(self) -> Callable[[], None]:
+        """Remember the visible tree; call the result to restore it."""
+        checkpoints = self._checkpoints()
+        self._remember_start()
+        self._attempts += 1
+        commit = checkpoints.take(self.folder.name, f"checkpoint-{self._attempts}")
+
+        def restore() -> None:
+            self._restore(commit, "restored a checkpoint")
+
+        return restore
+
+    def ask(self, question: str, *, choices: Sequence[str] = ()) -> str | None:
+        """Ask the person; None at the end of input.
+
+        Raises:
+            NotReady: this workflow is not interactive, so nobody may be there.
+        """
+        if not self.interactive:
+            raise NotReady("a workflow that runs unattended asked a question", hint="its plugin is at fault")
+        self.emit(QuestionAsked(question, tuple(choices)))
+        self.say(question)
+        line = sys.stdin.readline()
+        answer = line.rstrip("\r\n") if line else None
+        self.emit(QuestionAnswered(answer))
+        return answer
+
+    def emit(self, event: Event) -> None:
+        """Tell the log, the sinks and whoever watches."""
+        self.log.emit(event)
+
+    def say(self, text: str) -> None:
+        """Show `text` on stdout, without keys; escaped where stdout is a terminal."""
+        if self.as_json:
+            return
+        shown = self.redactor.text(text)
+        sys.stdout.write((printable(shown) if sys.stdout.isatty() else shown) + "\n" * (not shown.endswith("\n")))
+        sys.stdout.flush()
+
+    def span(self, kind: str, **data: Any) -> AbstractContextManager[None]:
+        """Nest what is emitted inside."""
+        return self.log.span(kind, **data)
+
+    def collect(self, hook: str) -> Iterator[tuple[str, Any]]:
+        """Call a hook that a plugin has declared; yields (distribution, item)."""
+        for plugin, item in self.host.collect(hook, self.settings_of):
+            yield plugin.distribution, item
+
+    # --- what the session needs besides -----------------------------------------------------------------------------
+
+    def restore_start(self, reason: str) -> bool:
+        """Take the tree back to what it was before the first write; False when nothing was written."""
+        if self._start is None:
+            return False
+        self._restore(self._start, reason)
+        return True
+
+    def _remember_start(self) -> None:
+        if self._start is None:
+            self._start = self._checkpoints().take(self.folder.name, START)
+
+    def _checkpoints(self) -> Checkpoints:
+        if self.checkpoints is None:
+            raise NotReady("a workflow that does not write tried to change the project", hint="its plugin is at fault")
+        return self.checkpoints
+
+    def _restore(self, commit: str, reason: str) -> None:
+        with uninterrupted():
+            self.emit(ChangesUndone(self._checkpoints().restore(commit), reason))
+
+    def _process(
+        self, argv: Sequence[str], name: str, *, timeout: float, stdin: bytes = b"", isolation_required: bool = False
+    ) -> ProcessResult:
+        if self.checkpoints:
+            self._remember_start()
+        log = self.folder / self.log.reserve(numbered(self.calls.last_number, name))
+        with self.log.nested():
+            self.emit(ProcessStarted(tuple(argv), self.runner.sandbox_in_use, log.name))
+            began = time.monotonic()
+            result = self.runner.run(argv, log=log, timeout=timeout, stdin=stdin, isolation_required=isolation_required)
+            seconds = round(time.monotonic() - began, 3)
+            self.emit(
+                ProcessFinished(tuple(argv), result.exit_code, seconds, result.timed_out, result.tampered, log.name)
+            )
+        return result

@@ -1,0 +1,24 @@
+"""`--json`: every record as one line on stdout."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from code_commit.records.event import Record
+from code_commit.run_log.frail_stream import FrailStream
+from code_commit.run_log.json_record import as_line, record_fields
+
+
+class JsonLines:
+    """A log sink that prints each record at once. It never fails: whether anybody reads is not the run's business."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = FrailStream(stream)
+
+    def receive(self, record: Record) -> None:
+        """Print a line."""
+        self._stream.write(as_line(record_fields(record)) + "\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """The stream is not ours to close."""

@@ -1,0 +1,138 @@
+"""Runs of the past, and those that go on, as their folders tell them."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from code_commit.records.conversation import Json
+from code_commit.records.errors import NotReady
+from code_commit.run_log.document import RunDocument
+from code_commit.run_log.folder import DOCUMENT, EVENTS, LOGS
+from code_commit.run_log.json_record import read_records
+
+RunState = Literal["running", "finished", "killed"]
+_RUN = re.compile(r"(\d{4}(?:-\d\d){5})-([^\s/]+?)(?:-(\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One run. `document` has the fields of `run.json`; `outcome` and `exit_code` are None until it finished."""
+
+    run: str
+    folder: Path
+    state: RunState
+    workflow: str
+    outcome: str | None
+    exit_code: int | None
+    summary: str
+    document: Json
+
+
+def find_run(root: Path, run: str) -> Path:
+    """Return the folder of the run of that name.
+
+    Raises:
+        NotReady: there is none.
+    """
+    folder = root / LOGS / run
+    if not _RUN.fullmatch(run) or not _is_folder(folder):
+        raise NotReady(f"there is no run {run!r} in {root / LOGS}", hint="code-commit runs lists them")
+    return folder
+
+
+def list_runs(root: Path) -> list[RunSummary]:
+    """Return every run below `root`, the oldest first; what else lies in `logs` is passed over."""
+    if not _is_folder(root / LOGS):
+        return []
+    folders = [folder for folder in (root / LOGS).iterdir() if _RUN.fullmatch(folder.name) and _is_folder(folder)]
+    return [read_run(folder) for folder in sorted(folders, key=lambda folder: _age(folder.name))]
+
+
+def read_run(folder: Path) -> RunSummary:
+    """Tell how a run stands. One that neither finished nor goes on was killed; its events say how far it came.
+
+    Raises:
+        NotReady: there is no such folder.
+    """
+    if not _is_folder(folder):
+        raise NotReady(f"there is no run folder {folder}", hint="code-commit runs lists them")
+    document = _finished_document(folder)
+    if document is None:
+        going_on = _is_held(folder / EVENTS)
+        document = _fold(folder)
+        if document["state"] != "finished":
+            document["state"] = "running" if going_on else "killed"
+    return _summary(folder, document)
+
+
+def _summary(folder: Path, document: Mapping[str, Any]) -> RunSummary:
+    named = _RUN.fullmatch(folder.name)
+    match document:
+        case {"workflow": str(workflow)}:
+            pass
+        case _:
+            workflow = named[2] if named else ""
+    outcome, exit_code, summary = (document.get(name) for name in ("outcome", "exit_code", "summary"))
+    state = document.get("state")
+    return RunSummary(
+        run=folder.name,
+        folder=folder,
+        state=state if state in {"running", "finished"} else "killed",
+        workflow=workflow,
+        outcome=outcome if isinstance(outcome, str) else None,
+        exit_code=exit_code if isinstance(exit_code, int) else None,
+        summary=summary if isinstance(summary, str) else "",
+        document=document,
+    )
+
+
+def _finished_document(folder: Path) -> dict[str, Any] | None:
+    """Return `run.json` if it is the last word on its run: one of a run that goes on lags behind the events."""
+    try:
+        document = json.loads((folder / DOCUMENT).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) and document.get("state") == "finished" else None
+
+
+def _fold(folder: Path) -> dict[str, Any]:
+    document = RunDocument()
+    with suppress(OSError):
+        for record in read_records(folder / EVENTS):
+            document.receive(record)
+    return document.fields
+
+
+def _is_held(events: Path) -> bool:
+    """Whether the process that writes `events` is alive: it holds a lock, which the system drops with the process."""
+    try:
+        handle = os.open(events, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return False
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _age(name: str) -> tuple[str, int, str]:
+    """Sort by start, then by the number that a second run of the same second got."""
+    named = _RUN.fullmatch(name)
+    return (named[1], int(named[3] or 1), name) if named else (name, 1, name)

@@ -1,0 +1,44 @@
+"""What a plugin's tests need, for first and third parties alike. Nothing is imported before it is asked for.
+
+    from code_commit.testing import Reply, ScriptedServer
+
+    with ScriptedServer([Reply(text="hello")]) as server:
+        ...  # point a provider at server.url("openai")
+
+- `ScriptedServer`: a real HTTP server on loopback that speaks the protocols of Gemini, OpenAI and Anthropic
+- `Reply`, `RecordedRequest`: what it answers, and what it was asked
+- `Project`, `Finished`, `install_plugin`: the command in a project made for a test, with plugins made for it
+- `ScriptedProvider`: a provider that answers from a list, without HTTP; its module is a plugin as well
+- `code_commit.testing.conformance`: the test class that every provider has to pass (needs pytest)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from code_commit.testing.command import Finished as Finished
+    from code_commit.testing.command import Project as Project
+    from code_commit.testing.command import install_plugin as install_plugin
+    from code_commit.testing.scripted_provider import ScriptedProvider as ScriptedProvider
+    from code_commit.testing.scripted_replies import Reply as Reply
+    from code_commit.testing.scripted_server import RecordedRequest as RecordedRequest
+    from code_commit.testing.scripted_server import ScriptedServer as ScriptedServer
+
+_HOMES = {
+    "Finished": "code_commit.testing.command",
+    "Project": "code_commit.testing.command",
+    "RecordedRequest": "code_commit.testing.scripted_server",
+    "Reply": "code_commit.testing.scripted_replies",
+    "ScriptedProvider": "code_commit.testing.scripted_provider",
+    "ScriptedServer": "code_commit.testing.scripted_server",
+    "install_plugin": "code_commit.testing.command",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

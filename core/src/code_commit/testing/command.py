@@ -1,0 +1,142 @@
+"""Runs the command `code-commit` as a process of its own, in a project made for a test."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "COVERAGE_PROCESS_START")
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How the command ended."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The lines of `--json`."""
+        return [json.loads(line) for line in self.stdout.splitlines()]
+
+    @property
+    def document(self) -> Any:
+        """The JSON document of a command that lists."""
+        return json.loads(self.stdout)
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A git repository in which the command can run. `home` is the user's home folder, empty."""
+
+    root: Path
+    home: Path
+
+    @classmethod
+    def create(
+        cls,
+        folder: Path,
+        *,
+        files: Mapping[str, str] | None = None,
+        build: str = "exit 0\n",
+        query: str | None = "Change what has to change.\n",
+        rollup: str | None = "--- a.txt ---\nold\n",
+        gitignore: str = "/agent-config\n",
+    ) -> Project:
+        """Make a project below `folder`: `files` are committed, `query` and `rollup` stand in `agent-config`."""
+        root, home = folder / "project", folder / "home"
+        home.mkdir(parents=True)
+        project = cls(root, home)
+        project.write({".gitignore": gitignore, "build.sh": build, **({"a.txt": "old\n"} if files is None else files)})
+        project.git("init", "-q")
+        project.git("add", "-A")
+        project.git("commit", "-q", "-m", "start")
+        given = {"agent-config/query.txt": query, "agent-config/codeRollup.txt": rollup}
+        project.write({path: text for path, text in given.items() if text is not None})
+        return project
+
+    def write(self, files: Mapping[str, str]) -> None:
+        """Write files, and the folders they need."""
+        for path, text in files.items():
+            target = self.root / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(text.encode())
+
+    def read(self, path: str) -> str:
+        """Return the content of a file, its line ends as they are."""
+        return (self.root / path).read_bytes().decode()
+
+    def git(self, *arguments: str) -> str:
+        """Run git as some author, without the user's own configuration."""
+        identity = ("-c", "user.name=author", "-c", "user.email=author@example.org")
+        command = ["git", *identity, *arguments]
+        return subprocess.run(
+            command, cwd=self.root, env=self.environment(), check=True, capture_output=True, text=True
+        ).stdout
+
+    @property
+    def run_folder(self) -> Path:
+        """The folder of the only run, or of the latest."""
+        return sorted((self.root / "logs").glob("*/events.jsonl"), key=lambda path: path.stat().st_mtime_ns)[-1].parent
+
+    def environment(self, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return an environment that knows nothing of this machine's user but what `environ` says."""
+        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        home = {"HOME": str(self.home), "XDG_CONFIG_HOME": str(self.home / ".config"), "GIT_CONFIG_NOSYSTEM": "1"}
+        return {**kept, **home, **(environ or {})}
+
+    def command(
+        self,
+        *arguments: str,
+        environ: Mapping[str, str] | None = None,
+        plugins: Sequence[Path] = (),
+        stdin: str = "",
+        timeout: float = 120,
+        cwd: Path | None = None,
+    ) -> Finished:
+        """Run `code-commit` here and wait for it.
+
+        `plugins` are folders with a distribution each (see `install_plugin`), `timeout` is in seconds.
+        """
+        done = subprocess.run(
+            [sys.executable, "-m", "code_commit", *arguments],
+            cwd=cwd or self.root,
+            env=self.environment({"PYTHONPATH": os.pathsep.join(map(str, plugins)), **(environ or {})}),
+            input=stdin.encode(),
+            capture_output=True,
+            timeout=timeout,
+            check=False,
+        )
+        return Finished(done.returncode, done.stdout.decode(), done.stderr.decode("utf-8", "replace"))
+
+
+def install_plugin(
+    folder: Path,
+    name: str,
+    code: str,
+    *,
+    distribution: str = "",
+    version: str = "1.0",
+    group: str = "code_commit",
+) -> Path:
+    """Make a distribution with one plugin, as an installer would leave it; pass the result as `plugins`.
+
+    `code` becomes the module `<name>_plugin`. Several calls may share a folder.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    distribution = distribution or f"code-commit-{name}"
+    module = f"{name.replace('-', '_')}_plugin"
+    (folder / f"{module}.py").write_text(code, "utf-8")
+    info = folder / f"{distribution.replace('-', '_')}-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n", "utf-8")
+    (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}\n", "utf-8")
+    return folder

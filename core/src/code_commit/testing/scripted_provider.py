@@ -1,0 +1,115 @@
+"""A provider that answers from a list, without HTTP; this module is a plugin too.
+
+In a test of one's own code, `ScriptedProvider([...])` is enough. To have a whole run answered by it, register this
+module as an entry point (`scripted = "code_commit.testing.scripted_provider"`) and configure it:
+
+    default_provider = "scripted.default"
+    [providers.scripted.default]
+    model = "scripted"
+    replies = ["the first answer", "the second"]
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from code_commit.plugin_api import (
+    Call,
+    Completion,
+    Finish,
+    Message,
+    ProviderDefinition,
+    ProviderError,
+    Request,
+    Text,
+    ToolCall,
+    Usage,
+    hookimpl,
+)
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+Answer = Completion | ProviderError | ToolCall | str | Callable[[Request], Completion | str]
+
+SCRIPTED = ProviderDefinition(
+    name="scripted",
+    models={"scripted": ()},
+    base_url="",
+    base_url_variable=None,
+    key_variable=None,
+    key_header=("authorization", "Bearer {key}"),
+    config="code_commit.testing.scripted_provider:ScriptedConfig",
+    factory="code_commit.testing.scripted_provider:provider_of",
+)
+
+
+@hookimpl
+def code_commit_providers() -> Iterable[ProviderDefinition]:
+    """One provider, `scripted`."""
+    return [SCRIPTED]
+
+
+class ScriptedProvider:
+    """Answers each request with the next of `answers`; `requests` holds what it was asked.
+
+    An answer is a text, a tool call, a whole `Completion`, a `ProviderError` to be raised, or a function of the
+    request. When all are used up, the request is rejected.
+    """
+
+    def __init__(self, answers: Iterable[Answer], *, model: str = "scripted") -> None:
+        self.requests: list[Request] = []
+        self.closed = False
+        self._answers = deque(answers)
+        self._model = model
+        self._lock = threading.Lock()
+
+    def complete(self, request: Request, call: Call) -> Completion:  # noqa: ARG002 - nothing here takes time
+        """Give the next answer.
+
+        Raises:
+            ProviderError: the script says so, or has ended.
+        """
+        with self._lock:
+            self.requests.append(request)
+            if not self._answers:
+                raise ProviderError("the script is used up", kind="rejected")
+            answer = self._answers.popleft()
+        if callable(answer):
+            answer = answer(request)
+        if isinstance(answer, ProviderError):
+            raise answer
+        if isinstance(answer, Completion):
+            return answer
+        part = Text(answer) if isinstance(answer, str) else answer
+        return Completion(
+            message=Message("assistant", (part,)),
+            finish=Finish.TOOL_CALLS if isinstance(part, ToolCall) else Finish.STOP,
+            finish_detail="scripted",
+            usage=Usage(input=10, output=5),
+            model=self._model,
+            raw={"scripted": answer if isinstance(answer, str) else part.name if isinstance(part, ToolCall) else ""},
+        )
+
+    def close(self) -> None:
+        """Note that the run is over."""
+        self.closed = True
+
+
+def provider_of(config: Any) -> ScriptedProvider:
+    """The provider of a `ScriptedConfig`."""
+    return ScriptedProvider(config.replies, model=config.model)
+
+
+def __getattr__(name: str) -> type[BaseModel]:
+    # The class is made when asked for: a plugin's module must not import pydantic for being listed.
+    if name != "ScriptedConfig":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from pydantic import ConfigDict, create_model
+
+    return create_model(
+        "ScriptedConfig", __config__=ConfigDict(extra="forbid"), model=(str, "scripted"), replies=(list[str], [])
+    )

@@ -1,0 +1,256 @@
+"""A real HTTP server on loopback that answers as Gemini, OpenAI and Anthropic would, from one script.
+
+@pytest.fixture
+def server():
+    with ScriptedServer() as server:
+        yield server
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import ssl
+import struct
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+from code_commit.testing.scripted_replies import Protocol, Reply, body_of
+
+_TRICKLE_SECONDS = 0.05
+_GEMINI_PATH = re.compile(r"/v1(?:beta|alpha)?/models/([^/:]+):generateContent$")
+_SUFFIX: dict[Protocol, str] = {"gemini": "", "openai": "/v1", "anthropic": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRequest:
+    """What a client sent. Header names are in lower case; `protocol` is None for a path of none of the three."""
+
+    protocol: Protocol | None
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body, parsed."""
+        return json.loads(self.body)
+
+    @property
+    def model(self) -> str:
+        """The model that was asked for."""
+        if self.protocol == "gemini":
+            found = _GEMINI_PATH.search(self.path)
+            return found[1] if found else ""
+        return str(self.json.get("model", ""))
+
+    @property
+    def prompt(self) -> str:
+        """The words of the last message."""
+        if self.protocol == "gemini":
+            return "".join(part.get("text", "") for part in self.json["contents"][-1]["parts"])
+        content = self.json["messages"][-1]["content"]
+        return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+Scripted = Reply | str | Callable[[RecordedRequest], Reply | str]
+
+
+class ScriptedServer:
+    """Answers each request with the next item of its script: a `Reply`, a text, or a function of the request.
+
+    Whichever protocol's path is called, the reply comes in that protocol's words. A script that is used up answers
+    400. `requests` holds what came, in order. With `ssl_context` it speaks TLS.
+    """
+
+    def __init__(self, script: Iterable[Scripted] = (), *, ssl_context: ssl.SSLContext | None = None) -> None:
+        self.requests: list[RecordedRequest] = []
+        self._script: deque[Scripted] = deque(script)
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._scheme = "http" if ssl_context is None else "https"
+        self._server = _Server(self, ssl_context)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def script(self, *replies: Scripted) -> None:
+        """Add to the script."""
+        with self._lock:
+            self._script.extend(replies)
+
+    @property
+    def unused(self) -> int:
+        """How many items of the script are left."""
+        return len(self._script)
+
+    @property
+    def address(self) -> str:
+        """Where the server listens, without a path."""
+        host, port = self._server.server_address[:2]
+        return f"{self._scheme}://{host!s}:{port}"
+
+    def url(self, provider: str) -> str:
+        """The base URL for a provider of that protocol; for another name, the address alone."""
+        return self.address + next((suffix for name, suffix in _SUFFIX.items() if name == provider), "")
+
+    def environment(self) -> dict[str, str]:
+        """The usual variables that lead the first-party providers here."""
+        return {
+            "GOOGLE_GEMINI_BASE_URL": self.url("gemini"),
+            "OPENAI_BASE_URL": self.url("openai"),
+            "ANTHROPIC_BASE_URL": self.url("anthropic"),
+        }
+
+    def close(self) -> None:
+        """End all replies under way and stop listening."""
+        self._closing.set()
+        self._server.shutdown()
+        self._server.end_connections()
+        self._server.server_close()
+        self._thread.join()
+
+    def _next(self, request: RecordedRequest) -> Reply:
+        with self._lock:
+            self.requests.append(request)
+            item: Scripted = self._script.popleft() if self._script else Reply.error(400, "the script is used up")
+        if callable(item):
+            item = item(request)
+        return Reply(text=item) if isinstance(item, str) else item
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False  # so that closing waits for them
+    request_queue_size = 128
+
+    def __init__(self, scripted: ScriptedServer, ssl_context: ssl.SSLContext | None) -> None:
+        self.scripted = scripted
+        self.ssl_context = ssl_context
+        self._open: set[socket.socket] = set()
+        self._guard = threading.Lock()
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        with self._guard:
+            self._open.add(request)
+        try:
+            if self.ssl_context is not None:
+                # In the connection's own thread, so that a client that refuses our certificate stops nobody else.
+                request = self.ssl_context.wrap_socket(request, server_side=True)
+                with self._guard:
+                    self._open.add(request)
+            super().finish_request(request, client_address)
+        finally:
+            with suppress(OSError):
+                request.close()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is not news."""
+
+    def end_connections(self) -> None:
+        """Wake every thread that waits for a client."""
+        with self._guard:
+            held = tuple(self._open)
+        for connection in held:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def do_POST(self) -> None:
+        self._answer()
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the signature of http.server
+        """Tests read `requests` instead."""
+
+    def _answer(self) -> None:
+        scripted = self.server.scripted
+        request = RecordedRequest(
+            protocol=_protocol_of(self.path),
+            method=self.command,
+            path=self.path,
+            headers={name.lower(): value for name, value in self.headers.items()},
+            body=self.rfile.read(int(self.headers.get("content-length", "0"))),
+        )
+        reply = scripted._next(request)  # noqa: SLF001 - the handler is the server's other half
+        closing = scripted._closing  # noqa: SLF001 - as above
+        closing.wait(reply.delay)
+        if reply.fault in {"drop", "reset", "hang"}:
+            if reply.fault == "hang":
+                closing.wait()
+            self._break_off(reset=reply.fault == "reset")
+            return
+        if request.protocol is None and reply.body is None:
+            status, body = 404, b'{"error": "no such path"}'
+        else:
+            status, body = reply.status, body_of(request.protocol or "openai", reply, model=_asked(request))
+        head = {"content-type": "application/json", "content-length": str(len(body))} | {
+            name.lower(): value for name, value in reply.headers.items()
+        }
+        self.send_response(status)
+        for name, value in head.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self._send_body(body, reply, closing)
+
+    def _send_body(self, body: bytes, reply: Reply, closing: threading.Event) -> None:
+        if reply.fault in {"half", "stall"}:
+            self.wfile.write(body[: len(body) // 2])
+            self.wfile.flush()
+            if reply.fault == "stall":
+                closing.wait()
+            self._break_off(reset=False)
+        elif reply.fault == "trickle":
+            for byte in body:
+                self.wfile.write(bytes([byte]))
+                self.wfile.flush()
+                if closing.wait(_TRICKLE_SECONDS):
+                    break
+        else:
+            self.wfile.write(body)
+
+    def _break_off(self, *, reset: bool) -> None:
+        self.close_connection = True
+        with suppress(OSError):
+            if reset:
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self.connection.close()
+            else:
+                self.connection.shutdown(socket.SHUT_RDWR)
+
+
+def _protocol_of(path: str) -> Protocol | None:
+    path = path.partition("?")[0]
+    if path.endswith("/chat/completions"):
+        return "openai"
+    if path.endswith("/v1/messages"):
+        return "anthropic"
+    return "gemini" if _GEMINI_PATH.search(path) else None
+
+
+def _asked(request: RecordedRequest) -> str:
+    try:
+        return request.model or "scripted-model"
+    except (ValueError, AttributeError):
+        return "scripted-model"

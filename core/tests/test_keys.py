@@ -1,0 +1,468 @@
+"""Keys through `KeyStore`: where one is looked for, which address gets it, and that none is ever shown."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from code_commit.address import address_of
+from code_commit.gitignore_line import require_gitignore_line
+from code_commit.keys import FoundKey, KeyStore
+from code_commit.records.errors import NotReady
+from code_commit.records.provider import ProviderDefinition
+
+OPENAI = ProviderDefinition(
+    name="openai",
+    models={"gpt-5": ()},
+    base_url="https://api.openai.com/v1",
+    base_url_variable="OPENAI_BASE_URL",
+    key_variable="OPENAI_API_KEY",
+    key_header=("authorization", "Bearer {key}"),
+    config="x:X",
+    factory="x:X",
+)
+GEMINI = replace(
+    OPENAI,
+    name="gemini",
+    base_url="https://generativelanguage.googleapis.com/v1beta",
+    base_url_variable="GOOGLE_GEMINI_BASE_URL",
+    base_url_suffix="/v1beta",
+    key_variable="GEMINI_API_KEY",
+)
+LOCAL = {"base_url": "http://127.0.0.1:8080/v1"}
+
+
+class Redactor:
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+
+    def add(self, key: str) -> None:
+        self.keys.append(key)
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
+    root = tmp_path / "project"
+    (root / "agent-config").mkdir(parents=True)
+    (tmp_path / "user/code-commit").mkdir(parents=True)
+    (root / ".gitignore").write_text("/agent-config\n")
+    return root
+
+
+def store(root: Path, **environ: str) -> KeyStore:
+    return KeyStore(root, Redactor(), environ)
+
+
+def key_file(root: Path, content: str | bytes, name: str = "openai-key.txt") -> Path:
+    path = root / "agent-config" / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def config(root: Path, text: str) -> None:
+    (root / "agent-config/config.toml").write_text(text)
+
+
+def user_config(root: Path, text: str) -> Path:
+    path = root.parent / "user/code-commit/config.toml"
+    path.write_text(text)
+    return path
+
+
+def found(
+    root: Path, name: str = "default", table: Mapping[str, Any] | None = None, **environ: str
+) -> tuple[str, str] | None:
+    key = store(root, **environ).key_for(OPENAI, name, table or {})
+    return (key.value, key.source) if key else None
+
+
+def refused(root: Path, name: str = "default", table: Mapping[str, Any] | None = None, **environ: str) -> str:
+    with pytest.raises(NotReady) as caught:
+        store(root, **environ).key_for(OPENAI, name, table or {})
+    return f"{caught.value} | {caught.value.hint}"
+
+
+def test_a_named_config_has_its_own_key_and_never_the_services(root: Path) -> None:
+    key_file(root, "key-in-file\n")
+    config(root, '[providers.openai.player]\napi_key = "key-of-player"')
+    variables = {"OPENAI_API_KEY": "key-in-variable"}
+    where = "agent-config/config.toml [providers.openai.player] api_key"
+    assert found(root, "player", **variables) == ("key-of-player", where)
+    assert found(root, "local", LOCAL, **variables) is None
+    said = refused(root, "other", **variables)
+    assert said.startswith("no key for openai.other at https://api.openai.com/v1 |")
+    assert 'api_key_file = "openai-key.txt"' in said
+
+
+def test_the_default_config_looks_in_its_table_then_the_file_then_the_variable(root: Path) -> None:
+    config(root, '[providers.openai.default]\napi_key = "key-in-config"')
+    path = key_file(root, "key-in-file\n")
+    variables = {"OPENAI_API_KEY": "key-in-variable"}
+    assert found(root, **variables) == (
+        "key-in-config",
+        "agent-config/config.toml [providers.openai.default] api_key",
+    )
+    config(root, "")
+    assert found(root, **variables) == ("key-in-file", "agent-config/openai-key.txt")
+    path.unlink()
+    assert found(root, **variables) == ("key-in-variable", "variable OPENAI_API_KEY")
+
+
+def test_sources_of_a_config_beat_each_other_like_settings(root: Path) -> None:
+    path = user_config(root, '[providers.openai.player]\napi_key = "key-of-user"')
+    assert found(root, "player") == ("key-of-user", f"user config {path} [providers.openai.player] api_key")
+    key_file(root, "key-in-file", "player.txt")
+    config(root, '[providers.openai.player]\napi_key_file = "player.txt"')
+    found_in_file = found(root, "player")
+    assert found_in_file is not None
+    assert found_in_file[0] == "key-in-file"
+    variable = "CODE_COMMIT_PROVIDERS__OPENAI__PLAYER__API_KEY"
+    key = found(root, "player", **{variable: "key-in-variable"})
+    assert key == ("key-in-variable", f"variable {variable} [providers.openai.player] api_key")
+
+
+def test_a_key_file_is_relative_to_the_file_that_names_it_and_tilde_is_home(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(root.parent))
+    (root.parent / "user/code-commit/k.txt").write_text("key-of-user\n")
+    (root.parent / "home.txt").write_text("key-at-home\r\n")
+    path = user_config(root, '[providers.openai.player]\napi_key_file = "k.txt"')
+    assert found(root, "player") == (
+        "key-of-user",
+        f"{path.parent / 'k.txt'} (user config {path} [providers.openai.player] api_key_file)",
+    )
+    config(root, '[providers.openai.player]\napi_key_file = "~/home.txt"')
+    key = found(root, "player")
+    assert key is not None
+    assert key[0] == "key-at-home"
+
+
+@pytest.mark.parametrize("path", ["../key.txt", "../src/../key.txt", "{root}/key.txt", "link.txt"])
+def test_a_key_file_that_git_and_the_model_can_see_is_refused(root: Path, path: str) -> None:
+    (root / "key.txt").write_text("key-in-project")
+    (root / "src").mkdir()
+    (root / "agent-config/link.txt").symlink_to("../key.txt")
+    config(root, f'[providers.openai.default]\napi_key_file = "{path.format(root=root)}"')
+    said = refused(root)
+    assert "lies in the project" in said
+    assert "key-in-project" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('api_key = "key-key-1"\napi_key_file = "k"', "sets both api_key and api_key_file"),
+        ("api_key = 123456789", "api_key is not a text"),
+        ('api_key_file = "absent.txt"', "there is no file"),
+        ('api_key_file = "."', "is a directory"),
+        ('api_key_file = "~nobody-of-this-name/x"', "names no file that can be found"),
+        ('api_key_file = "a\\u0000b"', "names no file that can be found"),
+        ('api_key = ""', "is empty"),
+    ],
+)
+def test_a_config_whose_key_cannot_be_had_says_why(root: Path, text: str, said: str) -> None:
+    config(root, f"[providers.openai.default]\n{text}")
+    message = refused(root, OPENAI_API_KEY="key-in-variable")
+    assert said in message
+    assert "key-key" not in message
+
+
+def test_a_key_file_that_is_a_pipe_is_not_waited_for(root: Path) -> None:
+    os.mkfifo(root / "agent-config/pipe")
+    config(root, '[providers.openai.default]\napi_key_file = "pipe"')
+    assert "not a regular file" in refused(root)
+
+
+def test_without_a_key_the_services_own_address_names_the_three_places(root: Path) -> None:
+    said = refused(root)
+    assert (
+        f"put it into {root}/agent-config/openai-key.txt, or set the variable OPENAI_API_KEY, or set api_key in" in said
+    )
+    assert f"[providers.openai.default] in {root}/agent-config/config.toml" in said
+    assert "OPENAI_API_KEY (it is set, but empty)" in refused(root, OPENAI_API_KEY="")
+
+
+@pytest.mark.parametrize("url", ["https://API.openai.com/v1/", "https://api.openai.com:443/v2"])
+def test_another_way_to_write_the_own_address_needs_a_key_too(root: Path, url: str) -> None:
+    assert "no key for openai.default" in refused(root, table={"base_url": url})
+
+
+def test_another_address_is_called_without_a_key(root: Path) -> None:
+    assert found(root, table=LOCAL) is None
+    assert found(root, OPENAI_BASE_URL="http://localhost:11434/v1") is None
+    assert store(root).key_for(replace(OPENAI, key_variable=None), "default", {}) is None
+
+
+PRINTABLE = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=8, max_size=200)
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(key=PRINTABLE, end=st.sampled_from(["", "\n", "\r\n"]))
+def test_any_printable_line_is_a_key_and_is_censored(root: Path, key: str, end: str) -> None:
+    key_file(root, key + end)
+    redactor = Redactor()
+    got = KeyStore(root, redactor, {}).key_for(OPENAI, "default", {})
+    assert got is not None
+    assert (got.value, redactor.keys) == (key, [key])
+    assert repr(got) == str(got) == "FoundKey(source='agent-config/openai-key.txt')"
+
+
+def test_a_found_key_does_not_show_its_value() -> None:
+    assert "0123456789" not in repr(FoundKey("0123456789", "somewhere"))
+
+
+BAD = {
+    "": "is empty",
+    "\n": "is empty",
+    "   \n": "is empty",
+    "wertvoll-one\nwertvoll-two\n": "has more than one line",
+    "wertvoll-one\n\n": "has more than one line",
+    "wertvoll-one\rwertvoll-two": "has more than one line",
+    "wertvoll-schlüssel": "has another character than printable ASCII at 14",
+    "wertvoll\tkey": "has another character than printable ASCII at 9",
+    "wertvoll\x7f": "has another character than printable ASCII at 9",
+    "wertvoll-key ": "begins or ends with a blank",
+    " wertvoll-key": "begins or ends with a blank",
+    "wertvol": "is too short",
+}
+
+
+@pytest.mark.parametrize(("content", "said"), BAD.items())
+@pytest.mark.parametrize("place", ["file", "variable", "config"])
+def test_what_is_no_key_is_refused_without_showing_any_of_it(root: Path, content: str, said: str, place: str) -> None:
+    if place == "file":
+        key_file(root, content)
+        message = refused(root)
+    elif place == "variable":
+        message = refused(root, CODE_COMMIT_PROVIDERS__OPENAI__DEFAULT__API_KEY=content or " ")
+    else:
+        escaped = "".join(f"\\u{ord(letter):04x}" for letter in content)
+        config(root, f'[providers.openai.default]\napi_key = "{escaped}"')
+        message = refused(root)
+    assert said in message
+    assert "one line of printable ASCII" in message
+    assert "wert" not in message
+    assert "schl" not in message
+
+
+def test_a_key_file_that_is_not_plain_is_refused(root: Path) -> None:
+    path = root / "agent-config/openai-key.txt"
+    (root.parent / "secret").write_text("wertvoll-key")
+    path.symlink_to(root.parent / "secret")
+    assert "agent-config/openai-key.txt cannot be read: it is a link" in refused(root)
+    path.unlink()
+    path.mkdir()
+    assert "not a regular file" in refused(root)
+    path.rmdir()
+    os.mkfifo(path)
+    assert "not a regular file" in refused(root)
+    path.unlink()
+    path.write_bytes(b"k" * 100_000)
+    assert "larger than" in refused(root)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read anything")
+def test_a_key_file_without_permission_is_refused(root: Path) -> None:
+    key_file(root, "wertvoll-key").chmod(0)
+    assert "agent-config/openai-key.txt cannot be read: permission denied" in refused(root)
+
+
+def test_every_key_that_is_configured_is_censored_used_or_not(root: Path) -> None:
+    key_file(root, "key-of-openai\n")
+    key_file(root, "key-of-disabled", "anthropic-key.txt")
+    key_file(root, "not a key\nbut a text", "notes-key.txt")
+    key_file(root, "key-shadowed-file", "player.txt")
+    user_config(root, '[providers.openai.player]\napi_key = "key-shadowed-1"')
+    config(
+        root,
+        '[providers.openai.player]\napi_key = "key-of-player"\napi_key_file = "player.txt"\n'
+        '[providers.other.x]\napi_key = "short"',
+    )
+    redactor = Redactor()
+    environ = {
+        "GEMINI_API_KEY": "key-of-gemini",
+        "CODE_COMMIT_PROVIDERS__OTHER__Y__API_KEY": "key-of-y",
+        "OPENAI_API_KEY": "",
+    }
+    KeyStore(root, redactor, environ).load_all([OPENAI, GEMINI])
+    assert sorted(redactor.keys) == [
+        "key-of-disabled",
+        "key-of-gemini",
+        "key-of-openai",
+        "key-of-player",
+        "key-of-y",
+        "key-shadowed-1",
+        "key-shadowed-file",
+    ]
+
+
+def test_the_variables_that_hold_keys_are_known_by_name(root: Path) -> None:
+    keys = store(
+        root,
+        CODE_COMMIT_PROVIDERS__OTHER__Y__API_KEY="key-of-y",
+        CODE_COMMIT_PROVIDERS__OTHER__Y__MODEL="m",
+        CODE_COMMIT_PROVIDERS__Z='{"a": {"api_key": "key-of-a"}}',
+    )
+    assert keys.secret_variables([OPENAI]) == {
+        "OPENAI_API_KEY",
+        "CODE_COMMIT_PROVIDERS__OTHER__Y__API_KEY",
+        "CODE_COMMIT_PROVIDERS__Z",
+    }
+
+
+def test_looking_for_keys_loads_neither_pydantic_nor_httpx() -> None:
+    code = "import sys, code_commit.keys; print(*sorted({'pydantic', 'pydantic_settings', 'httpx'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not done.stdout.strip()
+
+
+# --- addresses ---
+
+
+def test_the_address_is_the_configs_then_for_default_the_variables_then_the_services_own() -> None:
+    variables = {"GOOGLE_GEMINI_BASE_URL": "https://proxy.example/gemini/"}
+    own = address_of(GEMINI, "default", {}, {"GOOGLE_GEMINI_BASE_URL": ""})
+    assert (own.url, own.source, own.own) == (GEMINI.base_url, "plugin of gemini", True)
+    moved = address_of(GEMINI, "default", {}, variables)
+    assert (moved.url, moved.source, moved.own) == (
+        "https://proxy.example/gemini/v1beta",
+        "variable GOOGLE_GEMINI_BASE_URL",
+        False,
+    )
+    assert address_of(GEMINI, "named", {}, variables).own
+    given = address_of(GEMINI, "default", {"base_url": "http://[::1]:80/x/"}, variables)
+    assert (given.url, given.source) == ("http://[::1]:80/x", "base_url of [providers.gemini.default]")
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        (3, "is not a text"),
+        ("", "is no http or https URL"),
+        ("ftp://host/v1", "is no http or https URL"),
+        ("api.openai.com/v1", "is no http or https URL"),
+        ("https:///v1", "is no http or https URL"),
+        ("https://host:99999/v1", "is no http or https URL"),
+        ("https://[::1/v1", "is no http or https URL"),
+        ("https://user:wertvoll@host/v1", "holds credentials"),
+        ("https://wertvoll@host/v1", "holds credentials"),
+        ("https://host/v1?key=wertvoll", "holds a query or a fragment"),
+        ("https://host/v1#wertvoll", "holds a query or a fragment"),
+        ("https://host/v1?", "holds a query or a fragment"),
+        ("https://host/v 1", "holds a blank"),
+        ("https://host\\@evil/v1", "holds a blank or another character"),
+        ("https://höst/v1", "holds a blank or another character"),
+        ("https://host/\n", "holds a blank"),
+        ("http://host/v1", "plain http to another machine"),
+        ("http://127.0.0.1.evil/v1", "plain http to another machine"),
+        ("http://192.168.1.5:11434/v1", "plain http to another machine"),
+        ("http://localhost.evil/v1", "plain http to another machine"),
+    ],
+)
+def test_an_address_that_is_not_plain_is_refused_and_not_shown(url: object, said: str) -> None:
+    with pytest.raises(NotReady) as caught:
+        address_of(OPENAI, "player", {"base_url": url}, {})
+    assert said in str(caught.value)
+    assert "base_url of [providers.openai.player]" in str(caught.value)
+    assert "wertvoll" not in f"{caught.value} {caught.value.hint}"
+
+
+@pytest.mark.parametrize("url", ["http://localhost:1/v1", "http://127.9.9.9/v1", "http://[::1]/v1", "https://host"])
+def test_addresses_on_this_machine_may_be_plain_http(url: str) -> None:
+    assert address_of(OPENAI, "player", {"base_url": url}, {}).url == url
+
+
+def test_plain_http_to_another_machine_can_be_allowed() -> None:
+    table = {"base_url": "http://10.0.0.1/v1", "allow_http": True}
+    assert address_of(OPENAI, "player", table, {}).url == "http://10.0.0.1/v1"
+    with pytest.raises(NotReady):
+        address_of(OPENAI, "player", {**table, "allow_http": "no"}, {})
+
+
+# --- the line in .gitignore ---
+
+
+@pytest.mark.parametrize("line", ["agent-config", "/agent-config", "agent-config/", "/agent-config/"])
+@pytest.mark.parametrize(
+    "around", ["{}", "{}\n", "x\n{}\r\ny\r\n", "\ufeff{}\n", "{}   \n", "!{}\n{}\n", "{}\n!*.txt\n"]
+)
+def test_the_line_counts(root: Path, line: str, around: str) -> None:
+    (root / ".gitignore").write_text(around.replace("{}", line), newline="")
+    require_gitignore_line(root)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# /agent-config\n",
+        "!/agent-config\n",
+        " /agent-config\n",
+        "/agent-config/*\n",
+        "/agent-config.d\n",
+        "sub/agent-config\n",
+        "/agent-config\\ \n",
+        "/agent-config\n!/agent-config\n",
+        "agent-config/\n!agent-config\n",
+        "/agent-config\n!agent-config/\r\n",
+        "/agent-config\n!*\n",
+        "*\n/agent-config\n!*/\n",
+        "/agent-config\n!agent-*\n",
+    ],
+)
+def test_without_the_line_no_store_is_made(root: Path, text: str) -> None:
+    (root / ".gitignore").write_text(text, newline="")
+    config(root, "broken = [")  # it is not even looked at
+    with pytest.raises(NotReady, match=re.escape(str(root / ".gitignore"))) as caught:
+        store(root)
+    assert "the line /agent-config" in caught.value.hint
+
+
+def test_a_missing_or_linked_file_holds_no_line(root: Path) -> None:
+    (root / ".gitignore").rename(root / "real")
+    with pytest.raises(NotReady, match="is missing"):
+        store(root)
+    (root / ".gitignore").symlink_to("real")
+    with pytest.raises(NotReady, match="it is a link"):  # git does not follow it either
+        store(root)
+
+
+LINES = st.lists(
+    st.sampled_from(
+        ["agent-config", "/agent-config/", "*", "*.txt", "!*", "!*/", "!*.txt", "!/agent-config", "!agent-config/"]
+    )
+    | st.builds(
+        "{}{}{}".format,
+        st.sampled_from(["!", ""]),
+        st.sampled_from(["/", "**/", "a?ent"]),
+        st.text("agent-cofi*/[]\\! "),
+    ),
+    max_size=5,
+)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(LINES, st.sampled_from(["\n", "\r\n"]))
+def test_git_agrees_that_keys_are_ignored_whenever_the_check_passes(root: Path, lines: list[str], newline: str) -> None:
+    git = ["git", "-c", "core.excludesFile=/dev/null", "-C", str(root)]
+    if not (root / ".git").exists():
+        subprocess.run([*git, "init", "-q"], check=True)
+    (root / ".gitignore").write_text(newline.join([*lines, ""]), newline="")
+    try:
+        require_gitignore_line(root)
+    except NotReady:
+        return
+    done = subprocess.run([*git, "check-ignore", "-q", "--no-index", "agent-config/openai-key.txt"], check=False)
+    assert done.returncode == 0

@@ -1,0 +1,237 @@
+"""What a person sees on stderr: plain lines anywhere, a status line on a terminal, and nothing hostile on either."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pty
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from code_commit.records import event as events
+from code_commit.records.event import Event, Record
+from code_commit.run_log import Progress
+from code_commit.run_log.event_data import data_of
+
+ASKED = events.CallStarted(1, "initial-query", "gemini", "gemini-2.5-pro", "https://x", "key from a file", "1.txt")
+ANSWERED = events.CallFinished(1, "initial-query", "gemini-2.5-pro", "stop", "STOP", 12.34, 1200, 300)
+BUILDING = events.ProcessStarted(("bash", "build.sh"), "bubblewrap", "1-build.txt")
+BUILD = ("bash", "build.sh")
+
+
+def record(event: Event, at: float = 0.0) -> Record:
+    return Record(1, 1000.0 + at, "run", 1, None, event.kind, data_of(event))
+
+
+def shown(*told: Event) -> list[str]:
+    stream = io.StringIO()
+    progress = Progress(stream, live=False, color=False)
+    for seconds, event in enumerate(told):
+        progress.receive(record(event, seconds))
+    progress.close()
+    return stream.getvalue().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (ASKED, "call 1, initial-query: asking gemini-2.5-pro (https://x, key from a file)"),
+        (ANSWERED, "gemini-2.5-pro answered in 12.3 s, 1200 tokens in, 300 tokens out"),
+        (
+            events.CallFinished(1, "q", "gpt-5", "length", "max_tokens", 1.0, None, None),
+            "gpt-5 answered in 1.0 s, ended with max_tokens",
+        ),
+        (
+            events.CallFinished(1, "q", "gpt-5", None, "", 1.0, None, None, error="no network"),
+            "gpt-5 failed after 1.0 s: no network",
+        ),
+        (events.CallRetried(1, 2, 0.5, "503"), "try 2 failed: 503; next in 0.5 s"),
+        (events.ChangesApplied(("a",), ()), "1 file written: a"),
+        (events.ChangesApplied((), ("a", "b")), "2 files deleted: a, b"),
+        (events.ChangesApplied(tuple("abcdefg"), ()), "7 files written: a, b, c, d, e and 2 more"),
+        (events.ChangesUndone(("a",), "not reached"), "1 file taken back (not reached): a"),
+        (BUILDING, "build (isolated by bubblewrap)"),
+        (events.ProcessStarted(("ls", "a b"), "off", "l"), "ls 'a b' (not isolated)"),
+        (events.ProcessFinished(BUILD, 0, 3.0, timed_out=False, tampered=(), log="l"), "build passed after 3.0 s"),
+        (
+            events.ProcessFinished(BUILD, 2, 3.0, timed_out=False, tampered=(), log="1-build.txt"),
+            "build failed (exit 2) after 3.0 s, see 1-build.txt",
+        ),
+        (
+            events.ProcessFinished(BUILD, None, 3.0, timed_out=True, tampered=(), log="l"),
+            "build stopped at its time limit after 3.0 s, see l",
+        ),
+        (
+            events.ProcessFinished(BUILD, 0, 3.0, timed_out=False, tampered=("build.sh",), log="l"),
+            "build altered what judges it: build.sh, see l",
+        ),
+        (events.PluginFailed("report", "code-commit-report", "load", "no"), "plugin report of code-commit-report failed (load): no"),
+        (events.MessageLogged("words"), "words"),
+        (events.MessageLogged("words", "warning"), "warning: words"),
+        (events.StateEntered("DISCOVER"), "state: DISCOVER"),
+    ],
+)  # fmt: skip
+def test_an_event_is_told_in_a_line(event, line):
+    assert shown(event) == [f"[0:00] {line}"]
+
+
+def test_refusals_are_listed():
+    refused = events.ChangesRefused(
+        "a path is not allowed", ({"path": ".git/x", "rule": "git", "reason": "protected"},)
+    )
+    assert shown(refused) == ["[0:00] response refused: a path is not allowed", "[0:00]   .git/x: protected"]
+
+
+def test_lines_bear_the_time_since_the_start():
+    stream = io.StringIO()
+    progress = Progress(stream, live=False, color=False)
+    for at in (0, 65.9, 3723):
+        progress.receive(record(events.StateEntered("x"), at))
+    assert stream.getvalue().splitlines() == ["[0:00] state: x", "[1:05] state: x", "[1:02:03] state: x"]
+
+
+def test_text_of_others_can_neither_command_the_terminal_nor_pass_for_a_line_of_ours():
+    lines = shown(events.MessageLogged("\x1b]52;c;eA==\x07\u202e\r\x9b\n[0:01] build passed"))
+    assert lines == ["[0:00] \\x1b]52;c;eA==\\x07\\u202e\\r\\x9b", "       [0:01] build passed"]
+
+
+def test_plugins_events_are_none_of_its_business():
+    progress = Progress(stream := io.StringIO(), live=False, color=False)
+    progress.receive(Record(1, 0.0, "run", 1, None, "planning.thought", {"anything": [1]}))
+    progress.close()
+    assert stream.getvalue() == ""
+
+
+def test_a_long_silence_is_broken_where_lines_cannot_be_repainted(monkeypatch):
+    monkeypatch.setattr("code_commit.run_log.progress._STILL_HERE", 0.001)
+    beats = threading.Semaphore(0)
+
+    class Stream(io.StringIO):
+        def write(self, text: str) -> int:
+            if "..." in text:
+                beats.release()
+            return super().write(text)
+
+    progress = Progress(stream := Stream(), live=False, color=False, now=iter(range(0, 100_000, 60)).__next__)
+    progress.receive(record(ASKED))
+    assert beats.acquire(timeout=30)
+    progress.close()
+    assert (
+        "[3:00] asking gemini-2.5-pro... 60 s" in stream.getvalue() or "asking gemini-2.5-pro... " in stream.getvalue()
+    )
+    assert not [thread for thread in threading.enumerate() if thread.name == "progress"]
+
+
+def test_a_stream_that_breaks_is_left_alone():
+    class Broken(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    for stream in (Broken(), None):
+        progress = Progress(stream, live=False, color=False)
+        progress.receive(record(ASKED))
+        progress.close()
+
+
+SCRIPT = """
+import os, sys
+from code_commit.records import event as events
+from code_commit.records.event import Record
+from code_commit.run_log import Progress
+from code_commit.run_log.event_data import data_of
+progress = Progress.on(sys.stderr, os.environ)
+def tell(event):
+    progress.receive(Record(1, 0.0, "run", 1, None, event.kind, data_of(event)))
+tell(events.CallStarted(1, "query", "gemini", "gemini-2.5-pro\\x1b]52;c;eA==\\x07", "https://x", "", "1.txt"))
+with progress.aside():
+    print("said aside", file=sys.stderr)
+tell(events.MessageLogged("while it thinks"))
+tell(events.CallFinished(1, "query", "gemini-2.5-pro", "stop", "STOP", 12.3, 1200, 300))
+tell(events.ProcessStarted(("bash", "build.sh"), "off", "1-build.txt"))
+tell(events.ProcessFinished(("bash", "build.sh"), 1, 3.0, False, (), "1-build.txt"))
+progress.close()
+print("rich" in sys.modules)
+"""
+
+
+def on_a_terminal(**environment: str) -> tuple[str, bool]:
+    """Return what the script writes to a terminal, and whether it needed rich for it."""
+    ours, theirs = pty.openpty()
+    kept = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "TERM"}}
+    child = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env=kept | {"TERM": "xterm", "COLUMNS": "80", **environment},
+    )
+    os.close(theirs)
+    written = b""
+    with contextlib.suppress(OSError):  # how a terminal says that nobody is left to write
+        while chunk := os.read(ours, 65536):
+            written += chunk
+    os.close(ours)
+    with child:
+        needed_rich = child.stdout.read() == b"True\n"
+    assert child.returncode == 0
+    return written.decode(), needed_rich
+
+
+def test_a_terminal_shows_what_goes_on():
+    written, needed_rich = on_a_terminal()
+    assert needed_rich
+    assert "[0:00] asking gemini-2.5-pro\\x1b]52;c;eA==\\x07... 0 s" in written
+    assert "build... 0 s" in written
+    assert "\x1b]" not in written
+    assert "\x1b[2;31mbuild failed" in written or "\x1b[31mbuild failed" in written
+    assert written.count("\x1b[?25h") == written.count("\x1b[?25l") >= 1
+
+
+def test_a_terminal_ends_up_with_the_lines_alone():
+    screen = rendered(on_a_terminal()[0])
+    assert [line.split("] ")[-1] for line in screen] == [
+        "call 1, query: asking gemini-2.5-pro\\x1b]52;c;eA==\\x07 (https://x)",
+        "said aside",
+        "while it thinks",
+        "gemini-2.5-pro answered in 12.3 s, 1200 tokens in, 300 tokens out",
+        "build (not isolated)",
+        "build failed (exit 1) after 3.0 s, see 1-build.txt",
+    ]
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": ""}])
+def test_a_terminal_that_wants_plain_text_gets_it(environment):
+    written, needed_rich = on_a_terminal(**environment)
+    assert not needed_rich
+    assert "\x1b" not in written
+    assert "build failed (exit 1)" in written
+
+
+def rendered(written: str) -> list[str]:
+    """Play the few sequences that are in use: colours, cursor up, erase line, show and hide the cursor."""
+    rows, row, column, index = [""], 0, 0, 0
+    while index < len(written):
+        character = written[index]
+        index += 1
+        if character == "\x1b":
+            end = next(at for at in range(index + 1, len(written)) if written[at].isalpha())
+            code, index = written[index : end + 1], end + 1
+            if code == "[2K":
+                rows[row] = ""
+            elif code == "[1A":
+                row -= 1
+            else:
+                assert code[-1] in "mhl", code
+        elif character == "\r":
+            column = 0
+        elif character == "\n":
+            row += 1
+            rows += [""] * (row + 1 - len(rows))
+        else:
+            rows[row] = rows[row].ljust(column)[:column] + character + rows[row][column + 1 :]
+            column += 1
+    return [line for line in rows if line]

@@ -1,0 +1,422 @@
+"""The run folder and its events: names, contents, spans, threads, and what happens when the disk does not play along."""
+
+from __future__ import annotations
+
+import contextvars
+import json
+import os
+import resource
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_commit.records.errors import ExitCode, NotReady
+from code_commit.records.event import (
+    CallFinished,
+    CallStarted,
+    Event,
+    MessageLogged,
+    ProcessFinished,
+    Record,
+    RunFinished,
+    StateEntered,
+)
+from code_commit.redaction import Redactor
+from code_commit.run_log import RunLog, call_files, failure_text, numbered, read_records
+
+KEY = 'sk-live"\\key/0123'
+NOON = 1_700_000_000.0
+
+
+def open_log(root: Path, workflow: str = "committing-code", **more: Any) -> RunLog:
+    return RunLog.open(root, workflow, redactor=Redactor([KEY]), **more)
+
+
+def records_of(log: RunLog) -> list[Record]:
+    return list(read_records(log.folder / "events.jsonl"))
+
+
+def kinds_of(log: RunLog) -> list[str]:
+    return [record.kind for record in records_of(log)]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[RunLog]:
+    log = open_log(tmp_path)
+    yield log
+    log.finish(ExitCode.REACHED, "over")
+
+
+class TestFolder:
+    @pytest.fixture
+    def tokyo(self, monkeypatch):
+        with monkeypatch.context() as patched:
+            patched.setenv("TZ", "Asia/Tokyo")
+            time.tzset()
+            yield
+        time.tzset()
+
+    @pytest.mark.usefixtures("tokyo")
+    def test_is_named_after_local_time_and_workflow_and_counts_when_taken(self, tmp_path):
+        names = []
+        for _ in range(3):
+            log = open_log(tmp_path, clock=lambda: NOON)
+            log.finish(ExitCode.REACHED, "")
+            names.append(log.folder.relative_to(tmp_path).as_posix())
+        stamp = "logs/2023-11-15-07-13-20-committing-code"
+        assert names == [stamp, f"{stamp}-2", f"{stamp}-3"]
+
+    def test_is_private_and_hidden_from_git(self, tmp_path, log):
+        subprocess.run(["git", "init", "-q", tmp_path], check=True)
+        status = subprocess.run(["git", "status", "--porcelain"], cwd=tmp_path, check=True, capture_output=True)
+        assert status.stdout == b""
+        assert stat.S_IMODE(log.folder.stat().st_mode) == 0o700
+
+    def test_leaves_a_gitignore_of_the_user_alone(self, tmp_path):
+        (tmp_path / "logs").mkdir()
+        (tmp_path / "logs/.gitignore").write_text("!keep\n")
+        open_log(tmp_path).finish(ExitCode.REACHED, "")
+        assert (tmp_path / "logs/.gitignore").read_text() == "!keep\n"
+
+    def test_a_link_or_a_file_in_its_place_is_refused(self, tmp_path):
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        for number, place in enumerate(("link", "file")):
+            root = tmp_path / str(number)
+            root.mkdir()
+            (root / "logs").symlink_to(elsewhere) if place == "link" else (root / "logs").write_text("")
+            with pytest.raises(NotReady, match=r"logs is (a link|not a folder)"):
+                open_log(root)
+        assert list(elsewhere.iterdir()) == []
+
+    def test_a_read_only_project_is_one_clear_line(self):
+        with TemporaryDirectory() as folder:
+            Path(folder).chmod(0o555)
+            user = os.geteuid()
+            if user == 0:  # root may write anywhere
+                os.seteuid(65534)
+            try:
+                with pytest.raises(NotReady, match=r"cannot write .*logs: Permission denied"):
+                    open_log(Path(folder))
+            finally:
+                if user == 0:
+                    os.seteuid(0)
+
+
+class TestFiles:
+    def test_of_a_call_are_named_as_the_seeds_say(self):
+        first = call_files(1, "initial-query")
+        assert (first.request, first.response, first.raw) == (
+            "1-initial-query.txt",
+            "1-initial-query-response.txt",
+            "1-initial-query-response.json",
+        )
+        report = call_files(None, "query")
+        assert (report.request, report.response, report.raw) == (
+            "query.txt",
+            "query-response.txt",
+            "query-response.json",
+        )
+        assert (numbered(2, "build.txt"), numbered(None, "build.txt")) == ("2-build.txt", "build.txt")
+
+    def test_of_calls_with_one_label_do_not_overwrite_each_other(self, log):
+        names = [log.call_files(None, "query").response for _ in range(3)]
+        assert names == ["query-response.txt", "query-2-response.txt", "query-3-response.txt"]
+        assert [log.reserve("1-build.txt"), log.reserve("1-build.txt")] == ["1-build.txt", "1-build-2.txt"]
+
+    def test_hold_what_was_written_but_no_key(self, log):
+        log.write("1-build.txt", f"no {KEY} here, ünï\r\n")
+        log.write("raw.txt", b"\xff" + KEY.encode())
+        log.write_json("reply.json", {KEY: [KEY, "\ud800", 1.5, None]})
+        log.write(f"{KEY[:2]}.txt", failure_text("broken"))
+        assert (log.folder / "1-build.txt").read_bytes() == "no ***23 here, ünï\r\n".encode()
+        assert (log.folder / "raw.txt").read_bytes() == b"\xff***23"
+        assert json.loads((log.folder / "reply.json").read_text()) == {"***23": ["***23", "\ud800", 1.5, None]}
+        assert (log.folder / "sk.txt").read_text() == "ERROR\nbroken\n"
+
+    @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/etc/passwd", ".hidden", "a\nb", "a\u202eb", "n" * 300])
+    def test_must_have_plain_names(self, log, name):
+        with pytest.raises(ValueError, match="not a name"):
+            log.write(name, "")
+
+    @pytest.mark.parametrize("name", ["events.jsonl", "run.json"])
+    def test_cannot_replace_the_logs_own(self, log, name):
+        with pytest.raises(ValueError, match="the run log's own"):
+            log.write(name, "")
+
+    def test_never_go_through_a_link(self, log, tmp_path):
+        (log.folder / "1-build.txt").symlink_to(tmp_path / "victim")
+        with pytest.raises(NotReady, match=r"cannot write .*1-build.txt"):
+            log.write("1-build.txt", "text")
+        assert not (tmp_path / "victim").exists()
+
+    def test_stay_in_the_folder_that_was_opened(self, log, tmp_path):
+        moved = log.folder.rename(tmp_path / "moved")
+        log.folder.symlink_to(tmp_path, target_is_directory=True)
+        log.write("late.txt", "text")
+        assert (moved / "late.txt").read_text() == "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Anything(Event):
+    kind: ClassVar[str] = "test.anything"
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Dotless(Event):
+    kind: ClassVar[str] = "dotless"
+
+
+@dataclass(frozen=True, slots=True)
+class Impostor(Event):
+    kind: ClassVar[str] = "call.finished"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+)
+
+
+class TestEvents:
+    def test_are_one_record_a_line_from_the_first_on(self, tmp_path):
+        log = open_log(tmp_path, argv=["code-commit", "--query", KEY], versions={"code-commit": "0.1"}, token="t1")
+        log.emit(StateEntered("DISCOVER"))
+        log.finish(ExitCode.NOT_REACHED, "the build is red", {"path": Path("a")})
+        assert [record.seq for record in records_of(log)] == [1, 2, 3]
+        started, _, finished = records_of(log)
+        assert started.data | {"pid": 0} == {
+            "workflow": "committing-code",
+            "root": str(tmp_path),
+            "folder": f"logs/{log.run}",
+            "token": "t1",
+            "versions": {"code-commit": "0.1"},
+            "argv": ["code-commit", "--query", "***23"],
+            "commit": None,
+            "pid": 0,
+        }
+        assert (started.run, started.span, started.parent) == (log.run, 1, None)
+        assert finished.data == {
+            "outcome": "not_reached",
+            "exit_code": 1,
+            "summary": "the build is red",
+            "data": {"path": "a"},
+        }
+
+    @given(value=JSON)
+    def test_come_back_as_they_were_told(self, value):
+        with TemporaryDirectory() as root:
+            log = open_log(Path(root))
+            log.emit(Anything(value))
+            log.finish(ExitCode.REACHED, "")
+            assert records_of(log)[1].data == {"value": value}
+
+    @given(values=st.lists(JSON, max_size=4), cut=st.integers(min_value=0))
+    def test_are_read_up_to_the_byte_where_a_killed_run_stopped(self, values, cut):
+        with TemporaryDirectory() as root:
+            log = open_log(Path(root))
+            for value in values:
+                log.emit(Anything(value))
+            log.finish(ExitCode.REACHED, "")
+            whole = (log.folder / "events.jsonl").read_bytes()
+            left = whole[: cut % (len(whole) + 1)]
+            everything = records_of(log)
+            (log.folder / "events.jsonl").write_bytes(left)
+            ends = [index for index in range(len(whole)) if whole[index : index + 1] == b"\n"]
+            assert records_of(log) == everything[: sum(end <= len(left) for end in ends)]
+
+    def test_are_ascii_without_control_characters(self, log):
+        log.emit(MessageLogged("\x1b]52;c;x\x07 \u2028 \u202e \x9b ünï"))
+        line = (log.folder / "events.jsonl").read_bytes().splitlines()[1]
+        assert all(0x20 <= byte < 0x7F for byte in line)
+
+    @pytest.mark.parametrize(
+        ("event", "reason"),
+        [
+            (Anything(b"bytes"), "bytes is not JSON"),
+            (Anything({1: 2}), "a name in JSON is text, not int"),
+            (Anything(float("nan")), "nan has no place in JSON"),
+            (Anything(10**5000), "ValueError"),
+            (Dotless(), "<plugin>.<what>"),
+            (Impostor(), "call.finished is a kind of the host's own events"),
+            (RunFinished("reached", 0, ""), "only the host emits run.finished"),
+        ],
+    )
+    def test_that_are_none_are_told_as_a_failure_of_their_plugin(self, log, event, reason):
+        log.emit(event)
+        log.emit(StateEntered("still alive"))
+        _, failed, after = records_of(log)
+        assert failed.kind == "plugin.failed"
+        assert failed.data["stage"] == "emit"
+        assert reason in failed.data["error"]
+        assert (after.seq, after.kind) == (3, "state.entered")
+
+    def test_end_with_run_finished_whatever_comes_later(self, tmp_path):
+        log = open_log(tmp_path)
+        log.finish(ExitCode.INTERRUPTED, "Ctrl-C")
+        log.emit(StateEntered("too late"))
+        log.finish(ExitCode.REACHED, "too late")
+        assert kinds_of(log) == ["run.started", "run.finished"]
+        assert records_of(log)[-1].data["exit_code"] == 130
+
+    def test_end_with_run_finished_when_the_workflows_data_is_no_json(self, tmp_path):
+        log = open_log(tmp_path)
+        log.finish(ExitCode.REACHED, "done", {"value": object()})
+        assert kinds_of(log) == ["run.started", "plugin.failed", "run.finished"]
+        assert records_of(log)[-1].data["data"] == {}
+
+    def test_never_go_back_in_time(self, log):
+        for _ in range(50):
+            log.emit(StateEntered("x"))
+        times = [record.time for record in records_of(log)]
+        assert times == sorted(times)
+
+
+class TestSpans:
+    def test_nest(self, log):
+        with log.span("attempt", number=1):
+            log.emit(StateEntered("inside"))
+            with log.nested():
+                log.emit(StateEntered("deeper"))
+        log.emit(StateEntered("outside"))
+        rows = [(record.kind, record.span, record.parent) for record in records_of(log)[1:]]
+        assert rows == [
+            ("attempt.started", 2, 1),
+            ("state.entered", 2, 1),
+            ("state.entered", 3, 2),
+            ("attempt.finished", 2, 1),
+            ("state.entered", 1, None),
+        ]
+
+    def test_tell_how_they_ended(self, log):
+        with pytest.raises(KeyError), log.span("step", number=7):
+            raise KeyError("gone")
+        _, began, end = records_of(log)
+        assert (began.data, end.data["error"]) == ({"number": 7}, "KeyError: 'gone'")
+
+    def test_cannot_forge_the_hosts_events(self, log):
+        with log.span("run"):
+            pass
+        assert kinds_of(log) == ["run.started", "plugin.failed", "plugin.failed"]
+
+    def test_are_inherited_by_threads_that_copy_the_context(self, log):
+        with log.span("step"):
+            inside = contextvars.copy_context()
+        threads = [
+            threading.Thread(target=lambda: inside.run(log.emit, StateEntered("copied"))),
+            threading.Thread(target=lambda: log.emit(StateEntered("bare"))),
+        ]
+        for thread in threads:
+            thread.start()
+            thread.join()
+        assert [record.span for record in records_of(log)[-2:]] == [2, 1]
+
+    def test_of_many_threads_keep_one_order(self, log):
+        seen: list[int] = []
+
+        class Sink:
+            def receive(self, record: Record) -> None:
+                seen.append(record.seq)
+
+            def close(self) -> None:
+                pass
+
+        def work() -> None:
+            for _ in range(40):
+                with log.span("step"):
+                    log.emit(StateEntered("x"))
+
+        log.add_sink("tests", Sink())
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        log.finish(ExitCode.REACHED, "")
+        records = records_of(log)
+        assert seen == [record.seq for record in records] == list(range(1, 8 * 40 * 3 + 3))
+        steps = {record.span: record.parent for record in records if record.kind == "step.started"}
+        assert len(steps) == 8 * 40
+        assert set(steps.values()) == {1}
+
+
+class TestDocument:
+    def test_counts_what_was_told(self, tmp_path):
+        log = open_log(tmp_path, commit="abc", clock=iter(range(100, 200)).__next__)
+        for number, model in enumerate(("gpt-5", "gpt-5", "gemini-2.5-pro"), 1):
+            log.emit(CallStarted(number, "query", "openai", model, "https://x", "", "query.txt"))
+        log.emit(CallFinished(1, "query", "gpt-5", "stop", "stop", 1.5, 100, 10, cache_read_tokens=7, cost_usd=0.25))
+        log.emit(CallFinished(2, "query", "gpt-5", "stop", "stop", 2.5, 200, 20, reasoning_tokens=5, cost_usd=0.5))
+        log.emit(CallFinished(3, "query", "gemini-2.5-pro", None, "", 3.0, None, None, error="no network"))
+        log.emit(ProcessFinished(("bash", "build.sh"), 1, 4.0, timed_out=False, tampered=(), log="1-build.txt"))
+        log.emit(ProcessFinished(("ls",), 0, 0.5, timed_out=False, tampered=(), log="1.txt"))
+        log.finish(ExitCode.LIMIT, "too dear")
+        document = json.loads((log.folder / "run.json").read_text())
+        assert (document["state"], document["outcome"], document["exit_code"]) == ("finished", "limit", 6)
+        assert (document["workflow"], document["commit"], document["cost_usd"]) == ("committing-code", "abc", 0.75)
+        assert document["calls"] == {"started": 3, "finished": 3, "failed": 1, "untold": 1}
+        assert document["attempts"] == 3
+        assert document["tokens"] == {"input": 300, "output": 30, "cache_read": 7, "cache_write": 0, "reasoning": 5}
+        assert document["seconds"] == {"total": 9, "model": 7.0, "build": 4.0, "commands": 0.5}
+        assert [(row["provider"], row["model"], row["calls"]) for row in document["models"]] == [
+            ("openai", "gpt-5", 2),
+            ("openai", "gemini-2.5-pro", 1),
+        ]
+        assert document["models"][1]["tokens"]["input"] is None
+
+    def test_stands_from_the_start_and_follows_the_calls(self, tmp_path):
+        log = open_log(tmp_path)
+        document = log.folder / "run.json"
+        first = json.loads(document.read_text())
+        assert (first["state"], first["pid"], first["tokens"]["input"]) == ("running", os.getpid(), None)
+        with log.span("attempt", number=1):
+            log.emit(CallFinished(1, "query", "gpt-5", "stop", "stop", 1.5, 100, 10))
+            assert json.loads(document.read_text())["tokens"]["input"] == 100
+        assert json.loads(document.read_text())["attempts"] == 1
+        log.finish(ExitCode.REACHED, "")
+
+
+def test_a_full_disk_costs_lines_but_not_the_run(tmp_path):
+    """A limit on file sizes stands in for the disk: it fails in the middle of a line just the same."""
+    script = f"""
+import resource, sys
+from pathlib import Path
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from code_commit.records.errors import ExitCode
+from code_commit.records.event import MessageLogged
+from code_commit.redaction import Redactor
+from code_commit.run_log import JsonLines, RunLog
+log = RunLog.open(Path({str(tmp_path)!r}), "chat", redactor=Redactor())
+log.add_sink("tests", JsonLines(sys.stdout))
+before = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
+for number in range(30):
+    log.emit(MessageLogged(f"number {{number}}"))
+resource.setrlimit(resource.RLIMIT_FSIZE, before)
+log.emit(MessageLogged("room again"))
+sys.exit(log.finish(ExitCode.NOT_REACHED, "over") or 7)
+"""
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[1] == resource.RLIM_INFINITY
+    ended = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (7, b"")
+    shown = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert [record["seq"] for record in shown] == list(range(1, len(shown) + 1))
+    warnings = [record["data"]["text"] for record in shown if record["data"].get("level") == "warning"]
+    assert len(warnings) == 1
+    assert "events.jsonl: " in warnings[0]
+    (folder,) = (path for path in (tmp_path / "logs").iterdir() if path.is_dir())
+    kept = [record.data.get("text", record.kind) for record in read_records(folder / "events.jsonl")]
+    assert kept[:2] == ["run.started", "number 0"]
+    assert kept[-2:] == ["room again", "run.finished"]

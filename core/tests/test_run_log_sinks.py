@@ -1,0 +1,217 @@
+"""Log sinks: what one plugin's sink does is its own affair."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from code_commit.records.errors import ExitCode, Interrupted
+from code_commit.records.event import Record, StateEntered
+from code_commit.redaction import Redactor
+from code_commit.run_log import JsonLines, RunLog, read_records
+
+
+class Sink:
+    """Keeps what it gets, then does what the test says."""
+
+    def __init__(self, act: Callable[[Record], object] = lambda _: None, at_close: Callable[[], object] = lambda: None):
+        self.seen: list[str] = []
+        self.closed = 0
+        self._act, self._at_close = act, at_close
+
+    def receive(self, record: Record) -> None:
+        self.seen.append(record.data.get("state", record.kind))
+        self._act(record)
+
+    def close(self) -> None:
+        self.closed += 1
+        self._at_close()
+
+
+def raising(error: BaseException) -> Callable[..., object]:
+    def act(*_: object) -> None:
+        raise error
+
+    return act
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> RunLog:
+    return RunLog.open(tmp_path, "committing-code", redactor=Redactor())
+
+
+def failures(log: RunLog) -> list[str]:
+    return [
+        f"{record.data['distribution']}: {record.data['stage']}: {record.data['error']}"
+        for record in read_records(log.folder / "events.jsonl")
+        if record.kind == "plugin.failed"
+    ]
+
+
+def test_a_sink_gets_everything_from_the_first_record_on(log):
+    log.emit(StateEntered("before"))
+    sink = Sink()
+    log.add_sink("tests", sink)
+    log.emit(StateEntered("after"))
+    log.finish(ExitCode.REACHED, "")
+    assert sink.seen == ["run.started", "before", "after", "run.finished"]
+    assert sink.closed == 1
+
+
+@pytest.mark.parametrize("error", [ValueError("bad"), SystemExit("bad"), OSError("bad")])
+def test_a_sink_that_fails_is_reported_once_and_dropped(log, error):
+    good, bad = Sink(), Sink(raising(error))
+    log.add_sink("good", good)
+    log.add_sink("bad", bad)
+    log.emit(StateEntered("x"))
+    assert log.finish(ExitCode.REACHED, "") == ()
+    assert failures(log) == [f"bad: log sink: receive: {type(error).__name__}: bad"]
+    assert bad.seen == ["run.started"]
+    assert good.seen == ["run.started", "plugin.failed", "x", "run.finished"]
+    assert (good.closed, bad.closed) == (1, 1)
+
+
+def test_an_error_that_cannot_even_be_printed_is_reported(log):
+    class UnprintableError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    log.add_sink("bad", Sink(raising(UnprintableError())))
+    assert failures(log) == ["bad: log sink: receive: UnprintableError"]
+    log.finish(ExitCode.REACHED, "")
+
+
+def test_a_failure_too_late_for_an_event_is_returned(log):
+    at_the_end = Sink(lambda record: raising(ValueError("late"))() if record.kind == "run.finished" else None)
+    at_close = Sink(at_close=raising(ValueError("close")))
+    log.add_sink("first", at_the_end)
+    log.add_sink("second", at_close)
+    late = log.finish(ExitCode.REACHED, "")
+    assert [(failure.distribution, failure.error) for failure in late] == [
+        ("first", "ValueError: late"),
+        ("second", "ValueError: close"),
+    ]
+    assert [record.kind for record in read_records(log.folder / "events.jsonl")] == ["run.started", "run.finished"]
+
+
+def test_a_sink_that_emits_is_dropped(log):
+    log.add_sink("bad", Sink(lambda _: log.emit(StateEntered("recursion"))))
+    log.finish(ExitCode.REACHED, "")
+    assert failures(log) == ["bad: log sink: receive: RuntimeError: a log sink must not emit events"]
+
+
+def test_a_sink_that_waits_for_an_emitting_thread_does_not_block(log):
+    def emit_elsewhere(record: Record) -> None:
+        if record.kind == "run.started":
+            thread = threading.Thread(target=log.emit, args=(StateEntered("elsewhere"),), daemon=True)
+            thread.start()
+            thread.join(timeout=30)
+            assert not thread.is_alive()
+
+    sink = Sink(emit_elsewhere)
+    log.add_sink("odd", sink)
+    log.finish(ExitCode.REACHED, "")
+    assert sink.seen == ["run.started", "elsewhere", "run.finished"]
+
+
+def test_a_sink_that_never_returns_does_not_hold_the_end(log, monkeypatch):
+    monkeypatch.setattr("code_commit.run_log.sinks._PATIENCE", 0.01)
+    entered, release = threading.Event(), threading.Event()
+
+    def hang(record: Record) -> None:
+        if record.kind == "state.entered":
+            entered.set()
+            release.wait(timeout=30)
+
+    good = Sink()
+    log.add_sink("stuck", Sink(hang))
+    log.add_sink("good", good)
+    stuck = threading.Thread(target=log.emit, args=(StateEntered("x"),))
+    stuck.start()
+    assert entered.wait(timeout=30)
+    late = log.finish(ExitCode.REACHED, "")
+    release.set()
+    stuck.join(timeout=30)
+    assert [failure.distribution for failure in late] == ["stuck"]
+    assert good.seen[-1] == "run.finished"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), Interrupted("SIGTERM")])
+def test_an_interruption_inside_a_sink_is_not_taken_for_its_failure(log, error):
+    sink = Sink(lambda record: raising(error)() if record.kind == "state.entered" else None)
+    log.add_sink("tests", sink)
+    with pytest.raises(type(error)):
+        log.emit(StateEntered("x"))
+    log.finish(ExitCode.INTERRUPTED, "interrupted")
+    assert sink.seen == ["run.started", "x", "run.finished"]
+    assert failures(log) == []
+
+
+def test_an_interrupted_end_can_be_finished(log):
+    interrupted = [KeyboardInterrupt()]
+    first = Sink(lambda record: raising(interrupted.pop())() if record.kind == "run.finished" and interrupted else None)
+    second = Sink()
+    log.add_sink("first", first)
+    log.add_sink("second", second)
+    with pytest.raises(KeyboardInterrupt):
+        log.finish(ExitCode.REACHED, "done")
+    log.finish(ExitCode.INTERRUPTED, "interrupted")
+    assert second.seen == ["run.started", "run.finished"]
+    assert (first.closed, second.closed) == (1, 1)
+
+
+SCRIPT = """
+import os, sys
+from pathlib import Path
+from code_commit.records.errors import ExitCode
+from code_commit.records.event import MessageLogged
+from code_commit.redaction import Redactor
+from code_commit.run_log import JsonLines, RunLog
+log = RunLog.open(Path(sys.argv[1]), "committing-code", redactor=Redactor())
+log.add_sink("code-commit", JsonLines(sys.stdout))
+sys.stdin.readline()
+log.emit(MessageLogged("\\x1b[31m\\u2028" + "x" * 100_000))
+log.finish(ExitCode.NOT_REACHED, "red")
+sys.exit(1)
+"""
+
+
+def test_json_lines_are_the_events_file(tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-c", SCRIPT, tmp_path], check=False, capture_output=True, input=b"\n", timeout=60
+    )
+    (events,) = tmp_path.glob("logs/*/events.jsonl")
+    assert ended.stdout == events.read_bytes()
+    assert json.loads(ended.stdout.splitlines()[-1])["kind"] == "run.finished"
+    assert (ended.returncode, ended.stderr) == (1, b"")
+
+
+def test_json_lines_do_not_mind_a_reader_that_leaves(tmp_path):
+    child = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, tmp_path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with child:
+        assert child.stdout.readline().startswith(b'{"seq":1,')
+        child.stdout.close()
+        child.stdin.write(b"\n")
+        child.stdin.close()
+        assert child.stderr.read() == b""
+        assert child.wait(timeout=60) == 1
+    (events,) = tmp_path.glob("logs/*/events.jsonl")
+    assert [record.kind for record in read_records(events)] == ["run.started", "message", "run.finished"]
+
+
+def test_json_lines_do_not_mind_a_closed_stdout(log):
+    log.add_sink("code-commit", JsonLines(None))
+    log.emit(StateEntered("x"))
+    assert log.finish(ExitCode.REACHED, "") == ()
+    assert failures(log) == []

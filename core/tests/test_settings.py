@@ -1,0 +1,445 @@
+"""Settings through `load_settings`: who beats whom, where a value comes from, and what a mistake is told."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from code_commit.records.errors import NotReady
+from code_commit.settings import Settings, load_settings, validated
+
+KEY = "sk-live-0123456789abcXY"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
+    (tmp_path / "project/agent-config").mkdir(parents=True)
+    (tmp_path / "user/code-commit").mkdir(parents=True)
+    return tmp_path / "project"
+
+
+def project(root: Path, text: str | bytes) -> None:
+    (root / "agent-config/config.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+def user(root: Path, text: str) -> Path:
+    path = root.parent / "user/code-commit/config.toml"
+    path.write_text(text)
+    return path
+
+
+def load(root: Path, environ: Mapping[str, str] | None = None, **flags: object) -> Settings:
+    return load_settings(root, flags=flags, environ=environ or {})
+
+
+def refused(root: Path, environ: Mapping[str, str] | None = None, **flags: object) -> str:
+    with pytest.raises(NotReady) as caught:
+        load(root, environ, **flags)
+    assert KEY not in repr(caught.value) + caught.value.hint
+    return str(caught.value)
+
+
+def test_without_any_source_every_value_is_the_default(root: Path) -> None:
+    found = load(root)
+    assert (found.model, found.max_cost, found.on_failure, found.sandbox) == ("gemini-2.5-pro", None, "keep", "auto")
+    assert (found.network, found.build.timeout_seconds, found.build.output_limit) == (True, 3600, 262144)
+    assert {row.origin for row in found.rows()} == {"default"}
+    assert all(row.description for row in found.rows())
+
+
+VALUES: dict[str, st.SearchStrategy[object]] = {
+    "model": st.text(st.characters(min_codepoint=33, max_codepoint=0x2FF, exclude_categories=["Cc"]), min_size=1),
+    "network": st.booleans(),
+    "build.timeout_seconds": st.integers(1, 10**9) | st.floats(0.001, 1e9),
+    "http.retries": st.integers(0, 10**6),
+    "sandbox": st.sampled_from(["auto", "require", "off"]),
+    "plugins.commit.repairs": st.integers(),
+    "plugins.commit.deep.name": st.text("abc", min_size=1),
+    "providers.openai.player.model": st.text("gpt-5", min_size=1),
+}
+SOURCE = st.fixed_dictionaries({}, optional=VALUES)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(flags=SOURCE, variables=SOURCE, own=SOURCE, shared=SOURCE)
+def test_the_strongest_source_that_sets_a_name_gives_its_value_and_origin(
+    root: Path,
+    flags: dict[str, object],
+    variables: dict[str, object],
+    own: dict[str, object],
+    shared: dict[str, object],
+) -> None:
+    def toml(values: dict[str, object]) -> str:
+        return "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in values.items())
+
+    def text(value: object) -> str:
+        return value if isinstance(value, str) else json.dumps(value)
+
+    project(root, toml(own))
+    path = user(root, toml(shared))
+    names = {name: "CODE_COMMIT_" + name.replace(".", "__").upper() for name in VALUES}
+    found = load_settings(root, flags=flags, environ={names[name]: text(value) for name, value in variables.items()})
+    rows = {row.name: row for row in found.rows()}
+    for name in VALUES:
+        layers = [
+            (flags, "flag"),
+            (variables, f"variable {names[name]}"),
+            (own, "agent-config/config.toml"),
+            (shared, f"user config {path}"),
+        ]
+        winner = next(((values[name], origin) for values, origin in layers if name in values), None)
+        if winner is None:
+            assert name not in rows or rows[name].origin == "default"
+            continue
+        value, origin = winner
+        assert (rows[name].origin, found.origin(name)) == (origin, origin)
+        if name.startswith(("plugins.", "providers.")) and origin.startswith("variable"):
+            value = text(value) if not isinstance(value, str) else value  # the plugin's own model converts it
+        assert rows[name].value == value
+
+
+def test_a_flag_that_was_not_given_says_nothing(root: Path) -> None:
+    project(root, 'model = "gpt-5"')
+    assert load(root, model=None).model == "gpt-5"
+
+
+def test_an_empty_variable_counts_as_not_set(root: Path) -> None:
+    assert load(root, {"CODE_COMMIT_MAX_COST": "", "CODE_COMMIT_NONSENSE": ""}).max_cost is None
+
+
+def test_money_is_exact(root: Path) -> None:
+    assert load(root, {"CODE_COMMIT_MAX_COST": "0.1"}).max_cost == Decimal("0.1")
+    project(root, "max_cost = 0.1")
+    assert load(root).max_cost == Decimal("0.1")
+
+
+@pytest.mark.parametrize("text", ["a, b", '["a", "b"]'])
+def test_a_list_in_a_variable_has_commas_or_is_json(root: Path, text: str) -> None:
+    assert load(root, {"CODE_COMMIT_DISABLE_PLUGINS": text}).disable_plugins == ["a", "b"]
+
+
+def test_a_table_in_a_variable_is_json_and_is_joined_by_variables_for_its_parts(root: Path) -> None:
+    found = load(root, {"CODE_COMMIT_HTTP": '{"retries": 1}', "CODE_COMMIT_HTTP__TIMEOUT_SECONDS": "9"})
+    assert (found.http.retries, found.http.timeout_seconds) == (1, 9)
+    assert found.origin("http.retries") == "variable CODE_COMMIT_HTTP"
+
+
+def test_the_process_environment_is_the_default_and_no_dotenv_is_read(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in (root, root / "agent-config"):
+        (folder / ".env").write_text("CODE_COMMIT_MODEL=evil\n")
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("CODE_COMMIT_SANDBOX", "off")
+    found = load_settings(root)
+    assert (found.sandbox, found.model) == ("off", "gemini-2.5-pro")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('modle = "x"', "agent-config/config.toml: there is no setting modle; is model meant?"),
+        ("[build]\ntimeout = 3", "there is no setting build.timeout; is timeout_seconds meant?"),
+        ('[build]\ntimeout_seconds = "soon"', "build.timeout_seconds should be a valid number"),
+        ("[build]\ntimeout_seconds = true", "build.timeout_seconds should be a number"),
+        ("[build]\ntimeout_seconds = inf", "build.timeout_seconds should be a finite number"),
+        ("build = 3", "build should be"),
+        ("model = 3", "agent-config/config.toml: model should be a valid string"),
+        ("max_cost = 0", "max_cost should be greater than 0"),
+        ('sandbox = "on"', "sandbox should be 'auto', 'require' or 'off'"),
+        ("plugins.commit = 3", "plugins.commit should be a table"),
+        ('providers = "openai"', "providers should be a table"),
+        ("providers.openai = 3", "providers.openai should be a role's config, a text, or a provider's table"),
+    ],
+)
+def test_a_mistake_in_the_file_is_named_with_what_was_expected(root: Path, text: str, said: str) -> None:
+    project(root, text)
+    assert said in refused(root)
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"CODE_COMMIT_TYPO": "1"}, "variable CODE_COMMIT_TYPO: there is no setting typo"),
+        ({"CODE_COMMIT_HTTP__RETRYS": "1"}, "variable CODE_COMMIT_HTTP__RETRYS: there is no setting http.retrys; is"),
+        ({"CODE_COMMIT_HTTP__RETRIES": "-1"}, "variable CODE_COMMIT_HTTP__RETRIES: http.retries should be"),
+        ({"CODE_COMMIT_HTTP__": "1"}, "variable CODE_COMMIT_HTTP__ is no setting's name"),
+        ({"CODE_COMMIT_HTTP": "1", "CODE_COMMIT_HTTP__RETRIES": "1"}, "CODE_COMMIT_HTTP__RETRIES contradicts"),
+    ],
+)
+def test_a_mistake_in_a_variable_names_it(root: Path, variables: dict[str, str], said: str) -> None:
+    assert said in refused(root, variables)
+
+
+def test_a_mistake_in_a_flag_or_the_users_file_names_that(root: Path) -> None:
+    assert "flag: sandbox should be" in refused(root, sandbox="maybe")
+    path = user(root, "network = 7")
+    assert f"user config {path}: network should be a valid boolean" in refused(root)
+
+
+def test_all_mistakes_are_told_at_once(root: Path) -> None:
+    project(root, "network = 7\nmodle = 1")
+    assert refused(root, {"CODE_COMMIT_SANDBOX": "x"}).count(";") >= 2
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (b'model = "x"\n\nmodel == 3\n', 3),
+        (f'[providers.openai.player]\napi_key = "{KEY}\n'.encode(), 2),
+        (f"[providers.openai.player]\n{KEY}\n".encode(), 2),
+        (f"a = 1\n{KEY} = 1\n{KEY} = 1\n".encode(), 3),
+        (f"a = {{ {KEY} = 1, {KEY} = 1 }}\n".encode(), 1),
+        (f"[{KEY}]\n[{KEY}]\n".encode(), 2),
+        (b'model = "x"\nb = [1,\n', 3),
+        (b'model = "x"\nb = "\xff"\n', 2),
+    ],
+)
+def test_broken_toml_is_told_with_its_line_and_without_its_text(root: Path, text: bytes, line: int) -> None:
+    project(root, text)
+    assert refused(root).startswith(f"agent-config/config.toml, line {line}")
+
+
+@pytest.mark.parametrize("text", [b"a = " + b"[" * 100_000, b"a = " + b"9" * 10_000, b"#" * 2_000_000])
+def test_an_absurd_file_is_an_error_and_no_crash(root: Path, text: bytes) -> None:
+    project(root, text)
+    assert refused(root).startswith("agent-config/config.toml")
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=60) | st.text("[]{}=.\"'a1\n,#\\", max_size=40).map(str.encode))
+def test_any_file_gives_settings_or_a_plain_error(root: Path, content: bytes) -> None:
+    project(root, content)
+    with suppress(NotReady):  # anything else is a crash
+        assert load(root).origin("sandbox") in {"default", "agent-config/config.toml"}
+
+
+def test_a_link_is_not_followed_to_the_projects_file(root: Path) -> None:
+    (root / "elsewhere.toml").write_text('model = "evil"')
+    (root / "agent-config/config.toml").symlink_to(root / "elsewhere.toml")
+    assert "agent-config/config.toml cannot be read: it is a link" in refused(root)
+
+
+def test_a_linked_folder_is_not_followed_either(root: Path) -> None:
+    (root / "agent-config").rename(root / "real")
+    (root / "agent-config").symlink_to("real")
+    assert "stands behind one" in refused(root)
+
+
+def test_neither_a_folder_nor_a_pipe_is_a_file(root: Path) -> None:
+    (root / "agent-config/config.toml").mkdir()
+    assert "not a regular file" in refused(root)
+    (root / "agent-config/config.toml").rmdir()
+    os.mkfifo(root / "agent-config/config.toml")
+    assert "not a regular file" in refused(root)
+
+
+def test_the_users_own_file_may_be_a_link(root: Path) -> None:
+    (root.parent / "dotfiles.toml").write_text('model = "gpt-5"')
+    (root.parent / "user/code-commit/config.toml").symlink_to(root.parent / "dotfiles.toml")
+    assert load(root).model == "gpt-5"
+
+
+PROVIDERS = f"""
+[providers]
+default_provider = "anthropic.default"
+planner = "anthropic.planner"
+[providers.anthropic.default]
+api_key = "{KEY}"
+model = "claude-sonnet-4-5"
+[providers.anthropic.planner]
+api_key_file = "planner-key.txt"
+model = "claude-opus-4-5"
+thinking_budget_tokens = 16000
+"""
+
+
+def test_roles_and_named_configs(root: Path) -> None:
+    project(root, PROVIDERS)
+    found = load(root)
+    assert (found.role("planner"), found.role("coach")) == ("anthropic.planner", None)
+    assert found.role("default") == found.role("default_provider") == "anthropic.default"
+    assert dict(found.connection("anthropic", "planner")) == {
+        "model": "claude-opus-4-5",
+        "thinking_budget_tokens": 16000,
+    }
+    assert not found.connection("gemini", "default")
+
+
+def test_the_model_flag_beats_a_role_which_beats_default_provider_which_beats_model(root: Path) -> None:
+    project(root, 'model = "gpt-5"\n')
+    assert load(root).choose("planner").name == "gpt-5"
+    project(root, 'model = "gpt-5"\n' + PROVIDERS)
+    found = load(root)
+    assert [found.choose(role).name for role in ("planner", "coach", "default")] == [
+        "anthropic.planner",
+        "anthropic.default",
+        "anthropic.default",
+    ]
+    assert found.choose("coach").because == "default_provider in [providers], agent-config/config.toml"
+    assert load(root, model="gemini").choose("planner").name == "gemini"
+
+
+def test_an_implied_default_config_needs_no_table(root: Path) -> None:
+    project(root, 'providers.default_provider = "gemini.default"')
+    assert load(root).choose("default").name == "gemini.default"
+
+
+@pytest.mark.parametrize("reference", ["gemini.fast", "gemini", ".default", "gemini.", ""])
+@pytest.mark.parametrize("role", ["default_provider", "planner"])
+def test_a_role_that_names_no_config_ends_with_an_example(root: Path, role: str, reference: str) -> None:
+    project(root, f'providers.{role} = "{reference}"')
+    with pytest.raises(NotReady, match=role) as caught:
+        load(root)
+    assert "[providers.anthropic.planner]\nmodel = " in caught.value.hint.rstrip()
+
+
+def test_a_config_name_that_is_nearly_right_is_suggested(root: Path) -> None:
+    project(root, PROVIDERS.replace('planner = "anthropic.planner"', 'planner = "anthropic.planer"'))
+    assert "is anthropic.planner meant?" in refused(root)
+    with pytest.raises(NotReady, match=r"is anthropic\.planner meant\?"):
+        load_settings(root, environ={"CODE_COMMIT_PROVIDERS__PLANNER": "anthropic.planner"}).connection(
+            "anthropic", "planer"
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "variables"),
+    [
+        (f'[providers.anthropic]\napi_key = "{KEY}"\nmodel = "claude-opus-4-5"', {}),
+        ("", {"CODE_COMMIT_PROVIDERS__ANTHROPIC__API_KEY": KEY}),
+    ],
+)
+def test_the_old_flat_form_ends_with_an_example_and_shows_no_key(
+    root: Path, text: str, variables: dict[str, str]
+) -> None:
+    project(root, text)
+    assert "[providers.anthropic] holds api_key itself, the old form" in refused(root, variables)
+    with pytest.raises(NotReady) as caught:
+        load(root, variables)
+    assert "[providers.gemini.default]" in caught.value.hint
+
+
+def test_no_key_is_in_the_settings_and_rows_show_its_last_two_characters(root: Path) -> None:
+    project(
+        root,
+        PROVIDERS
+        + f'base_url = "https://me:{KEY}@host/v1"\n[plugins.otel]\nendpoint_token = "{KEY}"\ntokens = 5\n'
+        + f'more = [{{ password = "{KEY}" }}]\nshort_key = "abc"',
+    )
+    nested = json.dumps({"openai": {"player": {"api_key": KEY[::-1]}}})
+    found = load(root, {"CODE_COMMIT_PROVIDERS": nested})
+    rows = {row.name: row.value for row in found.rows()}
+    assert KEY not in repr(found.rows())
+    assert KEY[::-1] not in repr(found) + str(found.model_dump()) + repr(found._layers) + repr(found.rows())
+    assert (rows["providers.anthropic.default.api_key"], rows["providers.openai.player.api_key"]) == ("***XY", "***ks")
+    assert rows["providers.anthropic.planner.api_key_file"] == "planner-key.txt"
+    assert rows["providers.anthropic.planner.base_url"] == "https://***@host/v1"
+    assert (rows["plugins.otel.endpoint_token"], rows["plugins.otel.tokens"]) == ("***XY", 5)
+    assert (rows["plugins.otel.more"], rows["plugins.otel.short_key"]) == ([{"password": "***XY"}], "***")
+
+
+def test_rows_are_json(root: Path) -> None:
+    project(root, "[plugins.x]\nday = 2026-01-02\nlist = [1, 2]\n[plugins.x.deep]\nnumber = 1.5")
+    rows = {row.name: row.value for row in load(root, max_cost="1.5").rows()}
+    assert json.loads(json.dumps(rows)) == rows
+    assert (rows["plugins.x.day"], rows["plugins.x.deep.number"]) == ("2026-01-02", 1.5)
+
+
+class Thresholds(BaseModel):
+    low: float = 0.1
+    high: float = 0.9
+
+
+class Section(BaseModel):
+    shrink_below: float = Field(default=0.5, gt=0)
+    names: list[str] = []
+    thresholds: Thresholds = Thresholds()
+
+    @field_validator("names")
+    @classmethod
+    def short(cls, names: list[str]) -> list[str]:
+        if len(names) > 2:
+            raise ValueError("there should be two names at most")
+        return names
+
+
+class Anything(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+def test_a_plugins_section_is_merged_and_becomes_its_model(root: Path) -> None:
+    user(root, "[plugins.truncation]\nshrink_below = 0.2\nthresholds.low = 0.3")
+    project(root, "[plugins.truncation]\nthresholds.high = 0.7")
+    found = load(
+        root, {"CODE_COMMIT_PLUGINS__TRUNCATION__NAMES": '["a", "b"]'}, **{"plugins.truncation.shrink_below": 1}
+    )
+    section = found.plugin("truncation", Section)
+    assert section == Section(shrink_below=1, names=["a", "b"], thresholds=Thresholds(low=0.3, high=0.7))
+    assert found.plugin_section("truncation")["shrink_below"] == 1
+
+
+def test_a_plugin_without_settings_takes_none(root: Path) -> None:
+    project(root, "[plugins.empty]\n[plugins.full]\na = 1")
+    found = load(root)
+    assert found.plugin("empty", None) is found.plugin("absent", None) is None
+    with pytest.raises(NotReady, match="the plugin full has no settings"):
+        found.plugin("full", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("shrink_bellow = 1", "there is no setting shrink_bellow; is shrink_below meant?"),
+        ("thresholds.hihg = 1", "there is no setting thresholds.hihg; is high meant?"),
+        ('shrink_below = "much"', "shrink_below should be a valid number"),
+        ('names = ["a", "b", "c"]', "names: there should be two names at most"),
+    ],
+)
+def test_a_mistake_in_a_plugins_section_names_place_and_section(root: Path, text: str, said: str) -> None:
+    project(root, f"[plugins.truncation]\n{text}")
+    with pytest.raises(NotReady) as caught:
+        load(root).plugin("truncation", Section)
+    start = "agent-config/config.toml: [plugins.truncation]: "
+    assert str(caught.value).startswith(start)
+    assert said in str(caught.value)
+
+
+def test_validated_stands_alone_and_shows_no_value() -> None:
+    with pytest.raises(NotReady) as caught:
+        validated(Section, {"shrink_below": KEY}, "[providers.openai.player]")
+    assert str(caught.value).startswith("[providers.openai.player]: shrink_below should be a valid number")
+    assert KEY not in repr(caught.value)
+    assert validated(Anything, {"free": 1}, "x").model_dump() == {"free": 1}
+
+
+def test_names_that_nobody_brings_are_errors_except_in_the_users_shared_file(root: Path) -> None:
+    user(root, '[plugins.other]\na = 1\n[providers.other.default]\nmodel = "m"')
+    project(
+        root, '[plugins.comit]\na = 1\n[providers.opnai.default]\nmodel = "m"\n[providers]\nplaner = "opnai.default"'
+    )
+    found = load(root)
+    found.require_known()
+    with pytest.raises(NotReady, match=r"there is no plugin 'comit'; is commit meant\?"):
+        found.require_known(plugins=["commit", "gemini"])
+    with pytest.raises(NotReady, match=r"there is no provider 'opnai'; is openai meant\?"):
+        found.require_known(providers=["openai"])
+    with pytest.raises(NotReady, match=r"there is no role 'planer'; is planner meant\?"):
+        found.require_known(providers=["opnai"])
+    found.require_known(plugins=["comit"], providers=["opnai"], roles=["planer"])
+
+
+def test_settings_cannot_be_changed(root: Path) -> None:
+    found = load(root)
+    with pytest.raises(ValueError, match="frozen"):
+        found.model = "other"  # type: ignore[misc]

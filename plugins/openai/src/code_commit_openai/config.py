@@ -1,0 +1,24 @@
+"""The settings of one `[providers.openai.<name>]`, besides those that the host keeps (address, key, time limits)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class OpenAIConfig(BaseModel):
+    """What goes into every request.
+
+    `max_tokens` bounds the reply, reasoning included. `max_tokens_field` names the field that carries it: by default
+    `max_completion_tokens` for OpenAI's own models and `max_tokens` for all others, which is what Ollama, llama.cpp,
+    vLLM and most other servers read.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str = Field(min_length=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_tokens_field: Literal["max_completion_tokens", "max_tokens"] | None = None
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None

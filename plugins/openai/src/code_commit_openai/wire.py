@@ -1,0 +1,280 @@
+"""OpenAI's chat completions protocol.
+
+Sources: the API reference of OpenAI (Chat Completions, error codes); for what other servers do differently, the
+documentation of vLLM, llama.cpp, Ollama, OpenRouter, DeepSeek and Azure OpenAI.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from code_commit.plugin_api import (
+    Completion,
+    Finish,
+    HttpCall,
+    Json,
+    Message,
+    Opaque,
+    Part,
+    ProviderError,
+    ProviderErrorKind,
+    Request,
+    Text,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    Usage,
+    kind_of_status,
+    read_arguments,
+    reply_error,
+    reply_member,
+    reply_object,
+    reply_objects,
+    token_count,
+)
+from code_commit_openai.config import OpenAIConfig
+
+_PROVIDER: Final = "openai"
+_OPENAIS_OWN = re.compile(r"(ft:)?(gpt-(?!oss)|chatgpt-|o\d)")
+
+# Other servers' thinking. It returns with tool calls, where DeepSeek insists on it; OpenAI's own API never sends any.
+_THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details")
+
+_FINISH: Final[Mapping[str, Finish]] = {
+    "stop": Finish.STOP,
+    "eos": Finish.STOP,  # Together
+    "eos_token": Finish.STOP,  # TGI, and the next
+    "stop_sequence": Finish.STOP,
+    "tool_calls": Finish.TOOL_CALLS,
+    "length": Finish.LENGTH,
+    "model_length": Finish.LENGTH,  # Mistral
+    "content_filter": Finish.FILTERED,
+}
+
+_KIND_OF_NAME: Final[Mapping[str, ProviderErrorKind]] = {
+    "insufficient_quota": "quota",
+    "credit_balance_exhausted": "quota",
+    "organization_spend_limit_exceeded": "quota",
+    "organization_usage_limit_exceeded": "quota",
+    "project_spend_limit_exceeded": "quota",
+    "billing_hard_limit_reached": "quota",
+    "billing_not_active": "quota",
+    "exceeded_current_quota_error": "quota",  # Moonshot
+    "invalid_api_key": "auth",
+    "authentication_error": "auth",
+    "rate_limit_exceeded": "rate",
+    "rate_limit_error": "rate",
+    "server_error": "server",
+    "overloaded_error": "server",
+}
+_FILTERED_NAMES = frozenset({"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"})
+
+
+class OpenAIWire:
+    """A `Wire` for `POST {base_url}/chat/completions`."""
+
+    def __init__(self, config: OpenAIConfig) -> None:
+        self._config = config
+
+    def encode(self, request: Request) -> HttpCall:
+        """See `Wire.encode`. Tool results become messages of their own."""
+        config = self._config
+        body: dict[str, Any] = {"model": config.model, "messages": _messages(request)}
+        max_tokens = request.max_tokens or config.max_tokens
+        if max_tokens is not None:
+            body[self._max_tokens_field()] = max_tokens
+        if config.temperature is not None:
+            body["temperature"] = config.temperature
+        if config.reasoning_effort is not None:
+            body["reasoning_effort"] = config.reasoning_effort
+        if request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+            if request.tool_choice != "auto":
+                body["tool_choice"] = request.tool_choice
+        return HttpCall("/chat/completions", body)
+
+    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:  # noqa: ARG002 - Wire's own
+        """See `Wire.decode`. Of several choices, the first counts."""
+        if not 200 <= status < 300:  # noqa: PLR2004 - success
+            return self._failed(status, body)
+        answer = reply_object(body)
+        if answer.get("error"):
+            raise _failure(status, answer)
+        choices = reply_objects(answer, "choices")
+        if not choices:
+            raise ProviderError("the answer holds no choice", kind="garbled", raw=answer)
+        choice = choices[0]
+        if choice.get("error"):  # OpenRouter: the model behind it broke off
+            raise _failure(status, choice)
+        message = reply_member(choice, "message", dict)
+        if message is None:
+            raise ProviderError("the answer's first choice holds no message", kind="garbled", raw=answer)
+        parts = _parts(message, body)
+        word = reply_member(choice, "finish_reason", str) or ""
+        refused = bool(message.get("refusal"))
+        return Completion(
+            message=Message("assistant", tuple(parts)),
+            finish=_finish(word, refused=refused, calls=any(isinstance(part, ToolCall) for part in parts)),
+            finish_detail=word or ("refusal" if refused else ""),
+            usage=_usage(reply_member(answer, "usage", dict) or {}),
+            model=reply_member(answer, "model", str) or self._config.model,
+            raw=answer,
+        )
+
+    def _max_tokens_field(self) -> str:
+        if self._config.max_tokens_field is not None:
+            return self._config.max_tokens_field
+        return "max_completion_tokens" if _OPENAIS_OWN.match(self._config.model) else "max_tokens"
+
+    def _failed(self, status: int, body: bytes) -> Completion:
+        try:
+            answer = reply_object(body)
+        except ProviderError as error:
+            raise reply_error(status, words=str(error)) from None
+        words, names = _said(answer)
+        flagged = "invalid_prompt" in names and "usage policy" in words
+        if status == 400 and (flagged or names & _FILTERED_NAMES):  # noqa: PLR2004 - Bad Request
+            # The prompt was filtered, which Azure and OpenAI report as an error; the answer has no words.
+            return Completion(
+                message=Message("assistant", ()),
+                finish=Finish.FILTERED,
+                finish_detail=next(iter(sorted(names & _FILTERED_NAMES)), "invalid_prompt"),
+                usage=Usage(),
+                model=self._config.model,
+                raw=answer,
+            )
+        raise _failure(status, answer)
+
+
+def _messages(request: Request) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = []
+    if request.system:
+        messages.append({"role": "system", "content": request.system})
+    for message in request.messages:
+        messages += _assistant(message) if message.role == "assistant" else _user(message)
+    return messages
+
+
+def _user(message: Message) -> list[dict[str, Any]]:
+    # Results come first, as they must follow the calls that they answer.
+    messages: list[dict[str, Any]] = [
+        {"role": "tool", "tool_call_id": part.call_id, "content": f"Error: {part.text}" if part.is_error else part.text}
+        for part in message.parts
+        if isinstance(part, ToolResult)
+    ]
+    texts = [part.text for part in message.parts if isinstance(part, Text)]
+    if texts:
+        messages.append({"role": "user", "content": "".join(texts)})
+    return messages
+
+
+def _assistant(message: Message) -> list[dict[str, Any]]:
+    text = "".join(part.text for part in message.parts if isinstance(part, Text))
+    calls = [_call(part) for part in message.parts if isinstance(part, ToolCall)]
+    if not text and not calls:
+        return []
+    sent: dict[str, Any] = {"role": "assistant", "content": text or None}
+    if calls:
+        sent["tool_calls"] = calls
+        for part in message.parts:
+            if isinstance(part, Opaque) and part.provider == _PROVIDER:
+                sent |= part.data
+    return [sent]
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    # Servers parse the arguments of earlier calls: what the model wrote wrongly goes back inside valid JSON.
+    arguments = {"malformed": call.raw} if call.arguments is None else dict(call.arguments)
+    text = call.raw if call.arguments and call.raw else json.dumps(arguments, ensure_ascii=False)
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": text}, **(call.echo or {})}
+
+
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    return {"type": "function", "function": function}
+
+
+def _parts(message: Json, body: bytes) -> list[Part]:
+    parts: list[Part] = []
+    thinking = {name: message[name] for name in _THINKING_FIELDS if message.get(name)}
+    if thinking:
+        parts.append(Opaque(_PROVIDER, thinking))
+    text = _content(message) + (reply_member(message, "refusal", str) or "")
+    if text:
+        parts.append(Text(text))
+    for index, call in enumerate(reply_objects(message, "tool_calls")):
+        function = reply_member(call, "function", dict)
+        if function is None:
+            raise ProviderError("a tool call in the answer names no function", kind="garbled")
+        arguments, raw = read_arguments(function.get("arguments"))
+        echo = {name: value for name, value in call.items() if name not in {"id", "type", "index", "function"}}
+        parts.append(
+            ToolCall(
+                id=reply_member(call, "id", str) or f"call_{hashlib.sha256(body).hexdigest()[:16]}_{index}",
+                name=reply_member(function, "name", str) or "",
+                arguments=arguments,
+                raw=raw,
+                echo=echo or None,
+            )
+        )
+    return parts
+
+
+def _content(message: Json) -> str:
+    content = message.get("content")
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "".join(  # Mistral: a list of typed parts
+        reply_member(part, "text", str) or ""
+        for part in reply_objects(message, "content")
+        if part.get("type") == "text"
+    )
+
+
+def _finish(word: str, *, refused: bool, calls: bool) -> Finish:
+    finish = _FINISH.get(word, Finish.UNKNOWN)
+    if refused and finish is not Finish.FILTERED:
+        return Finish.REFUSED
+    if finish is Finish.STOP and calls:
+        return Finish.TOOL_CALLS
+    if finish is Finish.TOOL_CALLS and not calls:
+        return Finish.UNKNOWN
+    return finish
+
+
+def _usage(usage: Json) -> Usage:
+    prompt_details = reply_member(usage, "prompt_tokens_details", dict) or {}
+    completion_details = reply_member(usage, "completion_tokens_details", dict) or {}
+    return Usage(
+        input=token_count(usage, "prompt_tokens"),
+        output=token_count(usage, "completion_tokens"),
+        cache_read=token_count(prompt_details, "cached_tokens") or 0,
+        reasoning=token_count(completion_details, "reasoning_tokens") or 0,
+    )
+
+
+def _said(answer: Json) -> tuple[str, set[str]]:
+    """The service's words about an error, and the names it gives it, from any of the shapes that servers use."""
+    error = answer.get("error", answer)
+    fields = error if isinstance(error, dict) else answer
+    words = error if isinstance(error, str) else fields.get("message") or fields.get("detail") or ""
+    inner = fields.get("innererror")
+    named = [fields.get("code"), fields.get("type"), inner.get("code") if isinstance(inner, dict) else None]
+    return str(words), {name for name in named if isinstance(name, str)}
+
+
+def _failure(status: int, answer: Json) -> ProviderError:
+    words, names = _said(answer)
+    error = answer.get("error", answer)
+    code = error.get("code") if isinstance(error, dict) else None
+    if 200 <= status < 300 and isinstance(code, int):  # noqa: PLR2004 - OpenRouter: the real status is in the body
+        status = code
+    kinds = {_KIND_OF_NAME[name] for name in names if name in _KIND_OF_NAME}
+    kind = next((kind for kind in ("quota", "auth", "rate", "server") if kind in kinds), kind_of_status(status))
+    if "incorrect api key" in words.lower():  # xAI says so in a 400
+        kind = "auth"
+    return reply_error(status, kind=kind, words=words, raw=answer)

@@ -1,0 +1,87 @@
+"""Rules of the code that import-linter cannot see."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path, PurePath
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted([*ROOT.glob("core/src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")])
+GIT = ROOT / "core/src/code_commit/git.py"
+
+each_source = pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+
+
+@cache
+def tree_of(source: Path) -> ast.Module:
+    return ast.parse(source.read_text("utf-8"))
+
+
+def names_git(node: ast.AST) -> bool:
+    """Whether this is a command line that begins with git, or a call that is given the program's name."""
+    match node:
+        case (
+            ast.List(elts=[ast.Constant(value=str(program)), *_])
+            | ast.Tuple(elts=[ast.Constant(value=str(program)), *_])
+        ):
+            return PurePath(program).name == "git"
+        case ast.Call(args=arguments):
+            texts = [argument.value for argument in arguments if isinstance(argument, ast.Constant)]
+            return any(isinstance(text, str) and re.match(r"git$|git -*[a-z]+ -", text) for text in texts)
+    return False
+
+
+@each_source
+def test_git_is_called_in_one_place(source: Path) -> None:
+    lines = [ast.unparse(node) for node in ast.walk(tree_of(source)) if names_git(node)]
+    assert source == GIT or not lines
+
+
+def test_the_one_place_is_seen_as_such() -> None:
+    assert any(names_git(node) for node in ast.walk(tree_of(GIT)))
+
+
+def calls_at_import(body: list[ast.stmt]) -> Iterator[ast.Call]:
+    """The bare calls among a module's statements: what an import would do rather than define."""
+    for statement in body:
+        match statement:
+            case ast.Expr(value=ast.Call() as call):
+                yield call
+            case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
+                pass
+            case ast.If() | ast.For() | ast.While() | ast.With() | ast.Try():
+                yield from calls_at_import([*statement.body, *getattr(statement, "orelse", [])])
+
+
+@each_source
+def test_nothing_happens_at_import(source: Path) -> None:
+    assert [ast.unparse(call) for call in calls_at_import(tree_of(source).body)] == []
+
+
+@each_source
+def test_an_init_holds_no_more_than_a_docstring_and_the_version(source: Path) -> None:
+    if source.name != "__init__.py":
+        return
+    for statement in tree_of(source).body:
+        match statement:
+            case ast.Expr(value=ast.Constant()) | ast.ImportFrom() | ast.Import():
+                pass
+            case ast.Assign(targets=[ast.Name(id="__version__" | "__all__")]):
+                pass
+            case _:
+                pytest.fail(f"{source}: {ast.unparse(statement)}")
+
+
+def test_the_plugin_api_imports_nothing_slow() -> None:
+    """A plugin is imported at every start, `--help` included."""
+    slow = ["httpx", "pydantic", "pydantic_settings", "structlog", "rich", "genai_prices", "stamina", "asyncio"]
+    code = f"import sys, code_commit.plugin_api; print(*(set({slow}) & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("\n", "")
