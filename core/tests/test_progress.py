@@ -116,13 +116,11 @@ def test_a_long_silence_is_broken_where_lines_cannot_be_repainted(monkeypatch):
                 beats.release()
             return super().write(text)
 
-    progress = Progress(stream := Stream(), live=False, color=False, now=iter(range(0, 100_000, 60)).__next__)
+    progress = Progress(stream := Stream(), live=False, color=False)
     progress.receive(record(ASKED))
     assert beats.acquire(timeout=30)
     progress.close()
-    assert (
-        "[3:00] asking gemini-2.5-pro... 60 s" in stream.getvalue() or "asking gemini-2.5-pro... " in stream.getvalue()
-    )
+    assert "[0:00] asking gemini-2.5-pro... 0 s\n" in stream.getvalue()
     assert not [thread for thread in threading.enumerate() if thread.name == "progress"]
 
 
@@ -135,6 +133,12 @@ def test_a_stream_that_breaks_is_left_alone():
         progress = Progress(stream, live=False, color=False)
         progress.receive(record(ASKED))
         progress.close()
+
+
+def test_a_stream_that_cannot_hold_a_character_gets_it_spelled_out():
+    progress = Progress(io.TextIOWrapper(raw := io.BytesIO(), encoding="ascii"), live=False, color=False)
+    progress.receive(record(events.StateEntered("ünï")))
+    assert raw.getvalue() == b"[0:00] state: \\xfcn\\xef\n"
 
 
 SCRIPT = """
@@ -150,6 +154,9 @@ tell(events.CallStarted(1, "query", "gemini", "gemini-2.5-pro\\x1b]52;c;eA==\\x0
 with progress.aside():
     print("said aside", file=sys.stderr)
 tell(events.MessageLogged("while it thinks"))
+tell(events.QuestionAsked("what next?"))
+print("person", end="\\n", file=sys.stderr)
+tell(events.QuestionAnswered("person"))
 tell(events.CallFinished(1, "query", "gemini-2.5-pro", "stop", "STOP", 12.3, 1200, 300))
 tell(events.ProcessStarted(("bash", "build.sh"), "off", "1-build.txt"))
 tell(events.ProcessFinished(("bash", "build.sh"), 1, 3.0, False, (), "1-build.txt"))
@@ -187,7 +194,7 @@ def test_a_terminal_shows_what_goes_on():
     assert "[0:00] asking gemini-2.5-pro\\x1b]52;c;eA==\\x07... 0 s" in written
     assert "build... 0 s" in written
     assert "\x1b]" not in written
-    assert "\x1b[2;31mbuild failed" in written or "\x1b[31mbuild failed" in written
+    assert "\x1b[31mbuild failed" in written
     assert written.count("\x1b[?25h") == written.count("\x1b[?25l") >= 1
 
 
@@ -197,6 +204,7 @@ def test_a_terminal_ends_up_with_the_lines_alone():
         "call 1, query: asking gemini-2.5-pro\\x1b]52;c;eA==\\x07 (https://x)",
         "said aside",
         "while it thinks",
+        "person",
         "gemini-2.5-pro answered in 12.3 s, 1200 tokens in, 300 tokens out",
         "build (not isolated)",
         "build failed (exit 1) after 3.0 s, see 1-build.txt",

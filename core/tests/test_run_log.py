@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextvars
 import json
 import os
-import resource
 import stat
 import subprocess
 import sys
@@ -40,7 +39,7 @@ NOON = 1_700_000_000.0
 
 
 def open_log(root: Path, workflow: str = "committing-code", **more: Any) -> RunLog:
-    return RunLog.open(root, workflow, redactor=Redactor([KEY]), **more)
+    return RunLog.open(root, workflow, redactor=Redactor([KEY, "plainkey42"]), **more)
 
 
 def records_of(log: RunLog) -> list[Record]:
@@ -139,11 +138,11 @@ class TestFiles:
         log.write("1-build.txt", f"no {KEY} here, ünï\r\n")
         log.write("raw.txt", b"\xff" + KEY.encode())
         log.write_json("reply.json", {KEY: [KEY, "\ud800", 1.5, None]})
-        log.write(f"{KEY[:2]}.txt", failure_text("broken"))
+        log.write("plainkey42.txt", failure_text("broken"))
         assert (log.folder / "1-build.txt").read_bytes() == "no ***23 here, ünï\r\n".encode()
         assert (log.folder / "raw.txt").read_bytes() == b"\xff***23"
         assert json.loads((log.folder / "reply.json").read_text()) == {"***23": ["***23", "\ud800", 1.5, None]}
-        assert (log.folder / "sk.txt").read_text() == "ERROR\nbroken\n"
+        assert (log.folder / "***42.txt").read_text() == "ERROR\nbroken\n"
 
     @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/etc/passwd", ".hidden", "a\nb", "a\u202eb", "n" * 300])
     def test_must_have_plain_names(self, log, name):
@@ -393,7 +392,6 @@ def test_a_full_disk_costs_lines_but_not_the_run(tmp_path):
     script = f"""
 import resource, sys
 from pathlib import Path
-sys.path.insert(0, {str(Path(__file__).parent)!r})
 from code_commit.records.errors import ExitCode
 from code_commit.records.event import MessageLogged
 from code_commit.redaction import Redactor
@@ -408,7 +406,6 @@ resource.setrlimit(resource.RLIMIT_FSIZE, before)
 log.emit(MessageLogged("room again"))
 sys.exit(log.finish(ExitCode.NOT_REACHED, "over") or 7)
 """
-    assert resource.getrlimit(resource.RLIMIT_FSIZE)[1] == resource.RLIM_INFINITY
     ended = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, timeout=60)
     assert (ended.returncode, ended.stderr) == (7, b"")
     shown = [json.loads(line) for line in ended.stdout.splitlines()]

@@ -123,11 +123,6 @@ def test_money_is_exact(root: Path) -> None:
     assert load(root).max_cost == Decimal("0.1")
 
 
-@pytest.mark.parametrize("text", ["a, b", '["a", "b"]'])
-def test_a_list_in_a_variable_has_commas_or_is_json(root: Path, text: str) -> None:
-    assert load(root, {"CODE_COMMIT_DISABLE_PLUGINS": text}).disable_plugins == ["a", "b"]
-
-
 def test_a_table_in_a_variable_is_json_and_is_joined_by_variables_for_its_parts(root: Path) -> None:
     found = load(root, {"CODE_COMMIT_HTTP": '{"retries": 1}', "CODE_COMMIT_HTTP__TIMEOUT_SECONDS": "9"})
     assert (found.http.retries, found.http.timeout_seconds) == (1, 9)

@@ -144,7 +144,7 @@ class Calls:
         self._log.write_json(files.raw, completion.raw)
         parts = None
         if any(not isinstance(part, Text) for part in completion.message.parts):
-            parts = files.raw.replace("-response.json", "-response-parts.json")
+            parts = files.parts
             self._log.write_json(parts, parts_to_json(completion.message.parts))
         usage = completion.usage
         self._log.emit(

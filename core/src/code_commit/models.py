@@ -86,7 +86,8 @@ class Models:
             service.provider.close()
 
     def _has_config(self, provider: str, config: str) -> bool:
-        return config in self._settings.providers.get(provider, {})
+        configs = self._settings.providers.get(provider)
+        return isinstance(configs, Mapping) and config in configs
 
     def _connected(self, resolved: ResolvedModel) -> Service:
         from code_commit.settings import validated

@@ -140,7 +140,7 @@ class PluginHost:
                 if not name.startswith(PREFIX) or not callable(getattr(plugin.code, name, None)):
                     continue
                 if name not in known:
-                    self.reject(plugin, name, f"there is no such hook; {did_you_mean(name, known)}")
+                    self.reject(plugin, name, "there is no such hook" + did_you_mean(name, known))
                 elif not any(each.plugin is plugin.code for each in getattr(self._manager.hook, name).get_hookimpls()):
                     self.reject(plugin, name, "it is not marked with @hookimpl, so it is never called")
 
@@ -174,6 +174,6 @@ def _require_known(disabled: frozenset[str], sources: Sequence[PluginSource]) ->
     names = sorted({name for source in sources for name in (source.name, source.distribution)})
     for name in sorted(disabled.difference(names)):
         raise UsageError(
-            f"there is no plugin {name!r} to disable",
-            hint=f"{did_you_mean(name, names)}; `code-commit plugins` lists them",
+            f"there is no plugin {name!r} to disable" + did_you_mean(name, names),
+            hint="`code-commit plugins` lists them",
         )

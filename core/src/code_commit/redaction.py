@@ -202,7 +202,7 @@ def _lower_hex(quoted: str) -> str:
 
 
 def _base64_forms(raw: bytes) -> Iterator[str]:
-    """Give the characters of base64 that `raw` alone decides, for each alignment at which it may stand in longer data."""
+    """Give the characters of base64 that `raw` alone decides, for each alignment it may have in longer data."""
     for before in range(3):
         first = -(-before * 8 // 6)
         after = (before + len(raw)) * 8 // 6

@@ -10,7 +10,7 @@ from code_commit.plugin_host import Plugin, PluginHost
 from code_commit.records.errors import UsageError
 from code_commit.records.provider import ProviderDefinition
 from code_commit.records.workflow import WorkflowDefinition
-from code_commit.spelling import closest, did_you_mean
+from code_commit.spelling import did_you_mean
 
 DEFAULT_WORKFLOW = "committing-code"
 _Record = TypeVar("_Record")
@@ -82,7 +82,7 @@ class Registry:
         """
         if name not in self.workflows:
             self._fail_for("workflow", name)
-            raise UsageError(f"there is no workflow {name!r}", hint=did_you_mean(name, self.workflows))
+            raise UsageError(f"there is no workflow {name!r}" + did_you_mean(name, self.workflows))
         return self.workflows[name]
 
     def model(self, name: str, has_config: Callable[[str, str], bool]) -> ResolvedModel:
@@ -115,17 +115,15 @@ class Registry:
         return tuple(each for flag in self.workflows[name][1].flags for each in flag.names)
 
     def _unknown_model(self, name: str) -> UsageError:
-        close = closest(name, self._models)
         wanted = next((dist for start, dist in FIRST_PARTY_MODELS.items() if name.lower().startswith(start)), None)
         installed = {plugin.distribution for plugin, _ in self.providers.values()}
-        hints = [f"did you mean {close}?"] if close else []
-        hints.append(f"installed providers: {', '.join(sorted(self.providers)) or 'none'}")
+        hints = [f"installed providers: {', '.join(sorted(self.providers)) or 'none'}"]
         if wanted and wanted not in installed:
             hints.append(f"for this one: pip install {wanted}")
         elif not installed:
             hints.append(f"for a model: pip install {' or '.join(sorted(set(FIRST_PARTY_MODELS.values())))}")
         hints.append("`code-commit models` lists them; any other id is written as provider/id")
-        return UsageError(f"there is no model {name!r}", hint="; ".join(hints))
+        return UsageError(f"there is no model {name!r}" + did_you_mean(name, self._models), hint="; ".join(hints))
 
     def _fail_for(self, kind: str, name: str) -> None:
         """End with what happened to the plugin that would have had `name`, where that is known."""

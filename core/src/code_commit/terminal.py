@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-# Categories Cc, Cf, Cs, Zl and Zp of Unicode, and the letters and marks that show nothing (fillers, joiners, selectors).
+# Categories Cc, Cf, Cs, Zl and Zp of Unicode, and the letters and marks that show nothing (fillers, selectors).
 # U+FE0E and U+FE0F stay: they choose between the two pictures of a symbol.
 _UNSAFE = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f"
@@ -20,15 +20,15 @@ _NAMED = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 def printable(text: str, *, newlines: bool = True) -> str:
     """Return `text` with every character escaped that a terminal obeys or does not show: `\\x1b`, `\\u202e`.
 
-    That is control characters (ANSI and OSC sequences begin with them), carriage returns, whatever changes the direction
-    of writing, invisible characters and lone surrogates. Newlines and tabs stay if `newlines`. What it returns, it
-    returns unchanged when asked again.
+    That is control characters (ANSI and OSC sequences begin with them), carriage returns, whatever changes the
+    direction of writing, invisible characters and lone surrogates. Newlines and tabs stay if `newlines`. What it
+    returns, it returns unchanged when asked again.
     """
-    return _unsafe(newlines).sub(_escaped, text)
+    return _unsafe(newlines=newlines).sub(_escaped, text)
 
 
 @cache
-def _unsafe(newlines: bool) -> re.Pattern[str]:
+def _unsafe(*, newlines: bool) -> re.Pattern[str]:
     return re.compile(f"[{_UNSAFE}]" if newlines else f"[\t\n{_UNSAFE}]")
 
 

@@ -11,7 +11,7 @@ from code_commit.plugin_host import Plugin, PluginHost
 from code_commit.records.errors import UsageError
 from code_commit.records.workflow import Flag, WorkflowDefinition
 from code_commit.registry import DEFAULT_WORKFLOW, FIRST_PARTY_FLAGS, Registry
-from code_commit.spelling import closest
+from code_commit.spelling import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +195,11 @@ def _unknown(word: str, parser: argparse.ArgumentParser, host: PluginHost) -> Us
         return _not_installed(flag)
     if flag.startswith("-"):
         flags = [name for action in parser._actions for name in action.option_strings]  # noqa: SLF001 - no public way
-        what, close, hint = "flag", closest(flag, flags), "`code-commit --help` lists them"
+        what, known, hint = "flag", flags, "`code-commit --help` lists them"
     else:
-        what, close = "command", closest(word, COMMANDS)
+        what, known = "command", list(COMMANDS)
         hint = "what is to be changed goes into agent-config/query.txt or --query"
-    return UsageError(f"there is no {what} {flag}", hint=f"did you mean {close}? {hint}" if close else hint)
+    return UsageError(f"there is no {what} {flag}" + did_you_mean(flag, known), hint=hint)
 
 
 def _not_installed(flag: str) -> UsageError:

@@ -89,6 +89,8 @@ def _options(model: type[BaseModel] | None, flags: Mapping[str, Any], workflow: 
 
 def _tell(ending: Ending, plan: Plan, invocation: Invocation) -> None:
     folder = os.path.relpath(ending.folder, plan.root)
+    for failure in ending.late_failures:
+        print_error(f"the log sink {failure.plugin} of {failure.distribution} failed: {failure.error}")
     if ending.exit_code is ExitCode.REACHED:
         if not invocation.quiet:
             sys.stderr.write(printable(f"code-commit: {ending.summary} ({folder})") + "\n")

@@ -43,26 +43,27 @@ def commit(run: Run) -> Result:
     prompt = initial_prompt(context)
     replaced: dict[str, Change] = {}
     failed = _Failure("", Outcome.NOT_REACHED, "")
-    for attempt in range(1 + run.options.repairs):
-        completion = model.complete(_request(prompt), label="repair-query" if attempt else "initial-query")
-        judged = judge(completion, run)
-        if isinstance(judged, _Failure):
-            failed = judged
-        elif run.options.dry_run:
-            run.say(run.diff(judged))
-            return Result(Outcome.REACHED, f"{_count(judged)} would change; nothing was written", _paths(judged))
-        else:
-            run.apply(judged)
-            replaced.update({change.path: change for change in judged})
-            build = run.build()
-            if build.passed:
-                changes = [replaced[path] for path in sorted(replaced)]
-                return Result(Outcome.REACHED, f"{_count(changes)} changed, the build passes", _paths(changes))
-            if build.tampered:
-                return _tampered(build)
-            failed = _red(build, run)
-        prompt = repair_prompt(context, failed.for_the_model, replaced.values(), run.token)
     attempts = 1 + run.options.repairs
+    for number in range(1, attempts + 1):
+        with run.span("attempt", number=number):
+            completion = model.complete(_request(prompt), label="initial-query" if number == 1 else "repair-query")
+            judged = judge(completion, run)
+            if isinstance(judged, _Failure):
+                failed = judged
+            elif run.options.dry_run:
+                run.say(run.diff(judged))
+                return Result(Outcome.REACHED, f"{_count(judged)} would change; nothing was written", _paths(judged))
+            else:
+                run.apply(judged)
+                replaced.update({change.path: change for change in judged})
+                build = run.build()
+                if build.passed:
+                    changes = [replaced[path] for path in sorted(replaced)]
+                    return Result(Outcome.REACHED, f"{_count(changes)} changed, the build passes", _paths(changes))
+                if build.tampered:
+                    return _tampered(build)
+                failed = _red(build, run)
+        prompt = repair_prompt(context, failed.for_the_model, replaced.values(), run.token)
     return Result(failed.outcome, f"{failed.summary} after {attempts} attempt{'s' * (attempts > 1)}")
 
 

@@ -78,9 +78,8 @@ class Judge:
         for name in ("build.sh", *rules):
             seals |= self._file(self._root / name)
         git = self._root / ".git"
-        if git.is_dir() and not git.is_symlink():
-            seals |= self._git(git)
-        else:
+        seals |= self._git(git) if git.is_dir() else {}
+        if git.is_symlink() or git.is_file():
             seals |= self._file(git)
         for place in self._git_folders:
             seals |= self._git(place) if place.is_dir() else self._file(place)
@@ -92,7 +91,7 @@ class Judge:
         after = self.seal()
         changed = {name for name, seal in before.seals.items() if not seal.holds(after.seals.get(name))}
         # Caches and virtual environments come with a .gitignore of their own; in a new folder it judges nothing old.
-        fresh_rules = {name for name in after.rules if os.path.dirname(name) not in before.folders}
+        fresh_rules = {name for name in after.rules if _folder_of(name) not in before.folders}
         changed |= after.seals.keys() - before.seals.keys() - fresh_rules
         return tuple(sorted(_shown(name) for name in changed))
 
@@ -109,9 +108,9 @@ class Judge:
                 rules += found
                 below += inside
             level = self._not_ignored(below) if len(below) > _MANY else below
-        nested = [os.path.dirname(rule) for rule in rules if "/" in rule]
+        nested = [_folder_of(rule) for rule in rules if "/" in rule]
         counting = {"", *self._not_ignored(nested)}
-        return sorted(rule for rule in rules if os.path.dirname(rule) in counting), frozenset(folders)
+        return sorted(rule for rule in rules if _folder_of(rule) in counting), frozenset(folders)
 
     def _not_ignored(self, folders: list[str]) -> list[str]:
         if not folders or self._ignored is None:
@@ -152,6 +151,10 @@ class Judge:
         return str(path.relative_to(self._root)) if path.is_relative_to(self._root) else str(path)
 
 
+def _folder_of(name: str) -> str:
+    return name.rpartition("/")[0]
+
+
 def _look(root: Path, folder: str) -> tuple[list[str], list[str]]:
     """The `.gitignore` of one folder, if it has one that counts, and the folders in it that are searched next."""
     try:
@@ -185,7 +188,7 @@ def _files(top: Path, *, skip: frozenset[str]) -> Iterator[Path]:
 
 def _place(root: Path) -> Seal:
     try:
-        info = os.stat(root)
+        info = root.stat()
     except OSError:
         return Seal("absent")
     return Seal("root", stamp=(info.st_dev, info.st_ino))
@@ -198,26 +201,26 @@ def _seal(path: Path, *, mode: bool = False) -> Seal | None:
         return None
     kind = f"{stat.S_IFMT(info.st_mode):o}" + (f" {info.st_mode & 0o111:o}" if mode else "")
     if stat.S_ISLNK(info.st_mode):
-        target = os.fsencode(os.readlink(path))
-        return Seal(kind, blake2b(target + b"\0" + _content(path)).digest())
+        target = os.fsencode(path.readlink())
+        return Seal(kind, blake2b(target + b"\0" + (_content(path) or b"")).digest())
     if not stat.S_ISREG(info.st_mode):
         return Seal(kind, stamp=(info.st_ino,))
-    stamp = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
-    if info.st_size > _LARGE:
-        return Seal(kind, stamp=stamp)
-    return Seal(kind, blake2b(_content(path)).digest(), stamp)
+    content = _content(path)
+    digest = b"" if content is None else blake2b(content).digest()
+    return Seal(kind, digest, (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns))
 
 
-def _content(path: Path) -> bytes:
-    """The first bytes of a regular file; something that depends on its times when it is large or cannot be read."""
+def _content(path: Path) -> bytes | None:
+    """Return what is in a regular file, also behind a link; None when it is large or cannot be read."""
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        # Another process may have put a named pipe there: never wait for its writer.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             info = os.fstat(file.fileno())
             if stat.S_ISREG(info.st_mode) and info.st_size <= _LARGE:
                 return file.read(_LARGE + 1)
-            return repr((info.st_ino, info.st_size, info.st_mtime_ns)).encode()
-    except OSError as error:
-        return repr(error.errno).encode()
+    except OSError:
+        pass
+    return None
 
 
 def _shown(name: str) -> str:

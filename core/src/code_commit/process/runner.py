@@ -7,21 +7,24 @@ import selectors
 import shlex
 import shutil
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from code_commit.process import sandbox
-from code_commit.process.capture import Output, ProcessLog
+from code_commit.process.capture import ProcessLog
 from code_commit.process.environment import without_keys
 from code_commit.process.judge import Ignored, Judge, Sealed
-from code_commit.process.launch import Started, start_isolated, start_supervised
+from code_commit.process.launch import Process, start
 from code_commit.records.errors import NotReady
 from code_commit.records.workflow import ProcessResult
 from code_commit.redaction import Redactor
 
 _CHUNK = 128 * 1024
 _LONGEST_WAIT = 3600.0  # seconds in one call of the system; the deadline may be later
+_PATIENCE = 10.0  # seconds for a killed process to be over
 _LAST_WORDS = 1.0  # seconds to read what is left in the pipes of a process that is over
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126  # as shells say
 
@@ -116,11 +119,156 @@ class ProcessRunner:
                 hint="Install bubblewrap, or pass --sandbox off to run them with your own rights.",
             )
         env = without_keys(os.environ, self._redactor, self._secret_variables)
+        _require_bash(argv, env)
         judge = Judge(self._root, git_folders=self._protected, ignored=self._ignored, state_hidden=isolated)
-        before = judge.seal()
-        with self._open_log(log, argv, isolated=isolated) as record:
-            code, trouble = _findable(argv, self._root, env)
-            over_time = False
-            if not trouble:
-                ...
-        raise NotImplementedError
+        sealed = judge.seal()
+        around = self._sandbox(sealed) if isolated else None
+        with self._log(log, argv, isolated=isolated) as record:
+            try:
+                ending = _run(argv, around, self._root, env, stdin, timeout, record)
+            except BaseException as error:
+                with suppress(OSError):
+                    record.end(f"interrupted ({type(error).__name__})")
+                raise
+            stdout, stderr = record.finish()
+            tampered = judge.altered(sealed)
+            record.end("\n".join([str(ending), *(f"altered, which no process may: {name}" for name in tampered)]))
+        if ending.sandbox_failed:
+            raise NotReady(
+                f"The sandbox could not be set up: {stderr.decode('utf-8', 'replace').strip()}",
+                hint="Mend that, or pass --sandbox off.",
+            )
+        return ProcessResult(ending.exit_code, stdout, stderr, log, ending.timed_out, tampered)
+
+    def _sandbox(self, sealed: Sealed) -> list[str]:
+        return sandbox.wrapper(
+            self._root,
+            hidden=(self._root / "agent-config", *self._hidden),
+            read_only=(
+                *(self._root / name for name in (".git", "build.sh", "logs", *sealed.rules)),
+                *self._protected,
+            ),
+            network=self._network,
+        )
+
+    def _log(self, path: Path, argv: Sequence[str], *, isolated: bool) -> ProcessLog:
+        # Each by itself: quoting for the shell could cut a key in two.
+        command = shlex.join(self._redactor.text(argument) for argument in argv)
+        network = "" if self._network else ", no network"
+        heading = f"command: {command}\nsandbox: {f'bubblewrap{network}' if isolated else 'off'}"
+        return ProcessLog(path, self._redactor, heading, in_memory=self._output_limit, on_disk=self._log_limit)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """How a process ended; as text, the lines for its log."""
+
+    exit_code: int | None
+    signal: int | None = None
+    time_limit: float | None = None
+    trouble: str = ""
+    sandbox_failed: bool = False
+
+    @property
+    def timed_out(self) -> bool:
+        return self.time_limit is not None
+
+    def __str__(self) -> str:
+        if self.timed_out:
+            ending = f"time limit of {self.time_limit:g} s reached: it was killed, with all that it had started"
+        elif self.exit_code is not None:
+            ending = f"exit code: {self.exit_code}"
+        else:
+            ending = f"ended by signal {self.signal}" if self.signal else "ended by a signal"
+        return f"{ending}\n{self.trouble}" if self.trouble else ending
+
+
+def _run(
+    argv: Sequence[str],
+    around: list[str] | None,
+    root: Path,
+    env: Mapping[str, str],
+    stdin: bytes,
+    timeout: float,
+    record: ProcessLog,
+) -> _Ending:
+    unfit = _unfit(argv, root, env)
+    if unfit:
+        return unfit
+    try:
+        process = start(argv, wrapper=around, cwd=root, env=env, stdin=stdin)
+    except (OSError, ValueError) as error:  # too long a command, a NUL in it
+        return _Ending(_NOT_EXECUTABLE, trouble=f"{argv[0]}: {error}")
+    with process:
+        try:
+            killed = _attend(process, record, timeout)
+        finally:
+            process.end()
+            _drain(process, record)
+    if process.exit_code is None and killed:
+        return _Ending(None, time_limit=timeout, trouble=process.trouble)
+    if process.exit_code is None and around is not None:
+        said = record.finish()[1]
+        if said.startswith(b"bwrap: execvp "):
+            return _Ending(_NOT_FOUND)
+        return _Ending(None, sandbox_failed=said.startswith(b"bwrap: "))
+    return _Ending(process.exit_code, process.signal, trouble=process.trouble)
+
+
+def _attend(process: Process, record: ProcessLog, timeout: float) -> bool:
+    """Read until the process is over; say whether the time limit came first, and it was killed."""
+    deadline = time.monotonic() + timeout
+    killed = False
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.status, selectors.EVENT_READ, process.told)
+        for pipe, output in zip((process.stdout, process.stderr), record.outputs, strict=True):
+            selector.register(pipe, selectors.EVENT_READ, output.feed)
+        while process.status in selector.get_map():
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                if killed:
+                    break
+                killed = True
+                process.kill()
+                deadline = time.monotonic() + _PATIENCE
+                continue
+            for key, _ in selector.select(min(remaining, _LONGEST_WAIT)):
+                data = os.read(key.fd, _CHUNK)
+                if data:
+                    key.data(data)
+                else:
+                    selector.unregister(key.fd)
+    return killed
+
+
+def _drain(process: Process, record: ProcessLog) -> None:
+    """Read what a process that is over has left in its pipes, without waiting for whoever still holds them."""
+    deadline = time.monotonic() + _LAST_WORDS
+    for pipe, output in zip((process.stdout, process.stderr), record.outputs, strict=True):
+        os.set_blocking(pipe, False)
+        with suppress(BlockingIOError):
+            while (data := os.read(pipe, _CHUNK)) and time.monotonic() < deadline:
+                output.feed(data)
+
+
+def _require_bash(argv: Sequence[str], env: Mapping[str, str]) -> None:
+    if argv[0] == "bash" and not shutil.which("bash", path=env.get("PATH")):
+        raise NotReady("bash is not on the PATH, and builds need it.", hint="Install bash.")
+
+
+def _unfit(argv: Sequence[str], root: Path, env: Mapping[str, str]) -> _Ending | None:
+    """Why `argv` cannot be started, as an ending, or None."""
+    name = argv[0]
+    try:
+        if "/" not in name:
+            return (
+                None if shutil.which(name, path=env.get("PATH")) else _Ending(_NOT_FOUND, trouble=f"{name}: not found")
+            )
+        path = root / name
+        if not path.exists():
+            return _Ending(_NOT_FOUND, trouble=f"{name}: not found")
+        if path.is_dir() or not os.access(path, os.X_OK):
+            return _Ending(_NOT_EXECUTABLE, trouble=f"{name}: not an executable file")
+    except (OSError, ValueError) as error:
+        return _Ending(_NOT_EXECUTABLE, trouble=f"{name}: {error}")
+    return None

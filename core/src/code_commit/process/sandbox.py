@@ -1,8 +1,8 @@
-"""The sandbox: bubblewrap, arranged so that a build finds its machine as it is, apart from what judges and pays for it.
+"""The sandbox: bubblewrap, arranged so that a build finds its machine as it is, apart from what it must not touch.
 
-Hidden are `agent-config` with its keys and whatever else is named, read-only is what decides about the next response. The process
-has its own table of processes, so that it sees no other and none survives it, its own terminals, and no way to the
-services through which it could have something run outside.
+Keys are hidden, and what decides about the next response is read-only. The process has a table of processes of its own,
+so that it sees no other and none survives it, terminals of its own, and no way to the services through which it could
+have something run outside.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def wrapper(root: Path, *, hidden: Iterable[Path], read_only: Iterable[Path], ne
     shut: list[str] = []
     for path in _places(hidden, here):
         shut.append(path)
-        if os.path.isdir(path):
+        if Path(path).is_dir():
             command += ("--tmpfs", path, "--remount-ro", path)
         else:
             command += ("--ro-bind", os.devnull, path)
@@ -80,11 +80,11 @@ def _isolated(*, network: bool) -> list[str]:
         command.append("--unshare-net")
     graphics = (entry.name for entry in os.scandir("/dev") if entry.name.startswith("nvidia"))
     for device in (*_DEVICES, *sorted(graphics)):
-        if os.path.exists(f"/dev/{device}"):
+        if Path("/dev", device).exists():
             command += ("--dev-bind", f"/dev/{device}", f"/dev/{device}")
     for starter in _STARTERS:
         socket = os.path.realpath(starter.format(user=os.getuid()))
-        if os.path.exists(socket):
+        if Path(socket).exists():
             command += ("--ro-bind", os.devnull, socket)
     if os.geteuid() == 0:
         for capability in _TOO_POWERFUL:
@@ -94,7 +94,7 @@ def _isolated(*, network: bool) -> list[str]:
 
 def _places(paths: Iterable[Path], root: str) -> Sequence[str]:
     """The real places of those `paths` that exist; bubblewrap would make the others."""
-    places = dict.fromkeys(os.path.realpath(path) for path in paths if os.path.exists(path))
+    places = dict.fromkeys(os.path.realpath(path) for path in paths if path.exists())
     for place in places:
         if _within(root, place):
             raise NotReady(

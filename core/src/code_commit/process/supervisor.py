@@ -20,6 +20,7 @@ import time
 
 _PR_SET_CHILD_SUBREAPER = 36
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the end of CONTROL is what ends this
+_LISTS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")  # noqa: PTH110 - pathlib is slow to load
 _PATIENCE = 3.0  # seconds for killed processes to be gone
 
 
@@ -70,7 +71,7 @@ def _start(command: list[str], status: int) -> int:
             signal.signal(number, signal.SIG_DFL)
         os.execvp(command[0], command)  # noqa: S606 - no shell is wanted
     except OSError as error:
-        code, reason = 127 if error.errno == errno.ENOENT else 126, error.strerror
+        code, reason = 127 if error.errno == errno.ENOENT else 126, str(error.strerror)
     except ValueError as error:
         reason = str(error)
     finally:
@@ -92,7 +93,7 @@ def _wait(child: int, control: int, wake: int) -> int | None:
 
 def _reap() -> list[tuple[int, int]]:
     """Collect the children that have ended."""
-    ended = []
+    ended: list[tuple[int, int]] = []
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -118,46 +119,64 @@ def _kill_descendants(wake: int) -> int:
         _reap()
         if _childless():
             return 0
-        found = _descendants()
+        found = _stop_descendants()
+        for pid in found:
+            _signal(pid, signal.SIGKILL)
         if time.monotonic() > deadline:
             return len(found)
-        # Stop them first: what forks faster than it can be killed would never end.
-        stopped: set[int] = set()
-        while fresh := found - stopped:
-            _signal(fresh, signal.SIGSTOP)
-            stopped |= fresh
-            found = _descendants()
-        _signal(stopped, signal.SIGKILL)
-        select.select([wake], [], [], 0.02)
+        select.select([wake], [], [], 0.01)
         _drain(wake)
 
 
-def _descendants() -> set[int]:
-    """All descendants of this process, from the kernel's table of processes."""
-    children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    parent = file.read().rpartition(b")")[2].split()[1]
-            except OSError:
-                continue  # it ended meanwhile
-            children.setdefault(int(parent), []).append(int(name))
-    found: set[int] = set()
-    ahead = [os.getpid()]
-    while ahead:
-        below = children.get(ahead.pop(), [])
-        found.update(below)
-        ahead += below
-    return found
+def _stop_descendants() -> set[int]:
+    """Stop all descendants, and return them.
+
+    Each is stopped before its children are looked up: what forks faster than it can be killed would never end. Whoever
+    loses its parent meanwhile becomes a child of this process, so look until nobody new is there.
+    """
+    stopped: set[int] = set()
+    while True:
+        ahead = _children(os.getpid()) - stopped
+        if not ahead:
+            return stopped
+        while ahead:
+            pid = ahead.pop()
+            _signal(pid, signal.SIGSTOP)
+            stopped.add(pid)
+            ahead |= _children(pid) - stopped
 
 
-def _signal(pids: set[int], number: int) -> None:
-    for pid in pids:
+def _children(parent: int) -> set[int]:
+    children: set[int] = set()
+    try:
+        for thread in os.listdir(f"/proc/{parent}/task"):  # noqa: PTH208 - pathlib is slow to load
+            with open(f"/proc/{parent}/task/{thread}/children", "rb") as file:  # noqa: PTH123 - as above
+                children.update(map(int, file.read().split()))
+    except FileNotFoundError:
+        # It ended meanwhile, or this kernel has no such list.
+        return children if _LISTS_CHILDREN else _children_by_search(parent)
+    except OSError:
+        pass
+    return children
+
+
+def _children_by_search(parent: int) -> set[int]:
+    children: set[int] = set()
+    for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - as above
         try:
-            os.kill(pid, number)
+            with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123 - as above
+                if int(file.read().rpartition(b")")[2].split()[1]) == parent:
+                    children.add(int(name))
         except OSError:
-            continue  # gone, or another user's
+            continue  # it ended meanwhile
+    return children
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except OSError:
+        return  # it is gone, or another user's
 
 
 def _kill_group(child: int) -> None:

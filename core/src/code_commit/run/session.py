@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from code_commit.transaction import ProjectLock, recover
 
 HOME = Path("agent-config", ".code-commit")
 REPLAY = "replay/"
+_OURS = (":(icase)agent-config/config.toml", ":(icase)agent-config/*-key.txt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Ending:
     hint: str
     folder: Path
     error: BaseException | None = None
+    late_failures: tuple[PluginFailed, ...] = ()  # of sinks, after the last event
 
 
 def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapping[str, LogSink]) -> Ending:
@@ -73,10 +75,11 @@ def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapp
     """
     with ExitStack() as stack:
         redactor = Redactor()
+        git = Git(plan.root)
         keys = KeyStore(plan.root, redactor, plan.environ)  # checks the .gitignore before any key is read
+        _require_untracked(git)
         definitions = [definition for _, definition in registry.providers.values()]
         keys.load_all(definitions)
-        git = Git(plan.root)
         tree = stack.enter_context(ProjectTree(plan.root))
         home = plan.root / HOME
         recovered = None
@@ -85,11 +88,12 @@ def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapp
             stack.enter_context(ProjectLock(home))
             recovered = recover(tree, home)
         recording = _recording(plan)
+        token = recording.token if recording else secrets.token_hex(8)
         log = RunLog.open(
             plan.root,
             plan.workflow.name,
             redactor=redactor,
-            token=recording.token if recording else secrets.token_hex(8),
+            token=token,
             argv=plan.argv,
             versions={plugin.distribution: plugin.version for plugin in host.plugins},
             commit=git.head() if plan.workflow.writes else None,
@@ -110,7 +114,7 @@ def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapp
                 root=plan.root,
                 folder=log.folder,
                 state=_state_folder(home, plan.workflow.name),
-                token=log.token,
+                token=token,
                 options=plan.options,
                 settings=plan.section,
                 tree=tree,
@@ -137,7 +141,7 @@ def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapp
             )
             with _kept_or_restored(run, plan.settings.on_failure, ending):
                 ending.result = named(plan.workflow.run)(run)
-    return ending.told(log.folder)
+    return replace(ending.told(log.folder), late_failures=ending.late_failures)
 
 
 @dataclass(slots=True)
@@ -146,6 +150,7 @@ class _Open:
 
     result: Result | None = None
     error: BaseException | None = None
+    late_failures: tuple[PluginFailed, ...] = ()
 
     @property
     def reached(self) -> bool:
@@ -177,7 +182,7 @@ def _told_ending(log: RunLog) -> Iterator[_Open]:
         data = dict(ending.result.data) if ending.result and not ending.error else {}
         if told.hint:
             data["hint"] = told.hint
-        log.finish(told.exit_code, told.summary, data)
+        ending.late_failures = log.finish(told.exit_code, told.summary, data)
 
 
 @contextmanager
@@ -188,6 +193,20 @@ def _kept_or_restored(run: ProjectRun, on_failure: str, ending: _Open) -> Iterat
     finally:
         if on_failure == "restore" and not ending.reached:
             run.restore_start("the goal was not reached")
+
+
+def _require_untracked(git: Git) -> None:
+    """A `.gitignore` does not keep away what a repository brings along: its address must not get the user's key.
+
+    Raises:
+        NotReady: git tracks the configuration, or a key.
+    """
+    tracked = git.run(["ls-files", "-z", "--", *_OURS], check=False).decode("utf-8", "replace").split("\0")[0]
+    if tracked:
+        raise NotReady(
+            f"git tracks {tracked}, so it came with the repository and may not be yours",
+            hint=f"read it; if it is yours, `git rm --cached {tracked}`",
+        )
 
 
 def _recording(plan: Plan) -> Recording | None:

@@ -26,6 +26,8 @@ class FrailStream:
         if self._stream is not None:
             try:
                 self._stream.write(text)
+            except UnicodeEncodeError:
+                return self.write(text.encode("ascii", "backslashreplace").decode())
             except (OSError, ValueError):
                 self._give_up()
         return len(text)

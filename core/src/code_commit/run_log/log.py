@@ -35,12 +35,15 @@ class _Span:
 class RunLog:
     """Open it with `RunLog.open`; call `finish` in the end, whatever happened. Safe for several threads.
 
-    `folder` is the run folder, `run` its name.
+    `folder` is the run folder, `run` its name; `token` fences text from outside in this run's prompts.
     """
 
-    def __init__(self, folder: RunFolder, events: EventFile, redactor: Redacts, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, folder: RunFolder, events: EventFile, *, redactor: Redacts, clock: Callable[[], float], token: str
+    ) -> None:
         self.folder: Path = folder.path
         self.run: str = folder.path.name
+        self.token = token
         self._files = folder
         self._events = events
         self._redactor = redactor
@@ -70,8 +73,7 @@ class RunLog:
     ) -> Self:
         """Make the run folder and tell that the run started.
 
-        `token` is what fences text from outside in this run's prompts, `commit` the one that git has checked out;
-        `clock` gives seconds since the epoch.
+        `commit` is the one that git has checked out; `clock` gives seconds since the epoch.
 
         Raises:
             NotReady: `logs` cannot be written, is a link, or is not a folder.
@@ -85,7 +87,7 @@ class RunLog:
         except OSError as error:
             folder.close()
             raise NotReady(f"cannot write {folder.path / EVENTS}: {error.strerror}") from error
-        log = cls(folder, events, redactor, clock)
+        log = cls(folder, events, redactor=redactor, clock=clock, token=token)
         log._append_event(
             RunStarted(
                 workflow=workflow,

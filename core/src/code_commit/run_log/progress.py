@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Protocol, Self, TextIO, cast
 
@@ -25,15 +25,13 @@ class Progress:
     Whoever else writes to that terminal does it inside `aside`.
     """
 
-    def __init__(
-        self, stream: TextIO | None, *, live: bool, color: bool, now: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, stream: TextIO | None, *, live: bool, color: bool) -> None:
         self._lock = threading.RLock()
-        self._now = now
-        self._started = now()
+        self._started = time.monotonic()
         self._start_time: float | None = None
         self._going_on: tuple[tuple[Activity, float], ...] = ()
         self._attempt = ""
+        self._person_types = False
         self._painter: _Painter = _LivePainter(stream, color=color) if live else _PlainPainter(stream)
         self._tick = _REPAINT if live else _STILL_HERE
         self._ticker: threading.Thread | None = None
@@ -60,12 +58,11 @@ class Progress:
             for line in lines_of(record):
                 self._painter.print(f"[{clock(record.time - self._start_time)}] ", line)
             if activity := begun(record):
-                self._going_on = (*self._going_on, (activity, self._now()))
+                self._going_on = (*self._going_on, (activity, time.monotonic()))
                 self._start_ticker()
-            if record.kind == "question.asked":
-                self._painter.status("")  # the person types there; it comes back with the next tick or event
-            else:
-                self._painter.status(self._status())
+            if record.kind in {"question.asked", "question.answered"}:
+                self._person_types = record.kind == "question.asked"
+            self._painter.status(self._status())
 
     def close(self) -> None:
         """Take the status line away and stop ticking."""
@@ -87,9 +84,9 @@ class Progress:
                     self._painter.status(self._status())
 
     def _status(self) -> str:
-        if not self._going_on:
+        if not self._going_on or self._person_types:
             return ""
-        now = self._now()
+        now = time.monotonic()
         doing = ", ".join(f"{activity.text}... {int(now - since)} s" for activity, since in self._going_on)
         return f"[{clock(now - self._started)}] {self._attempt}{doing}"
 
@@ -101,8 +98,9 @@ class Progress:
     def _repaint(self) -> None:
         while not self._closed.wait(self._tick):
             with self._lock:
-                if self._going_on and not self._closed.is_set():
-                    self._painter.tick(self._status())
+                status = self._status()
+                if status and not self._closed.is_set():
+                    self._painter.tick(status)
 
 
 class _Painter(Protocol):
@@ -149,7 +147,7 @@ class _LivePainter:
     def print(self, prefix: str, line: Line) -> None:
         from rich.text import Text
 
-        text = Text(prefix, style="dim").append(_shown(line.text, len(prefix)), style=self._STYLES[line.tone])
+        text = Text.assemble((prefix, "dim"), (_shown(line.text, len(prefix)), self._STYLES[line.tone]))
         self._console.print(text, soft_wrap=True)
 
     def status(self, text: str) -> None:

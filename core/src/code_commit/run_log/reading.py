@@ -37,23 +37,32 @@ class RunSummary:
 
 
 def find_run(root: Path, run: str) -> Path:
-    """Return the folder of the run of that name.
+    """Return the folder of a run, named whole, by its beginning if that is enough, or as `latest`.
 
     Raises:
-        NotReady: there is none.
+        NotReady: there is none, or the beginning fits several.
     """
-    folder = root / LOGS / run
-    if not _RUN.fullmatch(run) or not _is_folder(folder):
-        raise NotReady(f"there is no run {run!r} in {root / LOGS}", hint="code-commit runs lists them")
-    return folder
+    names = [folder.name for folder in _run_folders(root)]
+    found = (
+        [run] if run in names else names[-1:] if run == "latest" else [each for each in names if each.startswith(run)]
+    )
+    if len(found) == 1:
+        return root / LOGS / found[0]
+    if found and run:
+        raise NotReady(f"{run!r} is the beginning of {len(found)} runs", hint=f"among them {', '.join(found[:3])}")
+    raise NotReady(f"there is no run {run!r} in {root / LOGS}", hint="give a folder's name there, or latest")
 
 
 def list_runs(root: Path) -> list[RunSummary]:
     """Return every run below `root`, the oldest first; what else lies in `logs` is passed over."""
+    return [read_run(folder) for folder in _run_folders(root)]
+
+
+def _run_folders(root: Path) -> list[Path]:
     if not _is_folder(root / LOGS):
         return []
     folders = [folder for folder in (root / LOGS).iterdir() if _RUN.fullmatch(folder.name) and _is_folder(folder)]
-    return [read_run(folder) for folder in sorted(folders, key=lambda folder: _age(folder.name))]
+    return sorted(folders, key=lambda folder: _age(folder.name))
 
 
 def read_run(folder: Path) -> RunSummary:

@@ -16,15 +16,9 @@ def _not_a_switch(value: object) -> object:
     return value
 
 
-def _listed(value: object) -> object:
-    """A list in a variable is written with commas."""
-    return [name.strip() for name in value.split(",")] if isinstance(value, str) else value
-
-
 Seconds = Annotated[float, BeforeValidator(_not_a_switch), Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, BeforeValidator(_not_a_switch), Field(ge=0)]
 Dollars = Annotated[Decimal, BeforeValidator(_not_a_switch), Field(gt=0, allow_inf_nan=False)]
-Names = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_listed)]
 
 
 class BuildSettings(BaseModel):
@@ -68,7 +62,6 @@ class HostSettings(BaseSettings):
         default="auto", description="Isolation of builds and commands by bubblewrap: where it works, always, or never."
     )
     network: bool = Field(default=True, description="Whether builds and commands in the sandbox may use the network.")
-    disable_plugins: Names = Field(default_factory=list, description="Plugins that are not loaded.")
     build: BuildSettings = Field(default_factory=BuildSettings, description="How build.sh is run.")
     http: HttpSettings = Field(default_factory=HttpSettings, description="How services are called.")
     providers: dict[str, Any] = Field(

@@ -85,7 +85,7 @@ class Project:
     @property
     def run_folder(self) -> Path:
         """The folder of the only run, or of the latest."""
-        return sorted((self.root / "logs").glob("*/events.jsonl"), key=lambda path: path.stat().st_mtime_ns)[-1].parent
+        return max((self.root / "logs").glob("*/events.jsonl"), key=lambda path: path.stat().st_mtime_ns).parent
 
     def environment(self, environ: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return an environment that knows nothing of this machine's user but what `environ` says."""

@@ -132,6 +132,8 @@ def check_path(path: str) -> None:
 
 def _plain(part: str) -> str:
     """Return the name as a file system that folds case and drops what is invisible might take it."""
+    if part.isascii():
+        return part.lower().rstrip(". ")
     folded = unicodedata.normalize("NFKC", part).casefold()
     return "".join(sign for sign in folded if unicodedata.category(sign) != "Cf").rstrip(". ")
 

@@ -1,0 +1,93 @@
+"""Which files a checkpoint takes: those that git tracks or would offer to track, as they stand on the disk."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import stat
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from code_commit.git import Git
+from code_commit.project_tree import ProjectTree
+from code_commit.transaction import check_path
+
+
+def visible(tree: ProjectTree, git: Git) -> dict[str, os.stat_result]:
+    """Return the status of every regular file and link that git tracks or does not ignore, by path.
+
+    Left out are repositories inside this one, `.git`, `agent-config`, and files that this account may not read.
+
+    Raises:
+        GitError: git cannot list the files.
+    """
+    listing = git.run(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+    folders: dict[str, list[str]] = defaultdict(list)
+    for path in set(os.fsdecode(listing).split("\0")):
+        if _ours(path):
+            folder, name = posixpath.split(path)
+            folders[folder].append(name)
+    return dict(_look(tree, folders))
+
+
+def _ours(path: str) -> bool:
+    try:
+        check_path(path)
+    except ValueError:
+        return False  # also the empty end of the list, and `folder/`: a repository of its own
+    return True
+
+
+def _look(tree: ProjectTree, folders: Mapping[str, Iterable[str]]) -> Iterable[tuple[str, os.stat_result]]:
+    for folder, names in folders.items():
+        try:
+            with tree.folder(folder) as handle:
+                for name in names:
+                    status = _takeable(handle, name)
+                    if status is not None:
+                        yield f"{folder}/{name}" if folder else name, status
+        except OSError:
+            continue  # not there any more, or beyond a link
+
+
+def _takeable(folder: int, name: str) -> os.stat_result | None:
+    try:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return None
+    if stat.S_ISLNK(status.st_mode):
+        return status
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    surely = status.st_mode & stat.S_IRUSR and status.st_uid == os.geteuid()
+    return status if surely or os.access(name, os.R_OK, dir_fd=folder, effective_ids=True) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """Permission bits, of which git itself keeps one. Most files have the usual ones, so the others are listed."""
+
+    plain: int
+    executable: int
+    others: Mapping[str, int]
+
+    def of(self, path: str, *, executable: bool) -> int:
+        """Return the permission bits of the file at `path`."""
+        return self.others.get(path, self.executable if executable else self.plain)
+
+
+def modes_of(files: Mapping[str, os.stat_result]) -> Modes:
+    """Return the permission bits of all regular files among `files`."""
+    bits = {path: status.st_mode & 0o777 for path, status in files.items() if stat.S_ISREG(status.st_mode)}
+    counted = Counter(bits.values())
+    plain = _usual(counted, 0o644)
+    executable = _usual(counted, 0o755)
+    others = {path: mode for path, mode in bits.items() if mode != (executable if mode & 0o100 else plain)}
+    return Modes(plain, executable, others)
+
+
+def _usual(counted: Counter[int], default: int) -> int:
+    """Return the most frequent bits among those that are as executable as `default`."""
+    same = [mode for mode, _ in counted.most_common() if mode & 0o100 == default & 0o100]
+    return same[0] if same else default

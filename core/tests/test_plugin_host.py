@@ -1,0 +1,207 @@
+"""One broken plugin is reported and left out; the others are heard, and the command lives."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+
+import pytest
+
+from code_commit.discovery import PATH_RULES_GROUP, PluginSource, discover
+from code_commit.plugin_host import PluginHost
+from code_commit.records.errors import UsageError
+from code_commit.testing import Project, install_plugin
+
+PROVIDER = """
+from code_commit.plugin_api import ProviderDefinition, hookimpl
+
+@hookimpl
+def code_commit_providers():
+    return [ProviderDefinition("{name}", {{"{model}": ["{alias}"]}}, "https://{name}.example/v1", None, None,
+                               ("authorization", "Bearer {{key}}"), "nowhere:Config", "nowhere:Wire")]
+"""
+WORKFLOW = """
+from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
+
+@hookimpl
+def code_commit_workflows():
+    return [WorkflowDefinition("{name}", "a workflow", (Flag(("{flag}",), "a flag", selects=True),), "nowhere:run")]
+"""
+GOOD = PROVIDER.format(name="good", model="good-1", alias="goody")
+BROKEN = {
+    "an import that fails": ("import missing_module", "import", "ModuleNotFoundError"),
+    "an exit at import": ("raise SystemExit(3)", "import", "SystemExit: 3"),
+    "a hook that raises": (
+        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_providers():\n    raise KeyError('x')",
+        "code_commit_providers",
+        "KeyError: 'x'",
+    ),
+    "a generator that raises later": (
+        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_providers():\n    yield 1\n    1 / 0",
+        "code_commit_providers",
+        "ZeroDivisionError",
+    ),
+    "a hook that gives something else": (
+        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_providers():\n    return ['text']",
+        "provider",
+        "must be a ProviderDefinition, not a str",
+    ),
+    "a misspelled hook": (
+        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_provider():\n    return []",
+        "code_commit_provider",
+        "is code_commit_providers meant?",
+    ),
+    "a hook without its marker": (
+        "def code_commit_providers():\n    return []",
+        "code_commit_providers",
+        "not marked with @hookimpl",
+    ),
+    "an argument that the hook has not": (
+        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_providers(nonsense):\n    return []",
+        "import",
+        "nonsense",
+    ),
+}
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project.create(tmp_path / "made")
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_plugin_is_reported_and_the_next_one_works(project, tmp_path, name):
+    code, stage, error = BROKEN[name]
+    plugins = install_plugin(tmp_path / "plugins", "bad", code)
+    install_plugin(plugins, "good", GOOD)
+    listed = project.command("plugins", "--json", plugins=[plugins]).document
+    failed = [each for each in listed["failures"] if each["plugin"] == "bad"]
+    assert [(each["distribution"], each["stage"]) for each in failed] == [("code-commit-bad", stage)]
+    assert error in failed[0]["error"]
+    assert ["good"] in [each["providers"] for each in listed["plugins"]]
+    assert project.command("--help", plugins=[plugins]).exit_code == 0
+
+
+def test_a_plugin_that_prints_does_not_spoil_the_json(project, tmp_path):
+    plugins = install_plugin(tmp_path / "plugins", "loud", "print('hello')\n" + GOOD)
+    finished = project.command("plugins", "--json", plugins=[plugins])
+    assert finished.document["failures"] == []
+    assert "hello" in finished.stderr
+
+
+def test_two_distributions_with_one_plugin_name_are_both_left_out_and_named(project, tmp_path):
+    plugins = install_plugin(tmp_path / "plugins", "same", GOOD, distribution="one-dist")
+    other = install_plugin(tmp_path / "others", "same", GOOD, distribution="two-dist")
+    listed = project.command("plugins", "--json", plugins=[plugins, other]).document
+    errors = {each["distribution"]: each["error"] for each in listed["failures"]}
+    assert set(errors) == {"one-dist", "two-dist"}
+    assert all("one-dist and two-dist" in error for error in errors.values())
+
+
+@pytest.mark.parametrize(
+    ("second", "kind"),
+    [
+        (PROVIDER.format(name="good", model="other", alias="else"), "provider"),
+        (PROVIDER.format(name="other", model="good-1", alias="else"), "model"),
+        (PROVIDER.format(name="other", model="else", alias="goody"), "model"),
+    ],
+)
+def test_a_name_that_two_claim_is_an_error_that_names_both_when_asked_for(project, tmp_path, second, kind):
+    plugins = install_plugin(tmp_path / "plugins", "first", GOOD)
+    install_plugin(plugins, "second", second)
+    model = {"provider": "good/x", "model": "good-1"}[kind] if "goody" not in second else "goody"
+    finished = project.command("--model", model, plugins=[plugins])
+    assert finished.exit_code == 2
+    assert "claimed by code-commit-first and code-commit-second" in finished.stderr
+    assert project.command("--help", plugins=[plugins]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("flag", "other", "error"),
+    [("--model", "--two", "the host's own"), ("--one", "--one", "claimed by code-commit-first and code-commit-second")],
+)
+def test_a_flag_has_one_owner(project, tmp_path, flag, other, error):
+    plugins = install_plugin(tmp_path / "plugins", "first", WORKFLOW.format(name="first", flag=flag))
+    install_plugin(plugins, "second", WORKFLOW.format(name="second", flag=other))
+    listed = project.command("plugins", "--json", plugins=[plugins]).document
+    assert any(error in each["error"] for each in listed["failures"])
+    assert project.command("--help", plugins=[plugins]).exit_code == 0
+
+
+def test_a_disabled_plugin_is_not_imported(project, tmp_path):
+    plugins = install_plugin(tmp_path / "plugins", "bad", "raise RuntimeError")
+    listed = project.command("plugins", "--json", "--disable-plugin", "bad", plugins=[plugins]).document
+    assert listed["failures"] == []
+    assert listed["disabled"] == ["bad"]
+    unknown = project.command("plugins", "--disable-plugin=bda", plugins=[plugins])
+    assert (unknown.exit_code, "is bad meant?" in unknown.stderr) == (2, True)
+
+
+def test_a_plugin_may_declare_hooks_that_others_implement(tmp_path, monkeypatch):
+    declaring = """
+import pluggy
+from code_commit.plugin_api import hookimpl
+
+class Specs:
+    @pluggy.HookspecMarker("code_commit")
+    def code_commit_tools(self, settings):
+        "Tools."
+
+@hookimpl
+def code_commit_addhooks(pluginmanager):
+    pluginmanager.add_hookspecs(Specs)
+"""
+    using = """
+from code_commit.plugin_api import hookimpl
+
+@hookimpl
+def code_commit_tools(settings):
+    yield settings + "-hammer"
+"""
+    folder = install_plugin(tmp_path, "zdeclares", declaring)
+    install_plugin(folder, "auses", using)
+    monkeypatch.syspath_prepend(str(folder))
+    host = PluginHost(discover([str(folder)]))
+    assert host.failures == []
+    items = host.collect("code_commit_tools", lambda plugin: plugin.name)
+    assert [(plugin.distribution, item) for plugin, item in items] == [("code-commit-auses", "auses-hammer")]
+
+
+def test_no_manager_is_shared(tmp_path, monkeypatch):
+    folder = install_plugin(tmp_path, "once", GOOD.replace("good", "once"))
+    monkeypatch.syspath_prepend(str(folder))
+    with_plugin, without = PluginHost(discover([str(folder)])), PluginHost([])
+    assert [each.name for each in with_plugin.plugins] == ["commit", "once"]
+    assert [each.name for each in without.plugins] == ["commit"]
+
+
+def test_an_unknown_name_cannot_be_disabled():
+    with pytest.raises(UsageError, match="no plugin 'comit'"):
+        PluginHost([], disabled=["comit"])
+
+
+def test_discovery_finds_what_importlib_finds_and_sorts_it(tmp_path):
+    install_plugin(tmp_path / "b", "second", "", distribution="dist-b")
+    install_plugin(tmp_path / "a", "first", "", distribution="dist-a")
+    install_plugin(tmp_path / "c", "guard", "", distribution="dist-c", group=PATH_RULES_GROUP)
+    install_plugin(tmp_path / "d", "shadowed", "", distribution="dist-b", version="2.0")
+    path = [str(tmp_path / name) for name in "bacd"]
+    assert [(each.name, each.distribution, each.version) for each in discover(path)] == [
+        ("first", "dist-a", "1.0"),
+        ("guard", "dist-c", "1.0"),
+        ("second", "dist-b", "1.0"),
+    ]
+    found = {(each.name, each.value, each.group) for each in discover(sys.path)}
+    expected = {
+        (entry.name, entry.value, entry.group)
+        for entry in importlib.metadata.entry_points()
+        if entry.group in {"code_commit", PATH_RULES_GROUP}
+    }
+    assert found == expected
+
+
+def test_comments_and_other_groups_are_no_plugins(tmp_path):
+    install_plugin(tmp_path, "one", "")
+    text = "[other]\nx = y\n[code_commit]\n# a = b\n; c = d\n one = pkg.mod:obj [extra]\n[console_scripts]\nz = z\n"
+    (tmp_path / "code_commit_one-1.0.dist-info" / "entry_points.txt").write_text(text)
+    assert discover([str(tmp_path)]) == (PluginSource("one", "code-commit-one", "1.0", "code_commit", "pkg.mod:obj"),)

@@ -1,0 +1,3 @@
+"""Anthropic Claude as a provider of code-commit."""
+
+__version__ = "0.1.0"

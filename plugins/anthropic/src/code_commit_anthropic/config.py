@@ -1,0 +1,49 @@
+"""The settings of one `[providers.anthropic.<name>]`, besides those that the host keeps (address, key, time limits)."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+LEAST_THINKING = 1024
+
+
+class AnthropicConfig(BaseModel):
+    """What goes into every request.
+
+    `max_tokens` bounds the reply, thinking included; the service demands one, so there is a default.
+    `thinking_budget_tokens` turns thinking on for models up to 4.6; later ones take `thinking = "adaptive"` and `effort`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str = Field(min_length=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    temperature: float | None = Field(default=None, ge=0, le=1)
+    thinking_budget_tokens: int | None = Field(default=None, ge=LEAST_THINKING)
+    thinking: Literal["adaptive", "disabled"] | None = None
+    effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.thinking_budget_tokens is None:
+            return self
+        if self.thinking is not None:
+            raise ValueError("thinking and thinking_budget_tokens exclude each other")
+        if self.thinking_budget_tokens >= self.reply_limit:
+            raise ValueError(f"thinking_budget_tokens must be lower than max_tokens ({self.reply_limit})")
+        if self.temperature not in {None, 1}:
+            raise ValueError("with thinking_budget_tokens, the service accepts no other temperature than 1")
+        return self
+
+    @property
+    def reply_limit(self) -> int:
+        """`max_tokens`, or a default that the model accepts."""
+        if self.max_tokens is not None:
+            return self.max_tokens
+        if self.model.startswith(("claude-3-5-", "claude-3.5-")):
+            return 8192
+        if self.model.startswith(("claude-3-opus", "claude-3-sonnet", "claude-3-haiku", "claude-2")):
+            return 4096
+        return 32000

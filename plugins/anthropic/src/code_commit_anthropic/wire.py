@@ -1,0 +1,222 @@
+"""Anthropic's messages protocol.
+
+Source: the API reference of Anthropic (Messages, errors, handling stop reasons, extended thinking, prompt caching).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from code_commit.plugin_api import (
+    Completion,
+    Finish,
+    HttpCall,
+    Json,
+    Message,
+    Opaque,
+    Part,
+    ProviderError,
+    ProviderErrorKind,
+    Request,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+    kind_of_status,
+    read_arguments,
+    reply_error,
+    reply_member,
+    reply_object,
+    reply_objects,
+    token_count,
+)
+from code_commit_anthropic.config import LEAST_THINKING, AnthropicConfig
+
+_PROVIDER: Final = "anthropic"
+_VERSION = "2023-06-01"
+_MOST_CACHE_MARKS = 4
+_NOT_IN_AN_ID = re.compile(r"[^a-zA-Z0-9_-]")
+
+_FINISH: Final[Mapping[str, Finish]] = {
+    "end_turn": Finish.STOP,
+    "stop_sequence": Finish.STOP,
+    "tool_use": Finish.TOOL_CALLS,
+    "max_tokens": Finish.LENGTH,
+    "model_context_window_exceeded": Finish.LENGTH,
+    "pause_turn": Finish.PAUSED,
+    "refusal": Finish.REFUSED,
+}
+
+_KIND_OF_TYPE: Final[Mapping[str, ProviderErrorKind]] = {
+    "authentication_error": "auth",
+    "permission_error": "auth",
+    "billing_error": "quota",
+    "rate_limit_error": "rate",
+    "api_error": "server",
+    "overloaded_error": "server",
+    "timeout_error": "server",
+}
+# Both come as invalid_request_error with status 400.
+_OUT_OF_CREDIT = re.compile(r"credit balance is too low|reached your specified (API )?usage limits", re.IGNORECASE)
+
+
+class AnthropicWire:
+    """A `Wire` for `POST {base_url}/v1/messages`."""
+
+    def __init__(self, config: AnthropicConfig) -> None:
+        self._config = config
+
+    def encode(self, request: Request) -> HttpCall:
+        """See `Wire.encode`. Thinking blocks return where they stood, unread."""
+        config = self._config
+        body: dict[str, Any] = {
+            "model": config.model,
+            "max_tokens": request.max_tokens or config.reply_limit,
+            "messages": _messages(request),
+        }
+        if request.system:
+            body["system"] = request.system
+        if request.tools:
+            body["tools"] = [
+                {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
+                for tool in request.tools
+            ]
+            if request.tool_choice != "auto":
+                body["tool_choice"] = {"type": "any" if request.tool_choice == "required" else "none"}
+        if config.temperature is not None:
+            body["temperature"] = config.temperature
+        if config.effort is not None:
+            body["output_config"] = {"effort": config.effort}
+        thinking = self._thinking(request, body["max_tokens"])
+        if thinking is not None:
+            body["thinking"] = thinking
+        return HttpCall("/v1/messages", body, {"anthropic-version": _VERSION})
+
+    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:  # noqa: ARG002 - Wire's own
+        """See `Wire.decode`. The usage counts cached input, which the service tells apart."""
+        if not 200 <= status < 300:  # noqa: PLR2004 - success
+            raise _failed(status, body)
+        answer = reply_object(body)
+        if answer.get("error"):
+            raise _failure(status, answer)
+        if "content" not in answer:
+            raise ProviderError("the answer holds no content", kind="garbled", raw=answer)
+        parts = tuple(_part(block) for block in reply_objects(answer, "content"))
+        word = reply_member(answer, "stop_reason", str) or ""
+        return Completion(
+            message=Message("assistant", tuple(part for part in parts if part is not None)),
+            finish=_finish(word, calls=any(isinstance(part, ToolCall) for part in parts)),
+            finish_detail=word,
+            usage=_usage(reply_member(answer, "usage", dict) or {}),
+            model=reply_member(answer, "model", str) or self._config.model,
+            raw=answer,
+        )
+
+    def _thinking(self, request: Request, max_tokens: int) -> dict[str, Any] | None:
+        config = self._config
+        if config.thinking == "disabled":
+            return {"type": "disabled"}
+        if request.tools and request.tool_choice == "required":
+            return None  # the service refuses a forced tool call while the model thinks
+        if config.thinking == "adaptive":
+            return {"type": "adaptive"}
+        if config.thinking_budget_tokens is None:
+            return None
+        budget = min(config.thinking_budget_tokens, max_tokens - 1)  # a request may allow less than the configuration
+        return {"type": "enabled", "budget_tokens": budget} if budget >= LEAST_THINKING else None
+
+
+def _messages(request: Request) -> list[dict[str, Any]]:
+    messages = []
+    marked: list[dict[str, Any]] = []
+    for message in request.messages:
+        # Results come first, as the service demands.
+        parts = sorted(message.parts, key=lambda part: not isinstance(part, ToolResult))
+        blocks = []
+        for part in parts:
+            block = _block(part)
+            if block is None:
+                continue
+            blocks.append(block)
+            if isinstance(part, Text) and part.cache_here:
+                marked.append(block)
+        if blocks:
+            messages.append({"role": message.role, "content": blocks})
+    for block in marked[-_MOST_CACHE_MARKS:]:
+        block["cache_control"] = {"type": "ephemeral"}
+    return messages
+
+
+def _block(part: Part) -> dict[str, Any] | None:
+    match part:
+        case Text(text=text):
+            return {"type": "text", "text": text} if text.strip() else None  # a blank block is an error
+        case ToolCall():
+            # What the model wrote wrongly has to go back inside an object.
+            arguments = {"malformed": part.raw} if part.arguments is None else dict(part.arguments)
+            return {"type": "tool_use", "id": _id(part.id), "name": part.name, "input": arguments}
+        case ToolResult():
+            block = {"type": "tool_result", "tool_use_id": _id(part.call_id), "content": part.text}
+            return block | {"is_error": True} if part.is_error else block
+        case Opaque(provider=provider, data=data):
+            return dict(data) if provider == _PROVIDER else None
+
+
+def _id(made_elsewhere: str) -> str:
+    """Another provider's ids may hold what this service refuses."""
+    return _NOT_IN_AN_ID.sub("_", made_elsewhere)
+
+
+def _part(block: dict[str, Any]) -> Part | None:
+    kind = block.get("type")
+    if kind == "text":
+        text = reply_member(block, "text", str)
+        return Text(text) if text else None
+    if kind == "tool_use":
+        arguments, raw = read_arguments(block.get("input"))
+        name, call_id = reply_member(block, "name", str) or "", reply_member(block, "id", str) or ""
+        return ToolCall(id=call_id, name=name, arguments=arguments, raw=raw)
+    return Opaque(_PROVIDER, block)  # thinking, redacted_thinking, and what comes next
+
+
+def _finish(word: str, *, calls: bool) -> Finish:
+    finish = _FINISH.get(word, Finish.UNKNOWN)
+    if finish is Finish.STOP and calls:
+        return Finish.TOOL_CALLS
+    if finish is Finish.TOOL_CALLS and not calls:
+        return Finish.UNKNOWN
+    return finish
+
+
+def _usage(usage: Json) -> Usage:
+    fresh = token_count(usage, "input_tokens")
+    cache_read = token_count(usage, "cache_read_input_tokens") or 0
+    cache_write = token_count(usage, "cache_creation_input_tokens") or 0
+    details = reply_member(usage, "output_tokens_details", dict) or {}
+    return Usage(
+        input=None if fresh is None else fresh + cache_read + cache_write,
+        output=token_count(usage, "output_tokens"),
+        cache_read=cache_read,
+        cache_write=cache_write,
+        reasoning=token_count(details, "thinking_tokens") or 0,
+    )
+
+
+def _failed(status: int, body: bytes) -> ProviderError:
+    try:
+        answer = reply_object(body)
+    except ProviderError as error:
+        return reply_error(status, words=str(error))
+    return _failure(status, answer)
+
+
+def _failure(status: int, answer: Json) -> ProviderError:
+    error = answer.get("error")
+    fields = error if isinstance(error, dict) else {}
+    words = str(fields.get("message") or "")
+    kind = _KIND_OF_TYPE.get(str(fields.get("type")), kind_of_status(status))
+    if _OUT_OF_CREDIT.search(words):
+        kind = "quota"
+    return reply_error(status, kind=kind, words=words, raw=answer)

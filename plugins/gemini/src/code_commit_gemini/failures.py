@@ -1,0 +1,72 @@
+"""Google's error model, read for what to do about it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from code_commit.plugin_api import Json, ProviderError, ProviderErrorKind, kind_of_status, reply_error, reply_object
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)s")
+_AUTH_REASONS = re.compile(r"API_KEY_|ACCESS_TOKEN_|CREDENTIALS_MISSING|SERVICE_DISABLED|CONSUMER_(INVALID|SUSPENDED)")
+_OUT_OF_CREDIT = re.compile(r"credits are depleted|billing (account )?(is )?(disabled|not enabled)", re.IGNORECASE)
+_KIND_OF_STATUS_NAME: dict[str, ProviderErrorKind] = {
+    "UNAUTHENTICATED": "auth",
+    "PERMISSION_DENIED": "auth",
+    "RESOURCE_EXHAUSTED": "rate",
+    "UNAVAILABLE": "server",
+    "INTERNAL": "server",
+    "DEADLINE_EXCEEDED": "server",
+}
+
+
+def failed(status: int, body: bytes) -> ProviderError:
+    """The error for an answer with an HTTP status of failure."""
+    try:
+        answer = reply_object(body)
+    except ProviderError as error:
+        return reply_error(status, words=str(error))
+    return failure(status, answer)
+
+
+def failure(status: int, answer: Json) -> ProviderError:
+    """The error for an answer with an error in it, whatever its HTTP status."""
+    error = answer.get("error")
+    fields: Json = error if isinstance(error, dict) else {}
+    words = str(fields.get("message") or "")
+    details = fields.get("details")
+    details = [detail for detail in details if isinstance(detail, dict)] if isinstance(details, list) else []
+    if 200 <= status < 300 and isinstance(fields.get("code"), int):  # noqa: PLR2004 - success
+        status = fields["code"]
+    kind = _KIND_OF_STATUS_NAME.get(str(fields.get("status")), kind_of_status(status))
+    reasons = {str(detail.get("reason")) for detail in details}
+    if any(_AUTH_REASONS.match(reason) for reason in reasons):
+        kind = "auth"
+    elif "BILLING_DISABLED" in reasons or _OUT_OF_CREDIT.search(words) or (kind == "rate" and _is_used_up(details)):
+        kind = "quota"
+    return reply_error(status, kind=kind, words=words, retry_after=_retry_delay(details), raw=answer)
+
+
+def _is_used_up(details: list[dict[str, Any]]) -> bool:
+    """Whether a limit was hit that waiting a minute does not lift: one of a day, or one of nothing at all."""
+    for detail in details:
+        violations = detail.get("violations")
+        for violation in violations if isinstance(violations, list) else []:
+            if isinstance(violation, dict) and (
+                "PerDay" in str(violation.get("quotaId")) or str(violation.get("quotaValue")) == "0"
+            ):
+                return True
+        metadata = detail.get("metadata")
+        if isinstance(metadata, dict) and (
+            metadata.get("quota_limit_value") == "0" or "PerDay" in str(metadata.get("quota_limit"))
+        ):
+            return True
+    return False
+
+
+def _retry_delay(details: list[dict[str, Any]]) -> float | None:
+    for detail in details:
+        told = _DURATION.fullmatch(str(detail.get("retryDelay")))
+        if told:
+            return float(told[1])
+    return None

@@ -1,0 +1,251 @@
+"""Gemini's generateContent protocol.
+
+Sources: the Gemini API reference (generateContent, Candidate.FinishReason, BlockReason, thought signatures, function
+calling), the error model of Google APIs (google.rpc.ErrorInfo, QuotaFailure, RetryInfo).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+from code_commit.plugin_api import (
+    Completion,
+    Finish,
+    HttpCall,
+    Json,
+    Message,
+    Opaque,
+    Part,
+    ProviderError,
+    Request,
+    Text,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    Usage,
+    read_arguments,
+    reply_member,
+    reply_object,
+    reply_objects,
+    token_count,
+)
+from code_commit_gemini.config import GeminiConfig
+from code_commit_gemini.failures import failed, failure
+
+_PROVIDER: Final = "gemini"
+_MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
+
+# From version 3 on, the service refuses a turn's first call without a signature; this one is documented for calls that
+# another model made.
+_WANTS_SIGNATURES = re.compile(r"(models/)?gemini-([3-9]|\d\d)")
+_FOREIGN_SIGNATURE = "skip_thought_signature_validator"
+
+_FINISH: Final[Mapping[str, Finish]] = {
+    "STOP": Finish.STOP,
+    "MAX_TOKENS": Finish.LENGTH,
+    "SAFETY": Finish.FILTERED,
+    "RECITATION": Finish.FILTERED,
+    "LANGUAGE": Finish.FILTERED,
+    "BLOCKLIST": Finish.FILTERED,
+    "PROHIBITED_CONTENT": Finish.FILTERED,
+    "SPII": Finish.FILTERED,
+    "MODEL_ARMOR": Finish.FILTERED,
+    "IMAGE_SAFETY": Finish.FILTERED,
+    "IMAGE_PROHIBITED_CONTENT": Finish.FILTERED,
+    "IMAGE_RECITATION": Finish.FILTERED,
+    # Not an end that means anything to us: OTHER, MALFORMED_FUNCTION_CALL, UNEXPECTED_TOOL_CALL, TOO_MANY_TOOL_CALLS,
+    # MISSING_THOUGHT_SIGNATURE, MALFORMED_RESPONSE, IMAGE_OTHER, NO_IMAGE, FINISH_REASON_UNSPECIFIED.
+}
+_ANSWER_MEMBERS = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"})
+
+
+class GeminiWire:
+    """A `Wire` for `POST {base_url}/v1beta/models/{model}:generateContent`."""
+
+    def __init__(self, config: GeminiConfig) -> None:
+        self._config = config
+
+    def encode(self, request: Request) -> HttpCall:
+        """See `Wire.encode`. Results are matched to calls by name and order."""
+        signs = _WANTS_SIGNATURES.match(self._config.model) is not None
+        body: dict[str, Any] = {"contents": _contents(request, signs=signs)}
+        if request.system:
+            body["systemInstruction"] = {"parts": [{"text": request.system}]}
+        if request.tools:
+            body["tools"] = [{"functionDeclarations": [_declaration(tool) for tool in request.tools]}]
+            if request.tool_choice != "auto":
+                body["toolConfig"] = {"functionCallingConfig": {"mode": _MODES[request.tool_choice]}}
+        generation = self._generation(request)
+        if generation:
+            body["generationConfig"] = generation
+        name = self._config.model if "/" in self._config.model else f"models/{self._config.model}"
+        return HttpCall(f"/v1beta/{quote(name)}:generateContent", body)
+
+    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:  # noqa: ARG002 - Wire's own
+        """See `Wire.decode`. Calls without an id get one; thoughts and signatures are kept to be sent back."""
+        if not 200 <= status < 300:  # noqa: PLR2004 - success
+            raise failed(status, body)
+        answer = reply_object(body)
+        if answer.get("error"):
+            raise failure(status, answer)
+        if not answer.keys() & _ANSWER_MEMBERS:
+            raise ProviderError("the answer holds no candidates", kind="garbled", raw=answer)
+        candidates = reply_objects(answer, "candidates")
+        feedback = reply_member(answer, "promptFeedback", dict) or {}
+        blocked = reply_member(feedback, "blockReason", str) or ""
+        parts: tuple[Part, ...] = ()
+        if blocked or not candidates:
+            # No candidate comes only if something was wrong with the prompt.
+            finish, word = Finish.FILTERED, blocked or "no candidates"
+        else:
+            parts = tuple(_parts(candidates[0], body))
+            word = reply_member(candidates[0], "finishReason", str) or ""
+            finish = _FINISH.get(word, Finish.UNKNOWN)
+            if finish is Finish.STOP and any(isinstance(part, ToolCall) for part in parts):
+                finish = Finish.TOOL_CALLS
+        return Completion(
+            message=Message("assistant", parts),
+            finish=finish,
+            finish_detail=word,
+            usage=_usage(reply_member(answer, "usageMetadata", dict) or {}),
+            model=reply_member(answer, "modelVersion", str) or self._config.model,
+            raw=answer,
+        )
+
+    def _generation(self, request: Request) -> dict[str, Any]:
+        config = self._config
+        generation: dict[str, Any] = {}
+        max_tokens = request.max_tokens or config.max_tokens
+        if max_tokens is not None:
+            generation["maxOutputTokens"] = max_tokens
+        if config.temperature is not None:
+            generation["temperature"] = config.temperature
+        if config.thinking_budget_tokens is not None:
+            generation["thinkingConfig"] = {"thinkingBudget": config.thinking_budget_tokens}
+        if config.thinking_level is not None:
+            generation["thinkingConfig"] = {"thinkingLevel": config.thinking_level}
+        return generation
+
+
+def _declaration(tool: ToolSpec) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "parametersJsonSchema": dict(tool.parameters)}
+
+
+def _contents(request: Request, *, signs: bool) -> list[dict[str, Any]]:
+    """The turns; neighbours of one role become one, as all results of a turn's calls must stand together."""
+    contents: list[dict[str, Any]] = []
+    given_ids: set[str] = set()
+    order: dict[str, int] = {}
+    for message in request.messages:
+        if message.role == "assistant":
+            calls = [part for part in message.parts if isinstance(part, ToolCall)]
+            order = {call.id: number for number, call in enumerate(calls)}
+            given_ids.update(call.id for call in calls if (call.echo or {}).get("id") == call.id)
+            role, parts = "model", _model_parts(message, signs=signs)
+        else:
+            role, parts = "user", _user_parts(message, order, given_ids)
+        if contents and contents[-1]["role"] == role:
+            contents[-1]["parts"] += parts
+        elif parts:
+            contents.append({"role": role, "parts": parts})
+    return contents
+
+
+def _user_parts(message: Message, order: Mapping[str, int], given_ids: set[str]) -> list[dict[str, Any]]:
+    results = [part for part in message.parts if isinstance(part, ToolResult)]
+    results.sort(key=lambda result: order.get(result.call_id, len(order)))
+    parts: list[dict[str, Any]] = []
+    for result in results:
+        response: dict[str, Any] = {"name": result.name}
+        response["response"] = {"error" if result.is_error else "output": result.text}
+        if result.call_id in given_ids:
+            response["id"] = result.call_id
+        parts.append({"functionResponse": response})
+    parts += [{"text": part.text} for part in message.parts if isinstance(part, Text) and part.text]
+    return parts
+
+
+def _model_parts(message: Message, *, signs: bool) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = []
+    unsigned = signs
+    for part in message.parts:
+        match part:
+            case Text(text=text):
+                if text:
+                    parts.append({"text": text})
+            case ToolCall():
+                parts.append(_function_call(part, sign=unsigned))
+                unsigned = False
+            case Opaque(provider=provider, data=data):
+                if provider == _PROVIDER:
+                    parts.append(dict(data))
+            case ToolResult():
+                pass
+    return parts
+
+
+def _function_call(call: ToolCall, *, sign: bool) -> dict[str, Any]:
+    echo = dict(call.echo or {})
+    # What the model wrote wrongly has to go back inside an object.
+    arguments = {"malformed": call.raw} if call.arguments is None else dict(call.arguments)
+    function: dict[str, Any] = {"name": call.name, "args": arguments}
+    if echo.get("id") == call.id:
+        function["id"] = call.id
+    part: dict[str, Any] = {"functionCall": function}
+    signature = echo.get("thoughtSignature") or (_FOREIGN_SIGNATURE if sign else None)
+    if signature:
+        part["thoughtSignature"] = signature
+    return part
+
+
+def _parts(candidate: Json, body: bytes) -> list[Part]:
+    content = reply_member(candidate, "content", dict) or {}
+    parts: list[Part] = []
+    for number, part in enumerate(reply_objects(content, "parts")):
+        call = reply_member(part, "functionCall", dict)
+        if call is not None:
+            parts.append(_tool_call(part, call, made_up_id=f"call_{hashlib.sha256(body).hexdigest()[:16]}_{number}"))
+        elif isinstance(part.get("text"), str) and not part.get("thought"):
+            if part["text"]:
+                parts.append(Text(part["text"]))
+            if part.get("thoughtSignature"):
+                # The service sends a signature in a part of its own as well.
+                parts.append(Opaque(_PROVIDER, {"text": "", "thoughtSignature": part["thoughtSignature"]}))
+        elif part:
+            parts.append(Opaque(_PROVIDER, part))
+    return parts
+
+
+def _tool_call(part: Json, call: Json, *, made_up_id: str) -> ToolCall:
+    arguments, raw = read_arguments(call.get("args"))
+    given_id = reply_member(call, "id", str)
+    echo = {"id": given_id, "thoughtSignature": part.get("thoughtSignature")}
+    return ToolCall(
+        id=given_id or made_up_id,
+        name=reply_member(call, "name", str) or "",
+        arguments=arguments,
+        raw=raw,
+        echo={name: value for name, value in echo.items() if value} or None,
+    )
+
+
+def _usage(usage: Json) -> Usage:
+    prompt = token_count(usage, "promptTokenCount")
+    tools = token_count(usage, "toolUsePromptTokenCount") or 0
+    words = token_count(usage, "candidatesTokenCount")
+    thoughts = token_count(usage, "thoughtsTokenCount")
+    total = token_count(usage, "totalTokenCount")
+    spent = None if prompt is None else prompt + tools
+    output = None if words is None and thoughts is None else (words or 0) + (thoughts or 0)
+    if output is None and spent is not None and total is not None and total >= spent:
+        output = total - spent
+    return Usage(
+        input=spent,
+        output=output,
+        cache_read=token_count(usage, "cachedContentTokenCount") or 0,
+        reasoning=thoughts or 0,
+    )
