@@ -203,7 +203,7 @@ class Git:
         """git's own place on PATH; never the project, which a relative entry could mean."""
         if self._program is None:
             for program in (Path(folder, "git") for folder in os.get_exec_path()):
-                if program.is_absolute() and program.is_file() and os.access(program, os.X_OK):
+                if program.is_absolute() and os.access(program, os.X_OK) and program.is_file():
                     self._program = str(program)
                     break
             else:

@@ -101,7 +101,7 @@ class _Plan:
             self.given_up = f"gave up: the service asks to wait {wait:.0f} s, more than {LONGEST_WAIT:.0f} s"
             return False
         if time.monotonic() + wait >= self._deadline:
-            self.given_up = f"gave up after {self._failed} tries: the time limit of the call is reached"
+            self.given_up = "gave up: the time limit of the call leaves no other try"
             return False
         self._wait = wait
         if self._on_retry is not None:

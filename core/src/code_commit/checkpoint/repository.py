@@ -81,6 +81,19 @@ class PrivateRepository:
         """Drop what is known of the files' times and sizes; the next look reads them all."""
         (self.path / "index").unlink(missing_ok=True)
 
+    def clock(self) -> int:
+        """Return the time, in nanoseconds, by which the file system dates what is written from now on."""
+        self._prepare()
+        stamp = self.path / "clock"
+        stamp.unlink(missing_ok=True)
+        stamp.touch(exist_ok=False)
+        return stamp.stat().st_mtime_ns
+
+    def objects_in_one_folder(self) -> int:
+        """Return how many loose objects begin with 17: a 256th of all."""
+        folder = self.path / "objects" / "17"
+        return len(list(folder.iterdir())) if folder.is_dir() else 0
+
     def _prepare(self) -> None:
         if self._ready:
             return

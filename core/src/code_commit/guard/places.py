@@ -69,9 +69,10 @@ class Ways:
             return Way(there=False)
         if not stat.S_ISDIR(found.st_mode):
             return Way(there=True, reason=f"{shown(folder)}, on the way to it, is {kind(found)}, not a folder.")
-        if look(self._tree, f"{folder}/.git") is not None:
-            return Way(there=True, reason=_other_repository(folder))
-        return Way(there=True)
+        inner = look(self._tree, f"{folder}/.git")
+        if inner is None:
+            return Way(there=True)
+        return Way(there=True, reason=inner if isinstance(inner, str) else _other_repository(folder))
 
 
 class Places:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from code_commit.records.conversation import Finish, ToolCall, Usage
@@ -59,17 +59,19 @@ class Reply:
         return cls(status=status, headers={"location": location}, body=b"")
 
 
-def body_of(protocol: Protocol, reply: Reply, *, model: str = "scripted-model") -> bytes:
-    """The body of `reply` in the words of `protocol`; `model` is the one that was asked for.
+def answer_of(protocol: Protocol, reply: Reply, *, model: str = "scripted-model") -> tuple[int, bytes]:
+    """Status and body of `reply` in the words of `protocol`; `model` is the one that was asked for.
 
     Raises:
         ValueError: the protocol has no word for this finish.
     """
     if reply.body is not None:
-        return reply.body
+        return reply.status, reply.body
+    if protocol == "anthropic" and reply.finish is Finish.FILTERED:
+        reply = replace(reply, status=400, text="Output blocked by content filtering policy")
     failed = reply.status >= 400  # noqa: PLR2004 - the HTTP errors
     answer = _ERRORS[protocol](reply) if failed else _ANSWERS[protocol](reply, reply.model or model)
-    return json.dumps(answer, ensure_ascii=False).encode()
+    return reply.status, json.dumps(answer, ensure_ascii=False).encode()
 
 
 _WORDS: dict[Protocol, dict[Finish, str]] = {

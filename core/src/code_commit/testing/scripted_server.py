@@ -22,7 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from code_commit.testing.scripted_replies import Protocol, Reply, body_of
+from code_commit.testing.scripted_replies import Protocol, Reply, answer_of
 
 _TRICKLE_SECONDS = 0.05
 _GEMINI_PATH = re.compile(r"/v1(?:beta|alpha)?/models/([^/:]+):generateContent$")
@@ -31,13 +31,17 @@ _SUFFIX: dict[Protocol, str] = {"gemini": "", "openai": "/v1", "anthropic": ""}
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """What a client sent. Header names are in lower case; `protocol` is None for a path of none of the three."""
+    """What a client sent. Header names are in lower case; `protocol` is None for a path of none of the three.
+
+    `port` is the client's: two requests with the same one came on one connection.
+    """
 
     protocol: Protocol | None
     method: str
     path: str
     headers: Mapping[str, str]
     body: bytes
+    port: int
 
     @property
     def json(self) -> Any:
@@ -192,6 +196,7 @@ class _Handler(BaseHTTPRequestHandler):
             path=self.path,
             headers={name.lower(): value for name, value in self.headers.items()},
             body=self.rfile.read(int(self.headers.get("content-length", "0"))),
+            port=self.client_address[1],
         )
         reply = scripted._next(request)  # noqa: SLF001 - the handler is the server's other half
         closing = scripted._closing  # noqa: SLF001 - as above
@@ -204,7 +209,7 @@ class _Handler(BaseHTTPRequestHandler):
         if request.protocol is None and reply.body is None:
             status, body = 404, b'{"error": "no such path"}'
         else:
-            status, body = reply.status, body_of(request.protocol or "openai", reply, model=_asked(request))
+            status, body = answer_of(request.protocol or "openai", reply, model=_asked(request))
         head = {"content-type": "application/json", "content-length": str(len(body))} | {
             name.lower(): value for name, value in reply.headers.items()
         }

@@ -13,7 +13,7 @@ class AnthropicConfig(BaseModel):
     """What goes into every request.
 
     `max_tokens` bounds the reply, thinking included; the service demands one, so there is a default.
-    `thinking_budget_tokens` turns thinking on for models up to 4.6; later ones take `thinking = "adaptive"` and `effort`.
+    `thinking_budget_tokens` turns thinking on for models up to 4.6, `thinking` and `effort` steer that of later ones.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -58,6 +58,8 @@ _KIND_OF_TYPE: Final[Mapping[str, ProviderErrorKind]] = {
     "overloaded_error": "server",
     "timeout_error": "server",
 }
+# It comes as an error, but is about what the model wrote.
+_FILTERED = b"Output blocked by content filtering policy"
 # Both come as invalid_request_error with status 400.
 _OUT_OF_CREDIT = re.compile(r"credit balance is too low|reached your specified (API )?usage limits", re.IGNORECASE)
 
@@ -97,7 +99,7 @@ class AnthropicWire:
     def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:  # noqa: ARG002 - Wire's own
         """See `Wire.decode`. The usage counts cached input, which the service tells apart."""
         if not 200 <= status < 300:  # noqa: PLR2004 - success
-            raise _failed(status, body)
+            return self._failed(status, body)
         answer = reply_object(body)
         if answer.get("error"):
             raise _failure(status, answer)
@@ -111,6 +113,22 @@ class AnthropicWire:
             finish_detail=word,
             usage=_usage(reply_member(answer, "usage", dict) or {}),
             model=reply_member(answer, "model", str) or self._config.model,
+            raw=answer,
+        )
+
+    def _failed(self, status: int, body: bytes) -> Completion:
+        try:
+            answer = reply_object(body)
+        except ProviderError as error:
+            raise reply_error(status, words=str(error)) from None
+        if _FILTERED not in body:
+            raise _failure(status, answer)
+        return Completion(
+            message=Message("assistant", ()),
+            finish=Finish.FILTERED,
+            finish_detail="content filtering policy",
+            usage=Usage(),
+            model=self._config.model,
             raw=answer,
         )
 
@@ -202,14 +220,6 @@ def _usage(usage: Json) -> Usage:
         cache_write=cache_write,
         reasoning=token_count(details, "thinking_tokens") or 0,
     )
-
-
-def _failed(status: int, body: bytes) -> ProviderError:
-    try:
-        answer = reply_object(body)
-    except ProviderError as error:
-        return reply_error(status, words=str(error))
-    return _failure(status, answer)
 
 
 def _failure(status: int, answer: Json) -> ProviderError:

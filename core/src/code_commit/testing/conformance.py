@@ -1,0 +1,414 @@
+"""What every provider that is written as a `Wire` has to get right, as one pytest class.
+
+    from code_commit.testing.conformance import ProviderConformance
+
+    class TestMine(ProviderConformance):
+        definition = MINE
+        settings = {"model": "mine-1"}
+
+        def answer(self, reply):
+            return 200, {}, my_json_of(reply)
+
+A provider that speaks one of the three known protocols sets `protocol = "openai"` instead of writing `answer`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import pytest
+
+from code_commit.http import Connection, HttpProvider
+from code_commit.plugin_api import (
+    Completion,
+    Finish,
+    Message,
+    Opaque,
+    ProviderDefinition,
+    ProviderError,
+    Request,
+    Text,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    Usage,
+    Wire,
+)
+from code_commit.retries import TimedCall, complete_with_retries
+from code_commit.testing.scripted_replies import Protocol, Reply, answer_of
+from code_commit.testing.scripted_server import ScriptedServer
+
+KEY = "k-conformance/+=%0123456789"
+QUESTION = Request(messages=(Message("user", (Text("What is in a.txt and b.txt?"),)),))
+READ = ToolSpec(
+    name="read_file",
+    description="Reads a file.",
+    parameters={"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+)
+TWO_CALLS = (
+    ToolCall(id="call_one", name="read_file", arguments={"path": "a.txt"}),
+    ToolCall(id="call_two", name="read_file", arguments={"path": "b.txt"}),
+)
+NOT_AN_ANSWER = {
+    "empty": b"",
+    "blank": b" \n",
+    "cut short": b'{"choices": [{"mess',
+    "a list": b"[]",
+    "a string": b'"hello"',
+    "nothing": b"{}",
+    "of something else": b'{"contentType": "application/json", "method": "POST"}',
+    "not UTF-8": b'{"text": "\xff\xfe"}',
+    "nested too deeply": b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+    "events": b"data: {}\n\ndata: [DONE]\n\n",
+}
+
+
+class ProviderConformance:
+    """Subclass it, name the subclass `Test…`, and set what follows.
+
+    `settings` are those of the provider's configuration. `unspoken` are the ways to finish that the service has no
+    word for. `thinks` says whether it returns thinking that it wants back. `reports_cache` says whether its usage tells
+    how much of the input was cached.
+    """
+
+    definition: ClassVar[ProviderDefinition]
+    settings: ClassVar[Mapping[str, Any]] = {"model": "some-model"}
+    protocol: ClassVar[Protocol | None] = None
+    unspoken: ClassVar[frozenset[Finish]] = frozenset({Finish.PAUSED})
+    thinks: ClassVar[bool] = True
+    reports_cache: ClassVar[bool] = True
+
+    def answer(self, reply: Reply) -> tuple[int, Mapping[str, str], bytes]:
+        """Status, headers and body of `reply` in the words of the service; override it for a protocol of your own."""
+        if self.protocol is None:
+            raise NotImplementedError("set `protocol`, or write `answer`")
+        status, body = answer_of(self.protocol, reply)
+        return status, reply.headers, body
+
+    @pytest.fixture
+    def wire(self) -> Wire:
+        """The provider's wire, made as the host makes it."""
+        made: Wire = _load(self.definition.factory)(_load(self.definition.config).model_validate(dict(self.settings)))
+        return made
+
+    @pytest.fixture
+    def server(self) -> Iterator[ScriptedServer]:
+        """A server on loopback."""
+        with ScriptedServer() as server:
+            yield server
+
+    @pytest.fixture
+    def provider(self, wire: Wire, server: ScriptedServer) -> Iterator[HttpProvider]:
+        """The wire behind the host's HTTP, led to `server`."""
+        provider = HttpProvider(self.definition, Connection(server.address, key=KEY), wire)
+        yield provider
+        provider.close()
+
+    def decoded(self, wire: Wire, reply: Reply) -> Completion:
+        """`reply` through the wire."""
+        status, headers, body = self.answer(reply)
+        return wire.decode(status, headers, body)
+
+    def canned(self, reply: Reply) -> Reply:
+        """`reply` as fixed bytes, which a server gives for any path."""
+        status, headers, body = self.answer(reply)
+        return Reply(status=status, headers=headers, body=body, fault=reply.fault)
+
+    # --- the definition
+
+    def test_definition_is_complete(self) -> None:
+        definition = self.definition
+        name, template = definition.key_header
+        assert definition.name == definition.name.lower().strip()
+        assert name
+        assert template.format(key="k") != template
+        assert not definition.base_url.endswith("/")
+        names = [*definition.models, *(alias for aliases in definition.models.values() for alias in aliases)]
+        assert len(names) == len(set(names))
+
+    def test_configuration_refuses_unknown_fields(self) -> None:
+        with pytest.raises(ValueError, match="no_such_field"):
+            _load(self.definition.config).model_validate({**self.settings, "no_such_field": 1})
+
+    # --- what is sent
+
+    def test_request_carries_system_tools_and_limit(self, wire: Wire) -> None:
+        request = Request(QUESTION.messages, system="Be brief & kind.", tools=(READ,), max_tokens=12345)
+        sent = json.dumps(wire.encode(request).body)
+        for expected in ("What is in a.txt and b.txt?", "Be brief & kind.", "read_file", "Reads a file.", "12345"):
+            assert expected in sent
+
+    def test_tool_choices_differ(self, wire: Wire) -> None:
+        sent = {
+            json.dumps(wire.encode(Request(QUESTION.messages, tools=(READ,), tool_choice=choice)).body)
+            for choice in ("auto", "none", "required")
+        }
+        assert len(sent) == 3  # noqa: PLR2004 - one for each choice
+
+    def test_encoding_is_pure(self, wire: Wire) -> None:
+        request = self._after_two_calls(wire, Reply(tool_calls=TWO_CALLS, thinking="thoughts"))
+        before = repr(request)
+        assert wire.encode(request) == wire.encode(request)
+        assert repr(request) == before
+
+    def test_path_and_body_can_be_sent(self, wire: Wire) -> None:
+        call = wire.encode(QUESTION)
+        assert call.path.startswith("/")
+        assert json.loads(json.dumps(call.body, allow_nan=False)) == call.body
+        assert self.definition.key_header[0].lower() not in {name.lower() for name in call.headers}
+
+    # --- complete answers
+
+    def test_text(self, wire: Wire) -> None:
+        completion = self.decoded(wire, Reply(text="Grüße,\nline two 🙂\n"))
+        assert completion.text == "Grüße,\nline two 🙂\n"
+        assert completion.finish is Finish.STOP
+        assert completion.message.role == "assistant"
+        assert completion.finish_detail
+        assert completion.model
+
+    def test_half_of_a_character_does_not_break_text(self, wire: Wire) -> None:
+        status, headers, body = self.answer(Reply(text="MARK"))
+        completion = wire.decode(status, headers, body.replace(b"MARK", rb"half: \ud83d"))
+        assert completion.text == "half: \ufffd"
+
+    def test_usage_counts_everything(self, wire: Wire) -> None:
+        told = Usage(input=100, output=40, cache_read=60) if self.reports_cache else Usage(input=100, output=40)
+        usage = self.decoded(wire, Reply(text="hi", usage=told)).usage
+        assert (usage.input, usage.output, usage.cache_read) == (100, 40, told.cache_read)
+
+    def test_usage_that_is_not_told_is_not_zero(self, wire: Wire) -> None:
+        usage = self.decoded(wire, Reply(text="hi", usage=None)).usage
+        assert (usage.input, usage.output) == (None, None)
+
+    def test_parallel_tool_calls(self, wire: Wire) -> None:
+        completion = self.decoded(wire, Reply(text="Let me look.", tool_calls=TWO_CALLS))
+        assert completion.finish is Finish.TOOL_CALLS
+        assert completion.text == "Let me look."
+        assert [call.name for call in completion.tool_calls] == ["read_file", "read_file"]
+        assert [call.arguments for call in completion.tool_calls] == [{"path": "a.txt"}, {"path": "b.txt"}]
+        assert len({call.id for call in completion.tool_calls if call.id}) == len(TWO_CALLS)
+
+    def test_tool_call_without_arguments(self, wire: Wire) -> None:
+        completion = self.decoded(wire, Reply(tool_calls=(ToolCall("c1", "now", {}),)))
+        assert completion.tool_calls[0].arguments == {}
+
+    @pytest.mark.parametrize("raw", ['{"path": "a.t', "[1]", '"a.txt"', "{'path': 1}", "{" * 5000])
+    def test_malformed_arguments_are_data(self, wire: Wire, raw: str) -> None:
+        completion = self.decoded(wire, Reply(tool_calls=(ToolCall("c1", "read_file", None, raw=raw), TWO_CALLS[1])))
+        broken, sound = completion.tool_calls
+        assert broken.arguments is None
+        assert raw in {broken.raw, json.loads(broken.raw) if broken.raw.startswith('"') else broken.raw}
+        assert sound.arguments == {"path": "b.txt"}
+        answered = (ToolResult(call.id, call.name, "no JSON", is_error=True) for call in completion.tool_calls)
+        sent = json.dumps(
+            wire.encode(Request((*QUESTION.messages, completion.message, Message("user", tuple(answered))))).body
+        )
+        assert sent.count("no JSON") == len(completion.tool_calls)
+
+    # --- and back again
+
+    def test_results_go_back_with_their_calls(self, wire: Wire) -> None:
+        completion = self.decoded(wire, Reply(text="Let me look.", tool_calls=TWO_CALLS))
+        sent = json.dumps(
+            wire.encode(self._after_two_calls(wire, Reply(text="Let me look.", tool_calls=TWO_CALLS))).body
+        )
+        assert sent.index("result of a.txt") < sent.index("result of b.txt")
+        assert sent.index("Let me look.") < sent.index("result of a.txt")
+        for call in completion.tool_calls:
+            matched = [token for token in (call.id, call.name) if sent.count(json.dumps(token)) > 1]
+            assert matched, "neither id nor name ties the result to its call"
+
+    def test_an_error_result_differs(self, wire: Wire) -> None:
+        completion = self.decoded(wire, Reply(tool_calls=TWO_CALLS[:1]))
+        call = completion.tool_calls[0]
+        sent = {
+            json.dumps(
+                wire.encode(
+                    Request(
+                        (
+                            *QUESTION.messages,
+                            completion.message,
+                            Message("user", (ToolResult(call.id, call.name, "no such file", is_error=is_error),)),
+                        )
+                    )
+                ).body
+            )
+            for is_error in (True, False)
+        }
+        assert len(sent) == 2  # noqa: PLR2004 - with and without the error
+
+    def test_thinking_goes_back_unread(self, wire: Wire) -> None:
+        if not self.thinks:
+            pytest.skip("this service returns no thinking")
+        reply = Reply(thinking="a private thought", signature="c2lnbmVkIQ==", tool_calls=TWO_CALLS)
+        completion = self.decoded(wire, reply)
+        assert "a private thought" not in completion.text
+        sent = json.dumps(wire.encode(self._after_two_calls(wire, reply)).body)
+        assert sent.count("a private thought") == 1
+        if "c2lnbmVkIQ==" in json.dumps(completion.raw):
+            assert sent.count("c2lnbmVkIQ==") == 1
+
+    def test_another_providers_thinking_is_dropped(self, wire: Wire) -> None:
+        foreign = Opaque("somebody-else", {"type": "thinking", "thinking": "not for you", "text": "not for you"})
+        request = Request(
+            (*QUESTION.messages, Message("assistant", (foreign, Text("I see."))), Message("user", (Text("Go on."),)))
+        )
+        sent = json.dumps(wire.encode(request).body)
+        assert "not for you" not in sent
+        assert "I see." in sent
+
+    def test_a_conversation_begun_elsewhere_can_go_on(self, wire: Wire) -> None:
+        calls = Message("assistant", (ToolCall("functions.read:0", "read_file", {"path": "a"}, echo={"strange": "x"}),))
+        results = Message("user", (ToolResult("functions.read:0", "read_file", "text of a"), Text("And now?")))
+        sent = json.dumps(wire.encode(Request((*QUESTION.messages, calls, results), tools=(READ,))).body)
+        assert sent.index("text of a") < sent.index("And now?")
+
+    # --- answers that are not complete
+
+    def test_every_finish_is_told_apart(self, wire: Wire) -> None:
+        for finish in set(Finish) - {Finish.TOOL_CALLS} - self.unspoken:
+            completion = self.decoded(wire, Reply(text="as far as I got", finish=finish))
+            assert completion.finish is finish
+            assert completion.finish_detail
+
+    def test_a_missing_finish_is_unknown(self, wire: Wire) -> None:
+        assert self.decoded(wire, Reply(text="all of it?", finish="")).finish is Finish.UNKNOWN
+
+    def test_calls_that_were_cut_short_are_not_complete(self, wire: Wire) -> None:
+        assert self.decoded(wire, Reply(tool_calls=TWO_CALLS, finish=Finish.LENGTH)).finish is Finish.LENGTH
+
+    def test_an_empty_answer_is_a_completion_without_text(self, wire: Wire) -> None:
+        completion = self.decoded(wire, Reply(text=""))
+        assert completion.text == ""
+        assert completion.tool_calls == ()
+
+    # --- answers that are none
+
+    @pytest.mark.parametrize(
+        ("status", "kind"),
+        [
+            *((status, "auth") for status in (401, 403)),
+            (402, "quota"),
+            (429, "rate"),
+            *((status, "server") for status in (408, 409, 500, 502, 503, 504, 529)),
+            *((status, "rejected") for status in (400, 404, 405, 413, 418, 422, 425)),
+        ],
+    )
+    def test_errors_by_status(self, wire: Wire, status: int, kind: str) -> None:
+        with pytest.raises(ProviderError) as caught:
+            self.decoded(wire, Reply.error(status, "the reason"))
+        assert caught.value.kind == kind
+        assert str(status) in str(caught.value)
+        assert ("the reason" in str(caught.value)) == (kind != "auth")
+
+    def test_an_authentication_error_is_not_quoted(self, wire: Wire) -> None:
+        with pytest.raises(ProviderError) as caught:
+            self.decoded(wire, Reply.error(401, f"Incorrect key {KEY[:6]}*******{KEY[-4:]}, that is {KEY}"))
+        assert KEY[-4:] not in str(caught.value)
+        assert KEY[-4:] not in json.dumps(caught.value.raw)
+
+    @pytest.mark.parametrize("what", NOT_AN_ANSWER)
+    def test_what_is_no_answer_is_garbled(self, wire: Wire, what: str) -> None:
+        with pytest.raises(ProviderError) as caught:
+            wire.decode(200, {}, NOT_AN_ANSWER[what])
+        assert caught.value.kind == "garbled"
+
+    def test_a_web_page_is_garbled_or_a_failure_of_the_server(self, wire: Wire) -> None:
+        page = Reply.html().body or b""
+        for status, kind in ((200, "garbled"), (502, "server"), (404, "rejected"), (403, "auth")):
+            with pytest.raises(ProviderError) as caught:
+                wire.decode(status, {"content-type": "text/html"}, page)
+            assert caught.value.kind == kind
+
+    def test_a_wrong_type_anywhere_is_no_crash(self, wire: Wire) -> None:
+        status, headers, body = self.answer(Reply(text="hi", thinking="hm", tool_calls=TWO_CALLS))
+        for changed in _with_each_value_replaced(json.loads(body)):
+            try:
+                completion = wire.decode(status, headers, json.dumps(changed).encode())
+            except ProviderError:
+                continue
+            assert all(isinstance(part, Text | ToolCall | Opaque) for part in completion.message.parts)
+            assert all(isinstance(part.text, str) for part in completion.message.parts if isinstance(part, Text))
+            assert all(isinstance(field, str) for call in completion.tool_calls for field in (call.id, call.name, call.raw))
+
+    # --- behind the host's HTTP, on a real connection
+
+    def test_the_key_is_in_its_header_alone(self, provider: HttpProvider, server: ScriptedServer) -> None:
+        server.script(self.canned(Reply(text="hello")))
+        assert provider.complete(QUESTION, _soon()).text == "hello"
+        (request,) = server.requests
+        name, template = self.definition.key_header
+        headers = dict(request.headers)
+        assert headers.pop(name.lower()) == template.format(key=KEY)
+        assert KEY not in json.dumps([request.path, headers, request.body.decode()])
+
+    def test_a_passing_failure_is_tried_again(self, provider: HttpProvider, server: ScriptedServer) -> None:
+        failure = self.canned(Reply.error(429, "slow down"))
+        server.script(
+            Reply(status=429, headers={"retry-after": "0"}, body=failure.body), self.canned(Reply(text="hello"))
+        )
+        retried: list[str] = []
+        completion = complete_with_retries(
+            provider, QUESTION, _soon(), on_retry=lambda _number, _wait, reason: retried.append(reason)
+        )
+        assert completion.text == "hello"
+        assert len(retried) == 1
+
+    @pytest.mark.parametrize("status", [400, 401, 429, 500])
+    def test_a_key_in_an_error_goes_no_further(
+        self, provider: HttpProvider, server: ScriptedServer, status: int
+    ) -> None:
+        server.script(self.canned(Reply.error(status, f"what you sent was {KEY}")))
+        with pytest.raises(ProviderError) as caught:
+            provider.complete(QUESTION, _soon())
+        assert KEY not in f"{caught.value!r} {caught.value} {caught.value.raw}"
+
+    def test_a_redirect_is_not_followed(self, provider: HttpProvider, server: ScriptedServer) -> None:
+        with ScriptedServer() as elsewhere:
+            server.script(Reply.redirect(elsewhere.address + "/take-it"))
+            with pytest.raises(ProviderError) as caught:
+                provider.complete(QUESTION, _soon())
+            assert elsewhere.requests == []
+        assert caught.value.kind == "rejected"
+
+    def test_half_an_answer_is_a_failure_of_the_network(self, provider: HttpProvider, server: ScriptedServer) -> None:
+        server.script(self.canned(Reply(text="hello " * 50, fault="half")))
+        with pytest.raises(ProviderError) as caught:
+            provider.complete(QUESTION, _soon())
+        assert caught.value.kind == "network"
+
+    def _after_two_calls(self, wire: Wire, reply: Reply) -> Request:
+        completion = self.decoded(wire, reply)
+        results = tuple(
+            ToolResult(call.id, call.name, f"result of {call.arguments['path']}" if call.arguments else "?")
+            for call in completion.tool_calls
+        )
+        return Request((*QUESTION.messages, completion.message, Message("user", results)), tools=(READ,))
+
+
+def _soon() -> TimedCall:
+    return TimedCall(deadline=time.monotonic() + 30)
+
+
+def _load(reference: str) -> Any:
+    module, _, name = reference.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def _with_each_value_replaced(value: Any) -> Iterator[Any]:
+    """Copies of a JSON value, each with one place in it replaced by something of another type."""
+    yield from (None, True, 7, "x", [], {}, [7], [{}], {"x": 7})
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield {other: kept for other, kept in value.items() if other != name}
+            for changed in _with_each_value_replaced(item):
+                yield {**value, name: changed}
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            for changed in _with_each_value_replaced(item):
+                yield [*value[:index], changed, *value[index + 1 :]]

@@ -1,0 +1,16 @@
+"""The host's conformance tests, run by this provider."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from code_commit.plugin_api import Finish
+from code_commit.testing.conformance import ProviderConformance
+from code_commit_gemini.plugin import GEMINI
+
+
+class TestGemini(ProviderConformance):
+    definition = GEMINI
+    protocol = "gemini"
+    settings: ClassVar = {"model": "gemini-2.5-pro"}
+    unspoken = frozenset({Finish.PAUSED, Finish.REFUSED})

@@ -1,0 +1,16 @@
+"""The host's conformance tests, run by this provider."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from code_commit.plugin_api import Finish
+from code_commit.testing.conformance import ProviderConformance
+from code_commit_openai.plugin import OPENAI
+
+
+class TestOpenAI(ProviderConformance):
+    definition = OPENAI
+    protocol = "openai"
+    settings: ClassVar = {"model": "gpt-5"}
+    unspoken = frozenset({Finish.PAUSED})

@@ -1,0 +1,260 @@
+"""The commit workflow from outside: the command, a real server on loopback, a real git, a real build."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from code_commit.testing import Project, Reply, ScriptedServer
+
+KEY = "sk-canary-0123456789-key7Q"
+# The build is green when a.txt says "good".
+BUILD = 'echo "looking at a.txt"; echo "complaint about $(cat a.txt)" >&2; grep -q good a.txt\n'
+PROVIDERS = {
+    "gemini": ("gemini-2.5-pro", "GEMINI_API_KEY", "x-goog-api-key", KEY),
+    "openai": ("gpt-5", "OPENAI_API_KEY", "authorization", f"Bearer {KEY}"),
+    "anthropic": ("claude-sonnet-4-5", "ANTHROPIC_API_KEY", "x-api-key", KEY),
+}
+
+
+def replaced(path: str, content: str) -> str:
+    return f"^^^{path}\n{content}^^^end\n"
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project.create(tmp_path, build=BUILD)
+
+
+def run(project: Project, server: ScriptedServer, *arguments: str, provider: str = "openai", **options):
+    model, variable, *_ = PROVIDERS[provider]
+    environ = {variable: KEY, **server.environment(), **options.pop("environ", {})}
+    return project.command("--model", model, *arguments, environ=environ, **options)
+
+
+def files_of(project: Project) -> dict[str, str]:
+    """Everything that git would show: what is not ignored."""
+    paths = project.git("ls-files", "--cached", "--others", "--exclude-standard", "-z").split("\0")
+    return {path: project.read(path) for path in paths if path and (project.root / path).exists()}
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_fail_repair_pass(project, provider):
+    with ScriptedServer([Reply(replaced("a.txt", "bad\n")), Reply(replaced("a.txt", "good\n"))]) as server:
+        finished = run(project, server, "--json", provider=provider)
+        requests = server.requests
+    assert (finished.exit_code, project.read("a.txt")) == (0, "good\n")
+    assert [request.headers[PROVIDERS[provider][2]] for request in requests] == [PROVIDERS[provider][3]] * 2
+    assert all(KEY not in request.path for request in requests)
+    assert sorted(path.name for path in project.run_folder.iterdir()) == [
+        "1-build.txt",
+        "1-initial-query-response.json",
+        "1-initial-query-response.txt",
+        "1-initial-query.txt",
+        "2-build.txt",
+        "2-repair-query-response.json",
+        "2-repair-query-response.txt",
+        "2-repair-query.txt",
+        "events.jsonl",
+        "run.json",
+    ]
+    assert re.fullmatch(r"\d{4}(-\d\d){5}-committing-code", project.run_folder.name)
+    folder = project.run_folder
+    assert (folder / "1-initial-query.txt").read_text() == requests[0].prompt
+    assert (folder / "2-repair-query.txt").read_text() == requests[1].prompt
+    assert (folder / "1-initial-query-response.txt").read_text() == replaced("a.txt", "bad\n")
+    assert json.loads((folder / "1-initial-query-response.json").read_bytes())
+    build = (folder / "1-build.txt").read_text()
+    assert "looking at a.txt" in build
+    assert "complaint about bad" in build
+    assert "complaint about bad" in requests[1].prompt
+    assert "--- FILE REPLACEMENT a.txt ---\nbad\n" in requests[1].prompt
+    document = json.loads((folder / "run.json").read_bytes())
+    assert (document["outcome"], document["exit_code"], document["attempts"]) == ("reached", 0, 2)
+    assert document["tokens"]["input"] == 20
+    kinds = [event["kind"] for event in finished.events]
+    assert (kinds[0], kinds[-1]) == ("run.started", "run.finished")
+    assert kinds.count("call.finished") == kinds.count("process.finished") == kinds.count("changes.applied") == 2
+    assert finished.events[-1]["data"]["exit_code"] == 0
+
+
+def test_git_shows_the_change_alone(project):
+    with ScriptedServer([Reply(replaced("a.txt", "good\n") + replaced("new/b.txt", "b\n"))]) as server:
+        assert run(project, server).exit_code == 0
+    assert project.git("status", "--porcelain", "--untracked-files=all").splitlines() == [" M a.txt", "?? new/b.txt"]
+
+
+def test_all_red_after_one_and_three_repairs_is_exit_1(project):
+    script = [Reply(replaced("a.txt", f"bad {number}\n")) for number in range(4)]
+    with ScriptedServer(script) as server:
+        finished = run(project, server)
+        prompts = [request.prompt for request in server.requests]
+    assert finished.exit_code == 1
+    assert len(prompts) == 4
+    assert "build.sh ended with exit code 1 after 4 attempts" in finished.stderr
+    assert project.read("a.txt") == "bad 3\n"
+    # Only the latest replacement of a file is shown.
+    assert "--- FILE REPLACEMENT a.txt ---\nbad 2\n" in prompts[3]
+    assert "bad 0" not in prompts[3]
+
+
+def test_on_failure_restore_gives_the_tree_back(project):
+    before = files_of(project)
+    with ScriptedServer([Reply(replaced("a.txt", "bad\n") + replaced("c/d.txt", "x\n"))]) as server:
+        finished = run(project, server, "--repairs", "0", "--on-failure", "restore")
+    assert finished.exit_code == 1
+    assert files_of(project) == before
+    assert not (project.root / "c").exists()
+
+
+def test_undo_takes_a_run_back_and_refuses_what_changed_since(project):
+    before = files_of(project)
+    with ScriptedServer([Reply(replaced("a.txt", "good\n") + replaced("c/d.txt", "x\n"))]) as server:
+        assert run(project, server).exit_code == 0
+    project.write({"c/d.txt": "mine\n"})
+    refused = project.command("undo")
+    assert (refused.exit_code, "c/d.txt" in refused.stderr) == (3, True)
+    assert project.read("c/d.txt") == "mine\n"
+    project.write({"c/d.txt": "x\n"})
+    assert project.command("undo").exit_code == 0
+    assert files_of(project) == before
+
+
+@pytest.mark.parametrize(
+    "path",
+    [".git/hooks/pre-commit", "../out.txt", "/etc/x", "build.sh", "agent-config/query.txt", "docs/UserSpecification.md"],
+)
+def test_one_path_that_is_not_allowed_refuses_all_and_ends_the_run(project, path):
+    before = files_of(project)
+    with ScriptedServer([Reply(replaced("a.txt", "good\n") + replaced(path, "x\n"))]) as server:
+        finished = run(project, server)
+    assert finished.exit_code == 5
+    assert path in finished.stderr
+    assert files_of(project) == before
+    assert not (project.root.parent / "out.txt").exists()
+    assert not (project.root / ".git/hooks/pre-commit").exists()
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (Reply("I would rather not write code."), "no file replacement"),
+        (Reply("^^^a.txt\ngood\n"), "never closed"),
+        (Reply(replaced("a.txt", "old\n")), "changes nothing"),
+        (Reply(replaced("a.txt", "good\n"), finish="length"), "not finished"),
+    ],
+    ids=["prose", "open", "nothing new", "cut short"],
+)
+def test_a_response_that_cannot_be_used_costs_a_repair_and_writes_nothing(project, reply, reason):
+    with ScriptedServer([reply, Reply(replaced("a.txt", "good\n"))]) as server:
+        finished = run(project, server)
+        prompts = [request.prompt for request in server.requests]
+    assert finished.exit_code == 0
+    told = prompts[1].partition("[build.sh output]\n")[2].partition("[query]")[0]
+    assert reason in told
+    assert "build.sh was not run" in told
+    assert not (project.run_folder / "1-build.txt").exists()
+
+
+def test_unusable_to_the_end_is_exit_5(project):
+    with ScriptedServer([Reply("no")] * 2) as server:
+        finished = run(project, server, "--repairs", "1")
+    assert (finished.exit_code, project.read("a.txt")) == (5, "old\n")
+
+
+@pytest.mark.parametrize(
+    ("replies", "exit_code", "words"),
+    [
+        ([Reply.error(401, "bad key")], 4, "check the key"),
+        ([Reply.error(429, "out of money", code="insufficient_quota")], 4, "billing"),
+        ([Reply("sorry", finish="content_filter")], 4, "filtered"),
+        ([Reply.html()], 4, "address"),
+        ([Reply.error(404, "no such model")], 4, "model"),
+        ([Reply(fault="drop")] * 9, 4, "connection"),
+    ],
+    ids=["401", "quota", "filtered", "html", "404", "dropped"],
+)
+def test_a_service_that_gives_no_answer_is_exit_4(project, replies, exit_code, words):
+    with ScriptedServer(replies) as server:
+        finished = run(project, server, "--json", environ={"CODE_COMMIT_HTTP__RETRIES": "0"})
+    assert finished.exit_code == exit_code
+    assert words in finished.stderr
+    assert project.read("a.txt") == "old\n"
+    assert (project.run_folder / "1-initial-query-response.txt").read_text().startswith("ERROR\n")
+    assert finished.events[-1]["data"]["outcome"] == "provider_failed"
+
+
+def test_429_then_fine(project):
+    too_many = Reply.error(429, "slow down", retry_after="0")
+    with ScriptedServer([too_many, Reply(replaced("a.txt", "good\n"))]) as server:
+        finished = run(project, server, "--json")
+    assert finished.exit_code == 0
+    assert [event["kind"] for event in finished.events].count("call.retried") == 1
+
+
+def test_dry_run_shows_the_change_and_makes_none(project):
+    before = files_of(project)
+    with ScriptedServer([Reply(replaced("a.txt", "good\n") + "^^^build2.sh\n^^^delete\n")]) as server:
+        finished = run(project, server, "--dry-run")
+    assert finished.exit_code == 0
+    assert "-old\n+good\n" in finished.stdout
+    assert files_of(project) == before
+    assert not (project.run_folder / "1-build.txt").exists()
+
+
+def test_delete_and_create_and_empty_files(project):
+    project.write({"gone.txt": "x\n"})
+    response = "^^^gone.txt\n^^^delete\n^^^empty.txt\n^^^end\n" + replaced("a.txt", "good\r\n")
+    with ScriptedServer([Reply(response)]) as server:
+        assert run(project, server).exit_code == 0
+    assert not (project.root / "gone.txt").exists()
+    assert (project.read("empty.txt"), project.read("a.txt")) == ("", "good\r\n")
+
+
+def test_a_query_from_the_command_line_a_file_and_stdin(project, tmp_path):
+    (tmp_path / "q.txt").write_text("from a file")
+    for arguments, stdin, expected in [
+        (["--query", "from a flag"], "", "from a flag"),
+        (["--query-file", str(tmp_path / "q.txt")], "", "from a file"),
+        (["--query-file", "-"], "from stdin", "from stdin"),
+    ]:
+        with ScriptedServer([Reply(replaced("a.txt", "good\n"))]) as server:
+            run(project, server, "--dry-run", *arguments, stdin=stdin)
+            assert f"[query]\n{expected}\n" in server.requests[0].prompt
+
+
+def test_max_cost_stops_before_the_call_that_could_pass_it(project):
+    with ScriptedServer([Reply(replaced("a.txt", "good\n"))]) as server:
+        finished = run(project, server, "--max-cost", "0.0001")
+        assert (finished.exit_code, len(server.requests)) == (6, 0)
+        assert "could cost" in finished.stderr
+        fine = run(project, server, "--max-cost", "5")
+        assert fine.exit_code == 0
+        assert server.requests[0].json["max_completion_tokens"] > 0
+
+
+def test_a_reply_with_the_live_key_is_refused_and_the_key_is_nowhere(project):
+    with ScriptedServer([Reply(replaced("a.txt", f"good {KEY}\n"))]) as server:
+        finished = run(project, server)
+    assert finished.exit_code == 5
+    assert project.read("a.txt") == "old\n"
+    written = b"".join(path.read_bytes() for path in project.run_folder.iterdir())
+    assert KEY.encode() not in written
+    assert b"***7Q" in written
+    assert KEY not in finished.stdout + finished.stderr
+
+
+def test_a_replayed_run_gives_the_recorded_answers_and_tells_of_other_questions(project):
+    with ScriptedServer([Reply(replaced("a.txt", "bad\n")), Reply(replaced("a.txt", "good\n"))]) as server:
+        assert run(project, server).exit_code == 0
+    name = project.run_folder.name
+    project.git("checkout", "-q", ".")
+    same = project.command("--model", f"replay/{name}", "--json")
+    assert (same.exit_code, project.read("a.txt")) == (0, "good\n")
+    assert not [event for event in same.events if event["kind"] == "message"]
+    project.git("checkout", "-q", ".")
+    other = project.command("--model", f"replay/{name}", "--json", "--query", "something else")
+    messages = [event["data"]["text"] for event in other.events if event["kind"] == "message"]
+    assert messages == [f"call {number} asks something else than it did in {name}" for number in (1, 2)]
