@@ -48,8 +48,8 @@ def _prepare(project: Path, folder: Path, files: int, size: int) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             lines = [f"line {n} of file {number}, as it was before anybody changed it\n" for n in range(size // 60)]
             path.write_text("".join(lines))
-            changed = len(lines) // CHANGED
-            lines[:changed] = [f"line {n} of file {number}, changed\n" for n in range(changed)]
+            tenth = len(lines) // CHANGED
+            lines[:tenth] = [f"line {n} of file {number}, changed\n" for n in range(tenth)]
             response.write(f"^^^data/{number % 10}/file_{number}.txt\n{''.join(lines)}^^^end\n")
     identity = ["-c", "user.name=Bench", "-c", "user.email=bench@example.invalid"]
     subprocess.run(["git", "add", "-A"], cwd=project, check=True)

@@ -124,7 +124,14 @@ def test_undo_takes_a_run_back_and_refuses_what_changed_since(project):
 
 @pytest.mark.parametrize(
     "path",
-    [".git/hooks/pre-commit", "../out.txt", "/etc/x", "build.sh", "agent-config/query.txt", "docs/UserSpecification.md"],
+    [
+        ".git/hooks/pre-commit",
+        "../out.txt",
+        "/etc/x",
+        "build.sh",
+        "agent-config/query.txt",
+        "docs/UserSpecification.md",
+    ],
 )
 def test_one_path_that_is_not_allowed_refuses_all_and_ends_the_run(project, path):
     before = files_of(project)

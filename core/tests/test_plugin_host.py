@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from code_commit.discovery import PATH_RULES_GROUP, PluginSource, discover
+from code_commit.discovery import GROUP, PATH_RULES_GROUP, PluginSource, discover
 from code_commit.plugin_host import PluginHost
 from code_commit.records.errors import UsageError
 from code_commit.testing import Project, install_plugin
@@ -194,8 +194,8 @@ def test_discovery_finds_what_importlib_finds_and_sorts_it(tmp_path):
     found = {(each.name, each.value, each.group) for each in discover(sys.path)}
     expected = {
         (entry.name, entry.value, entry.group)
-        for entry in importlib.metadata.entry_points()
-        if entry.group in {"code_commit", PATH_RULES_GROUP}
+        for group in (GROUP, PATH_RULES_GROUP)
+        for entry in importlib.metadata.entry_points(group=group)
     }
     assert found == expected
 

@@ -29,7 +29,9 @@ ESCAPES = {
     "json": lambda key: json.dumps({"key": key}),
     "json in json": lambda key: json.dumps(json.dumps([key])),
     "json, slashes escaped": lambda key: json.dumps(key).replace("/", "\\/"),
-    "json for html": lambda key: json.dumps(key).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").replace("'", "\\u0027"),
+    "json for html": lambda key: (
+        json.dumps(key).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").replace("'", "\\u0027")
+    ),
     "url": urllib.parse.quote,
     "url, nothing safe": lambda key: urllib.parse.quote(key, safe=""),
     "form": urllib.parse.quote_plus,
@@ -82,7 +84,10 @@ def test_a_key_inside_of_anything_in_base64_is_hidden(key, before, after, urlsaf
     # What is left on both sides of the stars decodes to what stood around the key, and no more than a bit of it.
     left, stars, right = shown.partition("***")
     assert stars
-    assert base64.b64decode(left.ljust(-(-len(left) // 4) * 4, "A"), altchars=b"-_" if urlsafe else b"+/")[: len(before)] == before
+    assert (
+        base64.b64decode(left.ljust(-(-len(left) // 4) * 4, "A"), altchars=b"-_" if urlsafe else b"+/")[: len(before)]
+        == before
+    )
     assert len(left) <= -(-len(before) * 8 // 6)
     assert len(right) - 2 <= len(json.dumps(key[-2:])) + len(encoded) - (len(before) + len(key)) * 8 // 6
 

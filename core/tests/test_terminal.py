@@ -45,7 +45,9 @@ def test_no_character_of_a_dangerous_category_passes():
     passed = [
         f"U+{code:04X}"
         for code in range(sys.maxunicode + 1)
-        if unicodedata.category(chr(code)) in DANGEROUS and chr(code) not in "\t\n" and printable(chr(code)) == chr(code)
+        if unicodedata.category(chr(code)) in DANGEROUS
+        and chr(code) not in "\t\n"
+        and printable(chr(code)) == chr(code)
     ]
 
     assert not passed

@@ -56,7 +56,7 @@ def picture(root: Path) -> dict[str, object]:
 
 
 def left_in_journal(root: Path) -> list[str]:
-    return sorted(os.listdir(home(root) / "journal"))
+    return sorted(path.name for path in (home(root) / "journal").iterdir())
 
 
 def run(tree: ProjectTree, root: Path, changes: dict[str, bytes | None], **more) -> None:
@@ -160,7 +160,7 @@ def test_what_is_in_the_way_is_refused_before_the_first_write(root, tree, tmp_pa
         run(tree, root, changes, step=steps.append)
     assert steps == []
     assert (root / "a.txt").read_bytes() == b"old"
-    assert sorted(os.listdir(outside)) == ["x"]
+    assert [path.name for path in outside.iterdir()] == ["x"]
     assert (outside / "x").read_bytes() == b"canary"
 
 
@@ -240,18 +240,16 @@ def test_a_planted_link_in_place_of_the_state_folder_is_refused(root, tree, tmp_
         run(tree, root, {"a": b"new"})
     with pytest.raises(NotReady, match="state folder"), ProjectLock(home(root)):
         pass
-    assert os.listdir(outside) == []
+    assert not list(outside.iterdir())
 
 
 def test_the_lock_is_held_by_one_run_and_says_by_which(root):
+    program = (
+        "import sys, pathlib; from code_commit.transaction import ProjectLock\n"
+        "with ProjectLock(pathlib.Path(sys.argv[1]), run='run-1'): print('held', flush=True); sys.stdin.read()"
+    )
     holder = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "import sys, pathlib; from code_commit.transaction import ProjectLock\n"
-            "with ProjectLock(pathlib.Path(sys.argv[1]), run='run-1'): print('held', flush=True); sys.stdin.read()",
-            home(root),
-        ],
+        [sys.executable, "-c", program, home(root)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )

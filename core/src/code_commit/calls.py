@@ -140,7 +140,8 @@ class Calls:
         seconds: float,
         cost: CallCost | None,
     ) -> None:
-        self._log.write(files.response, completion.text)
+        refusal = _refusal(completion, number)
+        self._log.write(files.response, failure_text(refusal) + completion.text if refusal else completion.text)
         self._log.write_json(files.raw, completion.raw)
         parts = None
         if any(not isinstance(part, Text) for part in completion.message.parts):
@@ -173,13 +174,17 @@ class Calls:
                 f"the reply to call {number} holds a live API key",
                 hint="look where the model saw it: the query, the code rollup, the output of the build",
             )
-        if completion.finish in {Finish.REFUSED, Finish.FILTERED}:
-            verb = "refused" if completion.finish is Finish.REFUSED else "filtered"
-            raise ProviderFailed(
-                f"{completion.model} {verb} call {number} ({completion.finish_detail})",
-                hint="word the query differently, or ask another model",
-            )
+        if refusal := _refusal(completion, number):
+            raise ProviderFailed(refusal, hint="word the query differently, or ask another model")
         return completion
+
+
+def _refusal(completion: Completion, number: int) -> str:
+    """Say that the service would not answer; nothing where it did."""
+    if completion.finish not in {Finish.REFUSED, Finish.FILTERED}:
+        return ""
+    verb = "refused" if completion.finish is Finish.REFUSED else "filtered"
+    return f"{completion.model} {verb} call {number} ({completion.finish_detail})"
 
 
 def _without_keys(request: Request, redactor: Redacts) -> Request:

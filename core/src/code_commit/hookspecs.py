@@ -7,15 +7,18 @@ keeps another from being heard. None of these hooks stops at the first result.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from code_commit.records.change import PathRule
-from code_commit.records.event import LogSink
-from code_commit.records.provider import ProviderDefinition
-from code_commit.records.workflow import WorkflowDefinition
+if TYPE_CHECKING:  # for annotations alone: this module is imported at every start
+    from collections.abc import Iterable
+
+    from code_commit.records.change import PathRule
+    from code_commit.records.event import LogSink
+    from code_commit.records.provider import ProviderDefinition
+    from code_commit.records.workflow import WorkflowDefinition
+
 
 hookspec = pluggy.HookspecMarker("code_commit")
 

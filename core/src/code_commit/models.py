@@ -34,6 +34,27 @@ class Service:
     asked: Asked
 
 
+def resolve(registry: Registry, settings: Settings, role: str) -> tuple[str, ResolvedModel]:
+    """Return the name that the settings give to `role`, and the model that it stands for.
+
+    Raises:
+        UsageError: `--model` names none.
+        NotReady: the configuration names none.
+    """
+
+    def has_config(provider: str, config: str) -> bool:
+        configs = settings.providers.get(provider)
+        return isinstance(configs, Mapping) and config in configs
+
+    choice = settings.choose(role)
+    try:
+        return choice.name, registry.model(choice.name, has_config)
+    except UsageError as error:
+        if choice.because == "--model" or settings.origin("model") == "default":
+            raise
+        raise NotReady(f"{error.message} ({choice.because})", hint=error.hint) from error
+
+
 class Models:
     """Gives workflows their models; each is connected once."""
 
@@ -65,17 +86,11 @@ class Models:
         """
         if self._recording is not None:
             return ReplayedModel(self._recording, self._calls)
-        choice = self._settings.choose(role)
-        try:
-            resolved = self._registry.model(choice.name, self._has_config)
-        except UsageError as error:
-            if choice.because == "--model":
-                raise
-            raise NotReady(f"{error.message} ({choice.because})", hint=error.hint) from error
+        name, resolved = resolve(self._registry, self._settings, role)
         with self._lock:
-            if choice.name not in self._services:
-                self._services[choice.name] = self._connected(resolved)
-            service = self._services[choice.name]
+            if name not in self._services:
+                self._services[name] = self._connected(resolved)
+            service = self._services[name]
         http = self._settings.http
         return ServiceModel(service, self._calls, http.deadline_seconds, http.retries, self._cancelled)
 
@@ -84,10 +99,6 @@ class Models:
         self._cancelled.set()
         for service in self._services.values():
             service.provider.close()
-
-    def _has_config(self, provider: str, config: str) -> bool:
-        configs = self._settings.providers.get(provider)
-        return isinstance(configs, Mapping) and config in configs
 
     def _connected(self, resolved: ResolvedModel) -> Service:
         from code_commit.settings import validated

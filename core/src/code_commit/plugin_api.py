@@ -11,76 +11,140 @@ The hooks are in `code_commit.hookspecs`, what tests need in `code_commit.testin
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pluggy
 
-from code_commit.records.change import Change, PathRule, Refusal, Tree
-from code_commit.records.conversation import (
-    Completion,
-    Finish,
-    Json,
-    Message,
-    Opaque,
-    Part,
-    ProviderError,
-    ProviderErrorKind,
-    Request,
-    Text,
-    ToolCall,
-    ToolResult,
-    ToolSpec,
-    Usage,
-)
-from code_commit.records.errors import (
-    CodeCommitError,
-    LimitReached,
-    NotReady,
-    ProviderFailed,
-    ResponseRefused,
-    UsageError,
-)
-from code_commit.records.event import (
-    CallFinished,
-    CallRetried,
-    CallStarted,
-    ChangesApplied,
-    ChangesParsed,
-    ChangesRefused,
-    ChangesUndone,
-    Event,
-    LogSink,
-    MessageLogged,
-    PluginFailed,
-    ProcessFinished,
-    ProcessStarted,
-    QuestionAnswered,
-    QuestionAsked,
-    Record,
-    RunFinished,
-    RunStarted,
-    StateEntered,
-)
-from code_commit.records.protected import PROTECTED, Protected, protected_list
-from code_commit.records.provider import Call, HttpCall, Provider, ProviderDefinition, Wire
-from code_commit.records.reply import (
-    kind_of_status,
-    read_arguments,
-    reply_error,
-    reply_member,
-    reply_object,
-    reply_objects,
-    token_count,
-)
-from code_commit.records.workflow import (
-    Flag,
-    Model,
-    Outcome,
-    ProcessResult,
-    Result,
-    Run,
-    WorkflowDefinition,
-)
+if TYPE_CHECKING:
+    from code_commit.records.change import Change, PathRule, Refusal, Tree
+    from code_commit.records.conversation import (
+        Completion,
+        Finish,
+        Json,
+        Message,
+        Opaque,
+        Part,
+        ProviderError,
+        ProviderErrorKind,
+        Request,
+        Text,
+        ToolCall,
+        ToolResult,
+        ToolSpec,
+        Usage,
+    )
+    from code_commit.records.errors import (
+        CodeCommitError,
+        LimitReached,
+        NotReady,
+        ProviderFailed,
+        ResponseRefused,
+        UsageError,
+    )
+    from code_commit.records.event import (
+        CallFinished,
+        CallRetried,
+        CallStarted,
+        ChangesApplied,
+        ChangesParsed,
+        ChangesRefused,
+        ChangesUndone,
+        Event,
+        LogSink,
+        MessageLogged,
+        PluginFailed,
+        ProcessFinished,
+        ProcessStarted,
+        QuestionAnswered,
+        QuestionAsked,
+        Record,
+        RunFinished,
+        RunStarted,
+        StateEntered,
+    )
+    from code_commit.records.protected import PROTECTED, Protected, protected_list
+    from code_commit.records.provider import Call, HttpCall, Provider, ProviderDefinition, Wire
+    from code_commit.records.reply import (
+        kind_of_status,
+        read_arguments,
+        reply_error,
+        reply_member,
+        reply_object,
+        reply_objects,
+        token_count,
+    )
+    from code_commit.records.workflow import Flag, Model, Outcome, ProcessResult, Result, Run, WorkflowDefinition
 
 hookimpl = pluggy.HookimplMarker("code_commit")
+
+# Where each name is at home. Imported when it is asked for: plugins are loaded at every start, `--help` included.
+_HOMES = {
+    "Call": "code_commit.records.provider",
+    "CallFinished": "code_commit.records.event",
+    "CallRetried": "code_commit.records.event",
+    "CallStarted": "code_commit.records.event",
+    "Change": "code_commit.records.change",
+    "ChangesApplied": "code_commit.records.event",
+    "ChangesParsed": "code_commit.records.event",
+    "ChangesRefused": "code_commit.records.event",
+    "ChangesUndone": "code_commit.records.event",
+    "CodeCommitError": "code_commit.records.errors",
+    "Completion": "code_commit.records.conversation",
+    "Event": "code_commit.records.event",
+    "Finish": "code_commit.records.conversation",
+    "Flag": "code_commit.records.workflow",
+    "HttpCall": "code_commit.records.provider",
+    "Json": "code_commit.records.conversation",
+    "LimitReached": "code_commit.records.errors",
+    "LogSink": "code_commit.records.event",
+    "Message": "code_commit.records.conversation",
+    "MessageLogged": "code_commit.records.event",
+    "Model": "code_commit.records.workflow",
+    "NotReady": "code_commit.records.errors",
+    "Opaque": "code_commit.records.conversation",
+    "Outcome": "code_commit.records.workflow",
+    "PROTECTED": "code_commit.records.protected",
+    "Part": "code_commit.records.conversation",
+    "PathRule": "code_commit.records.change",
+    "PluginFailed": "code_commit.records.event",
+    "ProcessFinished": "code_commit.records.event",
+    "ProcessResult": "code_commit.records.workflow",
+    "ProcessStarted": "code_commit.records.event",
+    "Protected": "code_commit.records.protected",
+    "Provider": "code_commit.records.provider",
+    "ProviderDefinition": "code_commit.records.provider",
+    "ProviderError": "code_commit.records.conversation",
+    "ProviderErrorKind": "code_commit.records.conversation",
+    "ProviderFailed": "code_commit.records.errors",
+    "QuestionAnswered": "code_commit.records.event",
+    "QuestionAsked": "code_commit.records.event",
+    "Record": "code_commit.records.event",
+    "Refusal": "code_commit.records.change",
+    "Request": "code_commit.records.conversation",
+    "ResponseRefused": "code_commit.records.errors",
+    "Result": "code_commit.records.workflow",
+    "Run": "code_commit.records.workflow",
+    "RunFinished": "code_commit.records.event",
+    "RunStarted": "code_commit.records.event",
+    "StateEntered": "code_commit.records.event",
+    "Text": "code_commit.records.conversation",
+    "ToolCall": "code_commit.records.conversation",
+    "ToolResult": "code_commit.records.conversation",
+    "ToolSpec": "code_commit.records.conversation",
+    "Tree": "code_commit.records.change",
+    "Usage": "code_commit.records.conversation",
+    "UsageError": "code_commit.records.errors",
+    "Wire": "code_commit.records.provider",
+    "WorkflowDefinition": "code_commit.records.workflow",
+    "kind_of_status": "code_commit.records.reply",
+    "protected_list": "code_commit.records.protected",
+    "read_arguments": "code_commit.records.reply",
+    "reply_error": "code_commit.records.reply",
+    "reply_member": "code_commit.records.reply",
+    "reply_object": "code_commit.records.reply",
+    "reply_objects": "code_commit.records.reply",
+    "token_count": "code_commit.records.reply",
+}
 
 __all__ = [
     "PROTECTED",
@@ -150,3 +214,12 @@ __all__ = [
     "reply_objects",
     "token_count",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value

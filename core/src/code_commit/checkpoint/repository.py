@@ -142,11 +142,8 @@ class PrivateRepository:
         objects = Path(self._git.root, os.fsdecode(place.removesuffix(b"\n")))
         # Relative, so that the project may be moved; quoted, so that any name is one line.
         relative = os.path.relpath(objects.resolve(), (self.path / "objects").resolve())
-        quoted = b"".join(
-            bytes([byte]) if 0x20 <= byte < 0x7F and byte not in b'"\\' else b"\\%03o" % byte
-            for byte in os.fsencode(relative)
-        )
-        return f'"{quoted.decode()}"\n', object_format.decode()
+        quoted = "".join(f"\\{byte:03o}" for byte in os.fsencode(relative))
+        return f'"{quoted}"\n', object_format.decode()
 
 
 def _write(path: Path, text: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from code_commit.records.conversation import Completion, Json, Request
+if TYPE_CHECKING:  # for annotations alone: this module is imported at every start
+    from collections.abc import Mapping, Sequence
+
+    from code_commit.records.conversation import Completion, Json, Request
 
 
 @dataclass(frozen=True, slots=True)

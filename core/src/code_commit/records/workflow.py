@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
-from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from code_commit.records.change import Change, Refusal, Tree
-from code_commit.records.conversation import Completion, Json, Request
-from code_commit.records.event import Event
+if TYPE_CHECKING:  # for annotations alone: this module is imported at every start
+    from collections.abc import Callable, Iterable, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from code_commit.records.change import Change, Refusal, Tree
+    from code_commit.records.conversation import Completion, Json, Request
+    from code_commit.records.event import Event
 
 
 class Model(Protocol):

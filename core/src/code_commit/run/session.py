@@ -16,7 +16,7 @@ from code_commit.checkpoint import Checkpoints
 from code_commit.git import Git
 from code_commit.guard import Guard
 from code_commit.keys import KeyStore
-from code_commit.models import Models
+from code_commit.models import Models, resolve
 from code_commit.named import named
 from code_commit.plugin_host import Plugin, PluginFailure, PluginHost
 from code_commit.process import ProcessRunner
@@ -88,6 +88,9 @@ def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapp
             stack.enter_context(ProjectLock(home))
             recovered = recover(tree, home)
         recording = _recording(plan)
+        if recording is None:
+            for role in plan.workflow.roles or ("default",):
+                resolve(registry, plan.settings, role)
         token = recording.token if recording else secrets.token_hex(8)
         log = RunLog.open(
             plan.root,

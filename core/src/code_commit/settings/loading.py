@@ -13,7 +13,7 @@ from pydantic import BaseModel, PrivateAttr, ValidationError
 from pydantic_settings import InitSettingsSource, PydanticBaseSettingsSource
 
 from code_commit.config_sources import KEY_FIELDS, Name, Source, holds, put, sources
-from code_commit.records.errors import NotReady
+from code_commit.records.errors import NotReady, UsageError
 from code_commit.settings.censoring import shown, without_keys
 from code_commit.settings.provider_tables import EXAMPLE, require_named_configs, require_resolved, unresolved
 from code_commit.settings.schema import HostSettings
@@ -24,6 +24,7 @@ DEFAULT_ROLE = "default_provider"
 # Seed 003 names these, so they may stand in a configuration whether or not the plugin that asks for them is there.
 KNOWN_ROLES = frozenset({DEFAULT_ROLE, "planner", "coach", "player"})
 _SHARED = "user config"
+_FLAG = "flag"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Settings(HostSettings):
 
     def choose(self, role: str) -> ModelChoice:
         """Return the model for `role`: `--model`, else the role's config, else `default_provider`, else `model`."""
-        if self.origin("model") == "flag":
+        if self.origin("model") == _FLAG:
             return ModelChoice(self.model, "--model")
         own, general = self.role(role), self.role("default")
         if own is not None and role != "default":
@@ -152,6 +153,7 @@ def load_settings(
 
     Raises:
         NotReady: a file is broken, a name unknown, a value of the wrong kind, a role without its config.
+        UsageError: the value of a flag is of the wrong kind.
     """
     given = sources(root, os.environ if environ is None else environ)
     for source in given:
@@ -170,7 +172,7 @@ def load_settings(
     try:
         settings = Layered()
     except ValidationError as error:
-        raise NotReady(_problems(error, layers)) from None
+        raise _problems(error, layers) from None
     for role, reference in settings.providers.items():
         if isinstance(reference, str):
             require_resolved(role, reference, settings.origin(f"providers.{role}"), settings.providers)
@@ -182,15 +184,17 @@ def _flags_source(flags: Mapping[str, Any], root: Path) -> Source:
     for name, value in flags.items():
         if value is not None and not put(tables, tuple(name.split(".")), value):
             raise ValueError(f"the flags contradict each other at {name}")
-    return Source("flag", tables, root)
+    return Source(_FLAG, tables, root)
 
 
-def _problems(error: ValidationError, layers: Sequence[Source]) -> str:
+def _problems(error: ValidationError, layers: Sequence[Source]) -> UsageError | NotReady:
     problems = []
     for name, text in explained(error, HostSettings):
         origin = next((layer.origin(name) for layer in layers if holds(layer.tables, name)), "settings")
+        if origin == _FLAG:
+            return UsageError(f"--{name[-1].replace('_', '-')}: {text}")
         problems.append(f"{origin}: {text}")
-    return "; ".join(problems)
+    return NotReady("; ".join(problems))
 
 
 def _require(kind: str, name: str, known: Collection[str], origin: str) -> None:

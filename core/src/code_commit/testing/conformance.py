@@ -334,7 +334,9 @@ class ProviderConformance:
                 continue
             assert all(isinstance(part, Text | ToolCall | Opaque) for part in completion.message.parts)
             assert all(isinstance(part.text, str) for part in completion.message.parts if isinstance(part, Text))
-            assert all(isinstance(field, str) for call in completion.tool_calls for field in (call.id, call.name, call.raw))
+            assert all(
+                isinstance(field, str) for call in completion.tool_calls for field in (call.id, call.name, call.raw)
+            )
 
     # --- behind the host's HTTP, on a real connection
 

@@ -33,7 +33,7 @@ from code_commit.plugin_api import (
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-Answer = Completion | ProviderError | ToolCall | str | Callable[[Request], Completion | str]
+Answer = Completion | ProviderError | ToolCall | str | Callable[[Request], Completion | ProviderError | str]
 
 SCRIPTED = ProviderDefinition(
     name="scripted",
@@ -57,7 +57,7 @@ class ScriptedProvider:
     """Answers each request with the next of `answers`; `requests` holds what it was asked.
 
     An answer is a text, a tool call, a whole `Completion`, a `ProviderError` to be raised, or a function of the
-    request. When all are used up, the request is rejected.
+    request that gives one. When all are used up, the request is rejected.
     """
 
     def __init__(self, answers: Iterable[Answer], *, model: str = "scripted") -> None:

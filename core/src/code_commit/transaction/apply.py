@@ -81,6 +81,7 @@ def _carry_out(tree: ProjectTree, journal: Journal, found: Survey, doing: _Doing
             plan = stage(tree, found, folder, step)
             step("into force")
             journal.move(STAGING, ACTIVE)
+            journal.flush()
             _change(tree, folder, plan, found, doing, step)
         finally:
             os.close(folder)
@@ -92,6 +93,7 @@ def _carry_out(tree: ProjectTree, journal: Journal, found: Survey, doing: _Doing
         raise
     step("prune")
     with suppress(OSError):  # the change stands; the next start tidies up
+        journal.flush()
         journal.drop(DONE)
 
 

@@ -201,6 +201,9 @@ class Journal:
     def move(self, stage: str, following: str) -> None:
         """Turn one stage into the next; the one rename that counts."""
         os.rename(stage, following, src_dir_fd=self.handle, dst_dir_fd=self.handle)
+
+    def flush(self) -> None:
+        """Let the last `move` survive a power loss, before anything that stands on it."""
         os.fsync(self.handle)
 
     def drop(self, stage: str) -> None:

@@ -81,6 +81,7 @@ def roll_back(tree: ProjectTree, journal: Journal, step: Step, only: Collection[
     if journal.has(DONE):
         journal.drop(DONE)
     journal.move(ACTIVE, DONE)
+    journal.flush()
     step("drop the journal")
     journal.drop(DONE)
     return len(plan.files)

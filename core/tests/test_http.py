@@ -1,0 +1,464 @@
+"""The host's HTTP: what is sent, what is read, and within which bounds. A plain wire stands in for a provider's."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import math
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_commit.http import Connection, HttpProvider, retry_after_seconds
+from code_commit.http.connection import checked_address, proxy_for
+from code_commit.plugin_api import (
+    Completion,
+    Finish,
+    HttpCall,
+    Message,
+    NotReady,
+    ProviderDefinition,
+    ProviderError,
+    Request,
+    Text,
+    Usage,
+    reply_error,
+    reply_object,
+)
+from code_commit.retries import TimedCall
+from code_commit.testing import Reply, ScriptedServer
+
+KEY = "sk-a/key+with=odd%chars"
+DEFINITION = ProviderDefinition(
+    name="plain",
+    models={},
+    base_url="https://service.invalid",
+    base_url_variable=None,
+    key_variable=None,
+    key_header=("x-plain-key", "{key}"),
+    config="unused:Unused",
+    factory="unused:Unused",
+)
+QUESTION = Request((Message("user", (Text("a question"),)),))
+
+
+@dataclass
+class PlainWire:
+    """Sends the question as {"q": …}, reads the answer from {"a": …}."""
+
+    path: str = "/ask"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def encode(self, request: Request) -> HttpCall:
+        return HttpCall(self.path, {"q": "".join(part.text for part in request.messages[0].parts)}, self.headers)
+
+    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
+        answer = reply_object(body)
+        if status != 200:
+            raise reply_error(status, words=answer["error"], raw=answer)
+        text = answer["a"]
+        return Completion(Message("assistant", (Text(text),)), Finish.STOP, "stop", Usage(), "plain-1", answer)
+
+
+def answering(text: str, **fields) -> Reply:
+    return Reply(body=json.dumps({"a": text}).encode(), **fields)
+
+
+def soon(seconds: float = 30) -> TimedCall:
+    return TimedCall(time.monotonic() + seconds)
+
+
+def provider_at(address: str, wire: PlainWire | None = None, **connection) -> HttpProvider:
+    return HttpProvider(DEFINITION, Connection(address, **({"key": KEY} | connection)), wire or PlainWire())
+
+
+@pytest.fixture
+def server():
+    with ScriptedServer() as server:
+        yield server
+
+
+@pytest.fixture
+def provider(server):
+    provider = provider_at(server.address)
+    yield provider
+    provider.close()
+
+
+def failure_of(provider: HttpProvider, call: TimedCall | None = None) -> ProviderError:
+    with pytest.raises(ProviderError) as caught:
+        provider.complete(QUESTION, call or soon())
+    assert KEY not in f"{caught.value!r} {caught.value.raw}"
+    return caught.value
+
+
+# --- what is sent
+
+
+def test_sends_one_post_with_the_key_in_its_header(server, provider):
+    server.script(answering("hello"))
+    assert provider.complete(QUESTION, soon()).text == "hello"
+    (request,) = server.requests
+    assert (request.method, request.path, request.json) == ("POST", "/ask", {"q": "a question"})
+    assert request.headers["x-plain-key"] == KEY
+    assert set(request.headers) == {
+        "host",
+        "accept",
+        "accept-encoding",
+        "content-type",
+        "content-length",
+        "user-agent",
+        "x-plain-key",
+    }
+
+
+def test_a_path_in_the_base_url_is_kept(server):
+    server.script(answering("hello"))
+    provider = provider_at(server.address + "/v1/", PlainWire(headers={"X-Version": "2"}))
+    provider.complete(QUESTION, soon())
+    provider.close()
+    assert server.requests[0].path == "/v1/ask"
+    assert server.requests[0].headers["x-version"] == "2"
+
+
+def test_without_a_key_there_is_no_key_header(server):
+    server.script(answering("hello"))
+    provider = provider_at(server.address, key=None)
+    provider.complete(QUESTION, soon())
+    provider.close()
+    assert "x-plain-key" not in server.requests[0].headers
+
+
+def test_one_connection_serves_call_after_call(server, provider):
+    server.script(answering("1"), answering("2", headers={"connection": "close"}), answering("3"))
+    assert [provider.complete(QUESTION, soon()).text for _ in range(3)] == ["1", "2", "3"]
+    first, second, third = (request.port for request in server.requests)
+    assert first == second != third
+
+
+def test_calls_at_the_same_time_get_their_own_answers(server, provider):
+    server.script(*[lambda request: answering(request.json["q"].upper())] * 24)
+    asked = [f"question {number}" for number in range(24)]
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(
+            pool.map(lambda text: provider.complete(Request((Message("user", (Text(text),)),)), soon()).text, asked)
+        )
+    assert answers == [text.upper() for text in asked]
+
+
+def test_no_cookie_is_kept(server, provider):
+    server.script(answering("1", headers={"set-cookie": "id=7; Path=/"}), answering("2"))
+    provider.complete(QUESTION, soon())
+    provider.complete(QUESTION, soon())
+    assert "cookie" not in server.requests[1].headers
+
+
+def test_netrc_is_not_read(server, provider, tmp_path, monkeypatch):
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password secret\n")
+    (tmp_path / "netrc").chmod(0o600)
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    server.script(answering("1"))
+    provider.complete(QUESTION, soon())
+    assert "authorization" not in server.requests[0].headers
+
+
+def test_a_request_that_is_not_unicode_is_not_sent(server, provider):
+    with pytest.raises(ProviderError) as caught:
+        provider.complete(Request((Message("user", (Text("half: \ud83d"),)),)), soon())
+    assert caught.value.kind == "rejected"
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("path", ["@elsewhere.invalid/x", ":1/x", "x", ""])
+def test_a_path_leads_nowhere_else(server, path):
+    provider = provider_at(server.address, PlainWire(path=path))
+    with pytest.raises(ValueError, match="path of a call"):
+        provider.complete(QUESTION, soon())
+    assert server.requests == []
+
+
+def test_a_wire_cannot_set_the_key_header(server):
+    provider = provider_at(server.address, PlainWire(headers={"X-Plain-Key": "mine"}))
+    with pytest.raises(ValueError, match="key header"):
+        provider.complete(QUESTION, soon())
+
+
+@pytest.mark.parametrize("key", ["", " sk-padded-key", "sk-two\nlines-key", "sk-ключ-ключ", "sk-\x00-null-key"])
+def test_a_key_that_no_header_can_carry_is_refused_unquoted(key):
+    with pytest.raises(NotReady) as caught:
+        provider_at("https://service.invalid", key=key)
+    assert not key or key not in f"{caught.value} {caught.value.hint}"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "service.invalid",
+        "ftp://service.invalid",
+        "https://",
+        "https://me:secret@service.invalid",
+        "https://service.invalid/?key=secret",
+        "https://service.invalid/#x",
+        "https://service.invalid:port",
+        "https://service\n.invalid",
+    ],
+)
+def test_an_address_that_cannot_be_called_is_refused_unquoted(address):
+    with pytest.raises(NotReady, match="plain") as caught:
+        provider_at(address)
+    assert "secret" not in f"{caught.value} {caught.value.hint}"
+
+
+# --- what is read
+
+
+def test_the_wires_error_says_where_and_when_to_come_back(server, provider):
+    server.script(Reply(status=429, body=b'{"error": "too fast"}', headers={"retry-after": "7"}))
+    error = failure_of(provider)
+    assert (error.kind, error.retry_after, error.raw) == ("rate", 7.0, {"error": "too fast"})
+    assert str(error).startswith(f"plain at {server.address.removeprefix('http://')}: ")
+
+
+def test_a_key_in_an_error_is_blotted_out(server, provider):
+    server.script(Reply(status=400, body=json.dumps({"error": f"you sent {KEY}!"}).encode()))
+    error = failure_of(provider)
+    assert "you sent ***!" in str(error)
+    assert error.raw is None
+
+
+def test_a_wire_that_stumbles_is_named(server, provider):
+    server.script(Reply(body=b'{"b": "no answer"}'))
+    error = failure_of(provider)
+    assert error.kind == "garbled"
+    assert "KeyError" in str(error)
+
+
+@pytest.mark.parametrize("location", ["http://elsewhere.invalid/x", "/login", "", "http://[broken"])
+def test_a_redirect_is_an_error(server, provider, location):
+    server.script(Reply.redirect(location, status=302))
+    error = failure_of(provider)
+    assert error.kind == "rejected"
+    assert "302" in str(error)
+    assert len(server.requests) == 1
+
+
+def test_a_compressed_answer_is_unpacked(server, provider):
+    packed = gzip.compress(b'{"a": "hello"}')
+    server.script(Reply(body=packed, headers={"content-encoding": "gzip"}))
+    assert provider.complete(QUESTION, soon()).text == "hello"
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "says"),
+    [
+        (gzip.compress(b"0" * 5_000_000), "gzip", "larger than"),
+        (gzip.compress(gzip.compress(b"0" * 500_000_000, 1)), "gzip", "larger than"),
+        (b"0" * 1_000_001, "identity", "larger than"),
+        (gzip.compress(b'{"a": "hello"}')[:-9], "gzip", "cut short"),
+        (b"not packed", "gzip", "broken"),
+        (b"whatever", "br", "not asked for"),
+        (b"whatever", "gzip, gzip", "not asked for"),
+    ],
+)
+def test_an_answer_out_of_bounds_is_garbled(server, body, encoding, says):
+    server.script(Reply(body=body, headers={"content-encoding": encoding}))
+    provider = provider_at(server.address, size_cap=1_000_000)
+    error = failure_of(provider)
+    provider.close()
+    assert error.kind == "garbled"
+    assert says in str(error)
+
+
+def test_nothing_is_logged(server, provider, caplog):
+    caplog.set_level(logging.DEBUG)
+    server.script(answering("hello"))
+    provider.complete(QUESTION, soon())
+    assert caplog.records == []
+
+
+# --- what goes wrong on the way
+
+
+@pytest.mark.parametrize("fault", ["drop", "reset", "half"])
+def test_a_connection_that_breaks_is_a_failure_of_the_network(server, provider, fault):
+    server.script(answering("hello" * 100, fault=fault), answering("again"))
+    error = failure_of(provider)
+    assert error.kind == "network"
+    assert "ended before the answer" in str(error)
+    assert provider.complete(QUESTION, soon()).text == "again"
+
+
+@pytest.mark.parametrize("fault", ["hang", "stall", "trickle"])
+def test_the_deadline_ends_a_call_that_does_not_end(server, provider, fault):
+    server.script(answering("hello" * 1000, fault=fault), answering("again"))
+    error = failure_of(provider, soon(0.2))
+    assert error.kind == "network"
+    assert "time limit" in str(error)
+    assert provider.complete(QUESTION, soon()).text == "again"
+
+
+def test_silence_ends_at_the_read_timeout(server):
+    server.script(Reply(fault="hang"))
+    provider = provider_at(server.address, read_timeout=0.1)
+    error = failure_of(provider)
+    provider.close()
+    assert error.kind == "network"
+    assert "no answer for 0.1 s" in str(error)
+
+
+def test_a_deadline_may_be_infinite(server, provider):
+    server.script(answering("hello"))
+    assert provider.complete(QUESTION, TimedCall(math.inf)).text == "hello"
+
+
+def test_a_closed_port_says_so():
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    provider = provider_at(f"http://127.0.0.1:{port}")
+    error = failure_of(provider)
+    provider.close()
+    assert error.kind == "network"
+    assert "Connection refused" in str(error)
+
+
+def test_another_protocol_is_garbled():
+    def greet(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            while not connection.recv(65536).endswith(b"}"):
+                pass
+            connection.sendall(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=greet, args=(listener,))
+        thread.start()
+        provider = provider_at(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        error = failure_of(provider)
+        provider.close()
+        thread.join()
+    assert error.kind == "garbled"
+    assert "not HTTP" in str(error)
+
+
+def test_close_from_another_thread_ends_a_call(server, provider):
+    server.script(lambda _request: (threading.Thread(target=provider.close).start(), Reply(fault="hang"))[1])
+    error = failure_of(provider)
+    assert "ended" in str(error)
+    assert "ended" in str(failure_of(provider)), "a closed provider takes no more calls"
+    assert len(server.requests) == 1
+
+
+def test_ctrl_c_ends_a_call(server, provider):
+    def interrupt(_request) -> Reply:
+        os.kill(os.getpid(), signal.SIGINT)
+        return Reply(fault="hang")
+
+    server.script(interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        provider.complete(QUESTION, soon())
+
+
+# --- by which way
+
+
+def test_a_proxy_never_sees_a_call_to_loopback(server, provider, monkeypatch):
+    with ScriptedServer() as proxy:
+        for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, proxy.address)
+        server.script(answering("hello"))
+        assert provider.complete(QUESTION, soon()).text == "hello"
+        assert proxy.requests == []
+
+
+def test_a_proxy_gets_a_tunnel_without_the_key(monkeypatch):
+    heads: list[bytes] = []
+
+    def refuse(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            heads.append(connection.recv(65536))
+            connection.sendall(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        monkeypatch.setenv("https_proxy", f"127.0.0.1:{listener.getsockname()[1]}")
+        thread = threading.Thread(target=refuse, args=(listener,))
+        thread.start()
+        provider = provider_at("https://service.invalid")
+        error = failure_of(provider)
+        provider.close()
+        thread.join()
+    assert "proxy" in str(error)
+    assert heads[0].startswith(b"CONNECT service.invalid:443 ")
+    assert KEY.encode() not in heads[0]
+    assert b"x-plain-key" not in heads[0].lower()
+
+
+@pytest.mark.parametrize(
+    ("address", "variables", "expected"),
+    [
+        ("https://service.invalid", {"https_proxy": "http://proxy.invalid:3128"}, "proxy.invalid"),
+        ("https://service.invalid", {"all_proxy": "proxy.invalid:3128"}, "proxy.invalid"),
+        ("https://service.invalid", {"https_proxy": "http://proxy.invalid", "no_proxy": ".invalid"}, None),
+        ("https://127.0.0.1:8443", {"https_proxy": "http://proxy.invalid"}, None),
+        ("https://[::1]:8443", {"https_proxy": "http://proxy.invalid"}, None),
+        ("https://localhost", {"https_proxy": "http://proxy.invalid"}, None),
+        ("http://service.invalid", {"http_proxy": "http://proxy.invalid", "all_proxy": "http://proxy.invalid"}, None),
+    ],
+)
+def test_which_calls_go_through_a_proxy(monkeypatch, address, variables, expected):
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    proxy = proxy_for(checked_address(address, "plain"))
+    assert (proxy.url.host if proxy else None) == expected
+
+
+def test_a_proxy_that_is_none_is_named(monkeypatch):
+    monkeypatch.setenv("https_proxy", "gopher://me:secret@proxy.invalid")
+    with pytest.raises(NotReady, match="HTTPS_PROXY") as caught:
+        proxy_for(checked_address("https://service.invalid", "plain"))
+    assert "secret" not in f"{caught.value} {caught.value.hint}"
+
+
+# --- Retry-After
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "0"}, 0.0),
+        ({"retry-after": "12"}, 12.0),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:30 GMT", "date": "Wed, 21 Oct 2015 07:28:00 GMT"}, 30.0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT", "date": "Wed, 21 Oct 2015 07:29:00 GMT"}, 0.0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({"retry-after": "-5"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "nan", "retry-after-ms": "nan"}, None),
+        ({"retry-after": ""}, None),
+        ({}, None),
+    ],
+)
+def test_retry_after_in_its_forms(headers, seconds):
+    assert retry_after_seconds(headers) == seconds
+
+
+@given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms", "date"]), st.text()))
+def test_retry_after_survives_any_text(headers):
+    seconds = retry_after_seconds(headers)
+    assert seconds is None or (math.isfinite(seconds) and seconds >= 0)

@@ -1,0 +1,123 @@
+"""What every wire uses to read an answer."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_commit.plugin_api import (
+    ProviderError,
+    read_arguments,
+    reply_error,
+    reply_member,
+    reply_object,
+    reply_objects,
+    token_count,
+)
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(st.dictionaries(st.text(), JSON), st.booleans())
+def test_an_object_comes_through(value, escaped):
+    assert reply_object(json.dumps(value, ensure_ascii=escaped).encode()) == value
+
+
+@given(st.binary())
+def test_any_bytes_give_an_object_or_garbled(body):
+    try:
+        assert isinstance(reply_object(body), dict)
+    except ProviderError as error:
+        assert error.kind == "garbled"
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b"", "empty"),
+        (b"<html>", "web page"),
+        (b'{"a": 1', "cut short"),
+        (b"data: {}", "stream"),
+        (b"hello", "something else"),
+        (b"[]", "JSON list"),
+        (b"null", "JSON null"),
+        (b"7", "JSON number"),
+        (b"1" * 5000, "something else"),
+    ],
+)
+def test_garbage_is_named(body, says):
+    with pytest.raises(ProviderError, match=says):
+        reply_object(body)
+
+
+def test_a_list_of_one_object_is_that_object():
+    assert reply_object(b'[{"error": 1}]') == {"error": 1}
+
+
+def test_lone_surrogates_become_replacement_characters():
+    body = rb'{"\ud800": ["\udc00x", {"deep": "\ud83d\ude42"}]}'
+    assert reply_object(body) == {"\ufffd": ["\ufffdx", {"deep": "🙂"}]}
+
+
+def test_members_are_checked():
+    answer = {"text": "x", "none": None, "list": [{"a": 1}], "mixed": [{}, 1]}
+    assert reply_member(answer, "text", str) == "x"
+    assert reply_member(answer, "none", str) is None
+    assert reply_member(answer, "absent", str) is None
+    assert reply_objects(answer, "list") == [{"a": 1}]
+    assert reply_objects(answer, "none") == []
+    with pytest.raises(ProviderError, match="'text' is a JSON string"):
+        reply_member(answer, "text", dict)
+    with pytest.raises(ProviderError, match="'mixed'"):
+        reply_objects(answer, "mixed")
+
+
+@pytest.mark.parametrize(("told", "tokens"), [(7, 7), (0, 0), (-1, None), (True, None), ("7", None), (1.5, None)])
+def test_a_token_count_is_a_count_or_not_told(told, tokens):
+    assert token_count({"n": told}, "n") == tokens
+    assert token_count({}, "n") is None
+
+
+@pytest.mark.parametrize(
+    ("written", "arguments"),
+    [
+        ('{"a": 1}', {"a": 1}),
+        ({"a": 1}, {"a": 1}),
+        ("", {}),
+        (None, {}),
+        ("[1]", None),
+        ('{"a": 1', None),
+        ("[" * 100_000, None),
+        (7, None),
+        ([1], None),
+    ],
+)
+def test_arguments_are_an_object_or_malformed(written, arguments):
+    found, raw = read_arguments(written)
+    assert found == arguments
+    assert isinstance(raw, str)
+
+
+@given(st.text())
+def test_malformed_arguments_keep_what_was_written(written):
+    arguments, raw = read_arguments(written)
+    assert raw == written
+    assert arguments is None or isinstance(arguments, dict)
+
+
+def test_long_words_are_shortened_and_kept_on_one_line():
+    message = str(reply_error(400, words="line\n  two " + "x" * 10_000))
+    assert "line two xxx" in message
+    assert len(message) < 800
+
+
+def test_an_authentication_error_keeps_nothing_of_the_service():
+    error = reply_error(400, kind="auth", words="key sk-123", raw={"message": "sk-123"})
+    assert "sk-123" not in str(error)
+    assert error.raw is None

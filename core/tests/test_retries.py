@@ -1,0 +1,121 @@
+"""Which failures are tried again, when, and how often."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+
+import pytest
+
+from code_commit.plugin_api import Message, ProviderError, Request, Text
+from code_commit.retries import LONGEST_WAIT, TimedCall, complete_with_retries
+from code_commit.testing import ScriptedProvider
+
+QUESTION = Request((Message("user", (Text("a question"),)),))
+
+
+def failing(kind: str, retry_after: float | None = 0.0) -> ProviderError:
+    return ProviderError(f"it was {kind}", kind=kind, retry_after=retry_after, raw={"kind": kind})
+
+
+def ask(provider: ScriptedProvider, *, seconds: float = 30, **options):
+    return complete_with_retries(provider, QUESTION, TimedCall(time.monotonic() + seconds), **options)
+
+
+@pytest.mark.parametrize("kind", ["rate", "server", "network"])
+def test_what_may_pass_is_tried_again(kind):
+    provider = ScriptedProvider([failing(kind), failing(kind), "hello"])
+    told = []
+    assert ask(provider, on_retry=lambda *what: told.append(what)).text == "hello"
+    assert told == [(1, 0.0, f"it was {kind}"), (2, 0.0, f"it was {kind}")]
+
+
+@pytest.mark.parametrize("kind", ["auth", "quota", "rejected", "garbled"])
+def test_what_will_not_pass_is_not(kind):
+    error = failing(kind)
+    provider = ScriptedProvider([error, "hello"])
+    with pytest.raises(ProviderError) as caught:
+        ask(provider)
+    assert caught.value is error
+    assert len(provider.requests) == 1
+
+
+@pytest.mark.parametrize(("max_retries", "tries"), [(0, 1), (1, 2), (3, 4)])
+def test_the_number_of_retries_is_kept(max_retries, tries):
+    provider = ScriptedProvider([failing("server")] * 10)
+    with pytest.raises(ProviderError, match="it was server") as caught:
+        ask(provider, max_retries=max_retries)
+    assert len(provider.requests) == tries
+    assert caught.value.kind == "server"
+    assert caught.value.raw == {"kind": "server"}
+    assert (f"after {tries} tries" in str(caught.value)) == (tries > 1)
+
+
+def test_the_wait_is_drawn_from_a_doubling_interval(monkeypatch):
+    intervals = []
+    monkeypatch.setattr(random, "uniform", lambda low, high: intervals.append((low, high)) or 0.0)
+    provider = ScriptedProvider([failing("server", None)] * 7)
+    with pytest.raises(ProviderError):
+        ask(provider, max_retries=6)
+    assert intervals == [(0, 1), (0, 2), (0, 4), (0, 8), (0, 16), (0, 30)]
+
+
+def test_the_wait_that_was_asked_for_is_kept():
+    waits = []
+    provider = ScriptedProvider([failing("rate", 0.02), "hello"])
+    ask(provider, on_retry=lambda _number, wait, _reason: waits.append(wait))
+    assert waits == [0.02]
+
+
+def test_a_wait_that_is_too_long_ends_the_call_and_says_so():
+    provider = ScriptedProvider([failing("rate", LONGEST_WAIT + 1), "hello"])
+    with pytest.raises(ProviderError, match=r"asks to wait 61 s, more than 60 s") as caught:
+        ask(provider, seconds=3600)
+    assert caught.value.retry_after == LONGEST_WAIT + 1
+    assert len(provider.requests) == 1
+
+
+def test_no_try_begins_after_the_deadline():
+    provider = ScriptedProvider([failing("rate", 20), "hello"])
+    with pytest.raises(ProviderError, match="time limit"):
+        ask(provider, seconds=10)
+    assert len(provider.requests) == 1
+
+
+def test_a_wait_can_be_cancelled_from_another_thread():
+    cancelled = threading.Event()
+    provider = ScriptedProvider([failing("rate", 50), "hello"])
+    with pytest.raises(ProviderError, match="ended"):
+        ask(
+            provider,
+            seconds=3600,
+            cancelled=cancelled,
+            on_retry=lambda *_: threading.Thread(target=cancelled.set).start(),
+        )
+    assert len(provider.requests) == 1
+
+
+def test_a_call_that_was_cancelled_is_not_tried_again():
+    cancelled = threading.Event()
+    provider = ScriptedProvider([lambda _request: (cancelled.set(), failing("network"))[1], "hello"])
+    with pytest.raises(ProviderError, match="it was network"):
+        ask(provider, cancelled=cancelled)
+    assert len(provider.requests) == 1
+
+
+def test_another_exception_is_a_bug_and_passes_through():
+    def fail(_request):
+        raise ZeroDivisionError
+
+    provider = ScriptedProvider([fail, "hello"])
+    with pytest.raises(ZeroDivisionError):
+        ask(provider)
+
+
+def test_retries_are_not_printed_or_logged(capfd, caplog):
+    caplog.set_level(logging.DEBUG)
+    ask(ScriptedProvider([failing("server"), "hello"]))
+    assert capfd.readouterr() == ("", "")
+    assert caplog.records == []

@@ -1,0 +1,183 @@
+"""The scripted server and provider, as a third party's tests would use them."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+
+import pytest
+
+from code_commit.plugin_api import (
+    Completion,
+    Finish,
+    Message,
+    ProviderError,
+    Request,
+    Text,
+    ToolCall,
+    Usage,
+)
+from code_commit.retries import TimedCall
+from code_commit.testing import Reply, ScriptedProvider, ScriptedServer
+from code_commit.testing import scripted_provider as plugin
+from code_commit.testing.scripted_replies import answer_of
+
+PATHS = {
+    "gemini": "/v1beta/models/gemini-x:generateContent",
+    "openai": "/chat/completions",
+    "anthropic": "/v1/messages",
+}
+ASKED = {
+    "gemini": {"contents": [{"role": "user", "parts": [{"text": "how "}, {"text": "so?"}]}]},
+    "openai": {"model": "gpt-x", "messages": [{"role": "user", "content": "how so?"}]},
+    "anthropic": {
+        "model": "claude-x",
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "how so?"}]}],
+    },
+}
+SOON = TimedCall(time.monotonic() + 60)
+
+
+@pytest.fixture
+def server():
+    with ScriptedServer() as server:
+        yield server
+
+
+def post(server: ScriptedServer, provider: str = "openai", path: str | None = None) -> tuple[int, bytes]:
+    prefix = server.url(provider).removeprefix(server.address)
+    connection = http.client.HTTPConnection(server.address.removeprefix("http://"))
+    try:
+        body = json.dumps(ASKED.get(provider, {}))
+        connection.request("POST", path or prefix + PATHS[provider], body, {"X-Test": "yes"})
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("provider", ["gemini", "openai", "anthropic"])
+def test_one_script_speaks_the_protocol_that_is_called(server, provider):
+    server.script("therefore")
+    status, body = post(server, provider)
+    assert status == 200
+    answer = json.loads(body)
+    text = {
+        "gemini": lambda: answer["candidates"][0]["content"]["parts"][0]["text"],
+        "openai": lambda: answer["choices"][0]["message"]["content"],
+        "anthropic": lambda: answer["content"][0]["text"],
+    }[provider]()
+    assert text == "therefore"
+    (request,) = server.requests
+    assert request.protocol == provider
+    assert request.prompt == "how so?"
+    assert request.model in {"gemini-x", "gpt-x", "claude-x"}
+    assert request.model in body.decode()
+    assert request.headers["x-test"] == "yes"
+
+
+def test_a_script_is_played_in_order_and_ends(server):
+    server.script("one", lambda request: f"two, after {request.prompt}")
+    assert b"one" in post(server)[1]
+    assert server.unused == 1
+    assert b"two, after how so?" in post(server)[1]
+    status, body = post(server)
+    assert status == 400
+    assert b"used up" in body
+
+
+@pytest.mark.parametrize("provider", ["gemini", "openai", "anthropic"])
+def test_an_error_has_the_protocols_shape(server, provider):
+    server.script(Reply.error(429, "slow down", retry_after="3"))
+    status, body = post(server, provider)
+    assert status == 429
+    assert json.loads(body)["error"]["message"] == "slow down"
+
+
+def test_bytes_are_given_for_any_path(server):
+    server.script(Reply.html(), Reply(text="no protocol here"), Reply.redirect("http://elsewhere.invalid"))
+    assert post(server, path="/anything")[1].startswith(b"<!DOCTYPE html>")
+    assert post(server, path="/anything")[0] == 404
+    assert post(server, path="/anything")[0] == 307
+    assert [request.protocol for request in server.requests] == [None, None, None]
+
+
+@pytest.mark.parametrize("fault", ["drop", "reset", "half"])
+def test_a_fault_breaks_the_connection(server, fault):
+    server.script(Reply(text="some words", fault=fault))
+    expected = (
+        ConnectionResetError if fault == "reset" else (http.client.RemoteDisconnected, http.client.IncompleteRead)
+    )
+    with pytest.raises(expected):
+        post(server)
+
+
+@pytest.mark.parametrize("fault", ["hang", "stall"])
+def test_what_never_ends_ends_with_the_server(fault):
+    with ScriptedServer() as server:
+
+        def answer(_request) -> Reply:
+            threading.Thread(target=server.close).start()
+            return Reply(text="some words", fault=fault)
+
+        server.script(answer)
+        with pytest.raises((http.client.HTTPException, ConnectionError)):
+            post(server)
+
+
+def test_a_trickle_arrives_whole(server):
+    server.script(Reply(body=b"{}", fault="trickle"))
+    assert post(server) == (200, b"{}")
+
+
+def test_a_protocol_without_the_word_says_so():
+    with pytest.raises(ValueError, match="gemini has no word for refused"):
+        answer_of("gemini", Reply(finish=Finish.REFUSED))
+
+
+def test_the_environment_leads_all_providers_here(server):
+    assert server.environment() == {
+        "GOOGLE_GEMINI_BASE_URL": server.address,
+        "OPENAI_BASE_URL": server.address + "/v1",
+        "ANTHROPIC_BASE_URL": server.address,
+    }
+
+
+# --- without HTTP
+
+
+def ask(provider: ScriptedProvider, text: str = "a question") -> Completion:
+    return provider.complete(Request((Message("user", (Text(text),)),)), SOON)
+
+
+def test_a_scripted_provider_answers_from_its_list():
+    whole = Completion(Message("assistant", ()), Finish.LENGTH, "cut", Usage(), "m", {})
+    call = ToolCall("c1", "read_file", {"path": "a"})
+    provider = ScriptedProvider(["hello", call, whole, ProviderError("no", kind="auth"), lambda _request: "last"])
+    assert ask(provider).text == "hello"
+    assert ask(provider).finish is Finish.TOOL_CALLS
+    assert ask(provider) is whole
+    with pytest.raises(ProviderError, match="no"):
+        ask(provider)
+    assert ask(provider, "the last question").text == "last"
+    with pytest.raises(ProviderError, match="used up"):
+        ask(provider)
+    assert provider.requests[-2].messages[0].parts == (Text("the last question"),)
+
+
+def test_its_module_is_a_plugin():
+    (definition,) = plugin.code_commit_providers()
+    config = plugin.ScriptedConfig.model_validate({"model": "scripted", "replies": ["hello"]})
+    assert definition.name == "scripted"
+    assert ask(plugin.provider_of(config)).text == "hello"
+    with pytest.raises(ValueError, match="answers"):
+        plugin.ScriptedConfig.model_validate({"answers": []})
+
+
+def test_the_package_imports_nothing_before_it_is_asked():
+    import code_commit.testing
+
+    with pytest.raises(AttributeError, match="NoSuchThing"):
+        _ = code_commit.testing.NoSuchThing

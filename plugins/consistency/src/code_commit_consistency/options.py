@@ -1,0 +1,15 @@
+"""The flags of the consistency report."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from code_commit_consistency.report_files import MOST_REPORTS
+
+
+class ConsistencyOptions(BaseModel):
+    """`samples` is how many reports are asked for, side by side."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    samples: int = Field(1, ge=1, le=MOST_REPORTS)

@@ -1,0 +1,28 @@
+"""What the host reads at every start: the definition alone, nothing heavy."""
+
+from __future__ import annotations
+
+from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
+
+
+@hookimpl
+def code_commit_workflows() -> list[WorkflowDefinition]:
+    """The consistency report. It reads the project and leaves it as it is."""
+    return [
+        WorkflowDefinition(
+            name="consistency-report",
+            help="report where the code and its UserSpecification.md contradict each other or themselves",
+            flags=(
+                Flag(
+                    ("--consistency-check", "--consistency", "--cc"),
+                    "write agent-config/consistency-report.txt; the code is left as it is",
+                    selects=True,
+                ),
+                Flag(("--samples",), "ask for so many reports at once, 1 to 16 (default 1)", metavar="N"),
+            ),
+            run="code_commit_consistency.workflow:report",
+            options="code_commit_consistency.options:ConsistencyOptions",
+            writes=False,
+            numbered=False,
+        )
+    ]

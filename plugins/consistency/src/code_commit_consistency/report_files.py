@@ -1,0 +1,120 @@
+"""The reports on disk: `agent-config/consistency-report.txt` and, beside it, the same for programs as JSON.
+
+Further samples stand in `consistency-report-2.txt` up to `-16.txt`. All these names are the workflow's own: a run
+replaces the whole set, so that none of an earlier run can be taken for one of this run.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from code_commit.plugin_api import Json, NotReady
+
+FOLDER = "agent-config"
+DOCUMENT = "consistency-report.json"
+MOST_REPORTS = 16
+
+_FOLDER_ONLY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def report_name(number: int) -> str:
+    """Return the name of a sample's report; they are counted from 1."""
+    return "consistency-report.txt" if number == 1 else f"consistency-report-{number}.txt"
+
+
+def require_room(root: Path, count: int) -> None:
+    """See to it, before a call is paid for, that `count` reports and their document can be written.
+
+    Raises:
+        NotReady: the folder cannot be written, or a folder stands in the place of a file.
+    """
+    with _folder(root) as folder:
+        if not os.access(".", os.W_OK | os.X_OK, dir_fd=folder):
+            raise NotReady(f"{FOLDER} cannot be written", hint="the report is kept there")
+        for name in (*_names(count), DOCUMENT):
+            if _is_folder(name, folder):
+                raise NotReady(f"{FOLDER}/{name} is a folder", hint="move it away: the report has this name")
+
+
+def publish(root: Path, reports: Sequence[str], document: Json, run: str) -> None:
+    """Replace the reports of earlier runs by these, each at once; `run` is this run's name, unlike any other's.
+
+    The document goes first and comes last: while it is there, the reports that it names are those that it describes.
+    A link in a report's place is replaced, never followed.
+
+    Raises:
+        NotReady: they cannot be written; reports of an earlier run may be gone.
+    """
+    written = dict(zip(_names(len(reports)), map(_encoded, reports), strict=True))
+    described = _encoded(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    try:
+        with _folder(root) as folder:
+            fcntl.flock(folder, fcntl.LOCK_EX)  # two runs may end at the same time
+            with _staged({**written, DOCUMENT: described}, folder, run) as staged:
+                for name in (DOCUMENT, *(name for name in _names(MOST_REPORTS) if name not in written)):
+                    _remove(name, folder)
+                for name in (*written, DOCUMENT):
+                    os.rename(staged[name], name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError as error:
+        raise NotReady(
+            f"the report cannot be written to {FOLDER}: {error.strerror}", hint=f"what came is in logs/{run}"
+        ) from error
+
+
+def _names(count: int) -> list[str]:
+    return [report_name(number) for number in range(1, count + 1)]
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")  # a lone surrogate has no place in a file
+
+
+@contextmanager
+def _folder(root: Path) -> Iterator[int]:
+    try:
+        handle = os.open(root / FOLDER, _FOLDER_ONLY)
+    except OSError as error:
+        raise NotReady(
+            f"{FOLDER} cannot be opened: {error.strerror}", hint="it must be a folder, not a link"
+        ) from error
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _staged(contents: Mapping[str, bytes], folder: int, run: str) -> Iterator[dict[str, str]]:
+    """Write `contents` under names of their own, for their owner alone; what is not renamed goes in the end."""
+    staged = {name: f".{name}.{run}" for name in contents}
+    try:
+        for name, content in contents.items():
+            with open(os.open(staged[name], _NEW_FILE, 0o600, dir_fd=folder), "wb") as file:  # noqa: PTH123 - a handle
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        yield staged
+    finally:
+        for name in staged.values():
+            with suppress(OSError):
+                os.unlink(name, dir_fd=folder)
+
+
+def _remove(name: str, folder: int) -> None:
+    if not _is_folder(name, folder):  # a folder is nothing that this workflow wrote
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=folder)
+
+
+def _is_folder(name: str, folder: int) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return False

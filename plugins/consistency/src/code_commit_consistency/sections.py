@@ -1,0 +1,109 @@
+"""A report cut into its sections. No letter of it is ever lost over that, however its headings are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from code_commit_consistency.headings import SECTIONS, STYLES, Heading, headings
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """`name` is one of `SECTIONS`, or the title of an extra section; `heading` is the heading as it was written,
+    `text` all that follows it, both with their line ends."""
+
+    name: str
+    heading: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SectionedReport:
+    """A report: `preamble`, then heading and text of each of `sections`, give it back letter for letter."""
+
+    preamble: str
+    sections: tuple[Section, ...]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Those of `SECTIONS` that are not there."""
+        present = {section.name for section in self.sections}
+        return tuple(name for name in SECTIONS if name not in present)
+
+    @property
+    def extra(self) -> tuple[str, ...]:
+        """What is there besides one section of each name, in the report's order: a repeated section counts."""
+        expected = set(SECTIONS)
+        extra = []
+        for section in self.sections:
+            if section.name not in expected:
+                extra.append(section.name)
+            expected.discard(section.name)
+        return tuple(extra)
+
+
+def sectioned(report: str) -> SectionedReport:
+    """Find the sections of a report.
+
+    The style in which most of the names that the prompt asks for are written is that of the report's sections: a
+    name that is written otherwise is a mention of it, another title in that style an extra section.
+    """
+    found = list(headings(report, fences=True))
+    if not any(heading.known for heading in found):
+        unfenced = list(headings(report, fences=False))
+        # Some models put the whole report between code fences.
+        found = unfenced if any(heading.known for heading in unfenced) else found
+    begins = _without_mentions(_section_headings(found), report)
+    ends = [heading.start for heading in begins[1:]] + [len(report)]
+    sections = tuple(
+        Section(heading.title, report[heading.start : heading.after], report[heading.after : end])
+        for heading, end in zip(begins, ends, strict=True)
+    )
+    return SectionedReport(report[: begins[0].start] if begins else report, sections)
+
+
+def _section_headings(found: Sequence[Heading]) -> list[Heading]:
+    """Choose the headings that are written as those of sections are."""
+    style, covered = _usual_style(found)
+    chosen = []
+    inside = not covered
+    for heading in found:
+        if heading.known:
+            inside = True
+            if heading.style == style or heading.title not in covered:
+                chosen.append(heading)
+        # Within the sections a higher heading ends one too; in front of them it is the title of the whole.
+        elif heading.style == style or (inside and "#" in heading.style and "#" in style and heading.style < style):
+            chosen.append(heading)
+    return chosen
+
+
+def _usual_style(found: Iterable[Heading]) -> tuple[str, set[str]]:
+    """Return the style in which most names are written, and these names; without any, Markdown's highest in use."""
+    names: dict[str, set[str]] = {}
+    for heading in found:
+        if heading.known:
+            names.setdefault(heading.style, set()).add(heading.title)
+    if not names:
+        return min((heading.style for heading in found if "#" in heading.style), default=""), set()
+    style = max(names, key=lambda style: (len(names[style]), -STYLES.index(style)))
+    return style, names[style]
+
+
+def _without_mentions(chosen: Sequence[Heading], report: str) -> list[Heading]:
+    """Leave out a table of contents, and the title of the whole: headings with nothing below them.
+
+    A section that is empty stays, unless it comes again.
+    """
+    first = next((heading.start for heading in chosen if heading.known), 0)
+    kept: list[Heading] = []
+    later: set[str] = set()
+    end = len(report)
+    for heading in reversed(chosen):
+        empty = not report[heading.after : end].strip()
+        end = heading.start
+        if not empty or (heading.start >= first and heading.title not in later):
+            kept.append(heading)
+            later.add(heading.title)
+    return kept[::-1]

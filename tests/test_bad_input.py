@@ -1,0 +1,246 @@
+"""Bad input gets one clear line that says what to do, and the right exit code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from code_commit.testing import Project, Reply, ScriptedServer, install_plugin
+
+KEY = "sk-canary-0123456789-key7Q"
+GOOD = Reply("^^^a.txt\nnew\n^^^end\n")
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project.create(tmp_path / "made")
+
+
+@pytest.fixture
+def server():
+    with ScriptedServer([GOOD]) as server:
+        yield server
+
+
+def run(project: Project, server: ScriptedServer, *arguments: str, environ=None, **options):
+    known = {"OPENAI_API_KEY": KEY, **server.environment(), **(environ or {})}
+    return project.command("--model", "gpt-5", *arguments, environ=known, **options)
+
+
+def remove(path):
+    return lambda project: (project.root / path).unlink()
+
+
+def put(path, content):
+    return lambda project: (project.root / path).write_bytes(content)
+
+
+NOT_READY = {
+    "no query": (remove("agent-config/query.txt"), "agent-config/query.txt is missing", "--query"),
+    "an empty query": (put("agent-config/query.txt", b" \n"), "the query is empty", "what is to be changed"),
+    "no rollup": (remove("agent-config/codeRollup.txt"), "agent-config/codeRollup.txt is missing", "codeRollup.sh"),
+    "a rollup that is not UTF-8": (
+        put("agent-config/codeRollup.txt", b"one\ntwo\n\xff\n"),
+        "agent-config/codeRollup.txt is not UTF-8: line 3",
+        "convert it",
+    ),
+    "no build.sh": (remove("build.sh"), "there is no build.sh", "exits with 0"),
+    "no line in .gitignore": (put(".gitignore", b"*.log\n"), ".gitignore", "/agent-config"),
+    "no .gitignore": (remove(".gitignore"), ".gitignore", "/agent-config"),
+    "broken TOML": (put("agent-config/config.toml", b'model = "x"\nbroken = [\n'), "config.toml", "line"),
+    "an unknown setting": (put("agent-config/config.toml", b'modle = "x"\n'), "modle", "model"),
+    "the old form of a provider": (
+        put("agent-config/config.toml", b'[providers.anthropic]\napi_key = "sk-secret-123"\n'),
+        "providers.anthropic",
+        "[providers.anthropic.planner]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOT_READY)
+def test_what_a_run_needs_and_has_not_is_exit_3(project, server, name):
+    spoil, message, hint = NOT_READY[name]
+    spoil(project)
+    finished = run(project, server)
+    assert finished.exit_code == 3
+    assert finished.stderr.startswith(("code-commit: ", "[0:00]"))
+    assert message in finished.stderr
+    assert hint in finished.stderr
+    assert "Traceback" not in finished.stderr
+    assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    "key", [b"", b"\n", b"one-line-key\ntwo-line-key\n", "schlüssel-123".encode(), b"sh0rt", b"with\x00nul-bytes"]
+)
+def test_what_is_no_key_is_exit_3_and_is_not_shown(project, server, key):
+    (project.root / "agent-config/openai-key.txt").write_bytes(key)
+    finished = run(project, server)
+    assert finished.exit_code == 3
+    assert "agent-config/openai-key.txt" in finished.stderr
+    for part in key.split():
+        assert part.decode() not in finished.stderr
+
+
+def test_no_key_for_the_services_own_address_says_where_one_goes(project):
+    finished = project.command("--model", "gpt-5")
+    assert finished.exit_code == 3
+    for place in ("agent-config/openai-key.txt", "OPENAI_API_KEY", "api_key"):
+        assert place in finished.stderr
+
+
+def test_another_address_is_called_without_a_key(project, server):
+    finished = run(project, server, environ={"OPENAI_API_KEY": ""})
+    assert finished.exit_code == 0
+    assert "authorization" not in server.requests[0].headers
+
+
+def test_the_gitignore_is_checked_before_a_key_is_read(project):
+    (project.root / ".gitignore").write_text("# /agent-config\n!/agent-config\n")
+    os.mkfifo(project.root / "agent-config/openai-key.txt")  # whoever opens it waits for ever
+    finished = project.command("--model", "gpt-5", timeout=20)
+    assert (finished.exit_code, "/agent-config" in finished.stderr) == (3, True)
+
+
+@pytest.mark.parametrize(
+    "line", ["/agent-config", "agent-config", "/agent-config/", "agent-config/", "/agent-config\r"]
+)
+def test_each_form_of_the_line_will_do(project, server, line):
+    (project.root / ".gitignore").write_bytes(f"x\n{line}\n".encode())
+    assert run(project, server, "--dry-run").exit_code == 0
+
+
+def test_no_git_repository(tmp_path, server):
+    project = Project.create(tmp_path)
+    subprocess.run(["rm", "-rf", project.root / ".git"], check=True)
+    finished = run(project, server)
+    assert (finished.exit_code, "git init" in finished.stderr) == (3, True)
+
+
+def test_configuration_that_came_with_the_repository_is_not_trusted(project, server):
+    evil = f'[providers.openai.default]\nbase_url = "{server.url("openai")}"\n'
+    project.write({"agent-config/config.toml": evil})
+    project.git("add", "-f", "agent-config/config.toml")
+    finished = project.command("--model", "gpt-5", environ={"OPENAI_API_KEY": KEY})
+    assert (finished.exit_code, "git tracks agent-config/config.toml" in finished.stderr) == (3, True)
+    assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--nonsense"], "there is no flag --nonsense"),
+        (["--modle=gpt-5"], "is --model meant?"),
+        (["--mod", "gpt-5"], "there is no flag --mod"),
+        (["plugin"], "is plugins meant?"),
+        (["--model", "gpt-55"], "there is no model 'gpt-55'"),
+        (["--model", "gemini-2.5-prp"], "is gemini-2.5-pro meant?"),
+        (["--repairs", "many"], "--repairs"),
+        (["--repairs=-1"], "--repairs"),
+        (["--max-cost", "0"], "--max-cost: "),
+        (["--sandbox", "maybe"], "--sandbox"),
+        (["--query", "a", "--query-file", "b"], "exclude each other"),
+        (["--planning"], "pip install code-commit-planner"),
+        (["--task", "x"], "pip install code-commit-tasks"),
+    ],
+)
+def test_usage_errors_are_exit_2_and_say_what_is_close(project, arguments, words):
+    finished = project.command(*arguments)
+    assert (finished.exit_code, words in finished.stderr) == (2, True), finished.stderr
+    as_json = project.command(*arguments, "--json")
+    assert [event["kind"] for event in as_json.events] == ["run.finished"]
+    assert as_json.events[0]["data"]["exit_code"] == 2
+
+
+def test_a_broken_plugin_that_guards_paths_keeps_a_writing_run_from_starting(project, server, tmp_path):
+    plugins = install_plugin(tmp_path / "plugins", "guard", "import missing", group="code_commit.path_rules")
+    finished = run(project, server, plugins=[plugins])
+    assert (finished.exit_code, "code-commit-guard guards paths and is broken" in finished.stderr) == (3, True)
+    assert server.requests == []
+    assert run(project, server, "--disable-plugin", "guard", plugins=[plugins]).exit_code == 0
+
+
+def test_a_broken_sink_is_told_once_and_the_run_goes_on(project, server, tmp_path):
+    code = (
+        "from code_commit.plugin_api import hookimpl\n"
+        "class Sink:\n"
+        "    def receive(self, record): raise OSError('disk')\n"
+        "    def close(self): pass\n"
+        "@hookimpl\n"
+        "def code_commit_log_sinks(settings): return [Sink()]\n"
+    )
+    plugins = install_plugin(tmp_path / "plugins", "sinking", code)
+    finished = run(project, server, "--json", plugins=[plugins])
+    assert finished.exit_code == 0
+    failures = [event["data"] for event in finished.events if event["kind"] == "plugin.failed"]
+    assert [(each["plugin"], each["error"]) for each in failures] == [("sinking", "OSError: disk")]
+
+
+def test_a_rule_of_a_plugin_refuses_and_a_broken_one_refuses_too(project, server, tmp_path):
+    code = (
+        "from code_commit.plugin_api import Refusal, hookimpl\n"
+        "class Rule:\n"
+        "    name = 'no-a'\n"
+        "    def judge(self, change, tree): {body}\n"
+        "@hookimpl\n"
+        "def code_commit_path_rules(settings): return [Rule()]\n"
+    )
+    for index, body in enumerate(["return Refusal(change.path, 'no-a', 'not this one')", "raise KeyError('x')"]):
+        plugins = install_plugin(
+            tmp_path / str(index), "ruling", code.format(body=body), group="code_commit.path_rules"
+        )
+        server.script(GOOD)
+        finished = run(project, server, plugins=[plugins])
+        assert finished.exit_code == 5
+        assert project.read("a.txt") == "old\n"
+
+
+def test_a_rule_may_send_a_response_back(project, server, tmp_path):
+    code = (
+        "from code_commit.plugin_api import Refusal, hookimpl\n"
+        "class Rule:\n"
+        "    name = 'sends-back'\n"
+        "    def judge(self, change, tree):\n"
+        "        if change.content == b'new\\n':\n"
+        "            return Refusal(change.path, 'sends-back', 'say newer', then='repair')\n"
+        "@hookimpl\n"
+        "def code_commit_path_rules(settings): return [Rule()]\n"
+    )
+    plugins = install_plugin(tmp_path / "plugins", "ruling", code, group="code_commit.path_rules")
+    server.script(Reply("^^^a.txt\nnewer\n^^^end\n"))
+    finished = run(project, server, plugins=[plugins])
+    assert (finished.exit_code, project.read("a.txt")) == (0, "newer\n")
+    assert "a.txt: say newer" in server.requests[1].prompt
+
+
+def test_two_runs_at_once_are_one_too_many(project, server):
+    project.write({"build.sh": "echo started > started; cat fifo; rm started fifo\n"})
+    project.git("commit", "-qam", "a build that waits")
+    os.mkfifo(project.root / "fifo")
+    environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
+    first = subprocess.Popen(
+        [sys.executable, "-m", "code_commit", "--model", "gpt-5", "--quiet"], cwd=project.root, env=environ
+    )
+    with (project.root / "fifo").open("wb"):  # opens when the build reads
+        second = run(project, server)
+    assert first.wait(60) == 0
+    assert (second.exit_code, "another run" in second.stderr) == (3, True)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_folder(project, server):
+    project.root.chmod(0o555)
+    finished = run(project, server)
+    project.root.chmod(0o755)
+    assert finished.exit_code == 3
+
+
+def test_a_rollup_of_50_megabytes(project, server):
+    line = b"x" * 99 + b"\n"
+    (project.root / "agent-config/codeRollup.txt").write_bytes(line * 500_000)
+    finished = run(project, server, "--dry-run")
+    assert finished.exit_code == 0
+    assert len(server.requests[0].body) > 50_000_000

@@ -1,0 +1,92 @@
+"""Ctrl-C, SIGTERM and SIGKILL: the command ends at once, tells the truth, and leaves what it had."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from code_commit.testing import Project, Reply, ScriptedServer
+
+KEY = "sk-canary-0123456789-key7Q"
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project.create(tmp_path, build="echo > started; exec sleep 600\n")
+
+
+def start(project: Project, server: ScriptedServer) -> subprocess.Popen[bytes]:
+    environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
+    command = [sys.executable, "-m", "code_commit", "--model", "gpt-5", "--json", "--quiet"]
+    return subprocess.Popen(command, cwd=project.root, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def wait_for(process: subprocess.Popen[bytes], kind: str) -> list[dict]:
+    """Read events until one of `kind` arrives."""
+    events = []
+    for line in process.stdout:
+        events.append(json.loads(line))
+        if events[-1]["kind"] == kind:
+            return events
+    raise AssertionError(f"no {kind} in {events}, {process.stderr.read()}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("moment", ["call.started", "process.started"])
+def test_an_interrupted_run_ends_at_once_with_130(project, number, moment):
+    reply = Reply(fault="hang") if moment == "call.started" else Reply("^^^a.txt\nnew\n^^^end\n")
+    with ScriptedServer([reply]) as server:
+        process = start(project, server)
+        wait_for(process, moment)
+        process.send_signal(number)
+        began = time.monotonic()
+        stdout, stderr = process.communicate(timeout=30)
+        took = time.monotonic() - began
+    last = json.loads(stdout.splitlines()[-1])
+    assert process.returncode == 130
+    assert (last["kind"], last["data"]["outcome"]) == ("run.finished", "interrupted")
+    assert b"Traceback" not in stderr
+    assert took < 10  # far from the 600 s that the server and the build would take
+    assert json.loads((project.run_folder / "run.json").read_bytes())["exit_code"] == 130
+
+
+def test_a_killed_run_leaves_what_it_had(project):
+    with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server:
+        process = start(project, server)
+        wait_for(process, "process.started")
+        process.kill()
+        process.communicate(timeout=30)
+    folder = project.run_folder
+    assert "^^^a.txt" in (folder / "1-initial-query-response.txt").read_text()
+    kinds = [json.loads(line)["kind"] for line in (folder / "events.jsonl").read_bytes().splitlines()]
+    assert "changes.applied" in kinds
+    assert "run.finished" not in kinds
+    # The next run is not kept from starting, and `undo` takes back what the killed one wrote.
+    assert project.command("undo").exit_code == 0
+    assert project.read("a.txt") == "old\n"
+
+
+def test_nobody_who_reads_stdout_does_not_change_the_outcome(project):
+    project.write({"build.sh": "exit 0\n"})
+    with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server:
+        process = start(project, server)
+        process.stdout.close()
+        assert process.wait(60) == 0
+        process.stderr.close()
+    assert project.read("a.txt") == "new\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
+def test_a_full_disk_under_stdout_does_not_change_the_outcome(project):
+    project.write({"build.sh": "exit 0\n"})
+    with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server, open("/dev/full", "wb") as full:
+        environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
+        command = [sys.executable, "-m", "code_commit", "--model", "gpt-5", "--json", "--quiet"]
+        done = subprocess.run(command, cwd=project.root, env=environ, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, project.read("a.txt")) == (0, "new\n"), done.stderr
