@@ -48,7 +48,7 @@ class Asked:
     provider: str
     model: str
     address: str = ""
-    key_source: str = "none"
+    key_source: str = ""
     max_tokens: int | None = None
 
 

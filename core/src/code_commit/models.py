@@ -124,7 +124,7 @@ class Models:
             max_retries=http.retries,
         )
         provider: Provider = HttpProvider(definition, connection, made) if hasattr(made, "encode") else made
-        source = key.source if key else "none"
+        source = key.source if key else "no key"
         return Service(provider, Asked(definition.name, config.model, address.url, source, bound))
 
 
@@ -182,7 +182,7 @@ class ReplayedModel:
 
     def complete(self, request: Request, *, label: str) -> Completion:
         """Give the next recorded answer, and tell when the question was another one."""
-        return self.calls.make(Asked("replay", self.recording.name), request, label, self._answer)
+        return self.calls.make(Asked("replay", self.name), request, label, self._answer)
 
     def _answer(self, request: Request, number: int, _: CallCost | None) -> Completion:
         completion, same = self.recording.answer(request)

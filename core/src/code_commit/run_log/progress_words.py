@@ -85,9 +85,9 @@ def _attempt_started(data: Mapping[str, Any]) -> Sequence[Line]:
 
 
 def _call_started(data: Mapping[str, Any]) -> Sequence[Line]:
-    key = f", {data['key_source']}" if data.get("key_source") else ""
     asked = f"call {data.get('number')}, {data.get('label')}: asking {data.get('model')}"
-    return (Line(f"{asked} ({data.get('address')}{key})"),)
+    where = [data[name] for name in ("address", "key_source") if data.get(name)]
+    return (Line(f"{asked} ({', '.join(where)})" if where else asked),)
 
 
 def _call_retried(data: Mapping[str, Any]) -> Sequence[Line]:

@@ -114,8 +114,8 @@ def _text(value: object) -> str:
 
 
 def _number(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError("not a number")
+    if not isinstance(value, int) or abs(value) >= 1 << 62:
+        raise TypeError("not a number that the host writes")
     return value
 
 
@@ -123,8 +123,9 @@ def check_path(path: str) -> None:
     """Refuse what no transaction touches, whoever asks: the guard has judged a change, but nobody a journal.
 
     Raises:
-        ValueError: `path` is not a plain relative path, or leads into git's folder or the host's own.
+        ValueError: `path` is not a plain relative path, cannot be encoded, or leads into git's folder or the host's own.
     """
+    os.fsencode(path)
     parts = [_plain(part) for part in parts_of(path)]
     if "\0" in path or ".git" in parts or parts[0] == "agent-config":
         raise ValueError(f"{path!r} is not for a transaction to touch")

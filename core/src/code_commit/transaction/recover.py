@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
 from code_commit.project_tree import ProjectTree
@@ -25,6 +26,8 @@ def recover(tree: ProjectTree, home: Path, *, step: Step = no_step) -> str | Non
     Raises:
         NotReady: it cannot be done, or not wholly; the journal is kept.
     """
+    if not os.path.lexists(home / "journal"):
+        return None  # nor is anything made: a dry run in a folder that cannot be written to asks too
     with Journal(home) as journal:
         return recover_with(tree, journal, step)
 
@@ -83,7 +86,8 @@ def roll_back(tree: ProjectTree, journal: Journal, step: Step, only: Collection[
     journal.move(ACTIVE, DONE)
     journal.flush()
     step("drop the journal")
-    journal.drop(DONE)
+    with suppress(OSError):  # all is as it was; the next start tidies up
+        journal.drop(DONE)
     return len(plan.files)
 
 

@@ -1,0 +1,46 @@
+"""`code-commit demo`: what it shows is what happens."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from code_commit.testing import Project
+
+
+@pytest.fixture
+def shown(tmp_path):
+    project = Project.create(tmp_path)
+    return project, project.command("demo", str(project.root / "played"))
+
+
+def test_the_demo_ends_green_and_says_that_its_answers_are_recorded(shown):
+    _, finished = shown
+    assert finished.exit_code == 0, finished.stderr
+    assert "the answers were written beforehand, no model is asked" in finished.stdout
+    assert "BROKEN slugify('one two three', {'max_length': 7}) is 'one', not 'one-two'" in finished.stdout
+    assert "+    whole_words = slug" in finished.stdout
+    assert "build failed (exit 1)" in finished.stderr
+    assert "2 files changed, the build passes" in finished.stderr
+
+
+def test_the_recording_fits_the_prompts_of_today(shown):
+    # If not: python core/tests/record_demo.py
+    _, finished = shown
+    assert "asks something else" not in finished.stderr
+
+
+def test_the_project_it_leaves_is_sound_and_can_be_undone(shown):
+    project, _ = shown
+    played = project.root / "played"
+    subprocess.run(["bash", "build.sh"], cwd=played, check=True, capture_output=True)
+    assert "max_length" in (played / "slugs.py").read_text()
+    assert project.command("undo", cwd=played).exit_code == 0
+    assert "max_length" not in (played / "slugs.py").read_text()
+
+
+def test_it_does_not_write_into_a_folder_that_is_not_empty(shown):
+    project, _ = shown
+    finished = project.command("demo", str(project.root))
+    assert (finished.exit_code, "is not empty" in finished.stderr) == (3, True)
