@@ -43,8 +43,8 @@ def _against_aider(seconds: float, home: Path, copies: Callable[[], Path]) -> Li
     home.mkdir()
     with answering(["src/answer.txt\n```\nwrong\n```\n", "src/answer.txt\n```\nright\n```\n"]) as url:
         service = ["--model", "openai/gpt-5", "--openai-api-base", url, "--openai-api-key", "bench-key-0123456789"]
-        quiet = ["--yes-always", "--no-check-update", "--no-show-release-notes", "--no-show-model-warnings"]
-        alike = ["--edit-format", "whole", "--map-tokens", "0", "--no-stream", "--no-auto-commits"]
+        quiet = ["--yes-always", "--no-check-update", "--no-show-release-notes"]
+        alike = ["--edit-format", "whole", "--no-stream", "--no-auto-commits"]
         task = ["--auto-test", "--test-cmd", "bash build.sh", "--message", "Give the right answer.", "src/answer.txt"]
         command = Command([aider, *service, *quiet, *alike, *task], {"HOME": str(home)}, copies)
         peer = medians({"aider": command}, rounds=3)["aider"]

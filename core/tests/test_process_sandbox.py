@@ -279,6 +279,8 @@ def test_a_sandbox_that_cannot_be_set_up_is_no_failed_build(bubblewrap, project,
     with pytest.raises(NotReady, match=r"could not be set up.*no/such/place"):
         runner.run(["true"], log=tmp_path / "log", timeout=MINUTE)
 
+    assert (tmp_path / "log").read_text().endswith("not run: the sandbox could not be set up\n")
+
 
 def test_many_runs_at_once(bubblewrap, project, tmp_path):
     runner = ProcessRunner(project, redactor=Redactor(), sandbox="require")

@@ -1,5 +1,6 @@
 """Others at work: an edited journal, links swapped in all the time, a mount inside, folders that may not be written."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -187,8 +189,6 @@ def test_no_journal_reaches_anything_outside(tmp_path_factory, data):
         if not isinstance(told["files"], list | tuple) or not all(isinstance(step, dict) for step in told["files"]):
             break
     text = json.dumps(told).encode()
-    import hashlib
-
     plan = text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n"
     left_behind(root, plan, lambda old: old.write_bytes(b"evil"))
     before = outside_of(root)
@@ -219,7 +219,8 @@ def test_links_swapped_in_all_the_time(root):
     for name in ("b.txt", "new.txt", "e/c.txt"):
         (victims / name).write_bytes(b"canary")
     (root / "d/e").mkdir()
-    files = ["a.txt", "d/b.txt", "d/e/c.txt", "z.txt"]
+    files = ["a.txt", "d/b.txt", "d/e/c.txt", "d/n/m.txt", "z.txt"]
+    (root / "d/n").mkdir()
     for path in files:
         (root / path).write_bytes(b"0")
     before = outside_of(root)
@@ -244,7 +245,7 @@ def test_links_swapped_in_all_the_time(root):
         recover(tree, home(root))
     assert {(root / path).read_bytes() for path in files} == {b"%d" % version}
     assert outside_of(root) == before
-    assert not [path for path in root.rglob(".code-commit-*")]
+    assert not list(root.rglob(".code-commit-*"))
 
 
 INSIDE = """
@@ -327,9 +328,7 @@ def as_nobody(work: Callable[[], None]) -> int:
                 os.setuid(65534)
             work()
             os._exit(0)
-        except BaseException:
-            import traceback
-
+        except BaseException:  # noqa: BLE001 - the parent looks at the exit code
             traceback.print_exc()
             os._exit(1)
     return os.waitpid(child, 0)[1]
@@ -345,9 +344,9 @@ def test_a_folder_that_may_not_be_written_to(root):
 
     def work() -> None:
         with ProjectTree(root) as tree:
-            with pytest.raises(NotReady, match="d/b.txt could not be written: Permission denied"):
+            with pytest.raises(NotReady, match=r"d/b\.txt could not be written: Permission denied"):
                 apply(tree, home(root), [Change("a.txt", b"new"), Change("d/b.txt", b"new")])
-            with pytest.raises(NotReady, match="d/b.txt could not be removed: Permission denied"):
+            with pytest.raises(NotReady, match=r"d/b\.txt could not be removed: Permission denied"):
                 apply(tree, home(root), [Change("a.txt", b"new"), Change("d/b.txt", None)])
 
     try:

@@ -38,8 +38,8 @@ def resolve(registry: Registry, settings: Settings, role: str) -> tuple[str, Res
     """Return the name that the settings give to `role`, and the model that it stands for.
 
     Raises:
-        UsageError: `--model` names none.
-        NotReady: the configuration names none.
+        UsageError: `--model`, or the setting, names none.
+        NotReady: `[providers]` names none.
     """
 
     def has_config(provider: str, config: str) -> bool:
@@ -50,9 +50,11 @@ def resolve(registry: Registry, settings: Settings, role: str) -> tuple[str, Res
     try:
         return choice.name, registry.model(choice.name, has_config)
     except UsageError as error:
-        if choice.because == "--model" or settings.origin("model") == "default":
+        if "[providers]" not in choice.because:
             raise
-        raise NotReady(f"{error.message} ({choice.because})", hint=error.hint) from error
+        from code_commit.settings import EXAMPLE
+
+        raise NotReady(f"{error.message} ({choice.because})", hint=f"for example:\n{EXAMPLE}") from error
 
 
 class Models:
@@ -109,6 +111,8 @@ class Models:
         section = {name: value for name, value in table.items() if name not in _HOST_FIELDS}
         if resolved.model is not None:
             section["model"] = resolved.model
+        elif "model" not in section and definition.models:
+            section["model"] = next(iter(definition.models))
         config = validated(named(definition.config), section, where)
         made = named(definition.factory)(config)
         bound = getattr(config, "max_tokens", None)

@@ -7,7 +7,6 @@ base64 at each of its three alignments, and in hex. What shows instead is `***` 
 from __future__ import annotations
 
 import base64
-import html
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -166,6 +165,8 @@ def _forms_of(key: str) -> Iterator[tuple[str, str]]:
 
 
 def _escapes() -> Iterator[Callable[[str], str]]:
+    from html import escape as escape_html
+
     for escape in (_json, _json_slash, _json_html, _json_html_upper):
         yield escape
         yield lambda text, escape=escape: _json(escape(text))  # type: ignore[misc]  # JSON as a string inside of JSON
@@ -174,8 +175,8 @@ def _escapes() -> Iterator[Callable[[str], str]]:
         yield lambda text, safe=safe: _lower_hex(quote(text, safe=safe))  # type: ignore[misc]
     yield quote_plus
     yield lambda text: _lower_hex(quote_plus(text))
-    yield html.escape
-    yield lambda text: html.escape(text).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
+    yield escape_html
+    yield lambda text: escape_html(text).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
     yield lambda text: text.replace("\\", "\\\\").replace("'", "\\'")  # Python's repr
     yield lambda text: text.replace("'", "'\\''")  # bash
     yield lambda text: text.replace("'", "'\"'\"'")  # shlex.quote

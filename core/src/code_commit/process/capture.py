@@ -74,7 +74,7 @@ class CappedFile:
 
     def _write(self, data: bytes) -> None:
         if data:
-            self._file.write(data)
+            _write(self._file, data)
             self._at_line_start = data.endswith(b"\n")
 
 
@@ -154,7 +154,13 @@ class ProcessLog:
         self._note(f"\n--- end ---\n{ending}\n")
 
     def _note(self, text: str) -> None:
-        self._file.write(self._redactor.text(text).encode("utf-8", "backslashreplace"))
+        _write(self._file, self._redactor.text(text).encode("utf-8", "backslashreplace"))
+
+
+def _write(file: IO[bytes], data: bytes) -> None:
+    # Nothing is buffered, so that a killed run leaves what it had; so a write may take less than it was given.
+    while data:
+        data = data[file.write(data) :]
 
 
 def _left_out(count: int) -> bytes:

@@ -13,7 +13,6 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -208,6 +207,8 @@ def _input(stdin: bytes) -> IO[bytes]:
     """Return a file without a name that holds `stdin`: unlike a pipe, it never waits for its reader."""
     if not stdin:
         return Path(os.devnull).open("rb")
+    import tempfile
+
     file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
     file.write(stdin)
     file.seek(0)

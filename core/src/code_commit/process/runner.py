@@ -174,7 +174,9 @@ class _Ending:
         return self.time_limit is not None
 
     def __str__(self) -> str:
-        if self.timed_out:
+        if self.sandbox_failed:
+            ending = "not run: the sandbox could not be set up"
+        elif self.timed_out:
             ending = f"time limit of {self.time_limit:g} s reached: it was killed, with all that it had started"
         elif self.exit_code is not None:
             ending = f"exit code: {self.exit_code}"

@@ -123,7 +123,7 @@ def check_path(path: str) -> None:
     """Refuse what no transaction touches, whoever asks: the guard has judged a change, but nobody a journal.
 
     Raises:
-        ValueError: `path` is not a plain relative path, cannot be encoded, or leads into git's folder or the host's own.
+        ValueError: `path` is no plain relative path, cannot be encoded, or leads into git's folder or the host's own.
     """
     os.fsencode(path)
     parts = [_plain(part) for part in parts_of(path)]

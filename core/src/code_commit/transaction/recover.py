@@ -74,7 +74,8 @@ def roll_back(tree: ProjectTree, journal: Journal, step: Step, only: Collection[
             raise NotReady(
                 f"an earlier change was cut short, and these paths cannot be put back: "
                 f"{'; '.join(blocked[:_NAMED])}{more}",
-                hint="move what is there now out of the way and start again; the other files are as they were before",
+                hint="move what is there now out of the way, make missing folders again, and start again; "
+                "all other files are as they were before",
             )
         step("flush")
         disk.flush_parents(tree, [entry.path for entry in plan.files] + [path for path, _mode in plan.gone])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import posixpath
 import stat
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -67,33 +66,41 @@ class _Undo:
 
     def _clear(self, number: int, entry: FileStep) -> None:
         """Remove what is ours and stood nowhere before."""
-        try:
-            with self._tree.parent(entry.path) as (parent, name):
-                self._step(f"clear {entry.path}")
-                disk.remove(parent, self._plan.beside(number))
-                if entry.old == "absent" and _ours(parent, name, entry.new):
-                    os.unlink(name, dir_fd=parent)
-        except FileNotFoundError:
-            pass  # its folder was not made yet, or is removed again
-        except NotADirectoryError:
-            if entry.old == "absent":
-                self._refuse_link_above(entry.path)
+        if not self._folder_stands(entry.path, strict=entry.old == "absent"):
+            return
+        with self._tree.parent(entry.path) as (parent, name):
+            self._step(f"clear {entry.path}")
+            disk.remove(parent, self._plan.beside(number))
+            if entry.old == "absent" and _ours(parent, name, entry.new):
+                os.unlink(name, dir_fd=parent)
 
-    def _refuse_link_above(self, path: str) -> None:
-        """A link where a folder was: ours may stand in that folder, wherever it is now."""
-        while path := posixpath.dirname(path):
-            with suppress(NotADirectoryError):
-                status = self._tree.lstat(path)
-                if status is not None and stat.S_ISLNK(status.st_mode) and path not in self._stood:
-                    raise _InTheWayError(f"{path} is a link now")
+    def _folder_stands(self, path: str, *, strict: bool) -> bool:
+        """Whether the folder of `path` is there. It may be missing when the plan explains that.
+
+        Raises:
+            _InTheWayError: it is missing or something else for no reason of ours, and `strict`: what we put into it
+                may still be in it, wherever it is now.
+        """
+        parts = path.split("/")
+        for end in range(1, len(parts)):
+            folder = "/".join(parts[:end])
+            status = self._tree.lstat(folder)
+            if status is None or not stat.S_ISDIR(status.st_mode):
+                explained = self._plan.made if status is None else self._stood
+                if strict and folder not in explained:
+                    raise _InTheWayError(f"the folder {folder} is {'gone' if status is None else 'no folder any more'}")
+                return False
+        return True
 
     def _unmake(self, path: str) -> None:
+        if not self._folder_stands(path, strict=True):
+            return
         self._step(f"unmake {path}")
         try:
             with self._tree.parent(path) as (parent, name):
                 os.rmdir(name, dir_fd=parent)
         except OSError as error:
-            # Not made yet, removed already, or somebody else put something into it.
+            # Not made yet, an old file again, or somebody else put something into it.
             if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST}:
                 raise
 
@@ -109,7 +116,7 @@ class _Undo:
     def _put_back(self, number: int, entry: FileStep) -> None:
         """Let the old file stand in its place again."""
         old, back = f"old-{number}", f"back-{number}"
-        self._make_above(entry.path)
+        self._folder_stands(entry.path, strict=True)
         with self._tree.parent(entry.path) as (parent, name):
             if self._stands(parent, name, old, entry):
                 return
@@ -153,14 +160,6 @@ class _Undo:
         elif there is None or there != entry.new:
             raise _InTheWayError("it was changed since")
         return False
-
-    def _make_above(self, path: str) -> None:
-        """Make the folders above `path` that somebody removed meanwhile."""
-        parts = path.split("/")[:-1]
-        for end in range(1, len(parts) + 1):
-            folder = "/".join(parts[:end])
-            if self._tree.lstat(folder) is None:
-                self._make(folder, 0o755)
 
 
 def _ours(parent: int, name: str, new: str | None) -> bool:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from code_commit_consistency.code_fence import CodeFence
+
 SECTIONS = (
     "User Specification Self Consistency",
     "Implementation Consistency with User Specification",
@@ -42,7 +44,6 @@ class Heading(NamedTuple):
     known: bool
 
 
-_FENCE = re.compile(r"[ \t]*+(`{3,}+(?![^\n]*`)|~{3,}+)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _HASHES = re.compile(r"(#{1,6})(?:[ \t]++|$)")
 _BULLET = re.compile(r"[-+*\u2022][ \t]{1,4}")
@@ -69,17 +70,13 @@ _SMALL_WORD = 4  # letters: "and", "with", "from" are not capitalised in a title
 
 def headings(report: str, *, fences: bool) -> Iterator[Heading]:
     """Yield all lines of `report` that could be a section's heading; with `fences`, none from between code fences."""
-    fence = ""
+    fence = CodeFence()
     above = ""
     lines = list(_lines(report))
     for index, (start, line) in enumerate(lines):
         below = lines[index + 1][1] if index + 1 < len(lines) else ""
-        if fences and (found := _FENCE.match(line)):
-            if not fence:
-                fence = found[1]
-            elif found[1].startswith(fence) and not line[found.end() :].strip(_BLANKS):
-                fence = ""
-        elif not fence and (heading := _heading(start, line, above, below)):
+        fenced = fences and fence.holds(line)
+        if not fenced and (heading := _heading(start, line, above, below)):
             yield heading
         above = line
 

@@ -6,9 +6,10 @@ import re
 import textwrap
 from collections.abc import Iterator
 
+from code_commit_consistency.code_fence import CodeFence
+
 WIDTH = 80
 
-_FENCE = re.compile(r"[ \t]*+(`{3,}+(?![^\n]*`)|~{3,}+)")
 _AS_IT_IS = re.compile(
     r"[ \t]*+$"  # a blank line
     r"| {0,3}#{1,6}(?:[ \t]|$)"  # a heading
@@ -26,33 +27,31 @@ def wrapped(report: str, width: int = WIDTH) -> str:
     A paragraph whose lines all fit stays as it is, and so do headings, rules, tables and code. A list item or a
     quotation keeps its indentation. A word that is longer than a line is not broken.
     """
-    return "\n".join(line for block in _blocks(report) for line in _wrapped_block(block, width))
+    shown = []
+    for lines, wraps in _blocks(report):
+        shown += _rewrapped(lines, width) if wraps and any(len(line) > width for line in lines) else lines
+    return "\n".join(shown)
 
 
-def _blocks(report: str) -> Iterator[list[str]]:
-    """Cut a report into paragraphs and list items of several lines, and lines that stay as they are."""
+def _blocks(report: str) -> Iterator[tuple[list[str], bool]]:
+    """Yield the lines of each paragraph and list item, and every other line by itself with False: it is not wrapped."""
     block: list[str] = []
-    fence = ""
+    fence = CodeFence()
     for line in (line.removesuffix("\r") for line in report.split("\n")):
-        fenced = _FENCE.match(line)
-        code = not block and _CODE.match(line) and not _BULLET.match(line.lstrip())
-        alone = fence or fenced or code or _AS_IT_IS.match(line)
-        if fenced and not fence:
-            fence = fenced[1]
-        elif fenced and fenced[1].startswith(fence):
-            fence = ""
-        if block and (alone or _begins(line, block[0])):
-            yield block
+        indented = not block and _CODE.match(line) and not _BULLET.match(line.lstrip(" \t"))
+        kept = fence.holds(line) or indented or _AS_IT_IS.match(line)
+        if block and (kept or _begins(line, block[0])):
+            yield block, True
             block = []
-        if alone:
-            yield [line]
+        if kept:
+            yield [line], False
             continue
         block.append(line)
         if line.endswith(("  ", "\\")):  # a line break that is meant
-            yield block
+            yield block, True
             block = []
     if block:
-        yield block
+        yield block, True
 
 
 def _begins(line: str, first: str) -> bool:
@@ -66,18 +65,17 @@ def _margin(line: str) -> str:
     return found[0] if found else ""
 
 
-def _wrapped_block(block: list[str], width: int) -> list[str]:
-    margin = _margin(block[0])
-    bullet = _BULLET.match(block[0], len(margin))
-    hanging = margin + " " * len(bullet[0] if bullet else "")
-    is_code = len(block) == 1 and (_AS_IT_IS.match(block[0]) or _CODE.match(block[0])) and not bullet
-    if is_code or len(hanging) > width // 2 or all(len(line) <= width for line in block):
-        return block
-    words = " ".join([block[0][len(hanging) :], *(line[len(_margin(line)) :] for line in block[1:])])
+def _rewrapped(lines: list[str], width: int) -> list[str]:
+    margin = _margin(lines[0])
+    bullet = _BULLET.match(lines[0], len(margin))
+    hanging = margin + " " * (len(bullet[0]) if bullet else 0)
+    words = " ".join([lines[0][len(hanging) :], *(line[len(_margin(line)) :] for line in lines[1:])])
+    if len(hanging) > width // 2 or not words.strip():
+        return lines
     return textwrap.wrap(
         words,
         width,
-        initial_indent=block[0][: len(hanging)],
+        initial_indent=lines[0][: len(hanging)],
         subsequent_indent=hanging,
         break_long_words=False,
         break_on_hyphens=False,

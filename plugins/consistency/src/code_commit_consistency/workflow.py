@@ -1,0 +1,105 @@
+"""The consistency workflow: one question, one report, or several side by side (seed 001, "Checking Consistency")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+
+from code_commit.plugin_api import (
+    CodeCommitError,
+    Completion,
+    Finish,
+    Json,
+    Message,
+    MessageLogged,
+    Model,
+    Outcome,
+    Request,
+    ResponseRefused,
+    Result,
+    Run,
+    Text,
+)
+from code_commit_consistency.prompt import consistency_prompt, read_codebase, read_query
+from code_commit_consistency.report_files import FOLDER, publish, report_name, require_room
+from code_commit_consistency.sections import sectioned
+from code_commit_consistency.side_by_side import side_by_side
+from code_commit_consistency.wrapping import wrapped
+
+
+def report(run: Run) -> Result:
+    """Ask for `samples` reports; write them, and show them wrapped.
+
+    All of them must be whole: else the reports of an earlier run stay, and what came is in the run folder alone.
+
+    Raises:
+        NotReady: there is no code rollup, or the report cannot be written.
+        ResponseRefused: a report is empty or cut short.
+    """
+    prompt = consistency_prompt(read_query(run.tree), read_codebase(run.tree))
+    count = run.options.samples
+    require_room(run.root, count)
+    model = run.model()
+    request = Request(messages=(Message("user", (Text(prompt),)),))
+    calls = [partial(_sample, run, model, request, number, count) for number in range(1, count + 1)]
+    completions = _all_whole(side_by_side(calls), run)
+    samples = [_described(completion, number) for number, completion in enumerate(completions, 1)]
+    document = {"version": 1, "run": run.folder.name, "model": model.name, "samples": samples}
+    publish(run.root, [completion.text for completion in completions], document, run.folder.name)
+    _warn(run, samples)
+    _show(run, completions)
+    written = f"{FOLDER}/{report_name(1)}" + (f" and {count - 1} more" if count > 1 else "")
+    return Result(Outcome.REACHED, f"{written} written", document)
+
+
+def _sample(run: Run, model: Model, request: Request, number: int, count: int) -> Completion:
+    # The label that the host would choose for a repeated one: so report and call keep the same number.
+    label = "query" if number == 1 else f"query-{number}"
+    with run.span("consistency.sample", number=number):
+        completion = model.complete(request, label=label)
+        which = "the report" if count == 1 else f"report {number} of {count}"
+        kept = f"what came is in logs/{run.folder.name}/{label}-response.txt"
+        if completion.finish is not Finish.STOP:
+            raise ResponseRefused(f"{which} is not finished: it ended with `{completion.finish_detail}`", hint=kept)
+        if not completion.text.strip():
+            raise ResponseRefused(f"{which} is empty", hint="try again, or ask another model")
+    return completion
+
+
+def _all_whole(results: Sequence[Completion | BaseException], run: Run) -> list[Completion]:
+    errors = {number: result for number, result in enumerate(results, 1) if isinstance(result, BaseException)}
+    for number, error in errors.items():
+        run.emit(MessageLogged(f"sample {number} failed: {error}", level="error"))
+    if errors:
+        # A bug is told before what the run can expect to happen.
+        raise min(errors.values(), key=lambda error: isinstance(error, CodeCommitError))
+    return [result for result in results if isinstance(result, Completion)]
+
+
+def _described(completion: Completion, number: int) -> Json:
+    report = sectioned(completion.text)
+    return {
+        "report": report_name(number),
+        "model": completion.model,
+        "preamble": report.preamble,
+        "sections": [asdict(section) for section in report.sections],
+        "missing": list(report.missing),
+        "extra": list(report.extra),
+    }
+
+
+def _warn(run: Run, samples: Sequence[Json]) -> None:
+    for sample in samples:
+        for what in ("missing", "extra"):
+            if sample[what]:
+                names = ", ".join(sample[what])
+                sections = f"{what} section{'s' * (len(sample[what]) > 1)}"
+                run.emit(MessageLogged(f"{FOLDER}/{sample['report']}: {sections}: {names}", level="warning"))
+
+
+def _show(run: Run, completions: Sequence[Completion]) -> None:
+    for number, completion in enumerate(completions, 1):
+        if len(completions) > 1:
+            run.say(f"--- {FOLDER}/{report_name(number)} ---\n")
+        run.say(wrapped(completion.text))

@@ -1,0 +1,44 @@
+"""A project to report on, and a service that answers as the test says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from code_commit.testing import Finished, Project, ScriptedServer, install_plugin
+
+CASES = Path(__file__).parent / "cases"
+
+
+@dataclass(frozen=True)
+class Review:
+    """The consistency workflow in `project`, answered by `server`."""
+
+    project: Project
+    server: ScriptedServer
+    plugins: Path
+
+    @property
+    def environ(self) -> dict[str, str]:
+        return {"TINY_BASE_URL": self.server.url("openai"), "CODE_COMMIT_MODEL": "tiny-1"}
+
+    def __call__(self, *arguments: str) -> Finished:
+        return self.project.command(
+            *(arguments or ("--consistency-check",)), environ=self.environ, plugins=[self.plugins]
+        )
+
+    def config_files(self) -> dict[str, str]:
+        """What stands in agent-config, but for what the host keeps there."""
+        folder = self.project.root / "agent-config"
+        return {path.name: path.read_bytes().decode() for path in folder.iterdir() if path.name != ".code-commit"}
+
+
+@pytest.fixture
+def review(tmp_path: Path) -> Iterator[Review]:
+    plugins = install_plugin(tmp_path / "plugins", "tiny", (CASES / "tiny_provider.py").read_text("utf-8"))
+    project = Project.create(tmp_path, files={"UserSpecification.md": "Add.\n", "main.py": "print(1 - 1)\n"})
+    with ScriptedServer() as server:
+        yield Review(project, server, plugins)

@@ -1,0 +1,218 @@
+"""The consistency workflow through the command, against a service on loopback."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from code_commit.testing import Reply
+
+NAMES = [
+    "User Specification Self Consistency",
+    "Implementation Consistency with User Specification",
+    "Errors and Mistakes within the User Specification",
+    "Errors and Mistakes within the Implementation",
+    "Suggestions and Other Important Commentary",
+]
+TEXT = "".join(f"## {name}\n\nAll is well with {index}.\n\n" for index, name in enumerate(NAMES))
+REPORT = "agent-config/consistency-report.txt"
+DOCUMENT = "agent-config/consistency-report.json"
+SEED = (Path(__file__).parent / "cases/checking_consistency.md").read_text("utf-8")
+
+
+def files_of(root: Path) -> dict[str, tuple[bytes, int]]:
+    """The project's files, but for git's, the run log's and agent-config's."""
+    own = {".git", "logs", "agent-config"}
+    return {
+        str(path.relative_to(root)): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in root.rglob("*")
+        if path.is_file() and path.relative_to(root).parts[0] not in own
+    }
+
+
+def seed_prompt() -> str:
+    _, _, prompt = SEED.partition("### System Prompt (hardcoded into binary)\n\n")
+    assert prompt.startswith("You are taking the role")
+    return prompt
+
+
+@pytest.mark.parametrize("flag", ["--consistency-check", "--consistency", "--cc"])
+def test_each_flag_writes_and_shows_the_report(review, flag: str) -> None:
+    review.server.script(TEXT)
+    done = review(flag)
+    assert (done.exit_code, done.stdout) == (0, TEXT)
+    assert review.project.read(REPORT) == TEXT
+    assert "consistency-report.txt written" in done.stderr
+
+
+def test_the_report_is_kept_letter_for_letter_and_shown_wrapped(review) -> None:
+    text = "\ufeff" + "word " * 40 + "\r\n\x0c\u2028\n\t" + TEXT + "the end, without a line end"
+    review.server.script(text)
+    done = review()
+    assert review.project.read(REPORT) == text
+    assert max(map(len, done.stdout.split("\n"))) <= 80
+    assert done.stdout.split() == text.split()
+
+
+def test_no_other_file_changes(review) -> None:
+    review.server.script(TEXT)
+    before, configured = files_of(review.project.root), review.config_files()
+    assert review().exit_code == 0
+    assert files_of(review.project.root) == before
+    after = review.config_files()
+    assert {name: after[name] for name in configured} == configured
+    assert after.keys() - configured.keys() == {"consistency-report.txt", "consistency-report.json"}
+    assert review.project.git("status", "--porcelain") == ""
+
+
+def test_the_prompt_is_that_of_the_seed_and_logged_as_it_is_sent(review) -> None:
+    review.project.write({"agent-config/query.txt": "Mind [codebase] twice", "agent-config/codeRollup.txt": "code\n"})
+    review.server.script(TEXT)
+    review()
+    prompt = seed_prompt() + "\n[query]\nMind [codebase] twice\n\n[codebase]\ncode\n"
+    assert [request.prompt for request in review.server.requests] == [prompt]
+    folder = review.project.run_folder
+    assert folder.name.endswith("-consistency-report")
+    assert (folder / "query.txt").read_text("utf-8") == prompt
+    assert (folder / "query-response.txt").read_text("utf-8") == TEXT
+    assert json.loads((folder / "query-response.json").read_text("utf-8"))["choices"]
+
+
+def test_the_query_is_logged_before_it_is_sent(review) -> None:
+    logged = []
+
+    def answer(request) -> str:
+        logged.append((review.project.run_folder / "query.txt").read_text("utf-8") == request.prompt)
+        return TEXT
+
+    review.server.script(answer)
+    assert review().exit_code == 0
+    assert logged == [True]
+
+
+@pytest.mark.parametrize(
+    ("files", "query"),
+    [
+        ({"consistency-query.txt": "mine", "query.txt": "other"}, "mine\n"),
+        ({"consistency-query.txt": "", "query.txt": "other"}, ""),
+        ({"query.txt": "other\n"}, "other\n"),
+        ({}, ""),
+    ],
+)
+def test_the_query_is_its_own_or_the_usual_one_or_empty(review, files: dict[str, str], query: str) -> None:
+    (review.project.root / "agent-config/query.txt").unlink()
+    review.project.write({f"agent-config/{name}": text for name, text in files.items()})
+    review.server.script(TEXT)
+    assert review().exit_code == 0
+    [request] = review.server.requests
+    assert request.prompt.removeprefix(seed_prompt()).startswith(f"\n[query]\n{query}\n[codebase]\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("codeRollup.txt", None, "codeRollup.txt is missing"),
+        ("codeRollup.txt", b" \n", "codeRollup.txt is empty"),
+        ("codeRollup.txt", b"one\ntwo \xff", "codeRollup.txt is not UTF-8: line 2, byte 8"),
+        ("consistency-query.txt", b"\xff", "consistency-query.txt is not UTF-8: line 1"),
+    ],
+)
+def test_what_is_missing_or_unreadable_is_told_before_a_call(review, name: str, content, told: str) -> None:
+    path = review.project.root / "agent-config" / name
+    path.unlink(missing_ok=True)
+    if content is not None:
+        path.write_bytes(content)
+    done = review()
+    assert done.exit_code == 3
+    assert told in done.stderr
+    assert review.server.requests == []
+
+
+def test_neither_git_nor_a_build_is_needed(review) -> None:
+    shutil.rmtree(review.project.root / ".git")
+    (review.project.root / "build.sh").unlink()
+    review.server.script(TEXT)
+    assert review().exit_code == 0
+
+
+def test_programs_get_the_sections_from_the_document_and_from_the_last_event(review) -> None:
+    review.server.script(TEXT)
+    done = review("--cc", "--json")
+    document = json.loads(review.project.read(DOCUMENT))
+    [sample] = document["samples"]
+    assert (document["version"], document["run"]) == (1, review.project.run_folder.name)
+    assert (document["model"], sample["model"], sample["report"]) == ("tiny-1", "tiny-1", "consistency-report.txt")
+    assert [section["name"] for section in sample["sections"]] == NAMES
+    assert sample["sections"][3]["text"] == "\nAll is well with 3.\n\n"
+    assert (sample["preamble"], sample["missing"], sample["extra"]) == ("", [], [])
+    last = done.events[-1]
+    assert (last["kind"], last["data"]["exit_code"], last["data"]["data"]) == ("run.finished", 0, document)
+    assert not any(event["kind"] == "message" for event in done.events)
+
+
+def test_a_missing_and_an_extra_section_are_reported_and_kept(review) -> None:
+    text = TEXT.replace(f"## {NAMES[1]}", "## Outlook \x1b[31m")
+    review.server.script(text)
+    done = review()
+    assert done.exit_code == 0
+    assert f"missing section: {NAMES[1]}" in done.stderr
+    assert "extra section: Outlook" in done.stderr
+    assert "\x1b[31m" not in done.stderr
+    [sample] = json.loads(review.project.read(DOCUMENT))["samples"]
+    assert (sample["missing"], sample["extra"]) == ([NAMES[1]], ["Outlook \x1b[31m"])
+    assert "".join(section["heading"] + section["text"] for section in sample["sections"]) == text
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        (Reply(text="## User Spec", finish="length"), "not finished: it ended with `length`"),
+        (Reply(text="## User Spec", finish="strange"), "not finished: it ended with `strange`"),
+        (Reply(text=" \n"), "the report is empty"),
+    ],
+)
+def test_a_report_that_is_not_whole_leaves_the_earlier_one(review, reply: Reply, told: str) -> None:
+    review.server.script(TEXT)
+    review()
+    before = review.config_files()
+    review.server.script(reply)
+    done = review()
+    assert (done.exit_code, done.stdout) == (5, "")
+    assert told in done.stderr
+    assert review.config_files() == before
+    folder = review.project.run_folder
+    assert (folder / "query-response.txt").read_text("utf-8") == reply.text
+    assert not reply.text.strip() or f"logs/{folder.name}/query-response.txt" in done.stderr
+
+
+def test_a_link_in_the_place_of_a_report_is_replaced_and_not_followed(review, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere.txt"
+    elsewhere.write_text("mine", "utf-8")
+    for path in (REPORT, DOCUMENT):
+        (review.project.root / path).symlink_to(elsewhere)
+    review.server.script(TEXT)
+    assert review().exit_code == 0
+    assert elsewhere.read_text("utf-8") == "mine"
+    for path in (REPORT, DOCUMENT):
+        assert (review.project.root / path).lstat().st_mode & 0o177777 == 0o100600
+
+
+def test_a_folder_in_the_place_of_a_report_is_told_before_a_call(review) -> None:
+    (review.project.root / DOCUMENT).mkdir()
+    done = review()
+    assert done.exit_code == 3
+    assert f"{DOCUMENT} is a folder" in done.stderr
+    assert review.server.requests == []
+
+
+def test_a_recorded_run_is_replayed(review) -> None:
+    review.server.script(TEXT)
+    review()
+    recorded = review.project.run_folder.name
+    (review.project.root / REPORT).unlink()
+    done = review("--cc", "--model", f"replay/{recorded}")
+    assert (done.exit_code, review.project.read(REPORT)) == (0, TEXT)
+    assert len(review.server.requests) == 1

@@ -1,0 +1,121 @@
+"""Several reports, asked for at the same time."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+from code_commit.testing import Reply
+
+
+def report_numbers(review) -> dict[str, str]:
+    return {name: text for name, text in review.config_files().items() if name.startswith("consistency-report")}
+
+
+def test_samples_are_asked_for_together_and_kept_side_by_side(review) -> None:
+    together = threading.Barrier(3, timeout=60)
+    for number in range(3):
+        review.server.script(lambda _, number=number: f"report {number} {together.wait() * 0}")
+    done = review("--cc", "--samples", "3")
+    assert done.exit_code == 0
+    files = report_numbers(review)
+    document = json.loads(files.pop("consistency-report.json"))
+    assert sorted(files) == [
+        "consistency-report-2.txt",
+        "consistency-report-3.txt",
+        "consistency-report.txt",
+    ]
+    assert sorted(files.values()) == [f"report {number} 0" for number in range(3)]
+    assert [sample["report"] for sample in document["samples"]] == [
+        "consistency-report.txt",
+        "consistency-report-2.txt",
+        "consistency-report-3.txt",
+    ]
+    for sample in document["samples"]:
+        text = files[sample["report"]]
+        # The report and the files of its call bear the same number.
+        response = sample["report"].replace("consistency-report", "query").replace(".txt", "-response.txt")
+        assert (review.project.run_folder / response).read_text("utf-8") == text == sample["preamble"]
+        assert f"--- agent-config/{sample['report']} ---\n\n{text}\n" in done.stdout
+    assert len({request.prompt for request in review.server.requests}) == 1
+
+
+def test_each_call_is_nested_in_its_sample(review) -> None:
+    review.server.script("one", "two")
+    events = review("--cc", "--samples", "2", "--json").events
+    samples = {event["span"]: event for event in events if event["kind"] == "consistency.sample.started"}
+    calls = [event for event in events if event["kind"] == "call.started"]
+    numbers = {call["data"]["label"]: samples[call["parent"]]["data"]["number"] for call in calls}
+    assert numbers == {"query": 1, "query-2": 2}
+    assert len({sample["parent"] for sample in samples.values()}) == 1
+
+
+def test_reports_of_an_earlier_run_do_not_pass_for_those_of_this_one(review) -> None:
+    review.server.script(*["old"] * 4)
+    review("--cc", "--samples", "4")
+    review.project.write({"agent-config/consistency-report-kept.txt": "mine"})
+    review.server.script("new", "new")
+    assert review("--cc", "--samples", "2").exit_code == 0
+    files = report_numbers(review)
+    files.pop("consistency-report.json")
+    kept = {"consistency-report-kept.txt": "mine"}
+    assert files == {"consistency-report.txt": "new", "consistency-report-2.txt": "new", **kept}
+
+
+@pytest.mark.parametrize(
+    ("bad", "exit_code", "told"),
+    [
+        (Reply(text="half", finish="length"), 5, "is not finished"),
+        (Reply.error(400, "no"), 4, "no"),
+    ],
+)
+def test_one_that_fails_leaves_the_earlier_reports(review, bad: Reply, exit_code: int, told: str) -> None:
+    review.server.script("old", "old")
+    review("--cc", "--samples", "2")
+    before = review.config_files()
+    review.server.script("good", bad, "good")
+    done = review("--cc", "--samples", "3")
+    assert (done.exit_code, done.stdout) == (exit_code, "")
+    assert told in done.stderr
+    assert review.config_files() == before
+    kept = sorted(path.read_text("utf-8") for path in review.project.run_folder.glob("query*-response.txt"))
+    assert kept.count("good") == 2
+
+
+@pytest.mark.parametrize("samples", ["0", "17", "-1", "many", "1.5"])
+def test_a_number_of_samples_that_makes_no_sense_is_a_usage_error(review, samples: str) -> None:
+    done = review("--cc", f"--samples={samples}")
+    assert done.exit_code == 2
+    assert "--samples" in done.stderr
+    assert review.server.requests == []
+
+
+@pytest.mark.parametrize("samples", ["1", "2"])
+def test_ctrl_c_ends_calls_that_nothing_else_ends(review, samples: str) -> None:
+    review.project.write(
+        {"agent-config/config.toml": '[providers.tiny.default]\nmodel = "tiny-1"\nkind = "deaf"\n'},
+    )
+    environ = review.project.environment({**review.environ, "PYTHONPATH": str(review.plugins)})
+    command = [sys.executable, "-m", "code_commit", "--cc", "--json", f"--samples={samples}"]
+    with subprocess.Popen(
+        command, cwd=review.project.root, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        try:
+            started = 0
+            events: list[dict[str, Any]] = []
+            for line in process.stdout:
+                events.append(json.loads(line))
+                started += events[-1]["kind"] == "call.started"
+                if started == int(samples) and events[-1]["kind"] == "call.started":
+                    process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 130
+        finally:
+            process.kill()
+    assert events[-1]["kind"] == "run.finished"
+    assert events[-1]["data"]["outcome"] == "interrupted"

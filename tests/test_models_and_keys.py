@@ -1,0 +1,145 @@
+"""Which model a run asks, where, and with which key (DESIGN section 7)."""
+
+from __future__ import annotations
+
+import pytest
+
+from code_commit.testing import Project, Reply, ScriptedServer
+
+KEY = "sk-canary-0123456789-key7Q"
+OTHER = "sk-other-9876543210-keyX9"
+GOOD = Reply("^^^a.txt\nnew\n^^^end\n")
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project.create(tmp_path / "made")
+
+
+@pytest.fixture
+def server():
+    with ScriptedServer([GOOD] * 9) as server:
+        yield server
+
+
+def configure(project: Project, text: str) -> None:
+    project.write({"agent-config/config.toml": text})
+
+
+def run(project: Project, *arguments: str, environ=None):
+    finished = project.command("--dry-run", *arguments, environ=environ)
+    assert finished.exit_code == 0, finished.stderr
+    return finished
+
+
+@pytest.mark.parametrize(
+    ("typed", "model", "path"),
+    [
+        ("gemini-2.5-pro", "gemini-2.5-pro", "/v1beta/models/gemini-2.5-pro:generateContent"),
+        ("gpt-5", "gpt-5", "/v1/chat/completions"),
+        ("claude-opus-4-5", "claude-opus-4-5", "/v1/messages"),
+        ("opus", "claude-opus-4-5", "/v1/messages"),
+        ("openai/some-new-model", "some-new-model", "/v1/chat/completions"),
+    ],
+)
+def test_a_model_is_an_id_an_alias_or_any_id_of_a_provider(project, server, typed, model, path):
+    keys = {"GEMINI_API_KEY": KEY, "OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
+    run(project, "--model", typed, environ={**server.environment(), **keys})
+    request = server.requests[0]
+    assert (request.model, request.path.partition("?")[0].removeprefix("/openai")[-len(path) :]) == (model, path)
+
+
+def test_without_a_flag_gemini_is_asked(project, server):
+    run(project, environ={**server.environment(), "GEMINI_API_KEY": KEY})
+    assert server.requests[0].model == "gemini-2.5-pro"
+
+
+def test_a_named_config_has_its_own_model_address_limit_and_key(project, server):
+    configure(
+        project,
+        f"""
+        [providers]
+        default_provider = "openai.local"
+        [providers.openai.local]
+        model = "llama"
+        base_url = "{server.url("openai")}"
+        api_key = "{OTHER}"
+        max_tokens = 1234
+        """,
+    )
+    finished = run(project, "--json", environ={"OPENAI_API_KEY": KEY})
+    request = server.requests[0]
+    assert request.model == "llama"
+    assert request.headers["authorization"] == f"Bearer {OTHER}"
+    assert 1234 in request.json.values()
+    started = next(event["data"] for event in finished.events if event["kind"] == "call.started")
+    assert started["address"] == server.url("openai")
+    assert "api_key" in started["key_source"]
+    assert OTHER not in finished.stdout
+
+
+def test_a_named_config_without_a_key_never_gets_the_usual_one(project, server):
+    configure(
+        project,
+        f'[providers.openai.local]\nmodel = "llama"\nbase_url = "{server.url("openai")}"\n',
+    )
+    project.write({"agent-config/openai-key.txt": KEY})
+    run(project, "--model", "openai.local", environ={"OPENAI_API_KEY": KEY})
+    assert "authorization" not in server.requests[0].headers
+
+
+def test_the_flag_beats_the_default_provider_which_beats_the_setting(project, server):
+    keys = {"GEMINI_API_KEY": KEY, "OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
+    environ = {**server.environment(), **keys}
+    configure(project, 'model = "gpt-5"\n')
+    run(project, environ=environ)
+    configure(project, 'model = "gpt-5"\n[providers]\ndefault_provider = "anthropic.default"\n')
+    run(project, environ=environ)
+    run(project, "--model", "gemini", environ=environ)
+    assert [request.model for request in server.requests] == ["gpt-5", "claude-sonnet-4-5", "gemini-2.5-pro"]
+
+
+def test_the_key_file_comes_before_the_variable(project, server):
+    project.write({"agent-config/openai-key.txt": OTHER + "\n"})
+    run(project, "--model", "gpt-5", environ={**server.environment(), "OPENAI_API_KEY": KEY})
+    assert server.requests[0].headers["authorization"] == f"Bearer {OTHER}"
+
+
+@pytest.mark.parametrize("text", ['default_provider = "nobody.default"', 'default_provider = "openai.nothing"'])
+def test_a_default_provider_that_is_nothing_ends_with_an_example(project, text):
+    configure(project, f"[providers]\n{text}\n")
+    finished = project.command()
+    assert finished.exit_code == 3
+    assert "[providers." in finished.stderr
+
+
+def test_config_prints_values_and_origins_and_no_key(project):
+    configure(project, f'[build]\ntimeout_seconds = 5\n[providers.openai.local]\nmodel = "m"\napi_key = "{KEY}"\n')
+    rows = project.command("config", "--json", environ={"CODE_COMMIT_MODEL": "gpt-5"}).document["settings"]
+    found = {row["name"]: (row["value"], row["origin"]) for row in rows}
+    assert found["build.timeout_seconds"] == (5, "agent-config/config.toml")
+    assert found["model"] == ("gpt-5", "variable CODE_COMMIT_MODEL")
+    assert found["sandbox"] == ("auto", "default")
+    text = project.command("config").stdout
+    assert KEY not in text
+    assert "build.timeout_seconds" in text
+
+
+def test_a_live_key_in_the_query_or_the_rollup_is_not_sent(project, server):
+    project.write({"agent-config/query.txt": f"use {KEY}\n", "agent-config/codeRollup.txt": f"x = '{KEY}'\n"})
+    run(project, "--model", "gpt-5", environ={**server.environment(), "OPENAI_API_KEY": KEY})
+    assert KEY.encode() not in server.requests[0].body
+    assert "use ***7Q" in server.requests[0].prompt
+
+
+def test_a_build_sees_no_key(project, server):
+    project.write({"build.sh": "env; cat agent-config/* 2>&1; exit 0\n", "agent-config/openai-key.txt": KEY})
+    project.git("commit", "-qam", "a curious build")
+    environ = {**server.environment(), "ANTHROPIC_API_KEY": OTHER, "SOME_COPY": f"x{KEY}"}
+    finished = project.command("--model", "gpt-5", "--json", environ=environ)
+    assert finished.exit_code == 0
+    written = b"".join(path.read_bytes() for path in project.run_folder.iterdir())
+    for key in (KEY, OTHER):
+        assert key.encode() not in written
+        assert key not in finished.stdout + finished.stderr
+    assert "SOME_COPY" not in (project.run_folder / "1-build.txt").read_text()
