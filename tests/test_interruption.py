@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -82,10 +82,10 @@ def test_nobody_who_reads_stdout_does_not_change_the_outcome(project):
     assert project.read("a.txt") == "new\n"
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 def test_a_full_disk_under_stdout_does_not_change_the_outcome(project):
     project.write({"build.sh": "exit 0\n"})
-    with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server, open("/dev/full", "wb") as full:
+    with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server, Path("/dev/full").open("wb") as full:
         environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
         command = [sys.executable, "-m", "code_commit", "--model", "gpt-5", "--json", "--quiet"]
         done = subprocess.run(command, cwd=project.root, env=environ, stdout=full, stderr=subprocess.PIPE, check=False)

@@ -1,14 +1,18 @@
-"""Which failures are tried again, when, and how often."""
+"""Which failures are tried again, when, and how often; and when a service asks to be called again."""
 
 from __future__ import annotations
 
 import logging
+import math
 import random
 import threading
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from code_commit.http import retry_after_seconds
 from code_commit.plugin_api import Message, ProviderError, Request, Text
 from code_commit.retries import LONGEST_WAIT, TimedCall, complete_with_retries
 from code_commit.testing import ScriptedProvider
@@ -119,3 +123,34 @@ def test_retries_are_not_printed_or_logged(capfd, caplog):
     ask(ScriptedProvider([failing("server"), "hello"]))
     assert capfd.readouterr() == ("", "")
     assert caplog.records == []
+
+
+# --- Retry-After
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "0"}, 0.0),
+        ({"retry-after": "12"}, 12.0),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:30 GMT", "date": "Wed, 21 Oct 2015 07:28:00 GMT"}, 30.0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT", "date": "Wed, 21 Oct 2015 07:29:00 GMT"}, 0.0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({"retry-after": "-5"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "nan", "retry-after-ms": "nan"}, None),
+        ({"retry-after": ""}, None),
+        ({}, None),
+    ],
+)
+def test_retry_after_in_its_forms(headers, seconds):
+    assert retry_after_seconds(headers) == seconds
+
+
+@given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms", "date"]), st.text()))
+def test_retry_after_survives_any_text(headers):
+    seconds = retry_after_seconds(headers)
+    assert seconds is None or (math.isfinite(seconds) and seconds >= 0)

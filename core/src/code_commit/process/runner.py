@@ -17,7 +17,7 @@ from code_commit.process import sandbox
 from code_commit.process.capture import ProcessLog
 from code_commit.process.environment import without_keys
 from code_commit.process.judge import Ignored, Judge, Sealed
-from code_commit.process.launch import Process, start
+from code_commit.process.launch import Process
 from code_commit.records.errors import NotReady
 from code_commit.records.workflow import ProcessResult
 from code_commit.redaction import Redactor
@@ -198,7 +198,7 @@ def _run(
     if unfit:
         return unfit
     try:
-        process = start(argv, wrapper=around, cwd=root, env=env, stdin=stdin)
+        process = Process(argv, wrapper=around, cwd=root, env=env, stdin=stdin)
     except (OSError, ValueError) as error:  # too long a command, a NUL in it
         return _Ending(_NOT_EXECUTABLE, trouble=f"{argv[0]}: {error}")
     with process:
@@ -209,7 +209,7 @@ def _run(
             _drain(process, record)
     if process.exit_code is None and killed:
         return _Ending(None, time_limit=timeout, trouble=process.trouble)
-    if process.exit_code is None and around is not None:
+    if not process.ran:
         said = record.finish()[1]
         if said.startswith(b"bwrap: execvp "):
             return _Ending(_NOT_FOUND)

@@ -33,11 +33,8 @@ _TOO_POWERFUL = ("CAP_SYS_ADMIN", "CAP_DAC_READ_SEARCH", "CAP_SYS_MODULE", "CAP_
 @cache
 def why_not(*, network: bool) -> str:
     """Say why bubblewrap does not work here, or nothing: found out by using it, once in a process."""
-    if not hasattr(os, "pidfd_open"):
-        return "this Python or system has no process handles (pidfd)"
     command = [*_isolated(network=network), "--tmpfs", "/tmp", "--", "true"]  # noqa: S108 - a folder that exists
     try:
-        os.close(os.pidfd_open(os.getpid()))
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS_TO_PROVE, check=False, cwd="/"
         )
@@ -74,7 +71,19 @@ def wrapper(root: Path, *, hidden: Iterable[Path], read_only: Iterable[Path], ne
 
 def _isolated(*, network: bool) -> list[str]:
     bubblewrap = shutil.which("bwrap") or "bwrap"
-    command = [bubblewrap, "--die-with-parent", "--unshare-pid", "--bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    command = [
+        bubblewrap,
+        "--die-with-parent",
+        "--unshare-pid",
+        "--new-session",
+        "--bind",
+        "/",
+        "/",
+        "--dev",
+        "/dev",
+        "--proc",
+        "/proc",
+    ]
     if not network:
         command.append("--unshare-net")
     graphics = (entry.name for entry in os.scandir("/dev") if entry.name.startswith("nvidia"))

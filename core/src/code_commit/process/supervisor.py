@@ -1,51 +1,49 @@
 """Runs a command, and ends every descendant of it when the command ends or when whoever started this goes away.
 
-A script of its own, started as `python -I -S supervisor.py CONTROL STATUS COMMAND...`: so it is a process in which no
-one else's children can be mistaken for the command's. As a "child subreaper" (prctl(2), Linux) it becomes the parent of
-every daemon that tries to leave; elsewhere it can only end the command's process group.
+A script of its own, started as `python -I -S supervisor.py CONTROL STATUS KEEP COMMAND...`: so it is a process in which
+no one else's children can be mistaken for the command's. As a "child subreaper" (prctl(2), Linux) it becomes the parent
+of every daemon that tries to leave; elsewhere it can only end the command's process group.
 
 CONTROL is a pipe: at its end of file, all are killed. On the pipe STATUS it tells, a line each: `pid N` of the command;
-`exit N`, `signal N`, or `cannot N message` when the command could not be started; `left N` if processes of another
-user would not die.
+`exit N` or `signal N`, how it ended, or `cannot message` when it could not be started; `left N` if processes of another
+user would not die. STATUS is the command's too if KEEP is 1.
+
+Every build waits for this to start: it imports nothing that it can do without, `signal` and `pathlib` included.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import select
-import signal
 import sys
 import time
 
 _PR_SET_CHILD_SUBREAPER = 36
-_IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the end of CONTROL is what ends this
-_LISTS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")  # noqa: PTH110 - pathlib is slow to load
+_SIGKILL = 9
+_SIGSTOP = 19  # on Linux, and only there it is sent
+_IGNORED_BY_PYTHON = (13, 25)  # SIGPIPE and SIGXFSZ
+_LISTS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")  # noqa: PTH110 - see above
 _PATIENCE = 3.0  # seconds for killed processes to be gone
+_PAUSE = 0.002  # seconds between two looks
 
 
-def main(control: int, status: int, command: list[str]) -> None:
+def main(control: int, status: int, keep: bool, command: list[str]) -> None:  # noqa: FBT001 - one caller, below
     os.set_inheritable(control, False)
-    os.set_inheritable(status, False)
+    os.set_inheritable(status, keep)
     reaper = _become_subreaper()
-    wake, waker = os.pipe()
-    os.set_blocking(wake, False)
-    os.set_blocking(waker, False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    for number in _IGNORED:
-        signal.signal(number, signal.SIG_IGN)
-    signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
-    child = _start(command, status)
+    try:
+        child = _start(command)
+    except OSError as error:
+        _tell(status, f"cannot {error.strerror}")
+        return
     _tell(status, f"pid {child}")
-    ending = _wait(child, control, wake)
-    if ending is not None:
-        _tell(status, f"signal {-ending}" if ending < 0 else f"exit {ending}")
-    if reaper:
-        left = _kill_descendants(wake)
-        if left:
-            _tell(status, f"left {left}")
-    else:
+    code = _wait(child, control)
+    if code is not None:
+        _tell(status, f"signal {-code}" if code < 0 else f"exit {code}")
+    if not reaper:
         _kill_group(child)
+    elif left := _kill_descendants():
+        _tell(status, f"left {left}")
 
 
 def _become_subreaper() -> bool:
@@ -59,73 +57,49 @@ def _become_subreaper() -> bool:
         return False
 
 
-def _start(command: list[str], status: int) -> int:
-    child = os.fork()
-    if child:
-        return child
-    code, reason = 126, ""
+def _start(command: list[str]) -> int:
     try:
-        os.setsid()
-        signal.set_wakeup_fd(-1)
-        for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ, *_IGNORED):
-            signal.signal(number, signal.SIG_DFL)
-        os.execvp(command[0], command)  # noqa: S606 - no shell is wanted
-    except OSError as error:
-        code, reason = 127 if error.errno == errno.ENOENT else 126, str(error.strerror)
-    except ValueError as error:
-        reason = str(error)
-    finally:
-        _tell(status, f"cannot {code} {reason}")
-        os._exit(code)
+        return os.posix_spawnp(command[0], command, os.environ, setsid=True, setsigdef=_IGNORED_BY_PYTHON)
+    except NotImplementedError:
+        return os.posix_spawnp(command[0], command, os.environ, setpgroup=0, setsigdef=_IGNORED_BY_PYTHON)
 
 
-def _wait(child: int, control: int, wake: int) -> int | None:
+def _wait(child: int, control: int) -> int | None:
     """Return the child's exit code, minus a signal's number, or None: it is time to end it."""
+    try:
+        ended, pause = [os.pidfd_open(child)], None
+    except (OSError, AttributeError):  # an old kernel, another system
+        ended, pause = [], 25 * _PAUSE
     while True:
-        for pid, code in _reap():
-            if pid == child:
-                return code
-        ready, _, _ = select.select([control, wake], [], [])
+        ready, _, _ = select.select([control, *ended], [], [], pause)
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            return os.waitstatus_to_exitcode(status)
         if control in ready:
             return None
-        _drain(wake)
 
 
-def _reap() -> list[tuple[int, int]]:
-    """Collect the children that have ended."""
-    ended: list[tuple[int, int]] = []
-    while True:
-        try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return ended
-        if not pid:
-            return ended
-        ended.append((pid, os.waitstatus_to_exitcode(status)))
-
-
-def _childless() -> bool:
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return True
-    return False
-
-
-def _kill_descendants(wake: int) -> int:
+def _kill_descendants() -> int:
     """Kill all descendants and wait until they are gone; return how many would not go."""
     deadline = time.monotonic() + _PATIENCE
-    while True:
-        _reap()
-        if _childless():
-            return 0
+    while _has_children():
         found = _stop_descendants()
         for pid in found:
-            _signal(pid, signal.SIGKILL)
+            _signal(pid, _SIGKILL)
         if time.monotonic() > deadline:
             return len(found)
-        select.select([wake], [], [], 0.01)
-        _drain(wake)
+        time.sleep(_PAUSE)
+    return 0
+
+
+def _has_children() -> bool:
+    """Collect the children that have ended, and say whether others are there."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _stop_descendants() -> set[int]:
@@ -141,30 +115,29 @@ def _stop_descendants() -> set[int]:
             return stopped
         while ahead:
             pid = ahead.pop()
-            _signal(pid, signal.SIGSTOP)
+            _signal(pid, _SIGSTOP)
             stopped.add(pid)
             ahead |= _children(pid) - stopped
 
 
 def _children(parent: int) -> set[int]:
+    if not _LISTS_CHILDREN:
+        return _children_by_search(parent)
     children: set[int] = set()
     try:
-        for thread in os.listdir(f"/proc/{parent}/task"):  # noqa: PTH208 - pathlib is slow to load
-            with open(f"/proc/{parent}/task/{thread}/children", "rb") as file:  # noqa: PTH123 - as above
+        for thread in os.listdir(f"/proc/{parent}/task"):  # noqa: PTH208 - see above
+            with open(f"/proc/{parent}/task/{thread}/children", "rb") as file:  # noqa: PTH123 - see above
                 children.update(map(int, file.read().split()))
-    except FileNotFoundError:
-        # It ended meanwhile, or this kernel has no such list.
-        return children if _LISTS_CHILDREN else _children_by_search(parent)
     except OSError:
-        pass
+        pass  # it ended meanwhile
     return children
 
 
 def _children_by_search(parent: int) -> set[int]:
     children: set[int] = set()
-    for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - as above
+    for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - see above
         try:
-            with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123 - as above
+            with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123 - see above
                 if int(file.read().rpartition(b")")[2].split()[1]) == parent:
                     children.add(int(name))
         except OSError:
@@ -181,17 +154,8 @@ def _signal(pid: int, number: int) -> None:
 
 def _kill_group(child: int) -> None:
     try:
-        os.killpg(child, signal.SIGKILL)
+        os.killpg(child, _SIGKILL)
     except OSError:
-        return
-    _reap()
-
-
-def _drain(wake: int) -> None:
-    try:
-        while os.read(wake, 4096):
-            pass
-    except BlockingIOError:
         return
 
 
@@ -203,4 +167,4 @@ def _tell(status: int, line: str) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "1", sys.argv[4:])

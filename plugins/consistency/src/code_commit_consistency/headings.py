@@ -51,13 +51,14 @@ _EMPHASIS = re.compile(r"[*_]{1,3}")
 _NUMBER = re.compile(
     r"(?:(?:section|part)[ \t]{1,4})?\(?(?:\d{1,2}(?:\.\d{1,2})?|[ivx]{1,4}|[a-h])"
     r"(?:[.):]{1,2}|[ \t]{0,4}[-\u2013\u2014])[ \t]{1,4}"
-    r"|(?:(?:section|part)[ \t]{1,4})?\d{1,2}[ \t]{1,4}",
+    r"|(?:(?:section|part)[ \t]{1,4})?\d{1,2}(?:\.\d{1,2})?[ \t]{1,4}",
     re.IGNORECASE,
 )
 _BETWEEN_WORDS = r"[ \t\u00a0\u2010-\u2015-]{1,4}"
 _KNOWN = {
     name: re.compile(
-        _BETWEEN_WORDS.join("(?:and|&)" if word == "and" else word for word in name.split()) + r"(?!\w)", re.IGNORECASE
+        _BETWEEN_WORDS.join("(?:and|&)" if word == "and" else word for word in name.split()) + r"(?![^\W_])",
+        re.IGNORECASE,
     )
     for name in SECTIONS
 }
@@ -92,7 +93,9 @@ def _lines(report: str) -> Iterator[tuple[int, str]]:
 
 def _heading(start: int, line: str, above: str, below: str) -> Heading | None:
     style, words = _taken_apart(line.strip(_BLANKS))
-    underline = None if style.startswith("#") or not words else _UNDERLINE.match(below.rstrip(_BLANKS))
+    if not words:
+        return None
+    underline = None if style.startswith("#") else _UNDERLINE.match(below.rstrip(_BLANKS))
     if underline:
         style = "#" if underline[1][0] == "=" else "##"
     after = start + len(line) + (len(below) if underline else 0)

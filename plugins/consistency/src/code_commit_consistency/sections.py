@@ -55,12 +55,12 @@ def sectioned(report: str) -> SectionedReport:
         # Some models put the whole report between code fences.
         found = unfenced if any(heading.known for heading in unfenced) else found
     begins = _without_mentions(_section_headings(found), report)
-    ends = [heading.start for heading in begins[1:]] + [len(report)]
+    starts = [*(heading.start for heading in begins), len(report)]
     sections = tuple(
         Section(heading.title, report[heading.start : heading.after], report[heading.after : end])
-        for heading, end in zip(begins, ends, strict=True)
+        for heading, end in zip(begins, starts[1:], strict=True)
     )
-    return SectionedReport(report[: begins[0].start] if begins else report, sections)
+    return SectionedReport(report[: starts[0]], sections)
 
 
 def _section_headings(found: Sequence[Heading]) -> list[Heading]:

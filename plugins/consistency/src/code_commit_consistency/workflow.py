@@ -100,6 +100,5 @@ def _warn(run: Run, samples: Sequence[Json]) -> None:
 
 def _show(run: Run, completions: Sequence[Completion]) -> None:
     for number, completion in enumerate(completions, 1):
-        if len(completions) > 1:
-            run.say(f"--- {FOLDER}/{report_name(number)} ---\n")
-        run.say(wrapped(completion.text))
+        above = "\n" * (number > 1) + f"--- {FOLDER}/{report_name(number)} ---\n\n" if len(completions) > 1 else ""
+        run.say(above + wrapped(completion.text))

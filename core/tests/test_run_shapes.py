@@ -1,0 +1,211 @@
+"""What a workflow of a plugin does with its `Run` beyond one question: steps in threads, commands, checkpoints."""
+
+from __future__ import annotations
+
+import pytest
+
+from code_commit.testing import Finished, Project, install_plugin
+
+KEY = "k-canary-0123456789-key7Q"
+PLUGIN = """
+from contextvars import copy_context
+from concurrent.futures import ThreadPoolExecutor
+from pydantic import BaseModel
+from code_commit.plugin_api import (
+    Change, Completion, Finish, Flag, Message, Outcome, ProviderDefinition, ProviderError, ProviderFailed, Request,
+    Result, Text, Usage, WorkflowDefinition, hookimpl, hookspec,
+)
+
+class Options(BaseModel):
+    shape: str
+
+class Config(BaseModel):
+    model: str = "echo-1"
+
+class Specs:
+    @hookspec
+    def code_commit_checks(self, settings):
+        "Names of checks."
+
+@hookimpl
+def code_commit_addhooks(pluginmanager):
+    pluginmanager.add_hookspecs(Specs)
+
+@hookimpl
+def code_commit_workflows():
+    flag = Flag(("--shape",), "which one", metavar="NAME", selects=True)
+    return [WorkflowDefinition("shapes", "try the run", (flag,), "shapes_plugin:shape", options="shapes_plugin:Options",
+                               interactive=True)]
+
+@hookimpl
+def code_commit_providers():
+    return [ProviderDefinition("echo", {"echo-1": ()}, "", None, "ECHO_API_KEY", ("authorization", "{key}"),
+                               "shapes_plugin:Config", "shapes_plugin:Echo")]
+
+class Echo:
+    def __init__(self, config):
+        self.failed = False
+    def complete(self, request, call):
+        prompt = request.messages[-1].parts[0].text
+        if prompt == "fail once" and not self.failed:
+            self.failed = True
+            raise ProviderError("boom", kind="server")
+        if prompt == "unknown key":
+            raise ProviderError("no", kind="auth")
+        return Completion(Message("assistant", (Text(f"{prompt}!"),)), Finish.STOP, "stop", Usage(1, 1), "echo-1", {})
+    def close(self):
+        pass
+
+def shape(run):
+    return Result(Outcome.REACHED, "done", {"got": globals()[run.options.shape](run)})
+
+def asked(run, prompt, label="ask"):
+    return run.model().complete(Request((Message("user", (Text(prompt),)),)), label=label).text
+
+def in_threads(run):
+    with ThreadPoolExecutor(4) as pool:
+        return [job.result() for job in [pool.submit(copy_context().run, step, run, name) for name in "abcdef"]]
+
+def step(run, name):
+    run.checkpoint()
+    run.apply([Change(f"{name}.txt", asked(run, name, name).encode())])
+    ran = run.execute(["bash", "-c", f"cat {name}.txt > {name}.side"], timeout=60, label=f"copy-{name}")
+    return [ran.log.name, ran.exit_code, list(ran.tampered)]
+
+def command_alone(run):
+    return run.execute(["bash", "-c", "echo x > made.txt"], timeout=60).exit_code
+
+def applied_alone(run):
+    run.apply([Change("made.txt", b"x")])
+
+def restored(run):
+    run.apply([Change("kept.txt", b"x")])
+    back = run.checkpoint()
+    for _ in range(2):
+        run.apply([Change("gone.txt", b"x")])
+        run.execute(["bash", "-c", "echo x > gone.too"], timeout=60)
+        back()
+
+def failures(run):
+    told = []
+    for prompt in ("fail once", "fail once", "unknown key"):
+        try:
+            told.append(asked(run, prompt))
+        except ProviderFailed as error:
+            told.append([error.kind, error.may_pass, error.message])
+    return told
+
+def kept(run):
+    return [run.keep("notes.txt", "the key is KEY_HERE").name, run.keep("notes.txt", b"KEY_HERE").name]
+
+def answers(run):
+    told = []
+    while not told or told[-1] is not None:
+        told.append(run.ask("what now?", choices=("on", "quit")))
+    return told
+
+def checks(run):
+    return sorted(run.collect("code_commit_checks"))
+""".replace("KEY_HERE", KEY)
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project.create(tmp_path / "made")
+
+
+@pytest.fixture
+def plugins(tmp_path):
+    return install_plugin(tmp_path / "plugins", "shapes", PLUGIN)
+
+
+def run(project: Project, plugins, shape: str, *arguments: str, model: str = "echo-1", **options) -> Finished:
+    environ = {"ECHO_API_KEY": KEY, "CODE_COMMIT_HTTP__RETRIES": "0"}
+    command = ("--model", model, "--sandbox", "off", "--json", "--shape", shape, *arguments)
+    return project.command(*command, plugins=[plugins], environ=environ, **options)
+
+
+def got(finished: Finished):
+    assert finished.exit_code == 0, finished.stderr
+    return finished.events[-1]["data"]["data"]["got"]
+
+
+def files_of(project: Project) -> dict[str, bytes]:
+    folders = (".git", "agent-config", "logs")
+    return {path.name: path.read_bytes() for path in project.root.iterdir() if path.name not in folders}
+
+
+def test_steps_in_threads_do_not_disturb_each_other(project, plugins):
+    finished = run(project, plugins, "in_threads")
+    numbers = {e["data"]["label"]: e["data"]["number"] for e in finished.events if e["kind"] == "call.started"}
+    assert sorted(numbers.values()) == [1, 2, 3, 4, 5, 6]
+    assert got(finished) == [[f"{numbers[name]}-copy-{name}.txt", 0, []] for name in "abcdef"]
+    assert {name: project.read(f"{name}.side") for name in "abcdef"} == {name: f"{name}!" for name in "abcdef"}
+
+
+def test_a_replay_gives_each_thread_the_answer_to_its_own_question(project, plugins):
+    before = files_of(project)
+    assert run(project, plugins, "in_threads").exit_code == 0
+    after, name = files_of(project), project.run_folder.name
+    assert project.command("undo").exit_code == 0
+    assert files_of(project) == before
+    for _ in range(2):
+        replayed = run(project, plugins, "in_threads", model=f"replay/{name}")
+        assert replayed.exit_code == 0
+        assert [event for event in replayed.events if event["kind"] == "message"] == []
+        assert files_of(project) == after
+
+
+@pytest.mark.parametrize("shape", ["command_alone", "applied_alone", "restored"])
+def test_whatever_changed_the_tree_can_be_undone(project, plugins, shape):
+    before = files_of(project)
+    assert run(project, plugins, shape).exit_code == 0
+    assert files_of(project) != before
+    undone = project.command("undo")
+    assert (undone.exit_code, files_of(project)) == (0, before), undone.stderr
+
+
+def test_a_workflow_learns_whether_to_ask_again_and_so_does_its_replay(project, plugins):
+    told = got(run(project, plugins, "failures"))
+    assert [told[0][:2], told[1], told[2][:2]] == [["server", True], "fail once!", ["auth", False]]
+    replayed = run(project, plugins, "failures", model=f"replay/{project.run_folder.name}")
+    assert got(replayed) == told
+
+
+def test_a_kept_file_stands_in_the_run_folder_without_keys(project, plugins):
+    assert got(run(project, plugins, "kept")) == ["notes.txt", "notes-2.txt"]
+    texts = [(project.run_folder / name).read_text() for name in ("notes.txt", "notes-2.txt")]
+    assert texts == ["the key is ***7Q", "***7Q"]
+
+
+@pytest.mark.parametrize(
+    ("stdin", "expected"),
+    [("", [None]), ("\n quit\r\nlast", ["", " quit", "last", None])],
+    ids=["nothing", "lines"],
+)
+def test_each_line_answers_one_question_and_the_end_is_told(project, plugins, stdin, expected):
+    finished = run(project, plugins, "answers", stdin=stdin)
+    assert got(finished) == expected
+    questions = [event["data"] for event in finished.events if event["kind"] == "question.asked"]
+    assert questions == [{"question": "what now?", "choices": ["on", "quit"]}] * len(expected)
+
+
+def test_who_implements_a_declared_hook_wrongly_fails_alone(project, tmp_path, plugins):
+    implementing = (
+        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_checks({0}):\n    yield '{1}'"
+    )
+    install_plugin(plugins, "aright", implementing.format("settings", "right"))
+    install_plugin(plugins, "awrong", implementing.format("run", "wrong"))
+    finished = run(project, plugins, "checks")
+    assert got(finished) == [["code-commit-aright", "right"]]
+    failures = [event["data"] for event in finished.events if event["kind"] == "plugin.failed"]
+    assert [failure["distribution"] for failure in failures] == ["code-commit-awrong"]
+    assert "'run'" in failures[0]["error"]
+
+
+def test_a_hook_that_may_be_missing_is_no_failure(project, tmp_path):
+    code = "from code_commit.plugin_api import hookimpl\n@hookimpl{0}\ndef code_commit_checks(settings):\n    return []"
+    folder = install_plugin(tmp_path / "two", "optional", code.format("(optionalhook=True)"))
+    install_plugin(folder, "strict", code.format(""))
+    listed = project.command("plugins", "--json", plugins=[folder]).document
+    assert [failure["plugin"] for failure in listed["failures"]] == ["strict"]

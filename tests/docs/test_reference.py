@@ -1,0 +1,265 @@
+"""The tables of the pages hold exactly what the code has: flags, settings, events, hooks, names, exit codes."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+from code_commit import hookspecs, plugin_api, testing
+from code_commit.cli.arguments import RESERVED, workflow_parser
+from code_commit.cli.commands import COMMANDS
+from code_commit.named import named
+from code_commit.plugin_host import PluginHost
+from code_commit.records import event as events
+from code_commit.records.errors import ExitCode
+from code_commit.records.protected import PROTECTED
+from code_commit.registry import Registry
+from code_commit.run_log import RunDocument
+from code_commit.run_log.json_record import record_fields
+from code_commit.settings.schema import HostSettings
+from code_commit.testing.conformance import ProviderConformance
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+FENCE = re.compile(r"^ *(`{3,})(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^ *\1$", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^(#+) (.+)$", re.MULTILINE)
+CODE = re.compile(r"`([^`]+)`")
+Row = list[str]
+
+
+def sections(page: Path) -> dict[str, str]:
+    """The text below each heading of a page, up to the next one of any level; code blocks left out."""
+    parts = HEADING.split(FENCE.sub("", page.read_text("utf-8")))
+    return {title: text for _, title, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True)}
+
+
+def rows(text: str) -> list[Row]:
+    """The rows of a section's tables, cell by cell, without their heads."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    ruled = [index for index, line in enumerate(lines) if re.fullmatch(r"\|[-|]+", line)]
+    heads = {number for index in ruled for number in (index - 1, index)}
+    cells = [re.split(r"(?<!\\)\|", line)[1:-1] for number, line in enumerate(lines) if number not in heads]
+    return [[cell.strip() for cell in row] for row in cells]
+
+
+def first_names(table: list[Row]) -> list[str]:
+    """What stands as code in the first cells."""
+    return [name for row in table for name in CODE.findall(row[0])]
+
+
+def flags_in(table: list[Row]) -> set[str]:
+    return {name.split()[0] for name in first_names(table) if name.startswith("-")}
+
+
+# --- usage ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def registry() -> Registry:
+    return Registry(PluginHost(), reserved_flags=RESERVED)
+
+
+USAGE = sections(DOCS / "usage.md")
+
+
+def test_the_flags_of_every_workflow_are_those_of_the_parser() -> None:
+    assert flags_in(rows(USAGE["Flags of every workflow"])) == set(RESERVED)
+
+
+def test_each_workflow_has_its_flags_in_a_section(registry: Registry) -> None:
+    for name, (_, workflow) in registry.workflows.items():
+        assert flags_in(rows(USAGE[name])) == {each for flag in workflow.flags for each in flag.names}, name
+
+
+def test_no_flag_of_a_workflow_is_missing_or_invented(registry: Registry) -> None:
+    known = {name for action in workflow_parser(registry)._actions for name in action.option_strings}
+    told = set(RESERVED).union(*(flags_in(rows(USAGE[name])) for name in registry.workflows))
+    assert told == known
+
+
+def test_the_commands_are_those_that_exist() -> None:
+    assert {title.split()[1].rstrip("`") for title in USAGE if title.startswith("`code-commit ")} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_has_its_flags_in_its_section(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        named(COMMANDS[command].run)(["--help"])
+    known = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]*)", capsys.readouterr().out)) - {"--help"}
+    assert flags_in(rows(USAGE[f"`code-commit {command}`"])) == known
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "usage.md"], ids=lambda page: page.name)
+def test_the_exit_codes_are_those_of_the_enum(page: Path) -> None:
+    table = rows(sections(page)["Exit codes"])
+    assert [(int(row[0]), row[1]) for row in table] == [(int(code), code.outcome) for code in ExitCode]
+
+
+# --- configuration ----------------------------------------------------------------------------------------------------
+
+
+def fields_of(model: type[BaseModel], above: str = "") -> Iterator[tuple[str, str]]:
+    """Each setting of a model with its default, as the pages write them; free tables left out."""
+    for name, field in model.model_fields.items():
+        below = field.annotation
+        if isinstance(below, type) and issubclass(below, BaseModel):
+            yield from fields_of(below, f"{above}{name}.")
+        elif field.default_factory is None:
+            yield above + name, default_of(field.default)
+
+
+def default_of(value: Any) -> str:
+    if value is PydanticUndefined:
+        return "required"
+    return "unset" if value is None else f"`{json.dumps(value)}`"
+
+
+CONFIGURATION = sections(DOCS / "configuration.md")
+
+
+def test_the_settings_of_the_host_have_these_defaults() -> None:
+    told = {CODE.findall(row[0])[0]: row[1] for row in rows(CONFIGURATION["Settings of the host"])}
+    assert told == dict(fields_of(HostSettings))
+
+
+def test_each_plugin_with_settings_has_a_section_with_these_defaults() -> None:
+    models = {plugin.name: named(target) for plugin, target in PluginHost().collect("code_commit_settings") if target}
+    told = {title for title in CONFIGURATION if title.startswith("`[plugins.")}
+    assert told == {f"`[plugins.{name}]`" for name in models}
+    for name, model in models.items():
+        table = {CODE.findall(row[0])[0]: row[1] for row in rows(CONFIGURATION[f"`[plugins.{name}]`"])}
+        assert table == dict(fields_of(model)), name
+
+
+def test_each_provider_has_a_section_with_these_defaults(registry: Registry) -> None:
+    for name, (_, definition) in registry.providers.items():
+        table = {CODE.findall(row[0])[0]: row[1] for row in rows(CONFIGURATION[name])}
+        assert table == dict(fields_of(named(definition.config))), name
+
+
+def test_the_key_of_each_provider_is_told_where_it_is_looked_for(registry: Registry) -> None:
+    assert [CODE.findall(" ".join(row)) for row in rows(CONFIGURATION["Keys"])] == [
+        [f"agent-config/{name}-key.txt", registry.providers[name][1].key_variable]
+        for name in ("gemini", "openai", "anthropic")
+    ]
+
+
+def test_the_addresses_and_distributions_are_those_of_the_providers(registry: Registry) -> None:
+    models = sections(DOCS / "models.md")
+    addresses = {row[0]: CODE.findall(" ".join(row[1:3])) for row in rows(models["Addresses"])}
+    assert addresses == {
+        name: [definition.base_url, definition.base_url_variable]
+        for name, (_, definition) in registry.providers.items()
+    }
+    for row in rows(models["Models"]):
+        plugin, definition = registry.providers[row[0]]
+        assert CODE.findall(row[1]) == [plugin.distribution]
+        assert set(CODE.findall(row[2])) <= definition.models.keys()
+
+
+# --- the run folder ---------------------------------------------------------------------------------------------------
+
+
+RUN_FOLDER = sections(DOCS / "run-folder.md")
+KINDS = {
+    cls.kind: cls
+    for cls in vars(events).values()
+    if isinstance(cls, type) and issubclass(cls, events.Event) and cls.kind
+}
+
+
+def test_every_kind_of_event_has_a_section() -> None:
+    assert {title.strip("`") for title in RUN_FOLDER if title.startswith("`")} == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_field_of_an_event_is_in_its_table(kind: str) -> None:
+    assert first_names(rows(RUN_FOLDER[f"`{kind}`"])) == [field.name for field in dataclasses.fields(KINDS[kind])]
+
+
+def test_the_envelope_is_that_of_the_records() -> None:
+    record = events.Record(1, 0.0, "", 1, None, "message", {})
+    assert first_names(rows(RUN_FOLDER["Events"])) == list(record_fields(record))
+
+
+def test_the_fields_of_the_run_document_are_told() -> None:
+    assert set(first_names(rows(RUN_FOLDER["run.json"]))) == set(RunDocument().fields)
+
+
+# --- responses --------------------------------------------------------------------------------------------------------
+
+
+def test_the_protected_names_are_those_that_are_enforced() -> None:
+    table = rows(sections(DOCS / "response-format.md")["Protected files"])
+    told = [(CODE.findall(row[0])[0], row[1].startswith("at any depth")) for row in table]
+    assert told == [(entry.name, entry.anywhere) for entry in sorted(PROTECTED, key=lambda each: _place(told, each))]
+
+
+def _place(told: list[tuple[str, bool]], entry: Any) -> int:
+    """The place of an entry in the page's own order; an entry that is not there breaks the comparison."""
+    return next((index for index, (name, _) in enumerate(told) if name == entry.name), -1)
+
+
+def test_the_built_in_rules_are_told() -> None:
+    modules = [import_module(f"code_commit.guard.{name}") for name in ("names", "protected", "places", "together", "ignored")]
+    rules = {
+        cls.name
+        for module in modules
+        for cls in vars(module).values()
+        if isinstance(cls, type) and isinstance(getattr(cls, "name", None), str)
+    }
+    assert set(first_names(rows(sections(DOCS / "response-format.md")["Paths"]))) == rules | {"plugin"}
+
+
+# --- plugins ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_name_of_the_api_is_told_once() -> None:
+    told = [name for text in sections(DOCS / "plugins/api.md").values() for name in first_names(rows(text))]
+    assert sorted(told) == sorted(plugin_api.__all__)
+
+
+def test_every_hook_is_told_with_its_arguments() -> None:
+    hooks = {name: inspect.signature(hook) for name, hook in vars(hookspecs).items() if name.startswith("code_commit_")}
+    page = sections(DOCS / "plugins/hooks.md")
+    told = {title.strip("`"): text for title, text in page.items() if title.startswith("`")}
+    assert set(told) == {f"{name}({', '.join(signature.parameters)})" for name, signature in hooks.items()}
+    for name, signature in hooks.items():
+        text = told[f"{name}({', '.join(signature.parameters)})"]
+        assert first_names(rows(text)) == list(signature.parameters), name
+        assert [row[0] for row in rows(text) if "`" not in row[0]] == ["gives", "called by", "when", "an error"]
+
+
+@pytest.mark.parametrize(
+    ("page", "title", "record"),
+    [
+        ("provider.md", "The definition", plugin_api.ProviderDefinition),
+        ("workflow.md", "The definition", plugin_api.WorkflowDefinition),
+    ],
+)
+def test_every_field_of_a_definition_is_told(page: str, title: str, record: Any) -> None:
+    told = first_names(rows(sections(DOCS / "plugins" / page)[title]))
+    assert set(told) == {field.name for field in dataclasses.fields(record)}
+
+
+def test_every_method_of_a_run_is_told() -> None:
+    told = " ".join(row[1] for row in rows(sections(DOCS / "plugins/workflow.md")["The workflow"]))
+    methods = {name for name in vars(plugin_api.Run) if not name.startswith("_")} - {"ask"}  # told with `interactive`
+    assert methods <= set(re.findall(r"run\.(\w+)", told))
+
+
+def test_what_tests_may_use_is_told() -> None:
+    page = sections(DOCS / "plugins/testing.md")
+    assert set(first_names(rows(page["Testing a plugin"]))) == set(testing._HOMES)
+    attributes = {name for name in ProviderConformance.__annotations__ if not name.startswith("_")}
+    assert set(first_names(rows(page["Providers"]))) == attributes
