@@ -355,3 +355,48 @@ def test_names_that_are_no_names(checkpoints):
     for commit in ("--output=x", "HEAD", ""):
         with pytest.raises(NotReady, match="is no checkpoint"):
             checkpoints.restore(commit)
+
+
+def test_ignore_rules_too_stay_when_a_restore_is_stopped(root, checkpoints):
+    plant(root, {"a": b"1"})
+    start = checkpoints.take(RUN, "start")
+    plant(root, {"a": None, ".gitignore": b"/agent-config\nx.o\nmore\n"})
+    plant(root, {"a/x.o": b"built"})
+    before = picture(root)
+    with pytest.raises(NotReady, match=r"a cannot be changed: it is a folder that holds x\.o"):
+        checkpoints.restore(start)
+    assert picture(root) == before
+
+
+def test_an_undo_that_was_cut_short_goes_on(root, checkpoints):
+    plant(root, {"a": b"1", "b": b"1", "c": b"1"})
+    checkpoints.take(RUN, "start")
+    plant(root, {"a": b"2", "b": b"2", "new": b"2"})
+    checkpoints.take(RUN, "end")
+    plant(root, {"a": b"1"})
+    assert checkpoints.undo(RUN) == ("b", "new")
+
+
+@pytest.mark.parametrize("kind", ["worktree", "sha256", "moved"])
+def test_other_kinds_of_repositories(root, tmp_path, kind):
+    if kind == "sha256":
+        shutil.rmtree(root / ".git")
+        git(root, "init", "--quiet", "--object-format=sha256")
+    plant(root, {"a": b"1"})
+    git(root, "add", "-A")
+    git(root, "commit", "--quiet", "-m", "first")
+    if kind == "worktree":
+        root = tmp_path / "a tree"
+        git(tmp_path / "project", "worktree", "add", "--quiet", "-b", "other", str(root))
+        (root / "agent-config").mkdir()
+    with ProjectTree(root) as tree:
+        of(tree).take(RUN, "start")
+    if kind == "moved":
+        root = root.rename(tmp_path / "elsewhere")
+    plant(root, {"a": b"2"})
+    with ProjectTree(root) as tree:
+        of(tree).take(RUN, "end")
+        assert of(tree).undo(RUN) == ("a",)
+    assert (root / "a").read_bytes() == b"1"
+    stored = [path for path in (root / "agent-config").rglob("objects/??/*") if path.is_file()]
+    assert len(stored) == 4, "two commits, the changed file and its tree: the rest is read from the user's objects"

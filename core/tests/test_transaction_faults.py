@@ -18,6 +18,9 @@ from code_commit.project_tree import ProjectTree
 from code_commit.records.errors import NotReady
 from code_commit.transaction import Write, recover, replace
 
+# A server of another test may still have its thread; the child uses none of it.
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+
 EXAMPLES = int(os.environ.get("CODE_COMMIT_TRANSACTION_EXAMPLES", "60"))
 
 Entry = tuple[object, ...]

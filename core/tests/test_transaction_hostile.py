@@ -25,6 +25,9 @@ from code_commit.records.errors import NotReady
 from code_commit.transaction import apply, recover
 from code_commit.transaction.journal import FileStep, Plan
 
+# A server of another test may still have its thread; the child uses none of it.
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+
 SECONDS = float(os.environ.get("CODE_COMMIT_RACE_SECONDS", "0.5"))
 
 
@@ -185,7 +188,7 @@ def test_no_journal_reaches_anything_outside(tmp_path_factory, data):
     (root.parent / "victim").write_bytes(b"canary")
     told = asdict(PLAN)
     for _ in range(data.draw(st.integers(1, 3))):
-        place = data.draw(st.sampled_from([told, *told["files"]]))
+        place = data.draw(st.sampled_from([told, *(step for step in told["files"] if step)]))
         place[data.draw(st.sampled_from(sorted(place)))] = data.draw(_values)
         if not isinstance(told["files"], list | tuple) or not all(isinstance(step, dict) for step in told["files"]):
             break

@@ -211,7 +211,9 @@ def _place(told: list[tuple[str, bool]], entry: Any) -> int:
 
 
 def test_the_built_in_rules_are_told() -> None:
-    modules = [import_module(f"code_commit.guard.{name}") for name in ("names", "protected", "places", "together", "ignored")]
+    modules = [
+        import_module(f"code_commit.guard.{name}") for name in ("names", "protected", "places", "together", "ignored")
+    ]
     rules = {
         cls.name
         for module in modules

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -84,6 +85,8 @@ class Calls:
         self._count = 0
         self._latest: ContextVar[int] = ContextVar("latest call")
         self._lock = threading.Lock()
+        self._under_way = 0
+        self._over = threading.Condition(self._lock)
 
     @property
     def last_number(self) -> int | None:
@@ -108,10 +111,33 @@ class Calls:
             request = replace(request, max_tokens=bound)
             held = self._budget.reserve(asked.model, input_bytes=_size(request, text), max_tokens=bound)
             cost = CallCost(self._budget, held)
+        with self._one_more() as number:
+            completion = self._made(asked, request, text, label, ask, number, cost)
+        return self._judged(completion, number)
+
+    def wait_until_over(self, seconds: float) -> bool:
+        """Wait until no thread has a call under way; False when that takes longer."""
+        with self._over:
+            return self._over.wait_for(lambda: not self._under_way, seconds)
+
+    @contextmanager
+    def _one_more(self) -> Iterator[int]:
         with self._lock:
             self._count += 1
+            self._under_way += 1
             number = self._count
         self._latest.set(number)
+        try:
+            yield number
+        finally:
+            with self._over:
+                self._under_way -= 1
+                self._over.notify_all()
+
+    def _made(
+        self, asked: Asked, request: Request, text: str, label: str, ask: Ask, number: int, cost: CallCost | None
+    ) -> Completion:
+        """Make one call, and put on record how it began and ended."""
         files = self._log.call_files(number if self._numbered else None, label)
         self._log.write(files.request, text)
         with self._log.nested():
@@ -128,7 +154,7 @@ class Calls:
                 self._log.emit(replace(failed, response=files.response, error=message, error_kind=_kind(error)))
                 raise
             self._record(number, label, files, completion, time.monotonic() - began, cost)
-        return self._judged(completion, number)
+        return completion
 
     def retried(self, number: int, attempt: int, wait: float, reason: str) -> None:
         """Tell of a try that is repeated after `wait` seconds."""

@@ -20,6 +20,7 @@ FIRST_PARTY_FLAGS = {
     "--consistency-check": "code-commit-consistency",
     "--consistency": "code-commit-consistency",
     "--cc": "code-commit-consistency",
+    "--samples": "code-commit-consistency",
     "--planning": "code-commit-planner",
     "--codepath": "code-commit-planner",
     "--no-git": "code-commit-planner",

@@ -97,18 +97,28 @@ class Checkpoints:
         return self._restore(self._snapshots.load(commit))
 
     def _restore(self, wanted: Snapshot) -> tuple[str, ...]:
-        now, files = self._snapshots.look()
+        before, _files = self._snapshots.look()
         # Ignore rules first: under changed ones, files that were ignored would look as if they were new.
+        rules = self._rules(before, wanted)
+        self._write(self._snapshots.writes(rules, wanted))
+        try:
+            others = self._restore_others(wanted)
+        except NotReady:
+            self._write(self._snapshots.writes(self._rules(wanted, before), before))
+            raise
+        return tuple(sorted({found.path for found in rules} | others))
+
+    def _rules(self, old: Snapshot, new: Snapshot) -> list[Difference]:
+        found = self._snapshots.differences(old.tree, new.tree)
+        return [difference for difference in found if posixpath.basename(difference.path) == ".gitignore"]
+
+    def _restore_others(self, wanted: Snapshot) -> set[str]:
+        now, files = self._snapshots.look()
         differences = self._snapshots.differences(now.tree, wanted.tree)
-        rules = [found for found in differences if posixpath.basename(found.path) == ".gitignore"]
-        if rules:
-            self._write(self._snapshots.writes(rules, wanted))
-            now, files = self._snapshots.look()
-            differences = self._snapshots.differences(now.tree, wanted.tree)
         chosen = [found for found in differences if not _older(found, files, wanted)]
         rights = self._snapshots.rights(files, wanted.modes, but={found.path for found in differences})
         self._write([*self._snapshots.writes(chosen, wanted), *self._with_rights(rights)])
-        return tuple(sorted({found.path for found in (*rules, *chosen)} | rights.keys()))
+        return {found.path for found in chosen} | rights.keys()
 
     def _with_rights(self, rights: Mapping[str, int]) -> list[Write]:
         return [Write(path, self._tree.read(path), mode=mode) for path, mode in rights.items()]
@@ -129,10 +139,8 @@ class Checkpoints:
             raise NotReady(f"there is no checkpoint of the run {run}", hint=f"there are checkpoints of: {known}")
         first, last = self._snapshots.load(commits[0]), self._snapshots.load(commits[-1])
         now, files = self._snapshots.look()
-        if (now.tree, now.modes) == (first.tree, first.modes):
-            return ()
-        since = {found.path for found in self._snapshots.differences(last.tree, now.tree)}
-        since |= self._snapshots.rights(files, last.modes, but=since).keys()
+        # A file that is as it was before the run loses nothing: an undo may have been cut short.
+        since = self._other(now, files, last) & self._other(now, files, first)
         if since:
             names = ", ".join(sorted(since)[:_NAMED])
             more = f" and {len(since) - _NAMED} more" if len(since) > _NAMED else ""
@@ -141,6 +149,11 @@ class Checkpoints:
                 hint="nothing was undone; put these changes aside (a commit and `git revert` may serve better)",
             )
         return self._restore(first)
+
+    def _other(self, now: Snapshot, files: Mapping[str, os.stat_result], than: Snapshot) -> set[str]:
+        """Return the paths in which the tree of now differs from an earlier one, permission bits included."""
+        paths = {found.path for found in self._snapshots.differences(than.tree, now.tree)}
+        return paths | self._snapshots.rights(files, than.modes, but=paths).keys()
 
     def prune(self, keep: int) -> None:
         """Drop the checkpoints of all runs but the newest `keep`."""

@@ -16,11 +16,11 @@ from code_commit.named import named
 from code_commit.plugin_host import PluginHost
 from code_commit.records.errors import ExitCode, UsageError
 from code_commit.records.event import LogSink
-from code_commit.records.workflow import WorkflowDefinition
 from code_commit.registry import Registry
-from code_commit.run.session import Ending, Plan, run_session, settings_model
+from code_commit.run.assembly import Plan, settings_model
+from code_commit.run.session import Ending, run_session
 from code_commit.run_log import JsonLines, Progress
-from code_commit.settings import load_settings
+from code_commit.settings import explained, load_settings
 from code_commit.terminal import printable
 
 
@@ -50,7 +50,7 @@ def plan_for(invocation: Invocation, host: PluginHost) -> Plan:
     """
     plugin, workflow = invocation.plugin, invocation.workflow
     model = named(workflow.options) if workflow.options else None
-    options = _options(model, invocation.flags, workflow)
+    options = _options(model, invocation.flags)
     root = named(workflow.root)(options) if workflow.root else Path.cwd()
     section_model = settings_model(host, plugin)
     shared = set(invocation.flags) & set(section_model.model_fields if section_model else ())
@@ -61,7 +61,7 @@ def plan_for(invocation: Invocation, host: PluginHost) -> Plan:
     section = settings.plugin(plugin.name, section_model)
     if model and section_model:
         settled = {name: getattr(section, name) for name in model.model_fields if name in section_model.model_fields}
-        options = _options(model, {**invocation.flags, **settled}, workflow)
+        options = _options(model, {**invocation.flags, **settled})
     return Plan(
         plugin,
         workflow,
@@ -75,16 +75,16 @@ def plan_for(invocation: Invocation, host: PluginHost) -> Plan:
     )
 
 
-def _options(model: type[BaseModel] | None, flags: Mapping[str, Any], workflow: WorkflowDefinition) -> Any:
+def _options(model: type[BaseModel] | None, flags: Mapping[str, Any]) -> Any:
     if model is None:
         return None
     try:
         return model.model_validate(dict(flags))
     except ValidationError as error:
-        first = error.errors()[0]
-        name = "--" + str(first["loc"][0]).replace("_", "-") if first["loc"] else workflow.name
-        message = first["msg"].removeprefix("Value error, ")
-        raise UsageError(f"{name}: {message}" if first["loc"] else message) from None
+        name, text = next(explained(error, model))
+        field = ".".join(name)
+        flag = f"--{field.replace('_', '-')}" if field else ""
+        raise UsageError((flag + text.removeprefix(field)).removeprefix(": ")) from None
 
 
 def _tell(ending: Ending, plan: Plan, invocation: Invocation) -> None:

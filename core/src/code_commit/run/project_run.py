@@ -224,14 +224,18 @@ class ProjectRun:
     ) -> ProcessResult:
         if self.checkpoints:
             self._remember_start()
-            self._unsaved = True
         log = self.folder / self.log.reserve(numbered(self.calls.last_number, name))
         sandbox = self.runner.sandbox_in_use
         # A process that is not isolated answers for the host's own state: nothing else may write that meanwhile.
         with self.log.nested(), self._disk if sandbox == "off" else nullcontext():
             self.emit(ProcessStarted(tuple(argv), sandbox, log.name))
             began = time.monotonic()
-            result = self.runner.run(argv, log=log, timeout=timeout, stdin=stdin, isolation_required=isolation_required)
+            try:
+                result = self.runner.run(
+                    argv, log=log, timeout=timeout, stdin=stdin, isolation_required=isolation_required
+                )
+            finally:
+                self._unsaved = self.checkpoints is not None  # also where another thread took a checkpoint meanwhile
             seconds = round(time.monotonic() - began, 3)
             self.emit(
                 ProcessFinished(tuple(argv), result.exit_code, seconds, result.timed_out, result.tampered, log.name)

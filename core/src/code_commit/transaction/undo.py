@@ -33,6 +33,7 @@ class _Undo:
         self._plan = plan
         self._step = step
         self._blocked: list[str] = []
+        self._made = frozenset(plan.made)
         self._stood = {entry.path for entry in plan.files if entry.old != "absent"}
 
     def run(self, only: Collection[str] | None) -> list[str]:
@@ -86,7 +87,7 @@ class _Undo:
             folder = "/".join(parts[:end])
             status = self._tree.lstat(folder)
             if status is None or not stat.S_ISDIR(status.st_mode):
-                explained = self._plan.made if status is None else self._stood
+                explained = self._made if status is None else self._stood
                 if strict and folder not in explained:
                     raise _InTheWayError(f"the folder {folder} is {'gone' if status is None else 'no folder any more'}")
                 return False

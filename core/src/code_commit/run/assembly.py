@@ -1,0 +1,202 @@
+"""What a run needs before it has a folder, and the parts that its `Run` is made of."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from code_commit.budget import Budget
+from code_commit.calls import Calls
+from code_commit.checkpoint import Checkpoints
+from code_commit.git import Git
+from code_commit.guard import Guard
+from code_commit.keys import KeyStore
+from code_commit.models import Models
+from code_commit.named import named
+from code_commit.plugin_host import Plugin, PluginHost
+from code_commit.process import ProcessRunner
+from code_commit.project_tree import ProjectTree
+from code_commit.records.change import PathRule
+from code_commit.records.errors import NotReady
+from code_commit.records.workflow import WorkflowDefinition
+from code_commit.redaction import Redactor
+from code_commit.registry import Registry
+from code_commit.replay import Recording
+from code_commit.run.project_run import ProjectRun
+from code_commit.run_log import RunLog
+from code_commit.settings import Settings
+from code_commit.transaction import ProjectLock, recover
+
+HOME = Path("agent-config", ".code-commit")
+_OURS = (":(icase)agent-config/config.toml", ":(icase)agent-config/*-key.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be run: a workflow with its validated options and settings, in `root`."""
+
+    plugin: Plugin
+    workflow: WorkflowDefinition
+    options: Any
+    settings: Settings
+    section: Any
+    root: Path
+    argv: tuple[str, ...] = field(repr=False)
+    environ: Mapping[str, str] = field(repr=False)
+    as_json: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a run stands on. `recovered` tells what an earlier run, cut off, had left to be put right."""
+
+    git: Git
+    tree: ProjectTree
+    home: Path
+    redactor: Redactor
+    keys: KeyStore
+    secret_variables: frozenset[str]
+    recovered: str | None
+
+
+def make_ready(plan: Plan, registry: Registry, held: ExitStack) -> Ground:
+    """Check what must be so before anything else, take the lock, and put right what an earlier run left.
+
+    Raises:
+        NotReady: something is missing or in the way.
+    """
+    git, redactor, home = Git(plan.root), Redactor(), plan.root / HOME
+    keys = KeyStore(plan.root, redactor, plan.environ)  # checks the .gitignore before any key is read
+    _require_untracked(git)
+    definitions = [definition for _, definition in registry.providers.values()]
+    keys.load_all(definitions)
+    tree = held.enter_context(ProjectTree(plan.root))
+    recovered = None
+    if plan.workflow.writes:
+        git.require_repository()
+        held.enter_context(ProjectLock(home))
+        recovered = recover(tree, home)
+    return Ground(git, tree, home, redactor, keys, keys.secret_variables(definitions), recovered)
+
+
+def open_log(plan: Plan, host: PluginHost, ground: Ground, *, token: str | None) -> RunLog:
+    """Make the run folder; `token` is that of the run which is replayed.
+
+    Raises:
+        NotReady: `logs` cannot be written.
+    """
+    return RunLog.open(
+        plan.root,
+        plan.workflow.name,
+        redactor=ground.redactor,
+        token=token or secrets.token_hex(8),
+        argv=plan.argv,
+        versions={plugin.distribution: plugin.version for plugin in host.plugins},
+        commit=ground.git.head() if plan.workflow.writes else None,
+    )
+
+
+def assembled(
+    plan: Plan, host: PluginHost, registry: Registry, ground: Ground, log: RunLog, recording: Recording | None
+) -> ProjectRun:
+    """Put the parts of the run together, those of plugins included.
+
+    Raises:
+        NotReady: a plugin that guards paths is broken, a section of the settings is, or isolation is missing.
+    """
+    settings, workflow = plan.settings, plan.workflow
+    settings_of = partial(_section, settings, host)
+    for plugin, sink in host.collect("code_commit_log_sinks", settings_of):
+        log.add_sink(plugin.distribution, sink, plugin=plugin.name)
+    rules = _path_rules(host, settings_of, fail_closed=workflow.writes)
+    budget = None if settings.max_cost is None else Budget(float(settings.max_cost))
+    calls = Calls(log, ground.redactor, budget=budget, numbered=workflow.numbered)
+    return ProjectRun(
+        root=plan.root,
+        folder=log.folder,
+        state=_state_folder(ground.home, workflow.name),
+        token=log.token,
+        options=plan.options,
+        settings=plan.section,
+        tree=ground.tree,
+        home=ground.home,
+        host=host,
+        log=log,
+        redactor=ground.redactor,
+        models=Models(registry, settings, ground.keys, plan.environ, calls, recording),
+        calls=calls,
+        guard=Guard(ground.tree, ground.git, rules),
+        runner=ProcessRunner(
+            plan.root,
+            redactor=ground.redactor,
+            sandbox=settings.sandbox,
+            network=settings.network,
+            output_limit=settings.build.output_limit,
+            secret_variables=ground.secret_variables,
+        ),
+        checkpoints=Checkpoints(ground.tree, ground.git, ground.home) if workflow.writes else None,
+        build_timeout=settings.build.timeout_seconds,
+        interactive=workflow.interactive,
+        as_json=plan.as_json,
+        settings_of=settings_of,
+    )
+
+
+def _section(settings: Settings, host: PluginHost, plugin: Plugin) -> Any:
+    return settings.plugin(plugin.name, settings_model(host, plugin))
+
+
+def settings_model(host: PluginHost, plugin: Plugin) -> type[Any] | None:
+    """Return the pydantic model of a plugin's section, or None for a plugin without settings."""
+    for owner, target in host.collect("code_commit_settings"):
+        if owner is plugin and target:
+            model: type[Any] = named(target)
+            return model
+    return None
+
+
+def _path_rules(
+    host: PluginHost, settings_of: Callable[[Plugin], Any], *, fail_closed: bool
+) -> list[tuple[str, PathRule]]:
+    """Collect the rules of plugins.
+
+    Raises:
+        NotReady: a plugin that guards paths is broken, so a workflow that writes must not start.
+    """
+    rules = [(plugin.distribution, rule) for plugin, rule in host.collect("code_commit_path_rules", settings_of)]
+    broken = [each for each in host.failures if each.guards_paths or each.stage == "code_commit_path_rules"]
+    if broken and fail_closed:
+        first = broken[0]
+        raise NotReady(
+            f"{first.distribution} guards paths and is broken ({first.stage}): {first.error}",
+            hint=f"mend or uninstall it, or run with --disable-plugin {first.plugin}",
+        )
+    return rules
+
+
+def _require_untracked(git: Git) -> None:
+    """A `.gitignore` does not keep away what a repository brings along: its address must not get the user's key.
+
+    Raises:
+        NotReady: git tracks the configuration, or a key.
+    """
+    tracked = git.run(["ls-files", "-z", "--", *_OURS], check=False).decode("utf-8", "replace").split("\0")[0]
+    if tracked:
+        raise NotReady(
+            f"git tracks {tracked}, so it came with the repository and may not be yours",
+            hint=f"read it; if it is yours, `git rm --cached {tracked}`",
+        )
+
+
+def _state_folder(home: Path, workflow: str) -> Path:
+    folder = home / "state" / workflow
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise NotReady(f"cannot make {folder}: {error.strerror}") from error
+    return folder

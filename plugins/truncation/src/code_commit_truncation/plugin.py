@@ -1,0 +1,24 @@
+"""What the host reads at every start: the hooks alone, nothing heavy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from code_commit.plugin_api import PathRule, hookimpl
+
+if TYPE_CHECKING:
+    from code_commit_truncation.settings import TruncationSettings
+
+
+@hookimpl
+def code_commit_settings() -> str:
+    """The section `[plugins.truncation]`."""
+    return "code_commit_truncation.settings:TruncationSettings"
+
+
+@hookimpl
+def code_commit_path_rules(settings: TruncationSettings) -> list[PathRule]:
+    """The one rule."""
+    from code_commit_truncation.rule import Truncation
+
+    return [Truncation(settings)]

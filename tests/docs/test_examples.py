@@ -1,0 +1,173 @@
+"""What the pages tell to type works: configurations load, commands have these flags, the README's steps end well."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from code_commit.cli.arguments import RESERVED, workflow_parser
+from code_commit.cli.commands import COMMANDS
+from code_commit.named import named
+from code_commit.plugin_host import PluginHost
+from code_commit.registry import Registry
+from code_commit.settings import load_settings, validated
+from code_commit.testing import Reply, ScriptedServer
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("core/*.md"), *ROOT.glob("plugins/*/*.md")])
+FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<text>.*?)^ *(?P=fence)$", re.M | re.S)
+COMMAND = re.compile(
+    r"(?:^|[|;&(] *|\$ |\bif )(?:[A-Z_]+=\S* )*(?:[\w./~$-]*/)?code-commit(?P<rest>(?: [^|;&>#\n]*)?)(?=[|;&>#\n]|\Z)",
+    re.M,
+)
+NOT_OURS = {"project", "build-system", "tool", "dependencies"}  # tables of a pyproject.toml
+HOST_FIELDS = {"base_url", "allow_http"}
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+def blocks(page: Path, *languages: str) -> Iterator[str]:
+    for found in FENCE.finditer(page.read_text("utf-8")):
+        if found["language"] in languages:
+            yield textwrap.dedent(found["text"])
+
+
+@cache
+def registry() -> Registry:
+    return Registry(PluginHost(), reserved_flags=RESERVED)
+
+
+# --- configurations ---------------------------------------------------------------------------------------------------
+
+
+@each_page
+def test_every_configuration_loads(page: Path, tmp_path: Path) -> None:
+    """And is valid for each provider and plugin that is installed; those of tutorials are not."""
+    folder = tmp_path / "agent-config"
+    folder.mkdir()
+    sections = {plugin.name: target for plugin, target in PluginHost().collect("code_commit_settings")}
+    for text in blocks(page, "toml"):
+        if NOT_OURS & tomllib.loads(text).keys():
+            continue
+        (folder / "config.toml").write_text(text, "utf-8")
+        settings = load_settings(tmp_path, environ={})
+        for provider, config in configs(settings.providers):
+            if provider in registry().providers:
+                table = settings.connection(provider, config).items()
+                model = named(registry().providers[provider][1].config)
+                validated(model, {name: value for name, value in table if name not in HOST_FIELDS}, text)
+        for name, target in sections.items():
+            settings.plugin(name, named(target))
+
+
+def configs(providers: Any) -> Iterator[tuple[str, str]]:
+    for provider, tables in providers.items():
+        if isinstance(tables, dict):
+            yield from ((provider, config) for config in tables)
+
+
+# --- commands ---------------------------------------------------------------------------------------------------------
+
+
+@cache
+def flags_of(command: str) -> frozenset[str]:
+    """The flags of a command; of the command without one, those of all workflows."""
+    if not command:
+        return frozenset(name for action in workflow_parser(registry())._actions for name in action.option_strings)
+    asked = [sys.executable, "-m", "code_commit", command, "--help"]
+    shown = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    return frozenset(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", shown))
+
+
+def flags_of_the_page(page: Path) -> set[str]:
+    """The flags that a tutorial's own workflow brings."""
+    return set(re.findall(r'Flag\(\("(--[a-z-]+)"', page.read_text("utf-8")))
+
+
+def commands(page: Path) -> Iterator[list[str]]:
+    for text in blocks(page, "sh", "console"):
+        for found in COMMAND.finditer(text):
+            yield shlex.split(found["rest"])
+    for code in re.findall(r"`code-commit( [^`]+)`", FENCE.sub("", page.read_text("utf-8"))):
+        yield shlex.split(code.replace("…", " "))
+
+
+@each_page
+def test_every_command_line_has_flags_that_exist(page: Path) -> None:
+    for argv in commands(page):
+        command = argv[0] if argv and not argv[0].startswith("-") else ""
+        assert not command or command in COMMANDS, argv
+        given = {word.partition("=")[0] for word in argv if word.startswith("-") and word != "-"}
+        assert given <= flags_of(command) | flags_of_the_page(page), argv
+
+
+@each_page
+def test_every_flag_in_the_text_exists(page: Path) -> None:
+    """A code span that begins with two hyphens is a flag of ours; other programs' stand behind their names."""
+    spans = re.findall(r"`(--[a-z-]+)[^`]*`", FENCE.sub("", page.read_text("utf-8")))
+    known = flags_of("").union(*(flags_of(command) for command in COMMANDS), flags_of_the_page(page))
+    assert set(spans) <= known
+
+
+def test_command_lines_are_found() -> None:
+    """The two tests above must not pass because they look at nothing."""
+    found = [argv for page in PAGES for argv in commands(page)]
+    assert ["undo"] in found
+    assert ["--model", "gpt-5", "--query", "Rename the module util to text"] in found
+    assert ["--query-file", "-", "--dry-run"] in found
+    assert len(found) > 40
+
+
+# --- the README's steps -----------------------------------------------------------------------------------------------
+
+KEY = "a key that is pasted in"
+GREETING = 'def greet(name: str) -> str:\n    return f"Hello, {name}!"\n'
+TEST = """\
+import unittest
+
+from greeting import greet
+
+
+class Greeting(unittest.TestCase):
+    def test_one(self) -> None:
+        self.assertEqual(greet("Ada"), "Hello, Ada!")
+"""
+ANSWERS = ["^^^greeting.py\ndef greet(\n^^^end\n", f"^^^greeting.py\n{GREETING}# and all the others\n^^^end\n"]
+
+
+def test_the_steps_of_the_readme_lead_to_a_change(tmp_path: Path) -> None:
+    section = (ROOT / "README.md").read_text("utf-8").partition("\n## A real project, with a real key\n")[2]
+    steps = [found for found in FENCE.finditer(section.partition("\n## ")[0]) if found["indent"]]
+    script = "\n".join(textwrap.dedent(found["text"]) for found in steps)
+    project = tmp_path / "project"
+    project.mkdir()
+    for name, text in {".gitignore": "__pycache__/", "greeting.py": GREETING, "test_greeting.py": TEST}.items():
+        (project / name).write_text(text, "utf-8")
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    with ScriptedServer(map(Reply, ANSWERS)) as server:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        environ = {**os.environ, **server.environment(), "PATH": path, "HOME": str(tmp_path)}
+        command = ["bash", "-euc", script]
+        done = subprocess.run(
+            command, cwd=project, env=environ, input=f"{KEY}\n", capture_output=True, text=True, check=False
+        )
+        requests = server.requests
+    assert done.returncode == 0, done.stderr
+    assert "+# and all the others" in done.stdout
+    assert [request.headers["x-goog-api-key"] for request in requests] == [KEY, KEY]
+    assert f"--- FILE greeting.py ---\n{GREETING}" in requests[0].prompt
+    assert "take a list of names as well" in requests[0].prompt
+    assert KEY not in done.stdout + done.stderr + "".join(request.prompt for request in requests)
+    status = subprocess.run(["git", "status", "--porcelain"], cwd=project, capture_output=True, text=True, check=True)
+    assert status.stdout.splitlines() == [" M greeting.py", "?? test_greeting.py"]
