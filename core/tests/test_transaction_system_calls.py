@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 STRACE = shutil.which("strace")
-EVERY = 1 if os.environ.get("CODE_COMMIT_SYSTEM_CALLS") == "all" else 9
+EVERY = 1 if os.environ.get("CODE_COMMIT_SYSTEM_CALLS") == "all" else 13
 CALLS = "openat write link linkat symlinkat unlinkat mkdirat rename renameat renameat2 fchmod fsync syncfs ftruncate utimensat"
 MARK = "getpriority"
 OLD = {"a.txt": b"old a", "file": b"becomes a folder", "folder/x.txt": b"becomes a file", "gone/z.txt": b"z"}

@@ -134,8 +134,9 @@ def test_the_settings_of_the_host_have_these_defaults() -> None:
 
 def test_each_plugin_with_settings_has_a_section_with_these_defaults() -> None:
     models = {plugin.name: named(target) for plugin, target in PluginHost().collect("code_commit_settings") if target}
-    told = {title for title in CONFIGURATION if title.startswith("`[plugins.")}
-    assert told == {f"`[plugins.{name}]`" for name in models}
+    told = {title.removeprefix("`[plugins.").removesuffix("]`") for title in CONFIGURATION if "[plugins." in title}
+    assert models.keys() <= told
+    assert told - models.keys() <= {path.name for path in ROOT.glob("plugins/*")}, "neither installed nor ours"
     for name, model in models.items():
         table = {CODE.findall(row[0])[0]: row[1] for row in rows(CONFIGURATION[f"`[plugins.{name}]`"])}
         assert table == dict(fields_of(model)), name
@@ -215,10 +216,10 @@ def test_the_built_in_rules_are_told() -> None:
         import_module(f"code_commit.guard.{name}") for name in ("names", "protected", "places", "together", "ignored")
     ]
     rules = {
-        cls.name
+        cls.__dict__["name"]
         for module in modules
         for cls in vars(module).values()
-        if isinstance(cls, type) and isinstance(getattr(cls, "name", None), str)
+        if isinstance(cls, type) and isinstance(cls.__dict__.get("name"), str)
     }
     assert set(first_names(rows(sections(DOCS / "response-format.md")["Paths"]))) == rules | {"plugin"}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import IO, Self
 
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
+_WORDS = 4096  # bytes; bubblewrap says less
 _PATIENCE = 5.0  # seconds for the supervisor to be done
 
 
@@ -37,7 +37,9 @@ class Process:
         (ear, self._control), (self.status, mouth) = os.pipe(), os.pipe()
         with _closing_after((ear, mouth), on_error=(self._control, self.status)), _input(stdin) as source:
             supervisor = (sys.executable, "-I", "-S", str(_SUPERVISOR), str(ear), str(mouth))
-            inside = ("0",) if wrapper is None else ("1", *wrapper, "--json-status-fd", str(mouth), "--")
+            # bubblewrap writes its words in pieces, so they have a file of their own.
+            self._words = None if wrapper is None else os.memfd_create("bubblewrap")
+            inside = () if wrapper is None else (*wrapper, "--json-status-fd", str(self._words), "--")
             self._supervisor = subprocess.Popen(
                 [*supervisor, *inside, *argv],
                 stdin=source,
@@ -46,7 +48,7 @@ class Process:
                 bufsize=0,
                 cwd=cwd,
                 env=dict(env),
-                pass_fds=(ear, mouth),
+                pass_fds=(ear, mouth) if self._words is None else (ear, mouth, self._words),
                 start_new_session=True,
             )
         assert self._supervisor.stdout
@@ -56,7 +58,7 @@ class Process:
         self.exit_code: int | None = None
         self.signal: int | None = None
         self.trouble = ""
-        self.ran = wrapper is None
+        self.ran = wrapper is None  # in a sandbox, known at the end
         self._leader: int | None = None
         self._heard = b""
 
@@ -71,6 +73,8 @@ class Process:
                 if pipe:
                     pipe.close()
             os.close(self.status)
+            if self._words is not None:
+                os.close(self._words)
 
     def told(self, data: bytes) -> None:
         """Take what was read from `status`."""
@@ -97,6 +101,8 @@ class Process:
             if self._leader:
                 with suppress(OSError):
                     os.killpg(self._leader, signal.SIGKILL)
+        if self._words is not None:
+            self.ran = b'"exit-code"' in os.pread(self._words, _WORDS, 0)
 
     def _hear(self, line: str) -> None:
         match line.split(" ", 1):
@@ -110,8 +116,6 @@ class Process:
                 self.trouble = f"it could not be started: {reason}"
             case ["left", count]:
                 self.trouble = f"{count} processes of another user could not be ended"
-            case _:
-                self.ran = self.ran or "exit-code" in json.loads(line)  # bubblewrap's words
 
 
 @contextmanager

@@ -1,12 +1,12 @@
 """Runs a command, and ends every descendant of it when the command ends or when whoever started this goes away.
 
-A script of its own, started as `python -I -S supervisor.py CONTROL STATUS KEEP COMMAND...`: so it is a process in which
+A script of its own, started as `python -I -S supervisor.py CONTROL STATUS COMMAND...`: so it is a process in which
 no one else's children can be mistaken for the command's. As a "child subreaper" (prctl(2), Linux) it becomes the parent
 of every daemon that tries to leave; elsewhere it can only end the command's process group.
 
 CONTROL is a pipe: at its end of file, all are killed. On the pipe STATUS it tells, a line each: `pid N` of the command;
 `exit N` or `signal N`, how it ended, or `cannot message` when it could not be started; `left N` if processes of another
-user would not die. STATUS is the command's too if KEEP is 1.
+user would not die.
 
 Every build waits for this to start: it imports nothing that it can do without, `signal` and `pathlib` included.
 """
@@ -27,9 +27,9 @@ _PATIENCE = 3.0  # seconds for killed processes to be gone
 _PAUSE = 0.002  # seconds between two looks
 
 
-def main(control: int, status: int, keep: bool, command: list[str]) -> None:  # noqa: FBT001 - one caller, below
+def main(control: int, status: int, command: list[str]) -> None:
     os.set_inheritable(control, False)
-    os.set_inheritable(status, keep)
+    os.set_inheritable(status, False)
     reaper = _become_subreaper()
     try:
         child = _start(command)
@@ -167,4 +167,4 @@ def _tell(status: int, line: str) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "1", sys.argv[4:])
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])

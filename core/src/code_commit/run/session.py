@@ -113,6 +113,7 @@ def _wrapped_up(run: ProjectRun, on_failure: str, ending: _Open) -> Iterator[Non
         run.calls.wait_until_over(_CALLS_END_WITHIN)
         if on_failure == "restore" and not ending.reached:
             run.restore_start("the goal was not reached")
+        run.remember_end()
 
 
 def _recording(plan: Plan) -> Recording | None:

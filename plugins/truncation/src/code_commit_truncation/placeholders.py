@@ -1,15 +1,13 @@
 """Finds lines that stand in place of code: `# ... existing code ...`, `/* unchanged */`, `<!-- rest -->`.
 
-A line is one when it is a comment, and all its words are such as these comments are made of. Words alone would not do:
-"the same as before" may be said of anything, so without an ellipsis more is asked for than with one.
+Such a line is a comment all of whose words are the usual ones of such comments. An ellipsis says that something is
+left out; without one the words must say it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 
 _LONGEST = 200  # characters of a line that can be one
 _PROSE = (".md", ".markdown", ".rst", ".txt", ".adoc")  # where `#` and `*` begin headings and lists
@@ -24,89 +22,99 @@ class Placeholder:
 
 
 def first_placeholder(path: str, old: bytes | None, new: bytes) -> Placeholder | None:
-    """Return the first line of `new` that stands for code left out and that `old`, the file so far, did not hold."""
-    text = new.decode("utf-8", "replace")
+    """Return the first line of `new` that stands for code left out, unless `old` held that line too.
+
+    `path` tells code from prose; `old` is None where there was no file. Linear in the length of both.
+    """
     prose = path.lower().endswith(_PROSE)
-    before = "" if old is None else old.decode("utf-8", "replace")
-    # An ellipsis without a word may be an example's; where code is gone, it says where.
-    lost = before.count("\n") > text.count("\n")
+    text, before = new.decode("utf-8", "replace"), (old or b"").decode("utf-8", "replace")
+    lost = text.count("\n") < before.count("\n")
     known: frozenset[str] | None = None
-    for found, line_above in _candidates(text):
-        if not leaves_out(found.text, line_above, prose=prose, lost=lost):
-            continue
-        if known is None:
-            known = frozenset(line.strip() for line in before.split("\n"))
-        if found.text not in known:
-            return found
+    above = ""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if len(line) <= _LONGEST and _HINT.search(line) and leaves_out(line, above, prose=prose, lost=lost):
+            if known is None:
+                known = frozenset(each.strip() for each in before.split("\n"))
+            if line.strip() not in known:
+                return Placeholder(number, line.strip())
+        above = line
     return None
 
 
-def leaves_out(line: str, line_above: str = "", *, prose: bool = False, lost: bool = False) -> bool:
-    """Say whether `line` is made to stand for code. `lost`: the file has fewer lines than before."""
-    words = _words_without_comment(line)
-    if words is not None:
-        return _all_vocabulary(words, least=2, strong=True)
-    comment = _comments()[prose].fullmatch(line)
+def leaves_out(line: str, above: str = "", *, prose: bool = False, lost: bool = False) -> bool:
+    """Say whether `line`, which follows the line `above`, stands for code that was left out.
+
+    `prose` is for a file that is no code, `lost` for one that has fewer lines than before.
+    """
+    line = line.lower().replace("\u2026", "...").strip()
+    comment = (_COMMENT_IN_PROSE if prose else _COMMENT).fullmatch(line)
     if comment is None:
+        return _UNCOMMENTED.fullmatch(line) is not None and _is_usual(line) and _says_it(line)
+    text, sign, code = comment["text"], comment["sign"], comment["code"].strip()
+    if not _PLAIN.fullmatch(text) or (code and sign not in _BEHIND_CODE):
         return False
-    code, sign = comment["code"].strip(), comment["sign"]
-    said = _Said.of(comment["text"])
-    if said is None:
-        return False
-    if not said.words:
-        return lost and not code and said.opens
-    if said.opens:
-        strong = bool(code)
-        return _all_vocabulary(said.words, strong=strong) or (said.closes and _few_unknown(said.words))
-    if code and not code.endswith("{"):
-        return False
-    if said.closes:
-        return _all_vocabulary(said.words, strong=True)
-    goes_on = line_above.strip().startswith(sign)
-    return sign not in _WEAK_SIGNS and not said.heads and not goes_on and _plainly(said.words)
+    opens, closes = _OPENS.match(text) is not None, _CLOSES.search(text) is not None
+    if not _WORD.search(text):
+        return opens and lost and not code  # it may be an example's; where code is gone, it says where
+    if code and not opens and not code.endswith("{"):
+        return False  # it explains the code before it
+    if opens and closes and _HINT_WORD.search(text):
+        return _is_usual(text, names=2)
+    if opens or closes:
+        return _is_usual(text) and (opens > bool(code) or _HINT_WORD.search(text) is not None)
+    goes_on = sign not in {"/*", "<!--"} and above.strip().startswith(sign)
+    return not (goes_on or sign in _DOUBTFUL or text.endswith(":")) and _is_usual(text) and _says_it(text)
 
 
-# --- the words ----------------------------------------------------------------------------------------------------
+# --- comments -----------------------------------------------------------------------------------------------------
 
-_ENOUGH_ALONE = frozenset(
-    "elided omitted remainder rest skipped snip snipped truncated unaltered unchanged unmodified untouched".split()
+_END = r"(?:\*+/\s*\}?|--+>|\*\)|-\})?[\s)\}\];,]*"
+_COMMENT = re.compile(
+    r"(?P<code>(?:.*?[\s{(\[>;])??)(?P<sign>//+!?|\#+|--+|;+|%+|/\*+|<!--+|\(\*|\{-|\*|'|rem\b)\s*(?P<text>.*?)\s*" + _END
 )
-_STRONG = _ENOUGH_ALONE | frozenset("continues existing previous remain remaining remains same stay stays".split())
-_WEAK = frozenset(
+_COMMENT_IN_PROSE = re.compile(r"(?P<code>)(?P<sign><!--+)\s*(?P<text>.*?)\s*" + _END)
+_BEHIND_CODE = ("//", "#", "/*", "<!--")
+_DOUBTFUL = ("*", "'")  # also the middle of a comment, or a text
+_UNCOMMENTED = re.compile(r"(?:[(\[<]?\s*\.{3}|[(\[<])\s*[a-z]+(?:[ -][a-z']+){2,}[\s.]*[)\]>]?")
+_PLAIN = re.compile(r"[a-z0-9_\s.,;:!'()\[\]<>{}*\-\u2013\u2014&/]*")  # neither code nor another language
+_OPENS = re.compile(r"[\s(\[<{*\-]*(?:\.{2,}|--+\s*snip)")
+_CLOSES = re.compile(r"\.{2,}[\s)\]>}*\-]*$")
+
+# --- words --------------------------------------------------------------------------------------------------------
+
+_MOST_WORDS = 14  # more make a sentence
+_OMISSION = (
+    r"existing|remain\w*|rest|same|previous|un(?:altered|changed|modified|touched)|omitted|elided|skipped|truncated"
+    r"|snip\w*|no (?:\w+ )?changes?"
+)
+_HINT = re.compile(rf"\.\.|\u2026|\b(?:{_OMISSION})\b", re.IGNORECASE)
+_HINT_WORD = re.compile(rf"\b(?:{_OMISSION})\b")
+_SAYS_IT = re.compile(
+    r"\b(?:rest|remainder|un(?:altered|changed|modified|touched)|omitted|elided|truncated|snip(?:ped)?"
+    r"|(?:existing|remaining) \w+|(?:remains?|stays?|keep|kept|are|is) (?:\w+ )?same|same as before|no (?:\w+ )?changes?)\b"
+)
+_WORD = re.compile(r"[a-z0-9_']+(?:[./][a-z0-9_]+)*")
+_USUAL = frozenset(
     """
     a above after all and any are arguments as at be before below block blocks body brevity cases change changes class
-    classes code component components config configuration constants content contents continue current declarations
-    definition definitions document else end endpoints entire etc every everything exactly exports fields file files
-    for from full function functions goes handlers helpers here identical implementation implementations imports in
-    is it items its keep kept left lines logic markup methods method middleware module more need needed no not of on
-    options original other others our out part parts program properties props query remain required routes rules same
-    section sections setup shown source state statements stuff styles template test tests text that the there these
-    this to types unaffected up variables was we were with your jsx html css functionality
+    classes code comments component components config configuration constants content contents continue continues css
+    current declarations definition definitions document elided else end endpoints entire etc every everything exactly
+    existing exports fields file files for from full function functions goes handlers helpers here html identical
+    implementation implementations imports in initialization is items its jsx keep kept left lines logic main markup
+    method methods middleware module more need needed no not of omitted on options original other others our out part
+    parts previous program properties props query remain remainder remaining remains rest routes rules same script
+    section sections setup shown skipped snip snipped source state statements stay stays stuff styles template test
+    tests text that the there these this to truncated types unaffected unaltered unchanged unmodified untouched up
+    variables we were with your
     """.split()
 )
-_TOKEN = re.compile(r"[a-z0-9_']+(?:\.[a-z0-9_]+)*")
-_BETWEEN = re.compile(r"[\s.,;:!()\[\]<>{}*\-\u2013\u2014&/]*")
-_OPENS = re.compile(r"[\s(\[<{*\-]*(?:\.{2,}|--+\s*snip)")
-_CLOSES = re.compile(r"(?:\.{2,}|snip\s*--+)[\s)\]>}*\-]*$")
-_MANY = 14  # words: more make a sentence
-_UNKNOWN = 3  # names of what is left out
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """The text of a comment: its words, and whether an ellipsis `opens` or `closes` it, or a colon `heads` it."""
+def _is_usual(text: str, *, names: int = 0) -> bool:
+    """Whether all words but so many `names` are the usual ones."""
+    words = _WORD.findall(text)
+    return len(words) <= _MOST_WORDS and sum(word not in _USUAL for word in words) <= names
 
-    words: tuple[str, ...]
-    opens: bool
-    closes: bool
-    heads: bool
 
-    @classmethod
-    def of(cls, text: str) -> _Said | None:
-        """Return None for what is no plain words."""
-        text = text.lower().replace("\u2026", "...").strip()
-        if not _BETWEEN.fullmatch(_TOKEN.sub("", text)):
-            return None
-        words = tuple(_TOKEN.findall(text))
-        closes = text.endswith("...") if False else _CLOSES.search(text) is not None
-        return cls(words, _OPENS.match(text) is not None, closes, text.endswith(":"))
+def _says_it(text: str) -> bool:
+    return _SAYS_IT.search(text) is not None

@@ -1,0 +1,127 @@
+"""How often the truncation rule would have sent back what people wrote: replays the history of a git repository.
+
+    python bench/truncation_history.py PATH... [--show]
+
+Each file that a commit added or altered counts as one replacement, judged against what the file held before. What
+people committed was meant, so each refusal is a false positive. Merges are left out. PATH may be a bare repository.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from code_commit_truncation.rule import Truncation
+from code_commit_truncation.settings import TruncationSettings
+
+from code_commit.plugin_api import Change
+
+_LINKS = (b"120000", b"160000")  # modes of symbolic links and submodules
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """One file of one commit; `old` None: it was added."""
+
+    commit: str
+    path: str
+    old: str | None
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class OneFile:
+    """A tree as far as the rule looks at it."""
+
+    content: bytes | None
+
+    def read(self, path: str) -> bytes | None:  # noqa: ARG002 - there is but one
+        """Return what the file held before."""
+        return self.content
+
+
+class Blobs:
+    """File contents by their id, from one `git cat-file` for all."""
+
+    def __init__(self, repository: str) -> None:
+        self._process = subprocess.Popen(
+            ["git", "-C", repository, "cat-file", "--batch"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+    def read(self, blob: str) -> bytes | None:
+        """Return a content; None where this copy of the repository has it not."""
+        asked, answered = self._process.stdin, self._process.stdout
+        assert asked is not None
+        assert answered is not None
+        asked.write(blob.encode() + b"\n")
+        asked.flush()
+        head = answered.readline().split()
+        if head[1] == b"missing":
+            return None
+        content = answered.read(int(head[2]))
+        answered.read(1)
+        return content
+
+
+def replacements(repository: str) -> Iterator[Replacement]:
+    """Give what each commit wrote, the latest first."""
+    log = ["log", "--no-merges", "--no-renames", "--diff-filter=AM", "--raw", "-z", "--no-abbrev", "--format=%x01%H"]
+    done = subprocess.run(["git", "-C", repository, *log], check=True, capture_output=True)
+    commit = ""
+    fields = iter(done.stdout.split(b"\0"))
+    for field in fields:
+        if field.startswith(b"\x01"):
+            commit = field[1:].decode()
+        elif field.lstrip(b"\n").startswith(b":"):
+            _, mode, old, new, status = field.split()
+            path = next(fields).decode("utf-8", "replace")
+            if mode not in _LINKS:
+                yield Replacement(commit, path, None if status == b"A" else old.decode(), new.decode())
+
+
+def measure(repository: str, rule: Truncation, *, show: bool) -> tuple[int, Counter[str]]:
+    """Return how many replacements were judged, and how many were refused for each reason."""
+    judged, refused = 0, Counter[str]()
+    with Blobs(repository) as blobs:
+        for each in replacements(repository):
+            old, new = each.old and blobs.read(each.old), blobs.read(each.new)
+            if new is None or (each.old and old is None):
+                continue
+            judged += 1
+            refusal = rule.judge(Change(each.path, new), OneFile(old or None))
+            if refusal is None:
+                continue
+            kind = "placeholder" if "stands in place of" in refusal.reason else "shrunk"
+            refused[kind] += 1
+            if show:
+                print(f"  {each.commit[:10]} {each.path}: {refusal.reason}")
+    return judged, refused
+
+
+def main() -> None:
+    """Print a line for each repository."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("repositories", nargs="+", metavar="PATH")
+    parser.add_argument("--show", action="store_true", help="print each refusal")
+    arguments = parser.parse_args()
+    for repository in arguments.repositories:
+        judged, refused = measure(repository, Truncation(TruncationSettings()), show=arguments.show)
+        share = refused.total() / max(1, judged)
+        print(
+            f"{repository}: {judged} replacements, {refused.total()} sent back ({share:.2%}): "
+            f"{refused['shrunk']} shrunk, {refused['placeholder']} placeholders"
+        )
+
+
+if __name__ == "__main__":
+    main()
