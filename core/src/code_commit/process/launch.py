@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Self
 
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
+NOT_FOUND = 127  # what shells exit with
 _WORDS = 4096  # bytes; bubblewrap says less
 _PATIENCE = 5.0  # seconds for the supervisor to be done
 
@@ -105,15 +106,16 @@ class Process:
             self.ran = b'"exit-code"' in os.pread(self._words, _WORDS, 0)
 
     def _hear(self, line: str) -> None:
-        match line.split(" ", 1):
+        match line.split(" ", 2):
             case ["pid", pid]:
                 self._leader = int(pid)
             case ["exit", code]:
                 self.exit_code = int(code)
             case ["signal", number]:
                 self.signal = int(number)
-            case ["cannot", reason]:
-                self.trouble = f"it could not be started: {reason}"
+            case ["cannot", code, reason]:
+                self.exit_code = int(code)
+                self.exit_code, self.trouble = NOT_FOUND, f"it could not be started: {reason}"
             case ["left", count]:
                 self.trouble = f"{count} processes of another user could not be ended"
 

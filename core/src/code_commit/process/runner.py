@@ -17,7 +17,7 @@ from code_commit.process import sandbox
 from code_commit.process.capture import ProcessLog
 from code_commit.process.environment import without_keys
 from code_commit.process.judge import Ignored, Judge, Sealed
-from code_commit.process.launch import Process
+from code_commit.process.launch import NOT_FOUND, Process
 from code_commit.records.errors import NotReady
 from code_commit.records.workflow import ProcessResult
 from code_commit.redaction import Redactor
@@ -26,7 +26,7 @@ _CHUNK = 128 * 1024
 _LONGEST_WAIT = 3600.0  # seconds in one call of the system; the deadline may be later
 _PATIENCE = 10.0  # seconds for a killed process to be over
 _LAST_WORDS = 1.0  # seconds to read what is left in the pipes of a process that is over
-_NOT_FOUND, _NOT_EXECUTABLE = 127, 126  # as shells say
+_NOT_EXECUTABLE = 126  # as shells say
 
 
 class ProcessRunner:
@@ -212,7 +212,7 @@ def _run(
     if not process.ran:
         said = record.finish()[1]
         if said.startswith(b"bwrap: execvp "):
-            return _Ending(_NOT_FOUND)
+            return _Ending(NOT_FOUND)
         return _Ending(None, sandbox_failed=said.startswith(b"bwrap: "))
     return _Ending(process.exit_code, process.signal, trouble=process.trouble)
 
@@ -264,11 +264,11 @@ def _unfit(argv: Sequence[str], root: Path, env: Mapping[str, str]) -> _Ending |
     try:
         if "/" not in name:
             return (
-                None if shutil.which(name, path=env.get("PATH")) else _Ending(_NOT_FOUND, trouble=f"{name}: not found")
+                None if shutil.which(name, path=env.get("PATH")) else _Ending(NOT_FOUND, trouble=f"{name}: not found")
             )
         path = root / name
         if not path.exists():
-            return _Ending(_NOT_FOUND, trouble=f"{name}: not found")
+            return _Ending(NOT_FOUND, trouble=f"{name}: not found")
         if path.is_dir() or not os.access(path, os.X_OK):
             return _Ending(_NOT_EXECUTABLE, trouble=f"{name}: not an executable file")
     except (OSError, ValueError) as error:

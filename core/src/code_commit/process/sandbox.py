@@ -66,24 +66,13 @@ def wrapper(root: Path, *, hidden: Iterable[Path], read_only: Iterable[Path], ne
     for path in _places(read_only, here):
         if not any(_within(path, folder) for folder in shut):
             command += ("--ro-bind", path, path)
-    return [*command, "--chdir", here]
+    return [*command, "--die-with-parent", "--chdir", here]
 
 
 def _isolated(*, network: bool) -> list[str]:
     bubblewrap = shutil.which("bwrap") or "bwrap"
-    command = [
-        bubblewrap,
-        "--die-with-parent",
-        "--unshare-pid",
-        "--new-session",
-        "--bind",
-        "/",
-        "/",
-        "--dev",
-        "/dev",
-        "--proc",
-        "/proc",
-    ]
+    command = [bubblewrap, "--unshare-pid", "--new-session"]
+    command += ("--bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
     if not network:
         command.append("--unshare-net")
     graphics = (entry.name for entry in os.scandir("/dev") if entry.name.startswith("nvidia"))

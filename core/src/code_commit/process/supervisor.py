@@ -5,8 +5,8 @@ no one else's children can be mistaken for the command's. As a "child subreaper"
 of every daemon that tries to leave; elsewhere it can only end the command's process group.
 
 CONTROL is a pipe: at its end of file, all are killed. On the pipe STATUS it tells, a line each: `pid N` of the command;
-`exit N` or `signal N`, how it ended, or `cannot message` when it could not be started; `left N` if processes of another
-user would not die.
+`exit N` or `signal N`, how it ended, or `cannot N why`, with a shell's exit code, if it could not be started; `left N`
+if processes of another user would not die. STATUS is the command's too if KEEP is 1.
 
 Every build waits for this to start: it imports nothing that it can do without, `signal` and `pathlib` included.
 """
@@ -34,7 +34,7 @@ def main(control: int, status: int, command: list[str]) -> None:
     try:
         child = _start(command)
     except OSError as error:
-        _tell(status, f"cannot {error.strerror}")
+        _tell(status, f"cannot {127 if isinstance(error, FileNotFoundError) else 126} {error.strerror}")
         return
     _tell(status, f"pid {child}")
     code = _wait(child, control)

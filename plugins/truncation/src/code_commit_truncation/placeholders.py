@@ -46,24 +46,26 @@ def leaves_out(line: str, above: str = "", *, prose: bool = False, lost: bool = 
 
     `prose` is for a file that is no code, `lost` for one that has fewer lines than before.
     """
-    line = line.lower().replace("\u2026", "...").strip()
+    line = _NO_REST.sub("", line).lower().replace("\u2026", "...").strip()
     comment = (_COMMENT_IN_PROSE if prose else _COMMENT).fullmatch(line)
     if comment is None:
         return _UNCOMMENTED.fullmatch(line) is not None and _is_usual(line) and _says_it(line)
     text, sign, code = comment["text"], comment["sign"], comment["code"].strip()
-    if not _PLAIN.fullmatch(text) or (code and sign not in _BEHIND_CODE):
+    if not _PLAIN.fullmatch(text) or _SPREAD.fullmatch(text) or (code and sign not in _BEHIND_CODE):
         return False
     opens, closes = _OPENS.match(text) is not None, _CLOSES.search(text) is not None
     if not _WORD.search(text):
         return opens and lost and not code  # it may be an example's; where code is gone, it says where
     if code and not opens and not code.endswith("{"):
         return False  # it explains the code before it
-    if opens and closes and _HINT_WORD.search(text):
-        return _is_usual(text, names=2)
     if opens or closes:
-        return _is_usual(text) and (opens > bool(code) or _HINT_WORD.search(text) is not None)
+        if _HINT_WORD.search(text):
+            return _is_usual(text, names=opens + (opens and closes))
+        return opens and not code and _is_usual(text)
     goes_on = sign not in {"/*", "<!--"} and above.strip().startswith(sign)
-    return not (goes_on or sign in _DOUBTFUL or text.endswith(":")) and _is_usual(text) and _says_it(text)
+    if goes_on or sign in _DOUBTFUL or text.endswith(":"):
+        return False
+    return _says_it(text) and _is_usual(text, names=text.startswith(_RESTS))
 
 
 # --- comments -----------------------------------------------------------------------------------------------------
@@ -78,6 +80,7 @@ _DOUBTFUL = ("*", "'")  # also the middle of a comment, or a text
 _UNCOMMENTED = re.compile(r"(?:[(\[<]?\s*\.{3}|[(\[<])\s*[a-z]+(?:[ -][a-z']+){2,}[\s.]*[)\]>]?")
 _PLAIN = re.compile(r"[a-z0-9_\s.,;:!'()\[\]<>{}*\-\u2013\u2014&/]*")  # neither code nor another language
 _OPENS = re.compile(r"[\s(\[<{*\-]*(?:\.{2,}|--+\s*snip)")
+_SPREAD = re.compile(r"[\s(\[{]*\.{3}\w+[\s)\]},]*")  # JavaScript's
 _CLOSES = re.compile(r"\.{2,}[\s)\]>}*\-]*$")
 
 # --- words --------------------------------------------------------------------------------------------------------
@@ -93,6 +96,8 @@ _SAYS_IT = re.compile(
     r"\b(?:rest|remainder|un(?:altered|changed|modified|touched)|omitted|elided|truncated|snip(?:ped)?"
     r"|(?:existing|remaining) \w+|(?:remains?|stays?|keep|kept|are|is) (?:\w+ )?same|same as before|no (?:\w+ )?changes?)\b"
 )
+_RESTS = ("rest of ", "the rest of ")
+_NO_REST = re.compile(r"\bREST\b(?! OF\b)")  # an architecture
 _WORD = re.compile(r"[a-z0-9_']+(?:[./][a-z0-9_]+)*")
 _USUAL = frozenset(
     """
