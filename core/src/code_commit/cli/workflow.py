@@ -108,8 +108,6 @@ def _tell(ending: Ending, plan: Plan, invocation: Invocation) -> None:
         if not invocation.quiet:
             sys.stderr.write(printable(f"code-commit: {ending.summary} ({folder})") + "\n")
         return
-    if invocation.debug and ending.error is not None:
-        import traceback
-
-        sys.stderr.write(printable("".join(traceback.format_exception(ending.error))))
+    if invocation.debug:
+        sys.stderr.write(printable(ending.trace))
     print_error(ending.summary, ending.hint, folder=folder)
