@@ -22,7 +22,7 @@ from code_commit.registry import Registry
 from code_commit.run.assembly import Plan, settings_model
 from code_commit.run.session import Ending, run_session
 from code_commit.run_log import JsonLines, Progress
-from code_commit.settings import explained, load_settings
+from code_commit.settings import about_a_flag, explained, load_settings
 from code_commit.terminal import printable, read_answer
 
 
@@ -94,10 +94,7 @@ def _options(model: type[BaseModel] | None, flags: Mapping[str, Any]) -> Any:
     try:
         return model.model_validate(dict(flags))
     except ValidationError as error:
-        name, text = next(explained(error, model))
-        field = ".".join(name)
-        flag = f"--{field.replace('_', '-')}" if field else ""
-        raise UsageError((flag + text.removeprefix(field)).removeprefix(": ")) from None
+        raise UsageError(about_a_flag(*next(explained(error, model)))) from None
 
 
 def _tell(ending: Ending, plan: Plan, invocation: Invocation) -> None:

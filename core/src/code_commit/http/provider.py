@@ -147,7 +147,7 @@ class HttpProvider:
 
     def _told(self, answer: Answer) -> bytes:
         """The body; of an error without the key, before anybody cuts it to where the key is no longer known as such."""
-        if answer.status < _FIRST_ERROR or not self._key or len(self._key) < _QUOTED:
+        if answer.status < _FIRST_ERROR or not self._key:
             return answer.body
         return Redactor([self._key]).data(answer.body)
 
@@ -156,7 +156,7 @@ class HttpProvider:
         where = self._address.host if self._address.port is None else f"{self._address.host}:{self._address.port}"
         words, raw = str(error), error.raw
         if self._key:
-            words = _blotted(words, self._key)
+            words = _blotted(Redactor([self._key]).text(words), self._key)
             told = json.dumps(raw, ensure_ascii=False)
             if _blotted(told, self._key) != told:
                 raw = None
