@@ -96,17 +96,20 @@ def code_search(settings: ToolboxSettings) -> Tool:
 def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], int]:
     """Return the files to look at, each with the numbers of the searches that want it; and how many were left out."""
     folders = [plain(search.get("path", ".")).rstrip("/") for search in searches]
+    readable = run.readable_files()
     for folder in folders:
         if folder != ".":
             require_readable(run, folder)
+            if not any(_within(path, folder) for path in readable):
+                raise ToolError(f"There are no files in {folder}.")
     files: list[dict[str, Any]] = []
     left_out = room = 0
-    for path, size in run.readable_files().items():
+    for path, size in readable.items():
         suffix = PurePosixPath(path).suffix.lower()
         wanted = [
             number
             for number, (search, folder) in enumerate(zip(searches, folders, strict=True))
-            if suffix in SUFFIXES[search["language"]] and (folder == "." or f"{path}/".startswith(f"{folder}/"))
+            if suffix in SUFFIXES[search["language"]] and _within(path, folder)
         ]
         if not wanted:
             continue
@@ -121,6 +124,10 @@ def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], in
             room += len(content)
             files.append({"path": path, "text": content.decode("utf-8", "replace"), "searches": wanted})
     return files, left_out
+
+
+def _within(path: str, folder: str) -> bool:
+    return folder == "." or f"{path}/".startswith(f"{folder}/")
 
 
 def _search(searches: Sequence[Json], files: list[dict[str, Any]], seconds: float) -> tuple[list[dict[str, Any]], str]:
