@@ -92,6 +92,7 @@ def test_a_cut_keeps_both_ends_and_counts_what_is_missing(text, limit):
         assert cut == text
         return
     found = re.search(r"\n\[\.\.\. (\d+) characters left out; look there \.\.\.\]\n", cut)
+    assert found is not None
     head, tail = cut[: found.start()], cut[found.end() :]
     assert text.startswith(head)
     assert text.endswith(tail)
