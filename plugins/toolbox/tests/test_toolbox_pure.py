@@ -148,6 +148,13 @@ def test_shortening_leaves_out_old_results_and_nothing_else(messages, at_most, s
     assert large == sorted(large, reverse=True)
 
 
+@pytest.mark.parametrize(("at_most", "left_out"), [(3100, []), (3000, [0, 1]), (1400, [0, 1]), (900, [0, 1, 2])])
+def test_the_latest_results_go_last_and_only_for_the_limit_itself(at_most, left_out):
+    messages = [Message("user", (ToolResult(str(turn), "tool", "r" * 3000),)) for turn in range(3)]  # 1008 tokens each
+    short = results_of(shortened(messages, at_most=at_most, enough=500))
+    assert [index for index, result in enumerate(short) if result.text != "r" * 3000] == left_out
+
+
 @given(messages=conversations(), at_most=st.integers(500, 8000))
 def test_what_was_shortened_stays_so_while_there_is_room(messages, at_most):
     short = shortened(messages, at_most=at_most, enough=at_most // 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from code_commit.testing import install_plugin
+from code_commit.testing import Reply, ScriptedServer, install_plugin
 
 TOOLS = """
 from code_commit.plugin_api import hookimpl, LimitReached, NotReady
@@ -102,8 +102,10 @@ def test_a_broken_hook_spoils_no_other(bench, tmp_path):
 
 
 def test_a_schema_that_refers_elsewhere_is_never_fetched(bench, tmp_path):
-    folder = tools(tmp_path, "return 'x'", schema="{'type': 'object', '$ref': 'http://127.0.0.1:9/schema'}")
-    worked = bench.use("echo", {}, plugins=[folder])
+    with ScriptedServer([Reply(body=b'{"type": "object"}')]) as server:
+        schema = f"{{'type': 'object', '$ref': '{server.address}/schema'}}"
+        worked = bench.use("echo", {}, plugins=[tools(tmp_path, "return 'x'", schema=schema)])
+        assert not server.requests
     assert worked.result["is_error"]
     assert "Unresolvable" in worked.result["text"]
 
