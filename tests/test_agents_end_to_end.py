@@ -35,11 +35,16 @@ def work(run):
 
 
 @pytest.fixture(params=PROVIDERS)
-def agent(request, tmp_path):
+def provider(request):
+    return request.param
+
+
+@pytest.fixture
+def agent(provider, tmp_path):
     """Let an agent work on scripted replies, asked for in one of the protocols."""
     project = Project.create(tmp_path, files={"a.txt": "one\n", "b.txt": "two\n", "m.py": "print(1)\n"})
     plugins = [install_plugin(tmp_path / "plugins", "agent", WORKFLOW)]
-    model, variable = PROVIDERS[request.param]
+    model, variable = PROVIDERS[provider]
 
     def work(*replies: Reply):
         with ScriptedServer(replies) as server:
@@ -47,7 +52,6 @@ def agent(request, tmp_path):
             finished = project.command("--agent", "--model", model, "--json", environ=environ, plugins=plugins)
             return project, finished.events[-1]["data"], [each.json for each in server.requests]
 
-    work.provider = request.param
     return work
 
 
@@ -67,7 +71,7 @@ def results_in(provider: str, request: dict[str, Any]) -> list[str]:
     return [next(iter(response.values())) for response in responses]
 
 
-def test_parallel_calls_are_answered_together_and_in_order(agent):
+def test_parallel_calls_are_answered_together_and_in_order(agent, provider):
     both = Reply(tool_calls=(called(1, "read_file", path="a.txt"), called(2, "read_file", path="b.txt")))
     change = Reply(
         "Now I know.",
@@ -78,13 +82,13 @@ def test_parallel_calls_are_answered_together_and_in_order(agent):
     )
     project, ending, requests = agent(both, change, Reply(tool_calls=(called(5, "final_output", summary="changed"),)))
     assert (ending["summary"], ending["data"]["text"]) == ("FINISHED", "changed")
-    assert results_in(agent.provider, requests[1]) == ["one\n", "two\n"]
-    assert "m.py:1: print(1)" in results_in(agent.provider, requests[2])[1]
+    assert results_in(provider, requests[1]) == ["one\n", "two\n"]
+    assert "m.py:1: print(1)" in results_in(provider, requests[2])[1]
     assert project.read("a.txt") == "1\n"
     assert json.dumps(requests[0]).count("description") > 5
 
 
-def test_what_is_not_allowed_or_malformed_comes_back_as_an_error(agent):
+def test_what_is_not_allowed_or_malformed_comes_back_as_an_error(agent, provider):
     wrong = Reply(
         tool_calls=(
             called(1, "shell", command="touch owned"),
@@ -96,7 +100,7 @@ def test_what_is_not_allowed_or_malformed_comes_back_as_an_error(agent):
     project, ending, requests = agent(wrong, Reply("I see."))
     assert ending["summary"] == "FINISHED"
     assert [answer["is_error"] for answer in ending["data"]["answers"]] == [True] * 4
-    texts = results_in(agent.provider, requests[1])
+    texts = results_in(provider, requests[1])
     for text, words in zip(
         texts, ("no tool 'shell' for you", "no JSON object", "'path' is a required", "cannot be written"), strict=True
     ):
@@ -105,8 +109,8 @@ def test_what_is_not_allowed_or_malformed_comes_back_as_an_error(agent):
     assert not (project.root / ".git/hooks/pre-commit").exists()
 
 
-def test_thinking_and_signatures_go_back(agent):
-    if agent.provider == "openai":
+def test_thinking_and_signatures_go_back(agent, provider):
+    if provider == "openai":
         pytest.skip("OpenAI's own service returns no thinking")
     thoughtful = Reply(
         "I look.",
@@ -119,16 +123,16 @@ def test_thinking_and_signatures_go_back(agent):
     assert "c2lnbmVkIQ==" in json.dumps(requests[1])
 
 
-def test_a_reply_that_was_cut_short_runs_nothing(agent):
+def test_a_reply_that_was_cut_short_runs_nothing(agent, provider):
     cut = Reply(tool_calls=(called(1, "write_file", path="cut.txt", content="hal"),), finish=Finish.LENGTH)
     project, ending, requests = agent(cut, Reply("done"))
     assert ending["summary"] == "FINISHED"
-    assert "Not run" in results_in(agent.provider, requests[1])[0]
+    assert "Not run" in results_in(provider, requests[1])[0]
     assert not (project.root / "cut.txt").exists()
 
 
-def test_the_conversation_is_marked_for_the_cache(agent):
-    if agent.provider != "anthropic":
+def test_the_conversation_is_marked_for_the_cache(agent, provider):
+    if provider != "anthropic":
         pytest.skip("the other services need no marks")
     look = [Reply(tool_calls=(called(number, "read_file", path="ab"[number % 2] + ".txt"),)) for number in range(4)]
     _, _, requests = agent(*look, Reply("done"))

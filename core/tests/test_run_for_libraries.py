@@ -10,20 +10,11 @@ from code_commit.plugin_api import Opaque, Text, ToolCall, ToolResult, parts_fro
 from code_commit.testing import Project, install_plugin
 
 PLUGIN = """
-from pydantic import BaseModel, ConfigDict
 from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition, hookimpl
 
 @hookimpl
 def code_commit_workflows():
     return [WorkflowDefinition("library", "a test", (Flag(("--library",), "a test", selects=True),), "library_plugin:work")]
-
-@hookimpl
-def code_commit_settings():
-    return "library_plugin:Section"
-
-class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    depth: int = 3
 
 def work(run):
     {code}
@@ -33,12 +24,7 @@ def work(run):
 
 @pytest.fixture
 def run(tmp_path):
-    project = Project.create(
-        tmp_path, files={"a.txt": "old\n", "src/b.txt": "four"}, gitignore="/agent-config\n*.secret\n"
-    )
-    project.write({"new.txt": "", "x.secret": "x", "docs/UserSpecification.md": "spec"})
-    project.git("add", "-f", "x.secret")
-    (project.root / "link").symlink_to("a.txt")
+    project = Project.create(tmp_path)
 
     def run(code: str, *arguments: str):
         folder = install_plugin(tmp_path / "plugins", "library", PLUGIN.format(code=code))
@@ -51,18 +37,6 @@ def run(tmp_path):
 def given(finished):
     assert finished.exit_code == 0, finished.stderr
     return finished.events[-1]["data"]["data"]["given"]
-
-
-def test_readable_files_are_those_that_a_model_may_see(run):
-    _, finished = run("given = run.readable_files()")
-    assert list(given(finished).items()) == [
-        (".gitignore", 23),
-        ("a.txt", 4),
-        ("build.sh", 7),
-        ("docs/UserSpecification.md", 4),
-        ("new.txt", 0),
-        ("src/b.txt", 4),
-    ]
 
 
 def test_a_file_is_read_up_to_a_limit(run):
@@ -107,23 +81,10 @@ def test_what_is_added_holds_no_key(run, tmp_path):
     assert (project.run_folder / "n.txt").read_text() == "key=***7Q***7Q"
 
 
-def test_a_section_is_given_to_who_asks_by_name(run):
-    project, finished = run("given = run.section('library').depth")
-    assert given(finished) == 3
-    project.write({"agent-config/config.toml": "[plugins.library]\ndepth = 7\n"})
-    assert given(project.command("--library", "--json", plugins=[project.root.parent / "plugins"])) == 7
-
-
-def test_the_section_of_a_plugin_that_is_not_there_is_not_ready(run):
-    _, finished = run("given = run.section('toolshed')")
-    assert finished.exit_code == 3
-    assert "the plugin toolshed is not loaded" in finished.stderr
-
-
 def test_parts_come_back_from_json_as_they_were():
     parts = (
         Text("words"),
-        ToolCall("1", "tool", {"a": [1]}, '{"a": [1]}', {"sign": "x"}),
+        ToolCall("1", "tool", {"a": [1]}, '{"a": [1]}', Opaque("somebody", {"sign": "x"})),
         ToolCall("2", "tool", None, '{"a'),
         ToolResult("1", "tool", "text", is_error=True),
         Opaque("somebody", {"thinking": "hm"}),

@@ -169,13 +169,19 @@ def test_the_files_of_a_project_are_listed(bench):
             ["list_files", {"path": "b"}],
             ["list_files", {"path": "./", "recursive": False}],
             ["list_files", {"path": "nowhere"}],
+            ["list_files", {"pattern": "*.txt", "path": "b"}],
+            ["list_files", {"pattern": "/*.txt"}],
+            ["list_files", {"pattern": "*.nothing"}],
+            ["list_files", {"pattern": "!"}],
         ],
     )
     everything = [".gitignore", "a.txt", "b/c/d.txt", "b/e.txt", "build.sh", "odd name é.txt", "src/main.py"]
     assert results[0]["text"].split("\n") == everything
     assert results[1]["text"].split("\n") == ["b/c/d.txt", "b/e.txt"]
     assert results[2]["text"].split("\n") == [".gitignore", "a.txt", "b/", "build.sh", "odd name é.txt", "src/"]
-    assert results[3]["is_error"]
+    assert results[4]["text"].split("\n") == ["b/c/d.txt", "b/e.txt"]
+    assert results[5]["text"].split("\n") == ["a.txt", "odd name é.txt"]
+    assert [result["is_error"] for result in results] == [False] * 3 + [True] + [False] * 2 + [True] * 2
 
 
 def test_a_long_list_is_cut_and_says_so(bench):
