@@ -10,6 +10,7 @@ from code_commit.plugin_api import Opaque, Text, ToolCall, ToolResult, parts_fro
 from code_commit.testing import Project, install_plugin
 
 PLUGIN = """
+from code_commit.testing.scripted_provider import code_commit_providers
 from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition, hookimpl
 
 @hookimpl
@@ -20,6 +21,7 @@ def work(run):
     {code}
     return Result(Outcome.REACHED, "done", {{"given": given}})
 """
+COMMAND = ("--library", "--model", "scripted", "--json")
 
 
 @pytest.fixture
@@ -28,7 +30,7 @@ def run(tmp_path):
 
     def run(code: str, *arguments: str):
         folder = install_plugin(tmp_path / "plugins", "library", PLUGIN.format(code=code))
-        finished = project.command("--library", "--json", *arguments, plugins=[folder])
+        finished = project.command(*COMMAND, *arguments, plugins=[folder])
         return project, finished
 
     return run
@@ -73,11 +75,8 @@ def test_what_is_added_holds_no_key(run, tmp_path):
         f"given = None; file = run.keep('n.txt', 'k'); run.append(file, 'ey={key}'); run.append(file, b'{key}')"
     )
     assert (project.run_folder / "n.txt").read_text() == f"key={key}{key}"
-    plugins = install_plugin(
-        tmp_path / "plugins", "scripted", "from code_commit.testing.scripted_provider import code_commit_providers\n"
-    )
     project.write({"agent-config/config.toml": f'[providers.scripted.default]\napi_key = "{key}"\n'})
-    assert project.command("--library", plugins=[plugins]).exit_code == 0
+    assert project.command(*COMMAND, plugins=[tmp_path / "plugins"]).exit_code == 0
     assert (project.run_folder / "n.txt").read_text() == "key=***7Q***7Q"
 
 
