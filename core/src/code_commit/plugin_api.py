@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         ToolSpec,
         Usage,
     )
+    from code_commit.records.conversation_json import parts_from_json, parts_to_json
     from code_commit.records.errors import (
         CodeCommitError,
         Interrupted,
@@ -142,6 +143,8 @@ _HOMES = {
     "Wire": "code_commit.records.provider",
     "WorkflowDefinition": "code_commit.records.workflow",
     "kind_of_status": "code_commit.records.reply",
+    "parts_from_json": "code_commit.records.conversation_json",
+    "parts_to_json": "code_commit.records.conversation_json",
     "protected_list": "code_commit.records.protected",
     "read_arguments": "code_commit.records.reply",
     "read_records": "code_commit.records.json_record",
@@ -215,6 +218,8 @@ __all__ = [
     "hookimpl",
     "hookspec",
     "kind_of_status",
+    "parts_from_json",
+    "parts_to_json",
     "protected_list",
     "read_arguments",
     "read_records",

@@ -197,6 +197,10 @@ class ProjectRun:
         """Keep a file in the run folder, without keys."""
         return self.log.write(self.log.reserve(name), content)
 
+    def append(self, file: Path, content: str | bytes) -> None:
+        """Add to a file that `keep` made, without keys."""
+        self.log.append(file.name, content)
+
     def find_run(self, name: str) -> Path:
         """Return the folder of a run of this project."""
         return find_run(self.root, name)
