@@ -111,10 +111,12 @@ def assembled(
     """
     settings, workflow = plan.settings, plan.workflow
     settings_of = partial(_section, settings, host)
-    for plugin, sink in host.collect("code_commit_log_sinks", settings_of):
+    sinks = list(host.collect("code_commit_log_sinks", settings_of))
+    for plugin, sink in sinks:
         log.add_sink(plugin.distribution, sink, plugin=plugin.name)
     rules = _path_rules(host, settings_of, fail_closed=workflow.writes)
-    budget = None if settings.max_cost is None else Budget(float(settings.max_cost))
+    limit = None if recording else settings.max_cost  # recorded answers cost nothing
+    budget = None if limit is None else Budget(float(limit))
     calls = Calls(log, ground.redactor, budget=budget, numbered=workflow.numbered)
     return ProjectRun(
         root=plan.root,
@@ -143,6 +145,7 @@ def assembled(
         build_timeout=settings.build.timeout_seconds,
         interactive=workflow.interactive,
         as_json=plan.as_json,
+        keeps_diffs=bool(sinks),
         settings_of=settings_of,
     )
 
