@@ -15,10 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
+from code_commit.plugin_api import Change
 from code_commit_truncation.rule import Truncation
 from code_commit_truncation.settings import TruncationSettings
-
-from code_commit.plugin_api import Change
 
 _LINKS = (b"120000", b"160000")  # modes of symbolic links and submodules
 

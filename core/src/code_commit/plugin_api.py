@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         RunStarted,
         StateEntered,
     )
+    from code_commit.records.json_record import read_records
     from code_commit.records.protected import PROTECTED, Protected, protected_list
     from code_commit.records.provider import Call, HttpCall, Provider, ProviderDefinition, Wire
     from code_commit.records.reply import (
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
         token_count,
     )
     from code_commit.records.workflow import Flag, Model, Outcome, ProcessResult, Result, Run, WorkflowDefinition
+    from code_commit.side_by_side import side_by_side
 
 hookimpl = pluggy.HookimplMarker("code_commit")
 hookspec = pluggy.HookspecMarker("code_commit")  # for hooks of a plugin's own, see `code_commit_addhooks`
@@ -140,10 +142,12 @@ _HOMES = {
     "kind_of_status": "code_commit.records.reply",
     "protected_list": "code_commit.records.protected",
     "read_arguments": "code_commit.records.reply",
+    "read_records": "code_commit.records.json_record",
     "reply_error": "code_commit.records.reply",
     "reply_member": "code_commit.records.reply",
     "reply_object": "code_commit.records.reply",
     "reply_objects": "code_commit.records.reply",
+    "side_by_side": "code_commit.side_by_side",
     "token_count": "code_commit.records.reply",
 }
 
@@ -210,10 +214,12 @@ __all__ = [
     "kind_of_status",
     "protected_list",
     "read_arguments",
+    "read_records",
     "reply_error",
     "reply_member",
     "reply_object",
     "reply_objects",
+    "side_by_side",
     "token_count",
 ]
 
