@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 if TYPE_CHECKING:
+    from code_commit.prices import cost_of
     from code_commit.records.change import Change, PathRule, Refusal, Tree
     from code_commit.records.conversation import (
         Completion,
@@ -139,6 +140,7 @@ _HOMES = {
     "UsageError": "code_commit.records.errors",
     "Wire": "code_commit.records.provider",
     "WorkflowDefinition": "code_commit.records.workflow",
+    "cost_of": "code_commit.prices",
     "kind_of_status": "code_commit.records.reply",
     "protected_list": "code_commit.records.protected",
     "read_arguments": "code_commit.records.reply",
@@ -209,6 +211,7 @@ __all__ = [
     "UsageError",
     "Wire",
     "WorkflowDefinition",
+    "cost_of",
     "hookimpl",
     "hookspec",
     "kind_of_status",
