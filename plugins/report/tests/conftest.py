@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,14 +75,15 @@ class Browser:
         self._run(f"--screenshot={picture}", f"--window-size={width},{height}", *flags, page.as_uri())
         return picture.read_bytes()
 
-    def measured(self, page: Path, expression: str, width: int, *flags: str) -> object:
-        """Evaluate an expression in the page; its policy allows no script, so a copy without it is read."""
-        script = f"<script>document.body.dataset.told = JSON.stringify({expression})</script>"
+    def measured(self, page: Path, expressions: Mapping[str, str], width: int, *flags: str) -> dict[str, Any]:
+        """Evaluate expressions in the page; its policy allows no script, so a copy without it is read."""
+        values = ", ".join(f"{json.dumps(name)}: {expression}" for name, expression in expressions.items())
+        script = f"<script>document.body.dataset.told = JSON.stringify({{{values}}})</script>"
         copy = page.with_name("measured.html")
         copy.write_text(CSP.sub("", page.read_text("utf-8")).replace("</body>", f"{script}</body>"), "utf-8")
         told = re.search(r'data-told="([^"]*)"', self.dom(copy, f"--window-size={width},900", *flags))
         assert told, "the script did not run"
-        return json.loads(told[1].replace("&quot;", '"').replace("&amp;", "&"))
+        return json.loads(html.unescape(told[1]))
 
     def _run(self, *arguments: str) -> str:
         profile = self.folder / "profile"
@@ -96,10 +100,8 @@ class Browser:
         return done.stdout.decode("utf-8", "replace")
 
 
-@pytest.fixture
-def browser(tmp_path: Path) -> Browser:
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Browser:
     if _CHROMIUM is None:
         pytest.skip("chromium is not installed: what a browser makes of the page is not seen")
-    folder = tmp_path / "browser"
-    folder.mkdir()
-    return Browser(folder)
+    return Browser(tmp_path_factory.mktemp("browser"))

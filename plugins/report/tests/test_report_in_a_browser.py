@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from code_commit.plugin_api import Record
@@ -34,75 +36,20 @@ STORY = (
 )  # fmt: skip
 
 
-@pytest.fixture
-def page(tmp_path):
-    folder = tmp_path / "logs" / "2026-01-01-00-00-00-x"
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    root = tmp_path_factory.mktemp("project")
+    folder = root / "logs" / "2026-01-01-00-00-00-x"
     folder.mkdir(parents=True)
     for name in ("q.txt", "r.txt", "b.txt"):
         (folder / name).write_text(f"error: {EVIL}\n" * 40)
     (folder / "d.diff").write_text(DIFF)
     sink = HtmlReport(ReportSettings())
     for seq, (time, span, parent, kind, data) in enumerate(STORY, 1):
-        told = {name: str(tmp_path) if value == "{root}" else value for name, value in data.items()}
+        told = {name: str(root) if value == "{root}" else value for name, value in data.items()}
         sink.receive(Record(seq, 1_780_000_000 + time, folder.name, span, parent, kind, told))
     sink.close()
     return folder / "report.html"
-
-
-def test_nothing_in_the_page_is_executed_even_without_its_policy(page, browser):
-    assert "<title>not_reached: 2026-01-01-00-00-00-x</title>" in browser.dom(page)
-    assert browser.measured(page, "document.title", 1200) == "not_reached: 2026-01-01-00-00-00-x"
-    assert browser.measured(page, "document.images.length", 1200) == 0
-
-
-def test_the_policy_lets_the_style_through_and_no_script(page, browser):
-    changed = page.read_text().replace("</body>", "<script>document.title = 'owned'</script></body>")
-    page.write_text(changed)
-    assert "<title>owned</title>" not in browser.dom(page)
-    # A picture of an unstyled page has no red badge; that the style is applied shows in the measures below.
-    unstyled = page.with_name("unstyled.html")
-    unstyled.write_text(changed.replace("--ground", "--other"))
-    assert browser.screenshot(page, 800, 600) != browser.screenshot(unstyled, 800, 600)
-
-
-def test_bars_are_to_scale(page, browser):
-    expression = (
-        "[...document.querySelectorAll('.timeline li')].map(li => {"
-        "const rect = li.querySelector('rect').getBoundingClientRect(), whole = li.querySelector('svg').getBoundingClientRect();"
-        "return [Math.round(100 * (rect.left - whole.left) / whole.width), Math.round(100 * rect.width / whole.width)] })"
-    )
-    call, change, build = browser.measured(page, expression, 1200)
-    assert (call, build) == ([10, 50], [60, 30])
-    assert change[0] == 60
-    assert change[1] <= 1
-
-
-@pytest.mark.parametrize("width", [500, 1400])
-@pytest.mark.parametrize("name", ["report.html", "../index.html"])
-def test_no_page_is_wider_than_its_window(page, browser, width, name):
-    expression = "[document.documentElement.scrollWidth, window.innerWidth]"
-    scrolled, inner = browser.measured((page.parent / name).resolve(), expression, width)
-    assert scrolled <= inner
-
-
-def test_on_a_phone_the_sides_stand_below_each_other(page, browser):
-    expression = (
-        "['old', 'new'].map(side => { const box = document.querySelector(`.diff td.${side}:not(.n)`).getBoundingClientRect();"
-        "return [Math.round(box.left), Math.round(box.top)] })"
-    )
-    wide_old, wide_new = browser.measured(page, expression, 1400)
-    assert wide_old[1] == wide_new[1]
-    assert wide_old[0] < wide_new[0]
-    old, new = browser.measured(page, expression, 500)
-    assert old[0] == new[0]
-    assert old[1] < new[1]
-
-
-def test_the_scheme_is_the_readers(page, browser):
-    expression = "getComputedStyle(document.body).backgroundColor"
-    light = browser.measured(page, expression, 1200, "--blink-settings=preferredColorScheme=1")
-    dark = browser.measured(page, expression, 1200, "--blink-settings=preferredColorScheme=0")
-    assert (light, dark) == ("rgb(251, 251, 249)", "rgb(21, 23, 26)")
 
 
 CONTRAST = """(() => {
@@ -119,22 +66,88 @@ CONTRAST = """(() => {
     if (ratio < worst[0]) worst = [ratio, node.className + ' ' + node.tagName];
   }
   return worst; })()"""
+MEASURES = {
+    "title": "document.title",
+    "images": "document.images.length",
+    "ground": "getComputedStyle(document.body).backgroundColor",
+    "width": "[document.documentElement.scrollWidth, window.innerWidth]",
+    "contrast": CONTRAST,
+    "bars": (
+        "[...document.querySelectorAll('.timeline li')].map(li => { const whole = li.querySelector('svg')"
+        ".getBoundingClientRect(), rect = li.querySelector('rect').getBoundingClientRect(); return "
+        "[Math.round(100 * (rect.left - whole.left) / whole.width), Math.round(100 * rect.width / whole.width)] })"
+    ),
+    "sides": (
+        "[...document.querySelectorAll('.diff td.old:not(.n), .diff td.new:not(.n)')].map(cell => "
+        "[Math.round(cell.getBoundingClientRect().left), Math.round(cell.getBoundingClientRect().top)])"
+    ),
+    "beyond keys": (
+        "[...document.querySelectorAll('summary, .scroll, a')].filter(node => node.tabIndex < 0 || "
+        "(node.matches('.scroll') && !node.getAttribute('aria-label'))).length"
+    ),
+    "first link": "document.querySelector('a').className",
+}
+WIDE, NARROW, LIGHT, DARK = 1400, 500, 1, 0
 
 
-@pytest.mark.parametrize("scheme", [0, 1])
-def test_every_text_stands_out_from_its_ground(page, browser, scheme):
-    ratio, where = browser.measured(page, CONTRAST, 1200, f"--blink-settings=preferredColorScheme={scheme}")
+@pytest.fixture(scope="module")
+def measured(page, browser):
+    """Give a function that measures a page in a window of some width, with a scheme; each but once."""
+
+    @cache
+    def of(name="report.html", width=WIDE, scheme=LIGHT):
+        flag = f"--blink-settings=preferredColorScheme={scheme}"
+        return browser.measured((page.parent / name).resolve(), MEASURES, width, flag)
+
+    return of
+
+
+def test_nothing_in_the_page_is_executed_even_without_its_policy(page, browser, measured):
+    assert "<title>not_reached: 2026-01-01-00-00-00-x</title>" in browser.dom(page)
+    assert measured()["title"] == "not_reached: 2026-01-01-00-00-00-x"
+    assert measured()["images"] == 0
+
+
+def test_the_policy_lets_the_style_through_and_no_script(page, browser):
+    scripted = page.with_name("scripted.html")
+    scripted.write_text(page.read_text().replace("</body>", "<script>document.title = 'owned'</script></body>"))
+    assert "<title>owned</title>" not in browser.dom(scripted)
+    unstyled = page.with_name("unstyled.html")
+    unstyled.write_text(page.read_text().replace("--ground", "--other"))  # which its digest does not allow
+    assert browser.screenshot(page, 800, 600) != browser.screenshot(unstyled, 800, 600)
+
+
+def test_bars_are_to_scale(measured):
+    call, change, build = measured()["bars"]
+    assert (call, build) == ([10, 50], [60, 30])
+    assert change[0] == 60
+    assert change[1] <= 1
+
+
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+@pytest.mark.parametrize("name", ["report.html", "../index.html"])
+def test_no_page_is_wider_than_its_window(measured, width, name):
+    scrolled, inner = measured(name, width)["width"]
+    assert scrolled <= inner
+
+
+def test_on_a_phone_the_sides_stand_below_each_other(measured):
+    (old_left, old_top), (new_left, new_top) = measured()["sides"]
+    assert old_top == new_top
+    assert old_left < new_left
+    (old_left, old_top), (new_left, new_top) = measured(width=NARROW)["sides"]
+    assert old_left == new_left
+    assert old_top < new_top
+
+
+@pytest.mark.parametrize(("scheme", "ground"), [(LIGHT, "rgb(251, 251, 249)"), (DARK, "rgb(21, 23, 26)")])
+def test_the_scheme_is_the_readers_and_every_text_stands_out(measured, scheme, ground):
+    told = measured(scheme=scheme)
+    assert told["ground"] == ground
+    ratio, where = told["contrast"]
     assert ratio >= 4.5, where
 
 
-def test_all_that_can_be_opened_or_scrolled_is_reached_by_keyboard(page, browser):
-    expression = (
-        "[...document.querySelectorAll('summary, .scroll, a')].filter(node => node.tabIndex < 0 || "
-        "(node.matches('.scroll') && !node.getAttribute('aria-label'))).length"
-    )
-    assert browser.measured(page, expression, 1200) == 0
-    assert browser.measured(page, "document.querySelector('a').className", 1200) == "skip"
-
-
-def test_a_picture_can_be_taken(page, browser):
-    assert browser.screenshot(page, 1200, 1600)[:8] == b"\x89PNG\r\n\x1a\n"
+def test_all_that_can_be_opened_or_scrolled_is_reached_by_keyboard(measured):
+    assert measured()["beyond keys"] == 0
+    assert measured()["first link"] == "skip"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import html
 import re
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -116,7 +117,11 @@ def test_no_file_outside_of_the_run_folder_is_read(tmp_path):
 
 @given(st.text())
 def test_what_is_shown_has_nothing_unseen(text):
-    assert all(character.isprintable() or character in "\t\n" or character.isspace() for character in visible(text))
+    seen = str(visible(text))
+    assert not [
+        each for each in seen if each not in "\t\n" and unicodedata.category(each) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    ]
+    assert seen == visible(seen)
 
 
 def test_durations():
