@@ -38,7 +38,7 @@ class OneFile:
 
     content: bytes | None
 
-    def read(self, path: str) -> bytes | None:  # noqa: ARG002 - there is but one
+    def read(self, path: str, limit: int | None = None) -> bytes | None:  # noqa: ARG002 - there is but one
         """Return what the file held before."""
         return self.content
 

@@ -239,11 +239,8 @@ def test_prune_touches_nothing_else_in_logs(runs):
     (runs.project.root / "logs" / "2020-01-01-00-00-00-x").symlink_to(runs.project.root / "logs" / "mine")
     runs.command("runs", "prune", "--keep", "0")
     assert runs.project.read("logs/mine/notes.txt") == "x\n"
-    assert sorted(path.name for path in (runs.project.root / "logs").iterdir()) == [
-        ".gitignore",
-        "2020-01-01-00-00-00-x",
-        "mine",
-    ]
+    left = {path.name for path in (runs.project.root / "logs").iterdir()}
+    assert left - {"index.html"} == {".gitignore", "2020-01-01-00-00-00-x", "mine"}
 
 
 # --- export -----------------------------------------------------------------------------------------------------------

@@ -121,15 +121,15 @@ def test_a_failed_run_has_a_page_too(answered):
     assert 'badge bad">response_refused' in answered.page
 
 
-def test_the_page_of_a_run_that_goes_on_is_there_after_its_first_build(answered):
+def test_live_the_page_is_there_after_the_first_build(answered):
     answered.project.write({"build.sh": "cat logs/*/report.html > seen.html 2>/dev/null; grep -q good a.txt\n"})
-    answered(block("bad\n"), block("good\n"))
+    answered(block("bad\n"), block("good\n"), settings="[plugins.html]\nlive = true\n")
     assert "unfinished" in answered.project.read("seen.html")
 
 
-def test_settings_switch_the_live_page_and_the_index_off(answered):
+def test_the_page_comes_with_the_end_and_a_setting_switches_the_index_off(answered):
     answered.project.write({"build.sh": "cat logs/*/report.html > seen.html 2>/dev/null; grep -q good a.txt\n"})
-    answered(block("bad\n"), block("good\n"), settings="[plugins.html]\nlive = false\nindex = false\n")
+    answered(block("bad\n"), block("good\n"), settings="[plugins.html]\nindex = false\n")
     assert answered.project.read("seen.html") == ""
     assert "reached" in answered.page
     assert not (answered.project.root / "logs" / "index.html").exists()
@@ -167,10 +167,11 @@ def test_the_index_lists_every_run_with_its_outcome(answered):
     page = Parts(answered.index)
     assert page.text.count("committing-code") >= 2
     assert "1 (50 %)" in page.text
-    links = [link["href"] for link in page.named("a") if link["href"].endswith("report.html")]
+    links = [link["href"] for link in page.named("a") if link["href"].endswith("/report.html")]
     assert len(links) == 2
     assert all((answered.project.root / "logs" / link).is_file() for link in links)
-    assert links == sorted(links, reverse=True)
+    names = [link.removesuffix("/report.html") for link in links]
+    assert names == sorted(names, reverse=True)
 
 
 @pytest.mark.parametrize(

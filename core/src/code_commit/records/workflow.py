@@ -186,6 +186,10 @@ class Run(Protocol):
         """Keep a file in the run folder, without keys; a name in use gets `-2`. Returns where it is."""
         ...
 
+    def append(self, file: Path, content: str | bytes) -> None:
+        """Add to a file that `keep` made. Keys are taken out of each piece by itself: give whole lines."""
+        ...
+
     def find_run(self, name: str) -> Path:
         """Return the folder of a run of this project: its name, the beginning of one, or `latest`, this one.
         `read_records` reads its `events.jsonl`.

@@ -201,6 +201,10 @@ class ProjectRun:
         """Keep a file in the run folder, without keys."""
         return self.log.write(self.log.reserve(name), content)
 
+    def append(self, file: Path, content: str | bytes) -> None:
+        """Add to a file that `keep` made, without keys."""
+        self.log.append(file.name, content)
+
     def find_run(self, name: str) -> Path:
         """Return the folder of a run of this project."""
         return find_run(self.root, name)
@@ -220,6 +224,11 @@ class ProjectRun:
         """End the calls and processes under way, from any thread; none begins any more."""
         self.models.close()
         self.runner.close()
+
+    def wait_until_over(self, seconds: float) -> None:
+        """Let threads of the workflow write down how what they waited for was ended."""
+        self.calls.wait_until_over(seconds)
+        self.runner.wait_until_over(seconds)
 
     def restore_start(self, reason: str) -> bool:
         """Take the tree back to what it was before the first write; False when nothing was written."""

@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from code_commit_report.diff_view import FileDiff, file_diffs
@@ -74,6 +74,7 @@ def style_sheet() -> str:
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("code_commit_report"),
+        bytecode_cache=_compiled(),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -82,6 +83,14 @@ def _environment() -> Environment:
     )
     environment.filters |= {"duration": duration, "money": money, "count": count, "local": local, "tone": tone}
     return environment
+
+
+def _compiled() -> BytecodeCache | None:
+    """Return where compiled templates are kept, in a folder that this account alone may write: half of the work."""
+    try:
+        return FileSystemBytecodeCache()
+    except (OSError, RuntimeError):
+        return None  # no folder for temporary files
 
 
 def duration(seconds: float | None) -> str:

@@ -13,7 +13,7 @@ REPORT, INDEX = "report.html", "index.html"
 
 
 class HtmlReport:
-    """Writes the page when the run is over, and before that after each build, for whoever watches."""
+    """Writes the page when the run is over; with the setting `live` after each build as well, for whoever watches."""
 
     def __init__(self, settings: ReportSettings) -> None:
         self._settings = settings
