@@ -24,4 +24,5 @@ COMMANDS = {
     "plugins": Command("list plugins: what is loaded, what failed and why", "code_commit.cli.listing:plugins"),
     "models": Command("list the models that --model knows", "code_commit.cli.listing:models"),
     "config": Command("print every setting and where it comes from", "code_commit.cli.configuration:config"),
+    "completion": Command("print a script that completes the command line", "code_commit.cli.completion:completion"),
 }

@@ -15,7 +15,11 @@ from code_commit.registry import Registry
 
 
 def plugins(argv: Sequence[str]) -> int:
-    """List plugins with what they offer, and what failed and why."""
+    """List plugins with what they offer, and what failed and why; `doctor` examines them more closely."""
+    if argv and argv[0] == "doctor":
+        from code_commit.cli.doctor import doctor
+
+        return doctor(argv[1:])
     host, registry, as_json = _loaded("plugins", argv)
     rows: list[dict[str, Any]] = [
         {

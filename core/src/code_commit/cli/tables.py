@@ -11,6 +11,8 @@ from code_commit.terminal import printable
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:
     """Print columns, each as wide as its widest cell."""
+    if not rows:
+        return
     shown = [[printable(cell, newlines=False) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     for row in shown:
