@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -81,12 +82,17 @@ class Calls:
         self._budget = budget
         self._numbered = numbered
         self._count = 0
+        self._latest: ContextVar[int] = ContextVar("latest call")
         self._lock = threading.Lock()
 
     @property
     def last_number(self) -> int | None:
-        """The number of the latest call, which its build shares; None where there is none, or files have no numbers."""
-        return self._count if self._numbered and self._count else None
+        """The number of the latest call, which its build shares; None where there is none, or files have no numbers.
+
+        In a thread of its own, that is the latest call of its context: other threads' calls are not its business.
+        """
+        own = None if threading.current_thread() is threading.main_thread() else self._latest.get(None)
+        return (own or self._count or None) if self._numbered else None
 
     def make(self, asked: Asked, request: Request, label: str, ask: Ask) -> Completion:
         """Log, bound and judge one call; `ask` makes it.
@@ -105,6 +111,7 @@ class Calls:
         with self._lock:
             self._count += 1
             number = self._count
+        self._latest.set(number)
         files = self._log.call_files(number if self._numbered else None, label)
         self._log.write(files.request, text)
         with self._log.nested():
@@ -118,7 +125,7 @@ class Calls:
                 message = _told(error)
                 self._log.write(files.response, failure_text(message))
                 failed = CallFinished(number, label, asked.model, None, "", time.monotonic() - began, None, None)
-                self._log.emit(replace(failed, response=files.response, error=message))
+                self._log.emit(replace(failed, response=files.response, error=message, error_kind=_kind(error)))
                 raise
             self._record(number, label, files, completion, time.monotonic() - began, cost)
         return self._judged(completion, number)
@@ -205,6 +212,10 @@ def _size(request: Request, text: str) -> int:
     calls = sum(len(part.raw or str(part.arguments)) for each in request.messages for part in each.parts
                 if isinstance(part, ToolCall))  # fmt: skip
     return len(text.encode("utf-8", "replace")) + tools + calls
+
+
+def _kind(error: BaseException) -> str | None:
+    return error.kind if isinstance(error, ProviderFailed) else None
 
 
 def _told(error: BaseException) -> str:

@@ -74,6 +74,9 @@ def code_commit_log_sinks(settings: Any) -> Iterable[LogSink]:
 def code_commit_addhooks(pluginmanager: pluggy.PluginManager) -> None:
     """Add hook specifications of your own, with `pluginmanager.add_hookspecs`; `Run.collect` calls them.
 
+    Their names begin with `code_commit_`, their only argument is `settings`: the section of the plugin that
+    implements the hook. Who implements a hook of a plugin that may be missing marks it `optionalhook=True`.
+
     Called once at every start, before any other hook. An error is reported; the plugin's other hooks still count.
     """
     raise NotImplementedError

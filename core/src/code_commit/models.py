@@ -169,7 +169,7 @@ class ServiceModel:
                 cost.settle(Usage())  # it may have worked on the request all the same
             elif cost:
                 cost.release()
-            raise ProviderFailed(f"{self.name}: {error}", hint=_HINTS[error.kind]) from error
+            raise ProviderFailed(f"{self.name}: {error}", hint=_HINTS[error.kind], kind=error.kind) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Everything a plugin may import from the host: records, protocols, errors, the hook marker.
+"""Everything a plugin may import from the host: records, protocols, errors, the hook markers.
 
     from code_commit.plugin_api import ProviderDefinition, hookimpl
 
@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from code_commit.records.workflow import Flag, Model, Outcome, ProcessResult, Result, Run, WorkflowDefinition
 
 hookimpl = pluggy.HookimplMarker("code_commit")
+hookspec = pluggy.HookspecMarker("code_commit")  # for hooks of a plugin's own, see `code_commit_addhooks`
 
 # Where each name is at home. Imported when it is asked for: plugins are loaded at every start, `--help` included.
 _HOMES = {
@@ -205,6 +206,7 @@ __all__ = [
     "Wire",
     "WorkflowDefinition",
     "hookimpl",
+    "hookspec",
     "kind_of_status",
     "protected_list",
     "read_arguments",

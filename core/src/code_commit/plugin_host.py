@@ -22,6 +22,7 @@ from code_commit.records.errors import UsageError
 from code_commit.spelling import did_you_mean
 
 PREFIX = "code_commit_"
+ADDHOOKS = "code_commit_addhooks"
 HOST = "code-commit"
 
 
@@ -79,8 +80,10 @@ class PluginHost:
                 self._fail(source, "name", f"the plugin name {source.name!r} is claimed by {' and '.join(rivals)}")
             else:
                 self._load(source)
+        # All hooks are declared before anything is registered: so a plugin that implements one wrongly fails alone.
         for plugin in self.plugins:
-            self._call(plugin, "code_commit_addhooks", {"pluginmanager": lambda: self._manager})
+            self._declare(plugin)
+        self.plugins = [plugin for plugin in self.plugins if self._register(plugin)]
         self._report_unknown_hooks()
 
     def collect(self, hook: str, settings_of: Callable[[Plugin], Any] | None = None) -> Iterator[tuple[Plugin, Any]]:
@@ -107,16 +110,30 @@ class PluginHost:
         try:
             with contextlib.redirect_stdout(sys.stderr):  # stdout may be a stream of JSON
                 code: object = named(source.value)
-                twin = next((index for index, each in enumerate(self.plugins) if each.code is code), None)
-                if twin is None:
-                    self._manager.register(code)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
             self._fail(source, "import", _told(error))
             return
+        twin = next((index for index, each in enumerate(self.plugins) if each.code is code), None)
         if twin is None:
             self.plugins.append(Plugin(source.name, source.distribution, source.version, source.guards_paths, code))
         elif source.guards_paths:  # one module in both groups: the stricter one counts
             self.plugins[twin] = replace(self.plugins[twin], guards_paths=True)
+
+    def _declare(self, plugin: Plugin) -> None:
+        try:
+            if self._manager.parse_hookimpl_opts(plugin.code, ADDHOOKS) is not None:
+                with contextlib.redirect_stdout(sys.stderr):
+                    getattr(plugin.code, ADDHOOKS)(self._manager)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
+            self.reject(plugin, ADDHOOKS, _told(error))
+
+    def _register(self, plugin: Plugin) -> bool:
+        try:
+            self._manager.register(plugin.code)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
+            self.reject(plugin, "import", _told(error))
+            return False
+        return True
 
     def _call(self, plugin: Plugin, hook: str, arguments: Mapping[str, Callable[[], Any]]) -> list[Any]:
         caller = getattr(self._manager.hook, hook, None)
@@ -140,7 +157,9 @@ class PluginHost:
                 if not name.startswith(PREFIX) or not callable(getattr(plugin.code, name, None)):
                     continue
                 if name not in known:
-                    self.reject(plugin, name, "there is no such hook" + did_you_mean(name, known))
+                    marks = self._manager.parse_hookimpl_opts(plugin.code, name)
+                    if marks is None or not marks["optionalhook"]:
+                        self.reject(plugin, name, "there is no such hook" + did_you_mean(name, known))
                 elif not any(each.plugin is plugin.code for each in getattr(self._manager.hook, name).get_hookimpls()):
                     self.reject(plugin, name, "it is not marked with @hookimpl, so it is never called")
 

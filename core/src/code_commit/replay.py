@@ -7,7 +7,16 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from code_commit.records.conversation import Completion, Finish, Message, Part, Request, Text, Usage
+from code_commit.records.conversation import (
+    Completion,
+    Finish,
+    Message,
+    Part,
+    ProviderErrorKind,
+    Request,
+    Text,
+    Usage,
+)
 from code_commit.records.errors import NotReady, ProviderFailed
 from code_commit.records.event import Record
 from code_commit.run_log import read_records
@@ -22,6 +31,7 @@ class Answer:
     prompt: str
     completion: Completion | None
     error: str
+    error_kind: ProviderErrorKind | None = None
 
 
 class Recording:
@@ -30,27 +40,32 @@ class Recording:
     def __init__(self, name: str, token: str, answers: tuple[Answer, ...]) -> None:
         self.name = name
         self.token = token
-        self._answers = answers
-        self._given = 0
+        self._left = list(answers)
+        self._count = len(answers)
         self._lock = threading.Lock()
 
     def answer(self, request: Request) -> tuple[Completion, bool]:
         """Return the next recorded reply, and whether `request` is what was asked then.
 
+        That is the next one to this very request, for threads ask in any order; without one, the next of all.
+
         Raises:
             ProviderFailed: the recording is at its end, or this call failed then.
         """
+        prompt = request_text(request)
         with self._lock:
-            if self._given == len(self._answers):
+            if not self._left:
                 raise ProviderFailed(
-                    f"the recorded run {self.name} has {len(self._answers)} calls, and this is one more",
+                    f"the recorded run {self.name} has {self._count} calls, and this is one more",
                     hint="the run goes another way than the recorded one: ask a real model",
                 )
-            answer = self._answers[self._given]
-            self._given += 1
+            answer = next((each for each in self._left if each.prompt == prompt), self._left[0])
+            self._left.remove(answer)
         if answer.completion is None:
-            raise ProviderFailed(f"call {answer.number} of the recorded run {self.name} failed: {answer.error}")
-        return answer.completion, request_text(request) == answer.prompt
+            raise ProviderFailed(
+                answer.error, hint=f"call {answer.number} of {self.name} ended so", kind=answer.error_kind
+            )
+        return answer.completion, prompt == answer.prompt
 
 
 def load_recording(folder: Path) -> Recording:
@@ -77,7 +92,7 @@ def _answer(folder: Path, request: str, record: Record) -> Answer:
     data = record.data
     prompt = (folder / request).read_bytes().decode()
     if data["error"]:
-        return Answer(data["number"], prompt, None, data["error"])
+        return Answer(data["number"], prompt, None, data["error"], data.get("error_kind"))
     parts: tuple[Part, ...]
     if data.get("parts"):
         parts = parts_from_json(json.loads((folder / data["parts"]).read_text("utf-8")))

@@ -17,6 +17,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import ClassVar
 
+from code_commit.records.conversation import ProviderErrorKind
+
 
 class ExitCode(IntEnum):
     """Exit codes of the command; the lower-case name is the outcome in `run.finished` and `run.json`."""
@@ -61,9 +63,21 @@ class NotReady(CodeCommitError):  # noqa: N818 - the name of the outcome
 
 
 class ProviderFailed(CodeCommitError):  # noqa: N818 - as above
-    """No completion could be had, after the retries that made sense."""
+    """No completion could be had, after the retries that made sense.
+
+    `kind` is that of the last `ProviderError`; None when the service answered, but refused or filtered.
+    """
 
     exit_code = ExitCode.PROVIDER_FAILED
+
+    def __init__(self, message: str, *, hint: str = "", kind: ProviderErrorKind | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether the same request may be answered later: nothing about it, the key or the account was wrong."""
+        return self.kind in {"rate", "network", "server", "garbled"}
 
 
 class ResponseRefused(CodeCommitError):  # noqa: N818 - as above

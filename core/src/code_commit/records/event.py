@@ -72,7 +72,8 @@ class CallRetried(Event):
 class CallFinished(Event):
     """The call ended: with a `finish`, or with `error`. Tokens are None when the service did not tell.
 
-    `response` names the file of the words, `parts` that of all parts where the reply is more than words.
+    `response` names the file of the words, `parts` that of all parts where the reply is more than words. `error_kind`
+    is the kind of a `ProviderError`.
     """
 
     kind: ClassVar[str] = "call.finished"
@@ -91,6 +92,7 @@ class CallFinished(Event):
     response: str | None = None
     parts: str | None = None
     error: str | None = None
+    error_kind: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

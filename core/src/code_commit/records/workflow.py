@@ -29,6 +29,9 @@ class Model(Protocol):
 
         May be called from several threads. Errors that end the run (no key, no service, a limit) are the host's:
         let them pass. A reply in which the service refuses, or which it filtered, ends the run as well.
+
+        Raises:
+            ProviderFailed: all tries failed, or the service refused; `may_pass` says whether to ask again makes sense.
         """
         ...
 
@@ -61,6 +64,9 @@ class Run(Protocol):
     runs and that no model may write. `token` is a random word, fixed for the run, that fences text from outside in
     prompts; a replayed run has the recorded one. `options` are the workflow's flags and `settings` its section of the
     configuration, both validated; no key is in either.
+
+    Its methods may be called from several threads. Spans, and the call that a process is logged under, belong to a
+    context: run a thread's work in `contextvars.copy_context()`.
     """
 
     root: Path
@@ -95,17 +101,26 @@ class Run(Protocol):
         """Run `build.sh`, isolated as the settings say; logged under the number of the last model call."""
         ...
 
-    def execute(self, argv: Sequence[str], *, timeout: float, stdin: bytes = b"") -> ProcessResult:
+    def execute(
+        self, argv: Sequence[str], *, timeout: float, stdin: bytes = b"", label: str = "command"
+    ) -> ProcessResult:
         """Run a command of the model's choosing, `timeout` in seconds. Refused where isolation is missing, unless
-        `--sandbox off` was given."""
+        `--sandbox off` was given. `label` names its log in the run folder, behind the number of the last model call.
+        """
         ...
 
     def checkpoint(self) -> Callable[[], None]:
-        """Remember the visible tree; call the result to restore it."""
+        """Remember the visible tree; call the result to restore it, as often as needed.
+
+        It is the whole tree: what others wrote meanwhile, from other threads, goes as well.
+        """
         ...
 
     def ask(self, question: str, *, choices: Sequence[str] = ()) -> str | None:
-        """Ask the person; None at the end of input, which means quit. For interactive workflows alone."""
+        """Ask the person; None at the end of input, which means quit. For interactive workflows alone.
+
+        `choices` tell a program what is expected; whatever was typed is returned, and people read `question` alone.
+        """
         ...
 
     def emit(self, event: Event) -> None:
@@ -114,6 +129,10 @@ class Run(Protocol):
 
     def say(self, text: str) -> None:
         """Show `text` to the person: on stdout, escaped for a terminal; nothing with `--json`."""
+        ...
+
+    def keep(self, name: str, content: str | bytes) -> Path:
+        """Keep a file in the run folder, without keys; a name in use gets `-2`. Returns where it is."""
         ...
 
     def span(self, kind: str, **data: Any) -> AbstractContextManager[None]:

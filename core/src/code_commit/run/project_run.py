@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,12 @@ from code_commit.plugin_host import PluginHost
 from code_commit.process import ProcessRunner
 from code_commit.project_tree import ProjectTree
 from code_commit.records.change import Change, Refusal
-from code_commit.records.errors import NotReady, ResponseRefused
+from code_commit.records.errors import CodeCommitError, NotReady, ResponseRefused
 from code_commit.records.event import (
     ChangesApplied,
     ChangesUndone,
     Event,
+    MessageLogged,
     ProcessFinished,
     ProcessStarted,
     QuestionAnswered,
@@ -36,7 +38,7 @@ from code_commit.run_log import RunLog, numbered
 from code_commit.terminal import printable
 from code_commit.transaction import apply
 
-START = "start"  # the label of the checkpoint before the first write
+START, END = "start", "end"  # the labels of the checkpoints before the first write and after the last
 
 
 @dataclass(slots=True)
@@ -65,6 +67,8 @@ class ProjectRun:
     settings_of: Callable[[Any], Any] = field(repr=False)
     _attempts: int = 0
     _start: str | None = None
+    _unsaved: bool = False  # the tree may be other than at the last checkpoint
+    _disk: threading.RLock = field(default_factory=threading.RLock, repr=False)  # one at a time changes the tree
 
     def model(self, role: str = "default") -> Model:
         """Return the model that the settings give to `role`."""
@@ -89,8 +93,8 @@ class ProjectRun:
             told = "; ".join(f"{each.path}: {each.reason}" for each in refusals)
             raise ResponseRefused(f"the change was refused, nothing of it was applied: {told}")
         changes = Guard.normalise(changes)
-        self._remember_start()
-        with uninterrupted():
+        with self._disk, uninterrupted():
+            self._remember_start()
             apply(self.tree, self.home, changes)
             self.log.emit(
                 ChangesApplied(
@@ -98,6 +102,9 @@ class ProjectRun:
                     tuple(change.path for change in changes if change.content is None),
                 )
             )
+            # A run that is killed in its build can be undone as well.
+            self._checkpoints().take(self.folder.name, "applied")
+            self._unsaved = False
 
     def diff(self, changes: Sequence[Change]) -> str:
         """Return what `changes` would alter on disk, as a unified diff."""
@@ -107,24 +114,24 @@ class ProjectRun:
         """Run `build.sh`; the tree that it leaves behind is the attempt's checkpoint."""
         result = self._process(["bash", "build.sh"], "build.txt", timeout=self.build_timeout)
         if self.checkpoints:
-            self._attempts += 1
-            self.checkpoints.take(self.folder.name, f"attempt-{self._attempts}")
+            self._take("attempt")
         return result
 
-    def execute(self, argv: Sequence[str], *, timeout: float, stdin: bytes = b"") -> ProcessResult:
+    def execute(
+        self, argv: Sequence[str], *, timeout: float, stdin: bytes = b"", label: str = "command"
+    ) -> ProcessResult:
         """Run a command of the model's choosing.
 
         Raises:
             NotReady: it would run without isolation, and nobody allowed that.
         """
-        return self._process(argv, "command.txt", timeout=timeout, stdin=stdin, isolation_required=True)
+        return self._process(argv, f"{label}.txt", timeout=timeout, stdin=stdin, isolation_required=True)
 
     def checkpoint(self) -> Callable[[], None]:
         """Remember the visible tree; call the result to restore it."""
-        checkpoints = self._checkpoints()
-        self._remember_start()
-        self._attempts += 1
-        commit = checkpoints.take(self.folder.name, f"checkpoint-{self._attempts}")
+        with self._disk:
+            self._remember_start()
+            commit = self._take("checkpoint")
 
         def restore() -> None:
             self._restore(commit, "restored a checkpoint")
@@ -141,8 +148,9 @@ class ProjectRun:
             raise NotReady("a workflow that runs unattended asked a question", hint="its plugin is at fault")
         self.emit(QuestionAsked(question, tuple(choices)))
         self.say(question)
-        line = sys.stdin.readline()
-        answer = line.rstrip("\r\n") if line else None
+        # Bytes, for what is typed need not be UTF-8; None where the caller has closed it.
+        line = sys.stdin.buffer.readline() if sys.stdin else b""
+        answer = line.decode("utf-8", "replace").rstrip("\r\n") if line else None
         self.emit(QuestionAnswered(answer))
         return answer
 
@@ -157,6 +165,10 @@ class ProjectRun:
         shown = self.redactor.text(text)
         sys.stdout.write((printable(shown) if sys.stdout.isatty() else shown) + "\n" * (not shown.endswith("\n")))
         sys.stdout.flush()
+
+    def keep(self, name: str, content: str | bytes) -> Path:
+        """Keep a file in the run folder, without keys."""
+        return self.log.write(self.log.reserve(name), content)
 
     def span(self, kind: str, **data: Any) -> AbstractContextManager[None]:
         """Nest what is emitted inside."""
@@ -176,9 +188,26 @@ class ProjectRun:
         self._restore(self._start, reason)
         return True
 
+    def remember_end(self) -> None:
+        """Let `undo` know the tree as the run leaves it: what commands wrote and what was restored, too."""
+        if not self._unsaved:
+            return
+        try:
+            self._checkpoints().take(self.folder.name, END)
+        except CodeCommitError as error:
+            self.emit(MessageLogged(f"this run cannot be undone: {error.message}", level="warning"))
+
     def _remember_start(self) -> None:
-        if self._start is None:
-            self._start = self._checkpoints().take(self.folder.name, START)
+        with self._disk:
+            if self._start is None:
+                self._start = self._checkpoints().take(self.folder.name, START)
+
+    def _take(self, label: str) -> str:
+        with self._disk:
+            self._attempts += 1
+            commit = self._checkpoints().take(self.folder.name, f"{label}-{self._attempts}")
+            self._unsaved = False
+            return commit
 
     def _checkpoints(self) -> Checkpoints:
         if self.checkpoints is None:
@@ -186,7 +215,8 @@ class ProjectRun:
         return self.checkpoints
 
     def _restore(self, commit: str, reason: str) -> None:
-        with uninterrupted():
+        with self._disk, uninterrupted():
+            self._unsaved = commit != self._start
             self.emit(ChangesUndone(self._checkpoints().restore(commit), reason))
 
     def _process(
@@ -194,9 +224,12 @@ class ProjectRun:
     ) -> ProcessResult:
         if self.checkpoints:
             self._remember_start()
+            self._unsaved = True
         log = self.folder / self.log.reserve(numbered(self.calls.last_number, name))
-        with self.log.nested():
-            self.emit(ProcessStarted(tuple(argv), self.runner.sandbox_in_use, log.name))
+        sandbox = self.runner.sandbox_in_use
+        # A process that is not isolated answers for the host's own state: nothing else may write that meanwhile.
+        with self.log.nested(), self._disk if sandbox == "off" else nullcontext():
+            self.emit(ProcessStarted(tuple(argv), sandbox, log.name))
             began = time.monotonic()
             result = self.runner.run(argv, log=log, timeout=timeout, stdin=stdin, isolation_required=isolation_required)
             seconds = round(time.monotonic() - began, 3)

@@ -196,6 +196,7 @@ def _kept_or_restored(run: ProjectRun, on_failure: str, ending: _Open) -> Iterat
     finally:
         if on_failure == "restore" and not ending.reached:
             run.restore_start("the goal was not reached")
+        run.remember_end()
 
 
 def _require_untracked(git: Git) -> None:

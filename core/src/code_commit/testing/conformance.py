@@ -255,9 +255,10 @@ class ProviderConformance:
 
     def test_another_providers_thinking_is_dropped(self, wire: Wire) -> None:
         foreign = Opaque("somebody-else", {"type": "thinking", "thinking": "not for you", "text": "not for you"})
-        request = Request(
-            (*QUESTION.messages, Message("assistant", (foreign, Text("I see."))), Message("user", (Text("Go on."),)))
-        )
+        words = Message("assistant", (foreign, Text("I see.")))
+        calls = Message("assistant", (foreign, TWO_CALLS[0]))
+        results = Message("user", (ToolResult("call_one", "read_file", "text of a"),))
+        request = Request((*QUESTION.messages, words, *QUESTION.messages, calls, results))
         sent = json.dumps(wire.encode(request).body)
         assert "not for you" not in sent
         assert "I see." in sent
