@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,6 +77,10 @@ class ProjectRun:
     def may_read(self, path: str) -> Refusal | None:
         """Say why `path` may not be shown to a model, or None."""
         return self.guard.may_read(path)
+
+    def readable_files(self) -> Mapping[str, int]:
+        """Return the project's files that may be shown to a model, sorted, with their sizes in bytes."""
+        return self.guard.readable_files()
 
     def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
         """Let every path rule judge every change."""
@@ -170,6 +174,10 @@ class ProjectRun:
         """Keep a file in the run folder, without keys."""
         return self.log.write(self.log.reserve(name), content)
 
+    def append(self, file: Path, content: str | bytes) -> None:
+        """Add to a file that `keep` made, without keys."""
+        self.log.append(file.name, content)
+
     def span(self, kind: str, **data: Any) -> AbstractContextManager[None]:
         """Nest what is emitted inside."""
         return self.log.span(kind, **data)
@@ -178,6 +186,13 @@ class ProjectRun:
         """Call a hook that a plugin has declared; yields (distribution, item)."""
         for plugin, item in self.host.collect(hook, self.settings_of):
             yield plugin.distribution, item
+
+    def section(self, plugin: str) -> Any:
+        """Return a plugin's section of the configuration, validated."""
+        owner = next((each for each in self.host.plugins if each.name == plugin), None)
+        if owner is None:
+            raise NotReady(f"the plugin {plugin} is not loaded", hint="`code-commit plugins` says why")
+        return self.settings_of(owner)
 
     # --- what the session needs besides -----------------------------------------------------------------------------
 
