@@ -22,10 +22,11 @@ from code_commit.records.conversation import (
     ToolResult,
     Usage,
 )
+from code_commit.records.conversation_json import parts_to_json
 from code_commit.records.errors import CodeCommitError, ProviderFailed, ResponseRefused
 from code_commit.records.event import CallFinished, CallRetried, CallStarted, MessageLogged
 from code_commit.run_log import CallFiles, RunLog, failure_text
-from code_commit.transcript import parts_to_json, request_text
+from code_commit.transcript import request_text
 
 # What is sent as `max_tokens` when a limit on cost needs a bound and the configuration names none.
 _BOUND = 32_000

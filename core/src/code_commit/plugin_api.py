@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         ToolSpec,
         Usage,
     )
+    from code_commit.records.conversation_json import parts_from_json, parts_to_json
     from code_commit.records.errors import (
         CodeCommitError,
         LimitReached,
@@ -138,6 +139,8 @@ _HOMES = {
     "Wire": "code_commit.records.provider",
     "WorkflowDefinition": "code_commit.records.workflow",
     "kind_of_status": "code_commit.records.reply",
+    "parts_from_json": "code_commit.records.conversation_json",
+    "parts_to_json": "code_commit.records.conversation_json",
     "protected_list": "code_commit.records.protected",
     "read_arguments": "code_commit.records.reply",
     "reply_error": "code_commit.records.reply",
@@ -208,6 +211,8 @@ __all__ = [
     "hookimpl",
     "hookspec",
     "kind_of_status",
+    "parts_from_json",
+    "parts_to_json",
     "protected_list",
     "read_arguments",
     "reply_error",

@@ -77,8 +77,10 @@ class ProjectTree:
         except FileNotFoundError:
             return None
 
-    def read(self, path: str) -> bytes | None:
+    def read(self, path: str, limit: int | None = None) -> bytes | None:
         """Return the content of the regular file at `path`, or None when there is none.
+
+        With `limit`, no more than its first `limit` bytes.
 
         Raises:
             OSError: it is not a regular file, cannot be read, or a part of the way is a link.
@@ -91,7 +93,7 @@ class ProjectTree:
         with os.fdopen(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise OSError(errno.EINVAL, "not a regular file", path)
-            return file.read()
+            return file.read(-1 if limit is None else limit)
 
 
 def parts_of(path: str) -> list[str]:

@@ -20,7 +20,7 @@ from code_commit.records.conversation import (
 from code_commit.records.errors import NotReady, ProviderFailed
 from code_commit.records.event import Record
 from code_commit.run_log import read_records
-from code_commit.transcript import parts_from_json, request_text
+from code_commit.transcript import request_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,8 @@
-"""Conversations as text, for the run folder; and as JSON, so that a recorded reply can be given again."""
+"""Conversations as text, for the run folder."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 from code_commit.records.conversation import Message, Opaque, Part, Request, Text, ToolCall, ToolResult
 
@@ -33,40 +31,3 @@ def _part_text(part: Part) -> str:
             return f"--- {'error' if part.is_error else 'result'} {part.call_id} {part.name} ---\n{part.text}"
         case Opaque():
             return f"--- {part.provider}, unread ---"
-
-
-def parts_to_json(parts: Sequence[Part]) -> list[dict[str, Any]]:
-    """Return `parts` as JSON that `parts_from_json` understands."""
-    rows: list[dict[str, Any]] = []
-    for part in parts:
-        match part:
-            case Text():
-                rows.append({"type": "text", "text": part.text})
-            case ToolCall():
-                call = {"id": part.id, "name": part.name, "arguments": part.arguments, "raw": part.raw}
-                rows.append({"type": "tool_call", **call, "echo": part.echo})
-            case Opaque():
-                rows.append({"type": "opaque", "provider": part.provider, "data": part.data})
-            case ToolResult():
-                rows.append({"type": "tool_result", "call_id": part.call_id, "name": part.name, "text": part.text})
-    return rows
-
-
-def parts_from_json(rows: Sequence[Mapping[str, Any]]) -> tuple[Part, ...]:
-    """Return the parts of a reply that `parts_to_json` wrote.
-
-    Raises:
-        KeyError, TypeError: they are not of that form.
-    """
-    parts: list[Part] = []
-    for row in rows:
-        match row["type"]:
-            case "text":
-                parts.append(Text(row["text"]))
-            case "tool_call":
-                parts.append(ToolCall(row["id"], row["name"], row["arguments"], row["raw"], row["echo"]))
-            case "opaque":
-                parts.append(Opaque(row["provider"], row["data"]))
-            case unknown:
-                raise TypeError(f"a reply has no part of type {unknown!r}")
-    return tuple(parts)

@@ -17,8 +17,10 @@ class Change:
 class Tree(Protocol):
     """The project's files, read through directory handles; a link is never followed."""
 
-    def read(self, path: str) -> bytes | None:
+    def read(self, path: str, limit: int | None = None) -> bytes | None:
         """Return the content of the regular file at `path`, or None when there is none.
+
+        With `limit`, no more than its first `limit` bytes.
 
         Raises:
             OSError: it is there but cannot be read, or a part of the path is a link.

@@ -36,12 +36,16 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """A tool's answer. Some services match it to its call by `call_id`, others by `name`: give both."""
+    """A tool's answer. Some services match it to its call by `call_id`, others by `name`: give both.
+
+    `cache_here` as in `Text`.
+    """
 
     call_id: str
     name: str
     text: str
     is_error: bool = False
+    cache_here: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:  # for annotations alone: this module is imported at every start
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -85,6 +85,10 @@ class Run(Protocol):
         """Say why `path` may not be shown to a model, or None."""
         ...
 
+    def readable_files(self) -> Mapping[str, int]:
+        """Return the project's files that may be shown to a model, sorted by path, with their sizes in bytes."""
+        ...
+
     def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
         """Let every path rule judge every change. Empty: all are allowed."""
         ...
@@ -141,6 +145,15 @@ class Run(Protocol):
 
     def collect(self, hook: str) -> Iterable[tuple[str, Any]]:
         """Call a hook that a plugin has declared; yields (distribution, item), each implementation isolated."""
+        ...
+
+    def section(self, plugin: str) -> Any:
+        """Return another plugin's section of the configuration, validated: for the code of a plugin that other
+        plugins stand on. `plugin` is the name of its entry point.
+
+        Raises:
+            NotReady: that plugin is not loaded, or its section is wrong.
+        """
         ...
 
 

@@ -78,6 +78,10 @@ class ProjectRun:
         """Say why `path` may not be shown to a model, or None."""
         return self.guard.may_read(path)
 
+    def readable_files(self) -> Mapping[str, int]:
+        """Return the project's files that may be shown to a model, sorted, with their sizes in bytes."""
+        return self.guard.readable_files()
+
     def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
         """Let every path rule judge every change."""
         return self.guard.check(changes)
@@ -179,6 +183,13 @@ class ProjectRun:
         for plugin, item in self.host.collect(hook, self.settings_of):
             yield plugin.distribution, item
 
+    def section(self, plugin: str) -> Any:
+        """Return a plugin's section of the configuration, validated."""
+        owner = next((each for each in self.host.plugins if each.name == plugin), None)
+        if owner is None:
+            raise NotReady(f"the plugin {plugin} is not loaded", hint="`code-commit plugins` says why")
+        return self.settings_of(owner)
+
     # --- what the session needs besides -----------------------------------------------------------------------------
 
     def restore_start(self, reason: str) -> bool:
@@ -224,6 +235,7 @@ class ProjectRun:
     ) -> ProcessResult:
         if self.checkpoints:
             self._remember_start()
+            self._unsaved = True
         log = self.folder / self.log.reserve(numbered(self.calls.last_number, name))
         sandbox = self.runner.sandbox_in_use
         # A process that is not isolated answers for the host's own state: nothing else may write that meanwhile.

@@ -18,6 +18,7 @@ DOCUMENT = "run.json"
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+_MORE = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_NAME = 200
 
 
@@ -98,7 +99,19 @@ class RunFolder:
         Raises:
             OSError: it cannot be written, or a link stands in its place.
         """
-        with open(os.open(name, _NEW_FILE, 0o600, dir_fd=self.handle), "wb", buffering=0) as file:  # noqa: PTH123 - a handle
+        self._put(os.open(name, _NEW_FILE, 0o600, dir_fd=self.handle), content)
+
+    def append(self, name: str, content: bytes) -> None:
+        """Add to the end of a file.
+
+        Raises:
+            OSError: it cannot be written, is not there, or a link stands in its place.
+        """
+        self._put(os.open(name, _MORE, dir_fd=self.handle), content)
+
+    @staticmethod
+    def _put(handle: int, content: bytes) -> None:
+        with open(handle, "wb", buffering=0) as file:
             rest = memoryview(content)
             while rest:
                 rest = rest[file.write(rest) :]

@@ -217,6 +217,19 @@ class RunLog:
             return self._write(name, self._redactor.text(content).encode("utf-8", "backslashreplace"))
         return self._write(name, self._redactor.data(content))
 
+    def append(self, name: str, content: str | bytes) -> None:
+        """Add to a file that `write` made, without keys; they are looked for in each piece by itself.
+
+        Raises:
+            NotReady: it cannot be written.
+            ValueError: `name` is not a plain name, or is one of the log's own.
+        """
+        if isinstance(content, str):
+            clean = self._redactor.text(content).encode("utf-8", "backslashreplace")
+        else:
+            clean = self._redactor.data(content)
+        self._put(name, clean, self._files.append)
+
     def write_json(self, name: str, value: Any) -> Path:
         """Write a JSON document, indented, without keys.
 
@@ -229,11 +242,14 @@ class RunLog:
         return self._write(name, text.encode("utf-8", "backslashreplace"))
 
     def _write(self, name: str, content: bytes) -> Path:
+        return self._put(name, content, self._files.write)
+
+    def _put(self, name: str, content: bytes, put: Callable[[str, bytes], None]) -> Path:
         name = plain_name(self._redactor.text(name))
         if name in {EVENTS, DOCUMENT}:
             raise ValueError(f"{name} is the run log's own file")
         try:
-            self._files.write(name, content)
+            put(name, content)
         except OSError as error:
             raise NotReady(
                 f"cannot write {self.folder / name}: {error.strerror}", hint="make room for the run log there"

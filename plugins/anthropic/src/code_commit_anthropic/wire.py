@@ -158,7 +158,7 @@ def _messages(request: Request) -> list[dict[str, Any]]:
             if block is None:
                 continue
             blocks.append(block)
-            if isinstance(part, Text) and part.cache_here:
+            if isinstance(part, Text | ToolResult) and part.cache_here:
                 marked.append(block)
         if blocks:
             messages.append({"role": message.role, "content": blocks})

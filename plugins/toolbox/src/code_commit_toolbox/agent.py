@@ -1,0 +1,246 @@
+"""The loop in which a model uses tools until it says that it is done, or a limit says so.
+
+toolbox = open_toolbox(run)
+result = run_agent(
+    run, run.model("player"), toolbox, allow=("read_file", "str_replace", "shell", "final_output"),
+    system="…", prompt="…", label="player",
+)
+if result.finished: ...
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from code_commit.plugin_api import Completion, Finish, Message, Model, Opaque, Request, Run, Text, ToolCall, ToolResult
+from code_commit_toolbox.calling import Answer, in_one_line, run_call
+from code_commit_toolbox.context import sendable, shortened, tokens_around, tokens_of
+from code_commit_toolbox.events import AgentEnded, ContextShortened, ToolCalled
+from code_commit_toolbox.outcome import AgentLimits, AgentResult, CalledTool, End, Turn
+from code_commit_toolbox.repetition import NOTE, NOTICED, Repetition
+from code_commit_toolbox.tool import Tool, ToolContext
+from code_commit_toolbox.toolbox import Toolbox
+from code_commit_toolbox.tools.final_output import FINAL_OUTPUT
+from code_commit_toolbox.transcript import Transcript, answered
+
+_GO_ON = "Go on."
+_ERROR_TOLD = 500  # characters of it in an event
+_UNUSABLE_AT_MOST = 3  # replies in a row
+_KEPT_WHEN_SHORTENED = 0.5  # of the context
+_PLAUSIBLE = (0.3, 3.0)  # times the estimate: beyond, a service's count is not believed
+
+
+def run_agent(
+    run: Run,
+    model: Model,
+    toolbox: Toolbox,
+    *,
+    allow: Sequence[str],
+    prompt: str,
+    system: str = "",
+    history: Sequence[Message] = (),
+    limits: AgentLimits | None = None,
+    label: str = "agent",
+    on_turn: Callable[[Turn], None] | None = None,
+    on_call: Callable[[CalledTool], None] | None = None,
+) -> AgentResult:
+    """Let `model` work on `prompt` with the tools of `allow`, and no others whatever it calls.
+
+    The calls of a reply are run in their order and answered in one message. The work ends when `final_output` is
+    called, when a reply has no call, or as `End` says. `history` is a conversation to go on with, of an earlier result
+    or a transcript; an empty `prompt` then says no more than to go on. `label` names the calls and the transcript in
+    the run folder. `on_call` and `on_turn` hear of what is over, unredacted.
+
+    Raises:
+        NotReady: there is no tool of a name in `allow`.
+        LimitReached, ProviderFailed, ResponseRefused: of the host, which end a run; the transcript holds what was said.
+    """
+    tools = toolbox.only(allow)
+    limits = limits or AgentLimits.of(toolbox.settings)
+    transcript = Transcript(run, label=label, model=model.name, system=system, tools=list(tools))
+    agent = _Agent(run, model, tools, system, limits, label, transcript, toolbox.settings.output_limit, on_call)
+    agent.say(*answered(history), Message("user", (Text(prompt or _GO_ON),)))
+    with run.span("toolbox.agent", label=label):
+        while agent.end is None:
+            with run.span("toolbox.turn", number=agent.turns + 1):
+                turn = agent.turn()
+            if turn is not None and on_turn is not None:
+                on_turn(turn)
+        result = agent.result(agent.end)
+    transcript.end(result.end.value, result.text)
+    run.emit(AgentEnded(label, result.end.value, result.turns, result.tokens, transcript.file.name))
+    return result
+
+
+@dataclass(slots=True)
+class _Agent:
+    """A conversation under way. `messages` is all of it, `sent` what is left of it after shortening."""
+
+    run: Run
+    model: Model
+    tools: dict[str, Tool]
+    system: str
+    limits: AgentLimits
+    label: str
+    transcript: Transcript
+    output_limit: int
+    on_call: Callable[[CalledTool], None] | None
+    messages: list[Message] = field(default_factory=list)
+    sent: list[Message] = field(default_factory=list)
+    end: End | None = None
+    text: str = ""
+    turns: int = 0
+    tokens: int = 0
+    tampered: tuple[str, ...] = ()
+    _began: float = field(default_factory=time.monotonic)
+    _scale: float = 1.0  # what the service counts, to what is estimated
+    _unusable: int = 0
+    _repetition: Repetition = field(default_factory=Repetition)
+
+    def say(self, *messages: Message) -> None:
+        """Add to the conversation, and write it down."""
+        self.messages += messages
+        self.sent += messages
+        self.transcript.add(*messages)
+
+    def turn(self) -> Turn | None:
+        """Ask once, and do what the reply asks for; None when a limit came first."""
+        self.end = self._limit_reached() or self._made_room()
+        if self.end is not None:
+            return None
+        self.turns += 1
+        specs = tuple(tool.spec for tool in self.tools.values())
+        request = Request(sendable(self.sent), system=self.system, tools=specs)
+        completion = self.model.complete(request, label=self.label)
+        self._count(request, completion)
+        self.text = completion.text.strip() or self.text
+        called = self._take(completion)
+        return Turn(self.turns, completion.text, called)
+
+    def result(self, end: End) -> AgentResult:
+        """Return what came of it."""
+        return AgentResult(
+            end, self.text, self.turns, self.tokens, tuple(self.messages), self.transcript.file, self.tampered
+        )
+
+    # --- before a call ----------------------------------------------------------------------------------------------
+
+    def _limit_reached(self) -> End | None:
+        if self.turns >= self.limits.turns:
+            return End.OUT_OF_TURNS
+        if self.tokens >= self.limits.tokens:
+            return End.OUT_OF_TOKENS
+        return End.OUT_OF_TIME if time.monotonic() >= self._deadline else None
+
+    def _made_room(self) -> End | None:
+        """Leave old results out of what is sent, where it would no longer fit."""
+        around = tokens_around(self.system, [tool.spec for tool in self.tools.values()])
+        at_most = int(self.limits.context_tokens / self._scale) - around
+        enough = int(self.limits.context_tokens * _KEPT_WHEN_SHORTENED / self._scale) - around
+        before = tokens_of(self.sent)
+        self.sent = list(shortened(self.sent, at_most=at_most, enough=enough))
+        after = tokens_of(self.sent)
+        if after < before:
+            self.run.emit(ContextShortened(self.label, before, after))
+        return End.CONTEXT_FULL if after > at_most else None
+
+    @property
+    def _deadline(self) -> float:
+        return self._began + self.limits.seconds
+
+    # --- after it ---------------------------------------------------------------------------------------------------
+
+    def _count(self, request: Request, completion: Completion) -> None:
+        estimate = tokens_of(request.messages) + tokens_around(request.system, request.tools)
+        usage = completion.usage
+        if usage.input:
+            self._scale = min(max(usage.input / estimate, _PLAUSIBLE[0]), _PLAUSIBLE[1])
+        spent = estimate if usage.input is None else usage.input
+        self.tokens += spent + (tokens_of([completion.message]) if usage.output is None else usage.output)
+
+    def _take(self, completion: Completion) -> tuple[CalledTool, ...]:
+        calls = completion.tool_calls
+        complete = completion.finish in {Finish.STOP, Finish.TOOL_CALLS}
+        paused = completion.finish is Finish.PAUSED and not calls
+        if not paused and not (complete and (calls or completion.text.strip())):
+            self._send_back(completion)
+            return ()
+        self._unusable = 0
+        if completion.message.parts:
+            self.say(completion.message)  # as it is: thinking goes back unread
+        if complete and not calls:
+            self.end = End.FINISHED
+        return self._run_calls(calls) if calls else ()
+
+    def _send_back(self, completion: Completion) -> None:
+        """Say why a reply cannot be used. Its calls may be cut short, so none is run."""
+        self._unusable += 1
+        if self._unusable == _UNUSABLE_AT_MOST:
+            self.end = End.UNUSABLE
+        reason = _unusable(completion)
+        if any(not isinstance(part, Opaque) for part in completion.message.parts):  # thinking alone is no message
+            self.say(completion.message)
+        results = tuple(
+            ToolResult(call.id, call.name, f"Not run: {reason}", is_error=True) for call in completion.tool_calls
+        )
+        self.say(Message("user", results or (Text(f"[{reason}]"),)))
+
+    def _run_calls(self, calls: Sequence[ToolCall]) -> tuple[CalledTool, ...]:
+        """Run the calls of one reply, and answer all of them in one message."""
+        repeated = self._repetition.count(calls)
+        if repeated > NOTICED:
+            self.end = End.REPEATED
+        results: list[ToolResult] = []
+        called: list[CalledTool] = []
+        failed = False
+        for call in calls:
+            answer = self._answer(call, failed=failed)
+            failed = failed or answer.is_error
+            results.append(ToolResult(call.id, call.name, answer.text, answer.is_error))
+            called.append(self._told(call, answer))
+        if repeated == NOTICED:
+            results[-1] = ToolResult(
+                results[-1].call_id, results[-1].name, f"{results[-1].text}\n{NOTE}", results[-1].is_error
+            )
+        self.say(Message("user", tuple(results)))
+        return tuple(called)
+
+    def _answer(self, call: ToolCall, *, failed: bool) -> Answer:
+        """Run one call, or say why it is not run; `failed`: one before it in the same reply did."""
+        if self.end is None and time.monotonic() >= self._deadline:
+            self.end = End.OUT_OF_TIME
+        if self.end is not None:
+            return Answer(f"Not run: {self.end.value}.", is_error=True)
+        if call.name == FINAL_OUTPUT and failed:
+            return Answer("Not taken: a call before it failed. Look at what came of it, then go on.", is_error=True)
+        answer = run_call(call, self.tools, ToolContext(self.run, self._deadline), output_limit=self.output_limit)
+        if answer.tampered:
+            self.end, self.tampered = End.TAMPERED, answer.tampered
+        elif call.name == FINAL_OUTPUT and not answer.is_error:
+            self.end = End.FINISHED
+            self.text = str((call.arguments or {}).get("summary", ""))
+        return answer
+
+    def _told(self, call: ToolCall, answer: Answer) -> CalledTool:
+        raw = call.raw or str(call.arguments)
+        called = CalledTool(call.name, raw, answer.text, answer.is_error, answer.seconds)
+        error = answer.text[:_ERROR_TOLD] if answer.is_error else None
+        self.run.emit(
+            ToolCalled(
+                self.label, call.name, in_one_line(call), answer.is_error, answer.seconds, len(answer.text), error
+            )
+        )
+        if self.on_call is not None:
+            self.on_call(called)
+        return called
+
+
+def _unusable(completion: Completion) -> str:
+    if completion.finish is Finish.LENGTH:
+        return "your reply was cut off at the limit of its length; go on in smaller steps"
+    if completion.finish in {Finish.STOP, Finish.TOOL_CALLS}:
+        return "your reply held no words and no call; go on, or say that you are done"
+    word = completion.finish_detail or completion.finish.value
+    return f"your reply ended with {word!r} and cannot be used; try again"

@@ -1,0 +1,66 @@
+"""Whether a model's arguments fit a tool's schema, in words that it can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from code_commit.plugin_api import Json, ToolCall
+
+_TOLD = 5  # errors at once
+_LONGEST = 300  # characters of one error: it quotes what the model wrote
+
+
+def unfit_schema(schema: object) -> str:
+    """Say why `schema` cannot be a tool's parameters, or nothing."""
+    from jsonschema import Draft202012Validator, SchemaError
+
+    if not isinstance(schema, dict) or schema.get("type") != "object":
+        return "the parameters are no JSON schema of type object"
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        return f"the parameters are no JSON schema: {error.message}"
+    return ""
+
+
+def unfit_arguments(call: ToolCall, schema: Json) -> str:
+    """Say what is wrong with the arguments of `call`, or nothing. Nothing is ever fetched for a schema."""
+    from jsonschema import Draft202012Validator
+    from referencing import Registry
+
+    if call.arguments is None:
+        return f"The arguments of {call.name} are no JSON object. Call it again with valid JSON."
+    fitting = Draft202012Validator(schema, registry=Registry())
+    errors = sorted(fitting.iter_errors(call.arguments), key=lambda error: list(map(str, error.absolute_path)))
+    if not errors:
+        return ""
+    told = [f"- {_place(error.absolute_path)}{_short(error.message)}" for error in errors[:_TOLD]]
+    if len(errors) > _TOLD:
+        told.append(f"- and {len(errors) - _TOLD} more")
+    return "\n".join([f"The arguments of {call.name} do not fit:", *told, _expected(schema)])
+
+
+def _place(path: Iterable[str | int]) -> str:
+    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in path]
+    return f"at {''.join(steps).removeprefix('.')}: " if steps else ""
+
+
+def _short(message: str) -> str:
+    if len(message) <= _LONGEST:
+        return message
+    return f"{message[: _LONGEST // 2]} … {message[-_LONGEST // 2 :]}"
+
+
+def _expected(schema: Json) -> str:
+    properties: dict[str, Any] = dict(schema.get("properties", {}))
+    required = set(schema.get("required", ()))
+    words = [
+        f"{name} ({_type(each)})" if name in required else f"{name} ({_type(each)}, optional)"
+        for name, each in properties.items()
+    ]
+    return f"It takes: {', '.join(words) or 'nothing'}."
+
+
+def _type(schema: Any) -> Any:
+    return schema.get("type", "any") if isinstance(schema, dict) else "any"

@@ -1,0 +1,75 @@
+"""One call of a tool: whether it is allowed and fits, and what came of it. What fails becomes text for the model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from code_commit.plugin_api import CodeCommitError, NotReady, ResponseRefused, ToolCall
+from code_commit_toolbox.arguments import unfit_arguments
+from code_commit_toolbox.shortening import head_and_tail
+from code_commit_toolbox.tool import JudgeAltered, Tool, ToolContext, ToolError
+
+_NOTES = 1000  # characters beyond the limit that a tool may need to say what it left out
+_LINE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the model is told; `tampered` names what a command altered that nothing may."""
+
+    text: str
+    is_error: bool
+    seconds: float = 0.0
+    tampered: tuple[str, ...] = ()
+
+
+def run_call(call: ToolCall, tools: Mapping[str, Tool], context: ToolContext, *, output_limit: int) -> Answer:
+    """Run `call` if its tool is one of `tools`, the allow list, and its arguments fit.
+
+    Raises:
+        CodeCommitError: of the kinds that end a run: a limit, a service that fails, an interruption.
+    """
+    tool = tools.get(call.name)
+    if tool is None:
+        return Answer(f"There is no tool {call.name!r} for you. You have: {', '.join(tools) or 'none'}.", is_error=True)
+    began = time.monotonic()
+    answer = _answer(call, tool, context)
+    seconds = round(time.monotonic() - began, 3)
+    text = answer.text
+    if len(text) > output_limit + _NOTES:
+        kept = context.run.keep(f"{tool.name}-output.txt", text)
+        text = head_and_tail(text, output_limit, whole=f"all of it is in the run folder, {kept.name}")
+    return Answer(text, answer.is_error, seconds, answer.tampered)
+
+
+def _answer(call: ToolCall, tool: Tool, context: ToolContext) -> Answer:
+    try:
+        if problem := unfit_arguments(call, tool.parameters):
+            return Answer(problem, is_error=True)
+        text: object = tool.call(context, call.arguments or {})  # a plugin's types are a promise, no more
+    except ToolError as error:
+        return Answer(str(error), is_error=True, tampered=error.paths if isinstance(error, JudgeAltered) else ())
+    except (NotReady, ResponseRefused) as error:
+        return Answer(error.message, is_error=True)
+    except CodeCommitError:
+        raise
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a tool may raise anything
+        return Answer(f"{tool.name} failed with {type(error).__name__}: {error}", is_error=True)
+    if not isinstance(text, str):
+        return Answer(f"{tool.name} is broken: it gave {type(text).__name__}, not text.", is_error=True)
+    return Answer(text, is_error=False)
+
+
+def in_one_line(call: ToolCall) -> str:
+    """Return `call` for a person: its name, and the beginning of what it was given."""
+    given = call.arguments
+    words = call.raw[:_LINE] if given is None else ", ".join(f"{name}={_brief(each)}" for name, each in given.items())
+    line = " ".join(f"{call.name}({words})".split())
+    return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
+
+
+def _brief(value: Any) -> str:
+    return repr(value[:_LINE]) if isinstance(value, str) else repr(value)

@@ -1,0 +1,44 @@
+"""What the loop tells the run log, besides its spans `toolbox.agent` and `toolbox.turn`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from code_commit.plugin_api import Event
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalled(Event):
+    """A tool was called, or a call of it refused. `call` is one line; `characters` are those of its answer."""
+
+    kind: ClassVar[str] = "toolbox.called"
+    agent: str
+    tool: str
+    call: str
+    is_error: bool
+    seconds: float
+    characters: int
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContextShortened(Event):
+    """Old results of tools are left out of requests from now on; the numbers are estimated tokens."""
+
+    kind: ClassVar[str] = "toolbox.shortened"
+    agent: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class AgentEnded(Event):
+    """The loop is over; `end` is why."""
+
+    kind: ClassVar[str] = "toolbox.ended"
+    agent: str
+    end: str
+    turns: int
+    tokens: int
+    transcript: str

@@ -1,0 +1,23 @@
+"""What the host reads at every start: hooks alone, nothing heavy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from code_commit.plugin_api import hookimpl
+from code_commit_toolbox import hooks
+
+if TYPE_CHECKING:
+    import pluggy
+
+
+@hookimpl
+def code_commit_addhooks(pluginmanager: pluggy.PluginManager) -> None:
+    """Declare `code_commit_tools`."""
+    pluginmanager.add_hookspecs(hooks)
+
+
+@hookimpl
+def code_commit_settings() -> str:
+    """The section `[plugins.toolbox]`."""
+    return "code_commit_toolbox.settings:ToolboxSettings"

@@ -1,0 +1,36 @@
+"""Whether a model does the same thing over and over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from code_commit.plugin_api import ToolCall
+
+NOTICED = 3
+"""The turn in a row, with the same calls, at which the model is told; the next one ends the loop."""
+
+NOTE = (
+    "[You have now called this three times in a row with the same arguments. Another time ends your work: "
+    "do something else.]"
+)
+
+
+class Repetition:
+    """Counts turns in a row whose calls are the same. Several equal calls in one turn are one turn."""
+
+    def __init__(self) -> None:
+        self._last: tuple[str, ...] = ()
+        self._count = 0
+
+    def count(self, calls: Sequence[ToolCall]) -> int:
+        """Take the calls of the next turn; return how many turns in a row had these."""
+        these = tuple(_key(call) for call in calls)
+        self._count = self._count + 1 if these == self._last else 1
+        self._last = these
+        return self._count
+
+
+def _key(call: ToolCall) -> str:
+    arguments = call.raw if call.arguments is None else json.dumps(call.arguments, sort_keys=True)
+    return f"{call.name} {arguments}"

@@ -1,0 +1,22 @@
+"""Long text cut to what a model should be shown, never in the middle of a line without saying so."""
+
+from __future__ import annotations
+
+
+def head_and_tail(text: str, limit: int, *, whole: str = "") -> str:
+    """Return `text`, or its first and last characters, `limit` in all, with a line between that says what is missing.
+
+    `whole` tells where all of it is. Cut at line ends where there are any nearby.
+    """
+    if len(text) <= limit:
+        return text
+    head, tail = text[: limit // 2], text[len(text) - (limit - limit // 2) :]
+    end = head.rfind("\n") + 1
+    if end > len(head) // 2:
+        head = head[:end]
+    start = tail.find("\n") + 1
+    if 0 < start < len(tail) // 2:
+        tail = tail[start:]
+    missing = len(text) - len(head) - len(tail)
+    where = f"; {whole}" if whole else ""
+    return f"{head.removesuffix(chr(10))}\n[... {missing} characters left out{where} ...]\n{tail}"

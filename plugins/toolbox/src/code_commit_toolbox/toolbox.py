@@ -1,0 +1,82 @@
+"""All tools of a run: the first-party ones, and those that plugins offer by the hook `code_commit_tools`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from code_commit.plugin_api import NotReady, PluginFailed, Run
+from code_commit_toolbox.arguments import unfit_schema
+from code_commit_toolbox.settings import ToolboxSettings
+from code_commit_toolbox.tool import Tool
+from code_commit_toolbox.tools.first_party import first_party
+
+_HOOK = "code_commit_tools"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")  # what every service, and TypeScript, takes for one
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """Tools by name, and the limits that hold where a workflow sets none."""
+
+    tools: Mapping[str, Tool]
+    settings: ToolboxSettings
+
+    def only(self, names: Iterable[str]) -> dict[str, Tool]:
+        """Return the tools of an allow list, in its order.
+
+        Raises:
+            NotReady: there is no tool of such a name.
+        """
+        chosen = list(names)
+        if missing := [name for name in chosen if name not in self.tools]:
+            raise NotReady(
+                f"there is no tool {missing[0]!r}; there are: {', '.join(sorted(self.tools))}",
+                hint="install the plugin that brings it, or take it off the list",
+            )
+        return {name: self.tools[name] for name in chosen}
+
+
+def open_toolbox(run: Run, *, todo: str | None = None) -> Toolbox:
+    """Collect the tools of `run`. `todo` is the file that todo_read and todo_write keep, if not the configured one.
+
+    What plugins offer and cannot be used is left out, with an event that says why.
+
+    Raises:
+        NotReady: the plugin `toolbox` is not loaded, or its section of the configuration is wrong.
+    """
+    settings: ToolboxSettings = run.section("toolbox")
+    own = {tool.name: tool for tool in first_party(settings, todo=todo)}
+    offered: dict[str, list[tuple[str, Tool]]] = {}
+    for distribution, item in run.collect(_HOOK):
+        if problem := _unfit(item):
+            _report(run, distribution, problem)
+        elif item.name in own:
+            _report(run, distribution, f"the tool name {item.name!r} is the toolbox's own")
+        else:
+            offered.setdefault(item.name, []).append((distribution, item))
+    for name, claims in offered.items():
+        rivals = sorted({distribution for distribution, _ in claims})
+        if len(claims) == 1:
+            own[name] = claims[0][1]
+            continue
+        for distribution in rivals:
+            _report(run, distribution, f"the tool name {name!r} is claimed by {' and '.join(rivals)}")
+    return Toolbox(own, settings)
+
+
+def _unfit(item: Any) -> str:
+    """Say why `item` is no tool that can be used, or nothing."""
+    if not isinstance(item, Tool):
+        return f"a tool must be a Tool, not a {type(item).__name__}"
+    name: Any = item.name
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        return f"{item.name!r} is no name for a tool: letters, digits and _ alone, 64 at most"
+    problem = unfit_schema(item.parameters)
+    return f"the tool {item.name!r}: {problem}" if problem else ""
+
+
+def _report(run: Run, distribution: str, error: str) -> None:
+    run.emit(PluginFailed(plugin=distribution, distribution=distribution, stage=_HOOK, error=error))

@@ -1,0 +1,1 @@
+"""The tools themselves, one subject a module."""

@@ -1,0 +1,166 @@
+"""code_search: patterns of syntax, looked for by ast-grep in a process of its own, which can be ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from itertools import accumulate
+from pathlib import PurePosixPath
+from typing import Any
+
+from code_commit.plugin_api import Json, Run
+from code_commit_toolbox.settings import ToolboxSettings
+from code_commit_toolbox.tool import Tool, ToolContext, ToolError
+from code_commit_toolbox.tools.project_file import plain, require_readable
+
+SUFFIXES = {
+    "bash": (".sh", ".bash"),
+    "c": (".c", ".h"),
+    "cpp": (".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp"),
+    "csharp": (".cs",),
+    "css": (".css",),
+    "elixir": (".ex", ".exs"),
+    "go": (".go",),
+    "haskell": (".hs",),
+    "html": (".html", ".htm"),
+    "java": (".java",),
+    "javascript": (".js", ".jsx", ".mjs", ".cjs"),
+    "json": (".json",),
+    "kotlin": (".kt", ".kts"),
+    "lua": (".lua",),
+    "php": (".php",),
+    "python": (".py", ".pyi"),
+    "ruby": (".rb",),
+    "rust": (".rs",),
+    "scala": (".scala",),
+    "swift": (".swift",),
+    "tsx": (".tsx",),
+    "typescript": (".ts", ".mts", ".cts"),
+    "yaml": (".yaml", ".yml"),
+}
+"""The languages, and how the names of their files end."""
+
+MOST_SEARCHES = 20
+_LARGEST_FILE = 1024 * 1024
+_MOST_BYTES = 64 * 1024 * 1024
+_WORKER = ("-P", "-m", "code_commit_toolbox.tools.search_worker")
+_KEPT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
+
+
+def code_search(settings: ToolboxSettings) -> Tool:
+    """Runs several searches over the files of the project that may be read."""
+
+    def call(context: ToolContext, arguments: Json) -> str:
+        searches: Sequence[Json] = arguments["searches"]
+        files, left_out = _files(context.run, searches)
+        found, trouble = _search(searches, files, context.seconds(settings.search_seconds))
+        notes = [f"[{left_out} files left out: too large, or too many]"] if left_out else []
+        notes += [f"[{trouble}]"] if trouble else []
+        return _told(searches, found, notes, settings.output_limit)
+
+    return Tool(
+        "code_search",
+        "Search the project's code by syntax, several searches at once. A pattern is code in which $NAME stands for "
+        "one node and $$$NAME for any number, such as `def $F($$$ARGS): $$$BODY` or `print($X)`. For words, use a "
+        "command.",
+        {
+            "type": "object",
+            "properties": {
+                "searches": {
+                    "type": "array",
+                    "minItems": 1,
+                    "maxItems": MOST_SEARCHES,
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "pattern": {"type": "string", "minLength": 1},
+                            "language": {"type": "string", "enum": list(SUFFIXES)},
+                            "path": {"type": "string", "description": "A folder or file; all files by default."},
+                            "max_matches": {"type": "integer", "minimum": 1, "maximum": 500, "default": 50},
+                        },
+                        "required": ["pattern", "language"],
+                        "additionalProperties": False,
+                    },
+                }
+            },
+            "required": ["searches"],
+            "additionalProperties": False,
+        },
+        call,
+    )
+
+
+def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], int]:
+    """Return the files to look at, each with the numbers of the searches that want it; and how many were left out."""
+    folders = [plain(search.get("path", ".")).rstrip("/") for search in searches]
+    for folder in folders:
+        if folder != ".":
+            require_readable(run, folder)
+    files: list[dict[str, Any]] = []
+    left_out = room = 0
+    for path, size in run.readable_files().items():
+        suffix = PurePosixPath(path).suffix.lower()
+        wanted = [
+            number
+            for number, (search, folder) in enumerate(zip(searches, folders, strict=True))
+            if suffix in SUFFIXES[search["language"]] and (folder == "." or f"{path}/".startswith(f"{folder}/"))
+        ]
+        if not wanted:
+            continue
+        if size > _LARGEST_FILE or room + size > _MOST_BYTES:
+            left_out += 1
+            continue
+        try:
+            content = run.tree.read(path, _LARGEST_FILE)
+        except OSError:
+            content = None
+        if content is not None:
+            room += len(content)
+            files.append({"path": path, "text": content.decode("utf-8", "replace"), "searches": wanted})
+    return files, left_out
+
+
+def _search(searches: Sequence[Json], files: list[dict[str, Any]], seconds: float) -> tuple[list[dict[str, Any]], str]:
+    """Return what was found, in order, and what was in the way.
+
+    ast-grep is native code, and pattern and files are strangers': in another process, its end is not ours.
+    """
+    work = {"searches": list(map(dict, searches)), "files": files, "seconds": seconds}
+    try:
+        done = subprocess.run(
+            [sys.executable, *_WORKER],
+            input=json.dumps(work).encode(),
+            capture_output=True,
+            timeout=seconds,
+            check=False,
+            cwd="/",
+            env={name: os.environ[name] for name in _KEPT if name in os.environ},
+        )
+        output = done.stdout
+        trouble = f"the search broke off, exit code {done.returncode}" if done.returncode else ""
+    except subprocess.TimeoutExpired as error:
+        output = error.stdout or b""
+        trouble = f"the search was ended after {seconds:g} s: name a folder, or ask less at once"
+    except OSError as error:
+        raise ToolError(f"The search could not be started: {error.strerror}.") from error
+    lines = output.split(b"\n")[:-1]  # what follows the last newline is half a line
+    return [json.loads(line) for line in lines], trouble
+
+
+def _told(searches: Sequence[Json], found: list[dict[str, Any]], notes: list[str], limit: int) -> str:
+    lines = []
+    for number, search in enumerate(searches):
+        own = [each for each in found if each["search"] == number]
+        problems = [each["problem"] for each in own if "problem" in each]
+        matches = [each for each in own if "line" in each]
+        more = ", the first of more" if any("more" in each for each in own) else ""
+        lines.append(f"## {search['pattern']} ({search['language']}): {len(matches)} matches{more}")
+        lines += [f"[{problem}]" for problem in problems]
+        lines += [f"{each['path']}:{each['line']}: {each['text']}" for each in matches]
+    room = limit - sum(len(note) + 1 for note in notes)
+    fitting = sum(total <= room for total in accumulate(len(line) + 1 for line in lines))
+    cut = ["[... there is more: ask for less at once]"] if fitting < len(lines) else []
+    return "\n".join([*lines[:fitting], *cut, *notes])

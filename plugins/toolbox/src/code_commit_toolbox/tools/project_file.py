@@ -1,0 +1,85 @@
+"""One file of the project as text, read and written as the host's guard allows."""
+
+from __future__ import annotations
+
+from code_commit.plugin_api import Change, NotReady, ResponseRefused, Run
+from code_commit_toolbox.tool import ToolError
+
+_LOOKED_AT = 8192  # bytes in which a NUL shows that a file is no text
+
+
+def plain(path: str) -> str:
+    """Return `path` as the host takes it: without a leading `./`."""
+    while path.startswith("./"):
+        path = path[2:]
+    return path
+
+
+def require_readable(run: Run, path: str) -> None:
+    """Ask whether a model may see what is at `path`.
+
+    Raises:
+        ToolError: it may not.
+    """
+    if refusal := run.may_read(path):
+        raise ToolError(f"{path} cannot be read: {refusal.reason}")
+
+
+def read_text(run: Run, path: str, limit: int) -> str:
+    """Return the text of the file at `path`, of no more than `limit` bytes.
+
+    Raises:
+        ToolError: a model may not see it, there is none, it is no text, or it is too large.
+    """
+    text = text_if_any(run, path, limit)
+    if text is None:
+        raise ToolError(f"There is no file {path}.")
+    return text
+
+
+def text_if_any(run: Run, path: str, limit: int) -> str | None:
+    """Return the text of the file at `path`, None where there is none.
+
+    Raises:
+        ToolError: as `read_text`.
+    """
+    require_readable(run, path)
+    try:
+        content = run.tree.read(path, limit + 1)
+    except (OSError, ValueError) as error:
+        raise ToolError(f"{path} is not a file that can be read: {error}") from error
+    if content is None:
+        return None
+    if len(content) > limit:
+        raise ToolError(f"{path} is larger than {limit} bytes. Look at parts of it with a command.")
+    if b"\0" in content[:_LOOKED_AT]:
+        raise ToolError(f"{path} is a binary file of {len(content)} bytes.")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ToolError(f"{path} is not UTF-8: line {line} holds the byte 0x{content[error.start]:02x}.") from None
+
+
+def write_text(run: Run, path: str, text: str, limit: int) -> bool:
+    """Make `text` the whole content of the file at `path`; say whether that changed anything.
+
+    Raises:
+        ToolError: that is not allowed, or could not be done; the file is as it was.
+    """
+    try:
+        content = text.encode()
+    except UnicodeEncodeError as error:
+        raise ToolError(f"The text holds half of a character, at {error.start}: it cannot be written.") from None
+    if len(content) > limit:
+        raise ToolError(f"The text has {len(content)} bytes; no more than {limit} are written at once.")
+    change = Change(path, content)
+    if refusals := run.check([change]):
+        raise ToolError("; ".join(f"{each.path} cannot be written: {each.reason}" for each in refusals))
+    if run.tree.read(path, len(content) + 1) == content:
+        return False
+    try:
+        run.apply([change])
+    except (NotReady, ResponseRefused) as error:
+        raise ToolError(f"{path} was not written: {error.message}") from error
+    return True

@@ -1,0 +1,114 @@
+"""read_file and list_files."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from code_commit.plugin_api import Json
+from code_commit_toolbox.settings import ToolboxSettings
+from code_commit_toolbox.tool import Tool, ToolContext, ToolError
+from code_commit_toolbox.tools.project_file import plain, read_text, require_readable
+
+
+def read_file(settings: ToolboxSettings) -> Tool:
+    """Shows a file of the project, or some of its lines, exactly as they are."""
+
+    def call(context: ToolContext, arguments: Json) -> str:
+        path = plain(arguments["path"])
+        text = read_text(context.run, path, settings.file_limit)
+        return lines_of(text, arguments.get("start_line", 1), arguments.get("end_line"), settings.output_limit)
+
+    return Tool(
+        "read_file",
+        "Read a text file of the project. The text comes exactly as it is; of a long file, the lines that are asked "
+        "for, or as many as can be shown at once, with a last line in brackets that says which.",
+        {
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "description": "Relative to the project's root, such as src/main.py."},
+                "start_line": {"type": "integer", "minimum": 1, "description": "The first line to show; 1 by default."},
+                "end_line": {"type": "integer", "minimum": 1, "description": "The last line to show."},
+            },
+            "required": ["path"],
+            "additionalProperties": False,
+        },
+        call,
+    )
+
+
+def lines_of(text: str, first: int, last: int | None, limit: int) -> str:
+    """Return lines `first` to `last` of `text`, counted from 1, as far as `limit` characters go.
+
+    What is not the whole text ends in a line that says which part it is.
+
+    Raises:
+        ToolError: there are no such lines.
+    """
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()  # what follows the last newline is no line
+    count = len(lines)
+    last = count if last is None else min(last, count)
+    if first > last and (first, count) != (1, 0):
+        raise ToolError(f"There are no lines {first} to {last}: the file has {count}.")
+    if (first, last) == (1, count) and len(text) <= limit:
+        return text
+    wanted = lines[first - 1 : last]
+    fitting = sum(total <= limit for total in accumulate(len(line) + 1 for line in wanted))
+    if not fitting and wanted:
+        part = f"the first {limit} of {len(wanted[0])} characters of line {first}"
+        return f"{wanted[0][:limit]}\n[{part}; the file has {count} lines]"
+    end = first + fitting - 1
+    rest = f"; go on with start_line {end + 1}" if fitting < len(wanted) else ""
+    return "".join(f"{line}\n" for line in wanted[:fitting]) + f"[lines {first} to {end} of {count}{rest}]"
+
+
+def list_files(settings: ToolboxSettings) -> Tool:
+    """Lists what may be read."""
+
+    def call(context: ToolContext, arguments: Json) -> str:
+        folder = plain(arguments.get("path", ".")).rstrip("/")
+        paths = listing(context, "" if folder == "." else folder, recursive=arguments.get("recursive", True))
+        fitting = sum(total <= settings.output_limit for total in accumulate(len(path) + 1 for path in paths))
+        rest = f"[... and {len(paths) - fitting} more; name a folder]" if fitting < len(paths) else ""
+        return "\n".join([*paths[:fitting], *([rest] if rest else [])])
+
+    return Tool(
+        "list_files",
+        "List the files of the project, or of one of its folders, one path a line, without those that git ignores.",
+        {
+            "type": "object",
+            "properties": {
+                "path": {
+                    "type": "string",
+                    "description": "A folder, relative to the project's root; the root by default.",
+                },
+                "recursive": {
+                    "type": "boolean",
+                    "description": "Whether files in folders below are listed too (the default); "
+                    "if not, these folders are, each with a slash at its end.",
+                },
+            },
+            "required": [],
+            "additionalProperties": False,
+        },
+        call,
+    )
+
+
+def listing(context: ToolContext, folder: str, *, recursive: bool) -> list[str]:
+    """Return the readable files below `folder` ("": the root); not `recursive`, what stands in it.
+
+    Raises:
+        ToolError: a model may not see it, or nothing is there.
+    """
+    if folder:
+        require_readable(context.run, folder)
+    prefix = f"{folder}/" if folder else ""
+    paths = [path for path in context.run.readable_files() if path.startswith(prefix) or path == folder]
+    if not paths and folder:
+        raise ToolError(f"There are no files in {folder}.")
+    if recursive:
+        return paths
+    inside = (path.removeprefix(prefix).partition("/") for path in paths)
+    return list(dict.fromkeys(prefix + name + slash for name, slash, _ in inside))

@@ -1,0 +1,74 @@
+"""The process in which ast-grep works: searches and files come on stdin, what is found goes to stdout as it is found.
+
+A line is `{"search", "path", "line", "text"}` for a match, `{"search", "more": true}` where there were more than were
+asked for, or `{"search", "problem"}`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import sys
+from typing import Any
+
+from ast_grep_py import SgRoot
+
+_MEMORY = 4 * 1024**3
+_LINES_SHOWN = 5
+_WIDTH = 300  # characters of a line
+_DEFAULT_MATCHES = 50
+
+
+def main() -> None:
+    """Do what stdin asks for."""
+    work = json.load(sys.stdin)
+    seconds = int(work["seconds"]) + 2  # whoever started this may be gone
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
+    searches: list[dict[str, Any]] = work["searches"]
+    left = {number: search.get("max_matches", _DEFAULT_MATCHES) for number, search in enumerate(searches)}
+    for number, search in enumerate(searches):
+        try:
+            SgRoot("", search["language"]).root().find_all(pattern=search["pattern"])
+        except (RuntimeError, ValueError) as error:
+            del left[number]
+            tell(search=number, problem=reason(error))
+    for file in work["files"]:
+        roots: dict[str, SgRoot] = {}
+        for number in file["searches"]:
+            if number not in left:
+                continue
+            language = searches[number]["language"]
+            if language not in roots:
+                roots[language] = SgRoot(file["text"], language)
+            for node in roots[language].root().find_all(pattern=searches[number]["pattern"]):
+                if not left[number]:
+                    del left[number]
+                    tell(search=number, more=True)
+                    break
+                left[number] -= 1
+                tell(search=number, path=file["path"], line=node.range().start.line + 1, text=shown(node.text()))
+
+
+def reason(error: Exception) -> str:
+    """Return what ast-grep says against a pattern, without its backtrace."""
+    causes = re.findall(r"^ *\d+: (.*)$", str(error).partition("Stack backtrace")[0], re.MULTILINE)
+    return f"the pattern cannot be used: {causes[-1] if causes else str(error)[:_WIDTH]}"
+
+
+def shown(text: str) -> str:
+    """Return the first lines of a match."""
+    lines = text.split("\n")
+    more = ["..."] if len(lines) > _LINES_SHOWN else []
+    return "\n".join([line[:_WIDTH] for line in lines[:_LINES_SHOWN]] + more)
+
+
+def tell(**line: object) -> None:
+    """Write one line, at once."""
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""todo_read and todo_write: an agent's list of what is to be done, kept in a file of the project."""
+
+from __future__ import annotations
+
+from code_commit.plugin_api import Json
+from code_commit_toolbox.settings import ToolboxSettings
+from code_commit_toolbox.tool import Tool, ToolContext
+from code_commit_toolbox.tools.project_file import text_if_any, write_text
+
+
+def todo_read(settings: ToolboxSettings, path: str) -> Tool:
+    """Shows the list at `path`."""
+
+    def call(context: ToolContext, arguments: Json) -> str:  # noqa: ARG001 - the shape of every tool
+        return text_if_any(context.run, path, settings.file_limit) or f"The list is empty ({path})."
+
+    return Tool("todo_read", f"Read the list of what is to be done ({path}).", _nothing(), call)
+
+
+def todo_write(settings: ToolboxSettings, path: str) -> Tool:
+    """Writes the whole list at `path`."""
+
+    def call(context: ToolContext, arguments: Json) -> str:
+        changed = write_text(context.run, path, arguments["content"], settings.file_limit)
+        return f"{path} is written." if changed else f"{path} says so already."
+
+    return Tool(
+        "todo_write",
+        f"Write the list of what is to be done ({path}): content becomes all of it. Items are lines such as "
+        "`- [ ] to be done` and `- [x] done`.",
+        {
+            "type": "object",
+            "properties": {"content": {"type": "string", "description": "The whole list, in Markdown."}},
+            "required": ["content"],
+            "additionalProperties": False,
+        },
+        call,
+    )
+
+
+def _nothing() -> dict[str, object]:
+    return {"type": "object", "properties": {}, "required": [], "additionalProperties": False}

@@ -1,0 +1,100 @@
+"""write_file and str_replace."""
+
+from __future__ import annotations
+
+from code_commit.plugin_api import Json
+from code_commit_toolbox.settings import ToolboxSettings
+from code_commit_toolbox.tool import Tool, ToolContext, ToolError
+from code_commit_toolbox.tools.project_file import plain, read_text, write_text
+
+_LINES_TOLD = 10
+_MOST_PLACES = 1000
+_PATH = {"type": "string", "description": "Relative to the project's root, such as src/main.py."}
+
+
+def write_file(settings: ToolboxSettings) -> Tool:
+    """Writes a whole file."""
+
+    def call(context: ToolContext, arguments: Json) -> str:
+        path, content = plain(arguments["path"]), arguments["content"]
+        if not write_text(context.run, path, content, settings.file_limit):
+            return f"{path} has this content already."
+        return f"Wrote {len(content.encode())} bytes to {path}."
+
+    return Tool(
+        "write_file",
+        "Write a file of the project: content becomes all that is in it. Folders are made as needed. To change part of "
+        "a file, str_replace is shorter and safer.",
+        {
+            "type": "object",
+            "properties": {"path": _PATH, "content": {"type": "string", "description": "The whole new content."}},
+            "required": ["path", "content"],
+            "additionalProperties": False,
+        },
+        call,
+    )
+
+
+def str_replace(settings: ToolboxSettings) -> Tool:
+    """Replaces one passage of a file."""
+
+    def call(context: ToolContext, arguments: Json) -> str:
+        path = plain(arguments["path"])
+        text = read_text(context.run, path, settings.file_limit)
+        changed = replaced_once(text, arguments["old_str"], arguments["new_str"])
+        write_text(context.run, path, changed, settings.file_limit)
+        return f"Replaced one passage of {path}."
+
+    return Tool(
+        "str_replace",
+        "Replace one passage of a file of the project by another. old_str has to stand in the file exactly once, "
+        "blanks and line ends included: give enough of what is around it.",
+        {
+            "type": "object",
+            "properties": {
+                "path": _PATH,
+                "old_str": {"type": "string", "minLength": 1, "description": "The passage as it is."},
+                "new_str": {"type": "string", "description": "What comes in its place; may be empty."},
+            },
+            "required": ["path", "old_str", "new_str"],
+            "additionalProperties": False,
+        },
+        call,
+    )
+
+
+def replaced_once(text: str, old: str, new: str) -> str:
+    """Return `text` with its only `old` replaced by `new`.
+
+    In a text whose lines end in CRLF, `old` and `new` may be written with LF.
+
+    Raises:
+        ToolError: `old` is not there, or more than once; says how often, and where.
+    """
+    places = places_of(old, text)
+    if not places and "\r\n" in text and "\n" in old and "\r" not in old:
+        old, new = old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
+        places = places_of(old, text)
+    if not places:
+        raise ToolError("old_str is not in the file: 0 matches. Read the file, and copy the passage exactly.")
+    if len(places) > 1:
+        lines = [str(text.count("\n", 0, place) + 1) for place in places[:_LINES_TOLD]]
+        more = ", …" if len(places) > _LINES_TOLD else ""
+        count = f"{len(places)}" if len(places) < _MOST_PLACES else f"{_MOST_PLACES} or more"
+        raise ToolError(
+            f"old_str stands in the file {count} times, in the lines {', '.join(lines)}{more}: "
+            "give more of what is around the one that is meant."
+        )
+    if old == new:
+        raise ToolError("old_str and new_str are the same: nothing would change.")
+    return text[: places[0]] + new + text[places[0] + len(old) :]
+
+
+def places_of(old: str, text: str) -> list[int]:
+    """Return where `old` begins in `text`, the first thousand places; they may overlap."""
+    places: list[int] = []
+    place = text.find(old)
+    while place >= 0 and len(places) < _MOST_PLACES:
+        places.append(place)
+        place = text.find(old, place + 1)
+    return places

@@ -1,0 +1,86 @@
+"""A conversation in the run folder, a line a message, written as it goes, so that a killed run can be gone on with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from code_commit.plugin_api import Message, NotReady, Run, ToolCall, ToolResult, parts_from_json, parts_to_json
+
+VERSION = 1
+_CUT_OFF = (
+    "The run was cut off before this call was answered. It may have been run or not: look before you call it again."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A conversation read back. `end` is how it ended, as in `End`; empty when it was cut off."""
+
+    label: str
+    model: str
+    system: str
+    messages: tuple[Message, ...]
+    end: str
+
+
+class Transcript:
+    """The file `<label>-transcript.jsonl` of a conversation that goes on."""
+
+    def __init__(self, run: Run, *, label: str, model: str, system: str, tools: Sequence[str]) -> None:
+        self._run = run
+        head = {"version": VERSION, "label": label, "model": model, "system": system, "tools": list(tools)}
+        self.file = run.keep(f"{label}-transcript.jsonl", _line(head))
+
+    def add(self, *messages: Message) -> None:
+        """Write down what was said."""
+        for message in messages:
+            self._append({"role": message.role, "parts": parts_to_json(message.parts)})
+
+    def end(self, end: str, text: str) -> None:
+        """Write down how it ended."""
+        self._append({"end": end, "text": text})
+
+    def _append(self, value: Any) -> None:
+        self._run.append(self.file, _line(value))
+
+
+def read_transcript(file: Path) -> Recorded:
+    """Read a conversation back; a last line that was cut off is passed over.
+
+    Raises:
+        NotReady: it is not there, or is no such file.
+    """
+    try:
+        lines = file.read_bytes().split(b"\n")[:-1]
+        head, *rows = map(json.loads, lines)
+        messages = tuple(Message(row["role"], parts_from_json(row["parts"])) for row in rows if "role" in row)
+        ends = [row["end"] for row in rows if "end" in row]
+        recorded = Recorded(head["label"], head["model"], head["system"], messages, ends[-1] if ends else "")
+        version = head["version"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise NotReady(f"{file} is no transcript that can be read: {error}", hint="start anew") from error
+    if version != VERSION:
+        raise NotReady(f"{file} is a transcript of version {version}, not {VERSION}", hint="start anew")
+    return recorded
+
+
+def answered(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Return `messages` with an answer to every call, for services refuse what lacks one: that it was cut off."""
+    done: list[Message] = []
+    for index, message in enumerate(messages):
+        done.append(message)
+        calls = [part for part in message.parts if isinstance(part, ToolCall)]
+        following = messages[index + 1].parts if index + 1 < len(messages) else ()
+        known = {part.call_id for part in following if isinstance(part, ToolResult)}
+        missing = [ToolResult(call.id, call.name, _CUT_OFF, is_error=True) for call in calls if call.id not in known]
+        if missing:
+            done.append(Message("user", tuple(missing)))
+    return tuple(done)
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False) + "\n"
