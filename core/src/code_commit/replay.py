@@ -17,6 +17,7 @@ from code_commit.records.conversation import (
     Text,
     Usage,
 )
+from code_commit.records.conversation_json import parts_from_json
 from code_commit.records.errors import NotReady, ProviderFailed
 from code_commit.records.event import Record
 from code_commit.run_log import read_records

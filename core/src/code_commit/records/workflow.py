@@ -139,6 +139,10 @@ class Run(Protocol):
         """Keep a file in the run folder, without keys; a name in use gets `-2`. Returns where it is."""
         ...
 
+    def append(self, file: Path, content: str | bytes) -> None:
+        """Add to a file that `keep` made. Keys are taken out of each piece by itself: give whole lines."""
+        ...
+
     def span(self, kind: str, **data: Any) -> AbstractContextManager[None]:
         """Nest what is emitted inside."""
         ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -173,6 +173,10 @@ class ProjectRun:
     def keep(self, name: str, content: str | bytes) -> Path:
         """Keep a file in the run folder, without keys."""
         return self.log.write(self.log.reserve(name), content)
+
+    def append(self, file: Path, content: str | bytes) -> None:
+        """Add to a file that `keep` made, without keys."""
+        self.log.append(file.name, content)
 
     def span(self, kind: str, **data: Any) -> AbstractContextManager[None]:
         """Nest what is emitted inside."""
