@@ -1,0 +1,43 @@
+"""Deno: where it is, and the command that starts it with no permission at all."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from code_commit.plugin_api import NotReady
+
+_MEGABYTE = 1024 * 1024
+# No question, no other place to take code from, no file beside the bridge that could change how it runs.
+_CLOSED = (
+    *("--no-prompt", "--no-remote", "--no-npm", "--cached-only", "--no-config", "--no-lock"),
+    *("--no-check", "--node-modules-dir=none", "--no-code-cache", "--quiet"),
+)
+
+
+def deno_binary() -> str:
+    """Return the path of the Deno that this plugin depends on, never of another that happens to be installed.
+
+    Raises:
+        NotReady: it is not there.
+    """
+    try:
+        from deno import find_deno_bin
+
+        return str(find_deno_bin())
+    except (ImportError, OSError) as error:
+        raise NotReady(
+            f"the task agent runs its answers in Deno, which is not here: {error}",
+            hint="pip install deno (there are wheels for Linux with glibc, macOS and Windows)",
+        ) from error
+
+
+def deno_command(binary: str, *, memory: int) -> list[str]:
+    """Return the command that runs the bridge; the heap is bound to `memory` bytes."""
+    bridge = Path(str(files("code_commit_tasks.runtime") / "bridge.js"))
+    return [binary, "run", *_CLOSED, f"--v8-flags=--max-old-space-size={memory // _MEGABYTE}", str(bridge)]
+
+
+def deno_environment(folder: Path) -> dict[str, str]:
+    """Return all that the process sees of the environment; its cache is in `folder`."""
+    return {"DENO_DIR": str(folder), "DENO_NO_UPDATE_CHECK": "1", "DENO_NO_PROMPT": "1", "NO_COLOR": "1"}
