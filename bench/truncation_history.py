@@ -15,10 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
+from code_commit.plugin_api import Change
 from code_commit_truncation.rule import Truncation
 from code_commit_truncation.settings import TruncationSettings
-
-from code_commit.plugin_api import Change
 
 _LINKS = (b"120000", b"160000")  # modes of symbolic links and submodules
 
@@ -39,7 +38,7 @@ class OneFile:
 
     content: bytes | None
 
-    def read(self, path: str) -> bytes | None:  # noqa: ARG002 - there is but one
+    def read(self, path: str, limit: int | None = None) -> bytes | None:  # noqa: ARG002 - there is but one
         """Return what the file held before."""
         return self.content
 

@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from code_commit.process.sandbox import why_not
 from code_commit.redaction import Redactor
 
 MINUTE = 60.0
+KILLS = int(os.environ.get("CODE_COMMIT_TEST_KILLS", "6"))
+KILLED_WITHIN = 0.05  # seconds, in which a process is started here
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for survivors in /proc")
 
 # Children, grandchildren, and daemons that fork twice, leave the session, ignore signals, and hold the output open.
@@ -141,12 +144,22 @@ HOST = """
 
     root, mode, script = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     runner = ProcessRunner(root / "project", redactor=Redactor(), sandbox=mode)
+    print("ready", flush=True)
     try:
         runner.run(["bash", "-c", script], log=root / "log", timeout=600.0)
     except KeyboardInterrupt:
         print("interrupted", flush=True)
         sys.exit(130)
 """
+
+
+def _wait_until_gone(*marks):
+    """The kernel and the supervisor end things on their own time: wait for their work, not for a clock."""
+    for _ in range(250):
+        if not any(map(_alive, marks)):
+            break
+        threading.Event().wait(0.02)
+    assert not [_alive(mark) for mark in marks if _alive(mark)]
 
 
 @pytest.fixture
@@ -163,6 +176,7 @@ def host(mode, tmp_path, mark):
     )
     with process:
         assert (tmp_path / "project" / "up").read_text() == "up\n"
+        assert process.stdout.readline() == b"ready\n"
         yield process
         process.kill()
 
@@ -180,11 +194,24 @@ def test_nothing_survives_ctrl_c_and_the_log_keeps_what_it_had(host, mark, tmp_p
 
 def test_nothing_survives_the_death_of_the_host(host, mark):
     host.kill()
-    host.communicate(timeout=MINUTE)  # ends when the last process that holds the host's pipes is gone
-    # The kernel and the supervisor do this on their own time: wait on their work, not on a clock.
-    for _ in range(200):
-        if not _alive(mark):
-            break
-        threading.Event().wait(0.02)
+    host.communicate(timeout=MINUTE)
 
-    assert not _alive(mark)
+    _wait_until_gone(mark)
+
+
+def test_whenever_the_host_dies_nothing_of_it_stays(mode, tmp_path, mark):
+    """Also while the sandbox is being made, when bubblewrap itself would not notice."""
+    (tmp_path / "project").mkdir()
+    script = f"{TREE} wait".replace("MARK", mark)
+    for kill in range(KILLS):
+        with subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(HOST), str(tmp_path), mode, script],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            assert process.stdout.readline() == b"ready\n"
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=KILLED_WITHIN * kill / KILLS)
+            process.kill()
+
+    _wait_until_gone(mark)

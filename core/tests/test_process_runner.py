@@ -157,6 +157,10 @@ def test_the_exit_code_of_a_shell_that_lost_its_command_is_kept(run):
     assert run("bash -c 'kill -9 $$'; exit $?").exit_code == 137
 
 
+def test_a_script_may_kill_its_own_group(run):
+    assert run("trap : TERM; sleep 1000 & kill -TERM 0; wait; exit 5").exit_code == 5
+
+
 def test_signals_have_their_usual_meaning_inside(run):
     assert run("yes | head -1; echo ${PIPESTATUS[0]}").stdout == b"y\n141\n"
 

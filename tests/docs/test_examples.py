@@ -18,6 +18,7 @@ import pytest
 
 from code_commit.cli.arguments import RESERVED, workflow_parser
 from code_commit.cli.commands import COMMANDS
+from code_commit.models import _HOST_FIELDS
 from code_commit.named import named
 from code_commit.plugin_host import PluginHost
 from code_commit.registry import Registry
@@ -34,7 +35,6 @@ COMMAND = re.compile(
     re.MULTILINE,
 )
 NOT_OURS = {"project", "build-system", "tool", "dependencies"}  # tables of a pyproject.toml
-HOST_FIELDS = {"base_url", "allow_http"}
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
@@ -68,7 +68,7 @@ def test_every_configuration_loads(page: Path, tmp_path: Path) -> None:
             if provider in registry().providers:
                 table = settings.connection(provider, config).items()
                 model = named(registry().providers[provider][1].config)
-                validated(model, {name: value for name, value in table if name not in HOST_FIELDS}, text)
+                validated(model, {name: value for name, value in table if name not in _HOST_FIELDS}, text)
         for name, target in sections.items():
             settings.plugin(name, named(target))
 

@@ -18,14 +18,16 @@ from pydantic_core import PydanticUndefined
 from code_commit import hookspecs, plugin_api, testing
 from code_commit.cli.arguments import RESERVED, workflow_parser
 from code_commit.cli.commands import COMMANDS
+from code_commit.config_sources import KEY_FIELDS
+from code_commit.models import _HOST_FIELDS
 from code_commit.named import named
 from code_commit.plugin_host import PluginHost
 from code_commit.records import event as events
 from code_commit.records.errors import ExitCode
+from code_commit.records.json_record import record_fields
 from code_commit.records.protected import PROTECTED
 from code_commit.registry import Registry
 from code_commit.run_log import RunDocument
-from code_commit.run_log.json_record import record_fields
 from code_commit.settings.schema import HostSettings
 from code_commit.testing.conformance import ProviderConformance
 
@@ -59,6 +61,17 @@ def first_names(table: list[Row]) -> list[str]:
 
 def flags_in(table: list[Row]) -> set[str]:
     return {name.split()[0] for name in first_names(table) if name.startswith("-")}
+
+
+def test_every_page_is_reached_from_the_readme() -> None:
+    found: set[Path] = set()
+    ahead = [ROOT / "README.md"]
+    while ahead:
+        page = ahead.pop()
+        found.add(page)
+        links = re.findall(r"\]\(([^)#\s]+\.md)", page.read_text("utf-8"))
+        ahead += [target for link in links if (target := (page.parent / link).resolve()) not in found]
+    assert set(DOCS.rglob("*.md")) <= found
 
 
 # --- usage ------------------------------------------------------------------------------------------------------------
@@ -148,6 +161,11 @@ def test_each_provider_has_a_section_with_these_defaults(registry: Registry) -> 
         assert table == dict(fields_of(named(definition.config))), name
 
 
+def test_the_settings_that_every_config_has_are_told() -> None:
+    told = first_names(rows(CONFIGURATION["`[providers.<provider>.<name>]`"]))
+    assert sorted(told) == sorted(KEY_FIELDS | _HOST_FIELDS)
+
+
 def test_the_key_of_each_provider_is_told_where_it_is_looked_for(registry: Registry) -> None:
     assert [CODE.findall(" ".join(row)) for row in rows(CONFIGURATION["Keys"])] == [
         [f"agent-config/{name}-key.txt", registry.providers[name][1].key_variable]
@@ -162,6 +180,7 @@ def test_the_addresses_and_distributions_are_those_of_the_providers(registry: Re
         name: [definition.base_url, definition.base_url_variable]
         for name, (_, definition) in registry.providers.items()
     }
+    assert [row[0] for row in rows(models["Models"])] == ["gemini", "openai", "anthropic"]
     for row in rows(models["Models"]):
         plugin, definition = registry.providers[row[0]]
         assert CODE.findall(row[1]) == [plugin.distribution]

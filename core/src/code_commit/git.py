@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +29,7 @@ _SET = {
     "LC_ALL": "C",
     "GIT_ALLOW_PROTOCOL": "none",  # names no transport that exists: nothing is ever fetched
     "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_EDITOR": "false",
     "GIT_FLUSH": "0",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_OPTIONAL_LOCKS": "0",
@@ -38,11 +41,12 @@ _OPTIONS = (
     *("-c", "color.diff=false"),
     *("-c", "color.ui=false"),
     *("-c", "core.fsmonitor=false"),
-    *("-c", "core.hooksPath=/dev/null"),
     *("-c", "gc.auto=0"),
     *("-c", "maintenance.auto=false"),
     *("-c", "safe.bareRepository=explicit"),  # files that look like a repository are not one
 )
+_NO_HOOKS = (*("-c", "core.hooksPath=/dev/null"), *("-c", "commit.gpgSign=false"))
+_LAST_WORDS = 5.0  # seconds for git to take its lock files away when it is told to end
 _CHECK_IGNORE = ("check-ignore", "--no-index", "-z", "--stdin")
 _EXPLAINED_DEPTH = 12
 _SUBMODULE = re.compile(rb"(?:^|\0)160000 [0-9a-f]+ \d\t([^\0]+)")
@@ -66,6 +70,14 @@ class IgnoreRule:
         return f"{self.pattern!r} in line {self.line} of {self.source}"
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The top of a work tree, and git's folders for it: its own, and the one that linked work trees share."""
+
+    top: Path
+    folders: tuple[Path, ...]
+
+
 class Git:
     """git in the folder `root`, which may be below the top of its repository."""
 
@@ -80,17 +92,19 @@ class Git:
         stdin: bytes = b"",
         env: Mapping[str, str] | None = None,
         check: bool = True,
+        hooks: bool = False,
         timeout: float = 600,
     ) -> bytes:
         """Run `git *args` and return its standard output.
 
-        `env` is added to git's environment, `timeout` is in seconds. With `check` False the exit code does not count.
+        `env` is added to git's environment, `timeout` is in seconds. With `check` False the exit code does not count,
+        with `hooks` the repository's own are run, and commits are signed where the configuration says so.
 
         Raises:
             GitError: the command failed, or did not end in time.
             NotReady: git is not installed.
         """
-        done = self._done(args, stdin=stdin, env=env, timeout=timeout)
+        done = self._done(args, stdin=stdin, env=env, hooks=hooks, timeout=timeout)
         if check and done.returncode:
             raise _error(args, done)
         return done.stdout
@@ -116,6 +130,25 @@ class Git:
         if done.returncode and "not a git repository" not in said:
             raise NotReady(f"git will not work in {self.root}: {said}", hint="see what `git status` says there")
         raise NotReady(f"{self.root} is in no git repository", hint="run `git init` there")
+
+    def top(self) -> Path:
+        """Return the top of the work tree, which may be above the root.
+
+        Raises:
+            NotReady: the root lies in no work tree.
+        """
+        self.require_repository()
+        return Path(os.fsdecode(self.run(["rev-parse", "--show-toplevel"]).removesuffix(b"\n")))
+
+    def layout(self) -> Layout:
+        """Return where the work tree and git's folders are.
+
+        Raises:
+            GitError: the root lies in no work tree.
+        """
+        asked = self.run(["rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir", "--git-common-dir"])
+        top, *folders = (Path(os.fsdecode(line)) for line in asked.removesuffix(b"\n").split(b"\n"))
+        return Layout(top, tuple(dict.fromkeys(folders)))
 
     def head(self) -> str | None:
         """Return the id of the commit that is checked out, or None before the first one.
@@ -180,24 +213,33 @@ class Git:
         *,
         stdin: bytes = b"",
         env: Mapping[str, str] | None = None,
+        hooks: bool = False,
         timeout: float = 600,
     ) -> subprocess.CompletedProcess[bytes]:
         environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | _SET | dict(env or {})
+        command = [self._found(), *_OPTIONS, *(() if hooks else _NO_HOOKS), *args]
         try:
-            return subprocess.run(
-                [self._found(), *_OPTIONS, *args],
+            process = subprocess.Popen(
+                command,
                 cwd=self.root,
                 env=environment,
-                input=stdin,
-                capture_output=True,
-                timeout=timeout,
-                check=False,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
                 start_new_session=True,  # no terminal to ask at; Ctrl-C ends us, not git half-way
             )
-        except subprocess.TimeoutExpired:
-            raise GitError(f"`git {args[0]}` did not end within {timeout:g} seconds in {self.root}") from None
         except OSError as error:
             raise GitError(f"git could not be run in {self.root}: {error.strerror}") from error
+        with process:
+            try:
+                stdout, stderr = process.communicate(stdin, timeout)
+            except subprocess.TimeoutExpired:
+                _end(process)
+                raise GitError(f"`git {args[0]}` did not end within {timeout:g} seconds in {self.root}") from None
+            except BaseException:
+                _end(process)
+                raise
+        return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
     def _found(self) -> str:
         """git's own place on PATH; never the project, which a relative entry could mean."""
@@ -209,6 +251,15 @@ class Git:
             else:
                 raise NotReady("git was not found on PATH", hint="install git")
         return self._program
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End git and what it has started. Asked to, it takes its lock files away first."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_LAST_WORDS)
 
 
 def _error(args: Sequence[str], done: subprocess.CompletedProcess[bytes]) -> GitError:

@@ -45,8 +45,9 @@ def code_commit_workflows() -> Iterable[WorkflowDefinition]:
 def code_commit_settings() -> str | None:
     """Name the pydantic model of this plugin's section `[plugins.<entry point name>]` as `"package.module:Name"`.
 
-    Called once when a run starts or the configuration is shown. Without an implementation the section must be
-    empty, and `settings` is None. An error, or a section that does not validate, is exit 3 for a plugin in use.
+    Called when a run starts. Without an implementation the section must be empty, and `settings` is None. A section
+    that does not validate is exit 3 for the workflow that was chosen, refuses for a plugin that guards paths, and
+    drops a log sink.
     """
     raise NotImplementedError
 

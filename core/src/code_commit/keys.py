@@ -104,6 +104,16 @@ class KeyStore:
             if found is not None:
                 self._redactor.add(found.value)
 
+    def files_elsewhere(self) -> tuple[Path, ...]:
+        """Return the files outside `agent-config` that hold keys or may: the user's own, and what names point to."""
+        named = [
+            source.folder / os.path.expanduser(table["api_key_file"])  # noqa: PTH111 - leaves unknown users alone
+            for source in self._sources
+            for _provider, _config, table in source.provider_configs()
+            if isinstance(table.get("api_key_file"), str)
+        ]
+        return (user_file(), *named)
+
     @cached_property
     def _sources(self) -> tuple[Source, ...]:
         return sources(self._root, self._environ)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,14 +15,14 @@ from code_commit.http import Connection, HttpProvider
 from code_commit.keys import KeyStore
 from code_commit.named import named
 from code_commit.records.conversation import Completion, ProviderError, Request, Usage
-from code_commit.records.errors import NotReady, ProviderFailed, UsageError
+from code_commit.records.errors import Interrupted, NotReady, ProviderFailed, UsageError
 from code_commit.records.provider import Provider
 from code_commit.registry import Registry, ResolvedModel
 from code_commit.replay import Recording
 from code_commit.retries import TimedCall, complete_with_retries
 
 if TYPE_CHECKING:
-    from code_commit.settings import Settings
+    from code_commit.settings import ModelChoice, Settings
 
 _HOST_FIELDS = frozenset({"base_url", "allow_http"})
 
@@ -34,8 +35,8 @@ class Service:
     asked: Asked
 
 
-def resolve(registry: Registry, settings: Settings, role: str) -> tuple[str, ResolvedModel]:
-    """Return the name that the settings give to `role`, and the model that it stands for.
+def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelChoice, ResolvedModel]:
+    """Return what the settings choose for `role`, and the model that it stands for.
 
     Raises:
         UsageError: `--model`, or the setting, names none.
@@ -48,7 +49,7 @@ def resolve(registry: Registry, settings: Settings, role: str) -> tuple[str, Res
 
     choice = settings.choose(role)
     try:
-        return choice.name, registry.model(choice.name, has_config)
+        return choice, registry.model(choice.name, has_config)
     except UsageError as error:
         if "[providers]" not in choice.because:
             raise
@@ -88,19 +89,22 @@ class Models:
         """
         if self._recording is not None:
             return ReplayedModel(self._recording, self._calls)
-        name, resolved = resolve(self._registry, self._settings, role)
+        choice, resolved = resolve(self._registry, self._settings, role)
         with self._lock:
-            if name not in self._services:
-                self._services[name] = self._connected(resolved)
-            service = self._services[name]
+            if choice.name not in self._services:
+                self._services[choice.name] = self._connected(resolved)
+            service = self._services[choice.name]
         http = self._settings.http
-        return ServiceModel(service, self._calls, http.deadline_seconds, http.retries, self._cancelled)
+        return ServiceModel(service, choice.because, self._calls, http.deadline_seconds, http.retries, self._cancelled)
 
     def close(self) -> None:
-        """End the calls under way, from any thread."""
+        """End the calls under way, from any thread, and begin no other."""
         self._cancelled.set()
-        for service in self._services.values():
-            service.provider.close()
+        with self._lock:
+            services = tuple(self._services.values())
+        for service in services:
+            with suppress(Exception):  # one that cannot end its calls must not keep the others from ending theirs
+                service.provider.close()
 
     def _connected(self, resolved: ResolvedModel) -> Service:
         from code_commit.settings import validated
@@ -137,6 +141,7 @@ class ServiceModel:
     """A `Model`: a service behind the host's retries. `deadline` is in seconds, for all tries of a call."""
 
     service: Service
+    because: str
     calls: Calls
     deadline: float
     retries: int
@@ -155,6 +160,10 @@ class ServiceModel:
         def lost_try(attempt: int, wait: float, reason: str) -> None:
             self.calls.retried(number, attempt, wait, reason)
 
+        if self.cancelled.is_set():
+            if cost:
+                cost.release()
+            raise Interrupted(f"{self.name}: no call begins any more")
         try:
             return complete_with_retries(
                 self.service.provider,
@@ -169,6 +178,8 @@ class ServiceModel:
                 cost.settle(Usage())  # it may have worked on the request all the same
             elif cost:
                 cost.release()
+            if self.cancelled.is_set():
+                raise Interrupted(f"{self.name}: {error}") from error  # a step that catches failures must not go on
             raise ProviderFailed(f"{self.name}: {error}", hint=_HINTS[error.kind], kind=error.kind) from error
 
 
@@ -178,6 +189,11 @@ class ReplayedModel:
 
     recording: Recording
     calls: Calls
+
+    @property
+    def because(self) -> str:
+        """A replay answers for every role."""
+        return "the run is a replay"
 
     @property
     def name(self) -> str:

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         RunStarted,
         StateEntered,
     )
+    from code_commit.records.json_record import read_records
     from code_commit.records.protected import PROTECTED, Protected, protected_list
     from code_commit.records.provider import Call, HttpCall, Provider, ProviderDefinition, Wire
     from code_commit.records.reply import (
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
         token_count,
     )
     from code_commit.records.workflow import Flag, Model, Outcome, ProcessResult, Result, Run, WorkflowDefinition
+    from code_commit.side_by_side import side_by_side
 
 hookimpl = pluggy.HookimplMarker("code_commit")
 hookspec = pluggy.HookspecMarker("code_commit")  # for hooks of a plugin's own, see `code_commit_addhooks`
@@ -143,10 +145,12 @@ _HOMES = {
     "parts_to_json": "code_commit.records.conversation_json",
     "protected_list": "code_commit.records.protected",
     "read_arguments": "code_commit.records.reply",
+    "read_records": "code_commit.records.json_record",
     "reply_error": "code_commit.records.reply",
     "reply_member": "code_commit.records.reply",
     "reply_object": "code_commit.records.reply",
     "reply_objects": "code_commit.records.reply",
+    "side_by_side": "code_commit.side_by_side",
     "token_count": "code_commit.records.reply",
 }
 
@@ -215,10 +219,12 @@ __all__ = [
     "parts_to_json",
     "protected_list",
     "read_arguments",
+    "read_records",
     "reply_error",
     "reply_member",
     "reply_object",
     "reply_objects",
+    "side_by_side",
     "token_count",
 ]
 

@@ -121,7 +121,8 @@ class PluginHost:
 
     def _declare(self, plugin: Plugin) -> None:
         try:
-            if self._manager.parse_hookimpl_opts(plugin.code, ADDHOOKS) is not None:
+            # pluggy before 1.6 raises for what is not there.
+            if hasattr(plugin.code, ADDHOOKS) and self._manager.parse_hookimpl_opts(plugin.code, ADDHOOKS) is not None:
                 with contextlib.redirect_stdout(sys.stderr):
                     getattr(plugin.code, ADDHOOKS)(self._manager)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - as above

@@ -1,8 +1,9 @@
-"""Makes text of others (models, builds, file names) safe to show on a terminal."""
+"""What passes between the program and a person: text made safe to show on a terminal, and lines that were typed."""
 
 from __future__ import annotations
 
 import re
+import sys
 from functools import cache
 
 # Categories Cc, Cf, Cs, Zl and Zp of Unicode, and the letters and marks that show nothing (fillers, selectors).
@@ -25,6 +26,13 @@ def printable(text: str, *, newlines: bool = True) -> str:
     returns, it returns unchanged when asked again.
     """
     return _unsafe(newlines=newlines).sub(_escaped, text)
+
+
+def read_answer() -> str | None:
+    """Read one line from stdin, without its end; None at the end of input."""
+    # Bytes, for what is typed need not be UTF-8; no stdin at all where the caller has closed it.
+    line = sys.stdin.buffer.readline() if sys.stdin else b""
+    return line.decode("utf-8", "replace").rstrip("\r\n") if line else None
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -33,15 +33,12 @@ def plugins(argv: Sequence[str]) -> int:
     if as_json:
         _print_document({"plugins": rows, "failures": failures, "disabled": sorted(host.disabled)})
         return ExitCode.REACHED
-    for row in rows:
-        offers = [f"provider {each}" for each in row["providers"]] + [f"workflow {each}" for each in row["workflows"]]
-        offers += ["path rules"] * row["guards_paths"]
-        _print(f"{row['name']:<16}{row['distribution']} {row['version']:<12} {', '.join(offers)}")
-    for failure in failures:
-        _print(
-            f"{failure['plugin']:<16}{failure['distribution']} {failure['version']:<12} FAILED at {failure['stage']}"
-        )
-        _print(f"{'':<16}{failure['error']}")
+    table = [(row["name"], row["distribution"], row["version"], ", ".join(_offers(row))) for row in rows]
+    table += [
+        (each["plugin"], each["distribution"], each["version"], f"FAILED at {each['stage']}: {each['error']}")
+        for each in failures
+    ]
+    _print_table(table)
     return ExitCode.REACHED
 
 
@@ -56,11 +53,10 @@ def models(argv: Sequence[str]) -> int:
     if as_json:
         _print_document({"models": rows})
         return ExitCode.REACHED
-    for row in rows:
-        _print(f"{row['model']:<28}{row['provider']:<12}{', '.join(row['aliases'])}")
-    for name in sorted(registry.providers):
-        _print(f"{name + '/ANY-ID':<28}{name:<12}any other model of this provider")
-    if not rows:
+    table = [(row["model"], row["provider"], ", ".join(row["aliases"])) for row in rows]
+    table += [(f"{name}/ANY-ID", name, "any other model of this provider") for name in sorted(registry.providers)]
+    _print_table(table)
+    if not table:
         _print("no provider is installed: pip install code-commit-gemini (or -openai, -anthropic)")
     return ExitCode.REACHED
 
@@ -72,6 +68,20 @@ def _loaded(command: str, argv: Sequence[str]) -> tuple[PluginHost, Registry, bo
     arguments = parser.parse_args(argv)
     host = PluginHost(disabled=arguments.disable_plugin)
     return host, Registry(host, reserved_flags=RESERVED), arguments.json
+
+
+def _offers(row: Mapping[str, Any]) -> Iterator[str]:
+    yield from (f"provider {name}" for name in row["providers"])
+    yield from (f"workflow {name}" for name in row["workflows"])
+    if row["guards_paths"]:
+        yield "path rules"
+
+
+def _print_table(rows: Sequence[Sequence[str]]) -> None:
+    """Print columns, each as wide as its widest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        _print("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)))
 
 
 def _print(line: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
+from code_commit import __version__
 from code_commit.named import named
 from code_commit.records.errors import CodeCommitError, ExitCode, Interrupted
 
@@ -33,6 +34,9 @@ def run_command(argv: Sequence[str]) -> int:
 
 
 def _dispatch(argv: Sequence[str]) -> int:
+    if "--version" in argv:
+        sys.stdout.write(f"code-commit {__version__}\n")
+        return ExitCode.REACHED
     if argv and not argv[0].startswith("-"):
         from code_commit.cli.commands import COMMANDS
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,15 @@ from code_commit.cli.arguments import Invocation
 from code_commit.cli.last_words import print_error
 from code_commit.named import named
 from code_commit.plugin_host import PluginHost
-from code_commit.records.errors import ExitCode, UsageError
+from code_commit.records.errors import ExitCode, NotReady, UsageError
 from code_commit.records.event import LogSink
+from code_commit.records.workflow import WorkflowDefinition
 from code_commit.registry import Registry
 from code_commit.run.assembly import Plan, settings_model
 from code_commit.run.session import Ending, run_session
 from code_commit.run_log import JsonLines, Progress
 from code_commit.settings import explained, load_settings
-from code_commit.terminal import printable
+from code_commit.terminal import printable, read_answer
 
 
 def run_invocation(invocation: Invocation, host: PluginHost, registry: Registry) -> int:
@@ -51,7 +53,9 @@ def plan_for(invocation: Invocation, host: PluginHost) -> Plan:
     plugin, workflow = invocation.plugin, invocation.workflow
     model = named(workflow.options) if workflow.options else None
     options = _options(model, invocation.flags)
-    root = named(workflow.root)(options) if workflow.root else Path.cwd()
+    root = named(workflow.root)(options, partial(_ask, workflow)) if workflow.root else Path.cwd()
+    if not root.is_dir():
+        raise NotReady(f"there is no folder {root}")
     section_model = settings_model(host, plugin)
     shared = set(invocation.flags) & set(section_model.model_fields if section_model else ())
     flags = {f"plugins.{plugin.name}.{name}": invocation.flags[name] for name in shared}
@@ -73,6 +77,15 @@ def plan_for(invocation: Invocation, host: PluginHost) -> Plan:
         os.environ,
         as_json=invocation.as_json,
     )
+
+
+def _ask(workflow: WorkflowDefinition, question: str) -> str | None:
+    """Ask the person before there is a run. On stderr: whoever reads stdout expects events there, and nothing else."""
+    if not workflow.interactive:
+        raise NotReady("a workflow that runs unattended asked a question", hint="its plugin is at fault")
+    sys.stderr.write(printable(question) + "\n")
+    sys.stderr.flush()
+    return read_answer()
 
 
 def _options(model: type[BaseModel] | None, flags: Mapping[str, Any]) -> Any:

@@ -19,10 +19,12 @@ from code_commit.terminal import printable
 RECORDED = "2026-01-01-12-00-00-committing-code"
 
 BEFORE = """\
-This is a recorded run: the answers were written beforehand, no model is asked and no key is needed.
-All the rest is real: the project, its git repository, its build, and what code-commit does with them.
+This is a recorded run: the answers were written beforehand, no model is
+asked and no key is needed. All the rest is real: the project, its git
+repository, its build, and what code-commit does with them.
 
-The project is in {root}. The query:
+The project is in {root}
+The query:
 
 {query}
 $ code-commit --model replay/latest
@@ -36,20 +38,24 @@ The second one repaired it. What git shows now:
 
 $ git diff
 {diff}
-Everything is on record in {folder}:
+Everything is on record in
+{folder}
 
 {listing}
 
 What to do next, in a project of your own:
 
-  1. put a line `/agent-config` into its .gitignore, and let its build.sh exit with 0 when all is well
-  2. install a provider:        pip install code-commit-gemini    (or -openai, -anthropic; in a checkout of
-                                code-commit: pip install ".[gemini]")
-  3. put your key, one line, into agent-config/gemini-key.txt     (or openai-key.txt, anthropic-key.txt)
-  4. put the code that the model shall see into agent-config/codeRollup.txt
-  5. run it:                    code-commit --query "what is to be changed"
+  1. Put a line `/agent-config` into its .gitignore, and let its build.sh
+     exit with 0 when all is well.
+  2. Install a provider, in a checkout of code-commit:
+     pip install ".[gemini]"  (or openai, anthropic)
+  3. Put your key, one line, into agent-config/gemini-key.txt
+     (or openai-key.txt, anthropic-key.txt).
+  4. Put the code that the model shall see into agent-config/codeRollup.txt
+  5. code-commit --query "what is to be changed"
 
-`code-commit undo` takes a run back: try it in {root}
+`code-commit undo` takes a run back. Try it in
+{root}
 """
 
 

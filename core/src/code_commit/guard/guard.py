@@ -11,7 +11,7 @@ from code_commit.guard.ignored import Ignored
 from code_commit.guard.names import PlainPath, PortableName, normalised, shown
 from code_commit.guard.places import Places
 from code_commit.guard.protected import ProtectedNames
-from code_commit.guard.reading import readable_files, unreadable
+from code_commit.guard.reading import unreadable
 from code_commit.guard.together import OneTree
 from code_commit.project_tree import ProjectTree
 from code_commit.records.change import Change, PathRule, Refusal
@@ -83,14 +83,6 @@ class Guard:
     def unreadable(self, paths: Sequence[str]) -> dict[str, Refusal]:
         """Judge many paths like `may_read`, asking git once; returns those that may not be shown."""
         return unreadable(paths, self._tree, self._git)
-
-    def readable_files(self) -> dict[str, int]:
-        """Return the files that may be shown to a model, sorted by path, with their sizes in bytes.
-
-        Raises:
-            GitError: git cannot list them.
-        """
-        return readable_files(self._tree, self._git)
 
     def _all(self, rule: SetRule, changes: Sequence[Change]) -> Iterable[Refusal]:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Sequence
 
@@ -37,23 +36,6 @@ def unreadable(paths: Sequence[str], tree: ProjectTree, git: Git) -> dict[str, R
     for path, reason in reasons(list(asked), git).items():
         refused.update((given, Refusal(given, "reading", reason)) for given in asked[path])
     return refused
-
-
-def readable_files(tree: ProjectTree, git: Git) -> dict[str, int]:
-    """Return the regular files that git tracks or would offer to track and that a model may see: path to size.
-
-    Raises:
-        GitError: git cannot list them.
-    """
-    listing = os.fsdecode(git.run(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]))
-    paths = sorted(set(listing.split("\0")[:-1]))
-    refused = unreadable(paths, tree, git)
-    sizes = {}
-    for path in paths:
-        found = None if path in refused else look(tree, path)
-        if isinstance(found, os.stat_result) and stat.S_ISREG(found.st_mode):
-            sizes[path] = found.st_size
-    return sizes
 
 
 def _closed(path: str, closed: ProtectedNames) -> str | None:

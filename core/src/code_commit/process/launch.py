@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Self
 
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
-NOT_FOUND = 127  # what shells exit with
 _WORDS = 4096  # bytes; bubblewrap says less
 _PATIENCE = 5.0  # seconds for the supervisor to be done
 
@@ -62,6 +62,7 @@ class Process:
         self.ran = wrapper is None  # in a sandbox, known at the end
         self._leader: int | None = None
         self._heard = b""
+        self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -84,10 +85,11 @@ class Process:
             self._hear(line.decode("utf-8", "replace"))
 
     def kill(self) -> None:
-        """Begin to end all of it, now."""
-        if self._control >= 0:
-            os.close(self._control)
-            self._control = -1
+        """Begin to end all of it, now; from any thread."""
+        with self._lock:
+            control, self._control = self._control, -1
+        if control >= 0:
+            os.close(control)
 
     def end(self) -> None:
         """End all of it, and wait until it is gone."""
@@ -115,7 +117,7 @@ class Process:
                 self.signal = int(number)
             case ["cannot", code, reason]:
                 self.exit_code = int(code)
-                self.exit_code, self.trouble = NOT_FOUND, f"it could not be started: {reason}"
+                self.trouble = f"it could not be started: {reason}"
             case ["left", count]:
                 self.trouble = f"{count} processes of another user could not be ended"
 

@@ -17,8 +17,9 @@ from code_commit.process import sandbox
 from code_commit.process.capture import ProcessLog
 from code_commit.process.environment import without_keys
 from code_commit.process.judge import Ignored, Judge, Sealed
-from code_commit.process.launch import NOT_FOUND, Process
-from code_commit.records.errors import NotReady
+from code_commit.process.launch import Process
+from code_commit.process.under_way import UnderWay
+from code_commit.records.errors import Interrupted, NotReady
 from code_commit.records.workflow import ProcessResult
 from code_commit.redaction import Redactor
 
@@ -26,7 +27,7 @@ _CHUNK = 128 * 1024
 _LONGEST_WAIT = 3600.0  # seconds in one call of the system; the deadline may be later
 _PATIENCE = 10.0  # seconds for a killed process to be over
 _LAST_WORDS = 1.0  # seconds to read what is left in the pipes of a process that is over
-_NOT_EXECUTABLE = 126  # as shells say
+_NOT_FOUND, _NOT_EXECUTABLE = 127, 126  # as shells say
 
 
 class ProcessRunner:
@@ -69,6 +70,7 @@ class ProcessRunner:
         self._protected = tuple(protected)
         self._hidden = tuple(hidden)
         self._ignored = ignored
+        self._under_way = UnderWay()
 
     @property
     def sandbox_in_use(self) -> Literal["bubblewrap", "off"]:
@@ -108,7 +110,10 @@ class ProcessRunner:
         Raises:
             NotReady: the project is gone, bash is missing, or isolation is asked for that does not work here.
             OSError: the log cannot be written.
+            Interrupted: the runner was closed.
         """
+        if self._under_way.closed:
+            raise Interrupted("no process starts any more: the run is over")
         if not self._root.is_dir():
             raise NotReady(f"The project folder {self._root} is gone.", hint="Change to the project and start again.")
         isolated = self.sandbox_in_use == "bubblewrap"
@@ -125,7 +130,7 @@ class ProcessRunner:
         around = self._sandbox(sealed) if isolated else None
         with self._log(log, argv, isolated=isolated) as record:
             try:
-                ending = _run(argv, around, self._root, env, stdin, timeout, record)
+                ending = _run(argv, around, self._root, env, stdin, timeout, record, self._under_way)
             except BaseException as error:
                 with suppress(OSError):
                     record.end(f"interrupted ({type(error).__name__})")
@@ -139,6 +144,10 @@ class ProcessRunner:
                 hint="Mend that, or pass --sandbox off.",
             )
         return ProcessResult(ending.exit_code, stdout, stderr, log, ending.timed_out, tampered)
+
+    def close(self) -> None:
+        """End the processes under way, from any thread, and start no other."""
+        self._under_way.close()
 
     def _sandbox(self, sealed: Sealed) -> list[str]:
         return sandbox.wrapper(
@@ -193,6 +202,7 @@ def _run(
     stdin: bytes,
     timeout: float,
     record: ProcessLog,
+    under_way: UnderWay,
 ) -> _Ending:
     unfit = _unfit(argv, root, env)
     if unfit:
@@ -201,18 +211,20 @@ def _run(
         process = Process(argv, wrapper=around, cwd=root, env=env, stdin=stdin)
     except (OSError, ValueError) as error:  # too long a command, a NUL in it
         return _Ending(_NOT_EXECUTABLE, trouble=f"{argv[0]}: {error}")
-    with process:
+    with process, under_way.holding(process):
         try:
             killed = _attend(process, record, timeout)
         finally:
             process.end()
             _drain(process, record)
+    if under_way.closed:
+        raise Interrupted("the process was ended")
     if process.exit_code is None and killed:
         return _Ending(None, time_limit=timeout, trouble=process.trouble)
     if not process.ran:
         said = record.finish()[1]
         if said.startswith(b"bwrap: execvp "):
-            return _Ending(NOT_FOUND)
+            return _Ending(_NOT_FOUND)
         return _Ending(None, sandbox_failed=said.startswith(b"bwrap: "))
     return _Ending(process.exit_code, process.signal, trouble=process.trouble)
 
@@ -264,11 +276,11 @@ def _unfit(argv: Sequence[str], root: Path, env: Mapping[str, str]) -> _Ending |
     try:
         if "/" not in name:
             return (
-                None if shutil.which(name, path=env.get("PATH")) else _Ending(NOT_FOUND, trouble=f"{name}: not found")
+                None if shutil.which(name, path=env.get("PATH")) else _Ending(_NOT_FOUND, trouble=f"{name}: not found")
             )
         path = root / name
         if not path.exists():
-            return _Ending(NOT_FOUND, trouble=f"{name}: not found")
+            return _Ending(_NOT_FOUND, trouble=f"{name}: not found")
         if path.is_dir() or not os.access(path, os.X_OK):
             return _Ending(_NOT_EXECUTABLE, trouble=f"{name}: not an executable file")
     except (OSError, ValueError) as error:

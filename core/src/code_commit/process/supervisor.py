@@ -6,7 +6,7 @@ of every daemon that tries to leave; elsewhere it can only end the command's pro
 
 CONTROL is a pipe: at its end of file, all are killed. On the pipe STATUS it tells, a line each: `pid N` of the command;
 `exit N` or `signal N`, how it ended, or `cannot N why`, with a shell's exit code, if it could not be started; `left N`
-if processes of another user would not die. STATUS is the command's too if KEEP is 1.
+if processes of another user would not die.
 
 Every build waits for this to start: it imports nothing that it can do without, `signal` and `pathlib` included.
 """
@@ -24,7 +24,8 @@ _SIGSTOP = 19  # on Linux, and only there it is sent
 _IGNORED_BY_PYTHON = (13, 25)  # SIGPIPE and SIGXFSZ
 _LISTS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")  # noqa: PTH110 - see above
 _PATIENCE = 3.0  # seconds for killed processes to be gone
-_PAUSE = 0.002  # seconds between two looks
+_PAUSE = 0.0005  # seconds between two looks at what was killed
+_POLL = 0.05  # seconds between two looks at the command, where the system cannot tell when it ends
 
 
 def main(control: int, status: int, command: list[str]) -> None:
@@ -69,7 +70,7 @@ def _wait(child: int, control: int) -> int | None:
     try:
         ended, pause = [os.pidfd_open(child)], None
     except (OSError, AttributeError):  # an old kernel, another system
-        ended, pause = [], 25 * _PAUSE
+        ended, pause = [], _POLL
     while True:
         ready, _, _ = select.select([control, *ended], [], [], pause)
         pid, status = os.waitpid(child, os.WNOHANG)

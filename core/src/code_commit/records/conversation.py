@@ -19,19 +19,30 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Opaque:
+    """What only its own service can read (a thinking block): sent back unread, dropped for another provider.
+
+    `provider` is the name in the `ProviderDefinition` of the service that it came from.
+    """
+
+    provider: str
+    data: Json
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCall:
     """A model's wish to have a tool run.
 
     `arguments` is None when `raw`, the text the model wrote, is not a JSON object: data for the loop, which answers
-    with a `ToolResult` that says so, not an exception. `echo` is what the service wants sent back unread (Gemini's
-    thought signature).
+    with a `ToolResult` that says so, not an exception. `echo` is what the service wants sent back with the call, unread
+    (Gemini's thought signature); like any `Opaque`, it goes to its own provider alone.
     """
 
     id: str
     name: str
     arguments: Json | None
     raw: str = ""
-    echo: Json | None = None
+    echo: Opaque | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +57,6 @@ class ToolResult:
     text: str
     is_error: bool = False
     cache_here: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Opaque:
-    """A part that only its own service can read (a thinking block): sent back unread, dropped for another provider."""
-
-    provider: str
-    data: Json
 
 
 Part = Text | ToolCall | ToolResult | Opaque

@@ -17,7 +17,8 @@ def parts_to_json(parts: Sequence[Part]) -> list[dict[str, Any]]:
                 rows.append({"type": "text", "text": part.text})
             case ToolCall():
                 call = {"id": part.id, "name": part.name, "arguments": part.arguments, "raw": part.raw}
-                rows.append({"type": "tool_call", **call, "echo": part.echo})
+                echo = part.echo and {"provider": part.echo.provider, "data": part.echo.data}
+                rows.append({"type": "tool_call", **call, "echo": echo})
             case Opaque():
                 rows.append({"type": "opaque", "provider": part.provider, "data": part.data})
             case ToolResult():
@@ -38,7 +39,8 @@ def parts_from_json(rows: Sequence[Mapping[str, Any]]) -> tuple[Part, ...]:
             case "text":
                 parts.append(Text(row["text"]))
             case "tool_call":
-                parts.append(ToolCall(row["id"], row["name"], row["arguments"], row["raw"], row["echo"]))
+                echo = row["echo"] and Opaque(row["echo"]["provider"], row["echo"]["data"])
+                parts.append(ToolCall(row["id"], row["name"], row["arguments"], row["raw"], echo))
             case "opaque":
                 parts.append(Opaque(row["provider"], row["data"]))
             case "tool_result":

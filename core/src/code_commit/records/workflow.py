@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:  # for annotations alone: this module is imported at every start
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -22,6 +22,12 @@ class Model(Protocol):
     @property
     def name(self) -> str:
         """The model's id, for people."""
+        ...
+
+    @property
+    def because(self) -> str:
+        """What chose this model, in words: "--model", or the setting and its origin. A role that has none of its own
+        falls back to the general model; this tells a person so."""
         ...
 
     def complete(self, request: Request, *, label: str) -> Completion:
@@ -60,10 +66,10 @@ class ProcessResult:
 class Run(Protocol):
     """One run of one workflow.
 
-    `root` is the working directory (never searched upwards), `folder` the run folder, `state` a folder that survives
-    runs and that no model may write. `token` is a random word, fixed for the run, that fences text from outside in
-    prompts; a replayed run has the recorded one. `options` are the workflow's flags and `settings` its section of the
-    configuration, both validated; no key is in either.
+    `root` is the working directory (never searched upwards), `folder` the run folder, `state` a folder of this plugin
+    that survives runs, that its workflows share and that no model may write. `token` is a random word, fixed for the
+    run, that fences text from outside in prompts; a replayed run has the recorded one. `options` are the workflow's
+    flags and `settings` its section of the configuration, both validated; no key is in either.
 
     Its methods may be called from several threads. Spans, and the call that a process is logged under, belong to a
     context: run a thread's work in `contextvars.copy_context()`.
@@ -77,16 +83,46 @@ class Run(Protocol):
     settings: Any
     tree: Tree
 
+    @property
+    def repository_root(self) -> Path:
+        """The top of the git work tree, which may be above `root`.
+
+        Raises:
+            NotReady: `root` lies in no git repository.
+        """
+        ...
+
     def model(self, role: str = "default") -> Model:
-        """Return the model that the settings give to `role`."""
+        """Return the model that the settings give to `role`: one that the definition names, or "default".
+
+        Raises:
+            NotReady: the definition names no such role; or the model's configuration, or its key, is missing.
+        """
+        ...
+
+    def settings_of(self, plugin: str) -> Any:
+        """Return the validated section of another plugin, for one that stands on it; None when it is not loaded.
+
+        Raises:
+            NotReady: the section does not validate.
+        """
+        ...
+
+    def files(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
+        """Return the files that git tracks or would offer to track and that a model may see, sorted.
+
+        `patterns` are those of `.gitignore` files, seen from the root; without any, all files are meant. With
+        `recursive` a plain name matches at any depth; without, nothing below a pattern's own folder matches: `*.py`
+        means the root's alone. Links and submodules are left out. (Seed 004, `context.files`.)
+
+        Raises:
+            NotReady: `root` lies in no git repository.
+            ValueError: a pattern is malformed.
+        """
         ...
 
     def may_read(self, path: str) -> Refusal | None:
-        """Say why `path` may not be shown to a model, or None."""
-        ...
-
-    def readable_files(self) -> Mapping[str, int]:
-        """Return the project's files that may be shown to a model, sorted by path, with their sizes in bytes."""
+        """Say why `path` may not be shown to a model, or None. For many paths at once there is `files`."""
         ...
 
     def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
@@ -110,6 +146,17 @@ class Run(Protocol):
     ) -> ProcessResult:
         """Run a command of the model's choosing, `timeout` in seconds. Refused where isolation is missing, unless
         `--sandbox off` was given. `label` names its log in the run folder, behind the number of the last model call.
+        """
+        ...
+
+    def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
+        """Run git in `root` and return its standard output; with `check` False its exit code does not count.
+
+        It is for history: what is staged and committed. Files are changed by `apply`, where rules judge them. The
+        repository's hooks run, and commits are signed, with `hooks` alone; no editor, pager or transport ever starts.
+
+        Raises:
+            NotReady: git failed; the message is its own.
         """
         ...
 
@@ -143,21 +190,21 @@ class Run(Protocol):
         """Add to a file that `keep` made. Keys are taken out of each piece by itself: give whole lines."""
         ...
 
+    def find_run(self, name: str) -> Path:
+        """Return the folder of a run of this project: its name, the beginning of one, or `latest`, this one.
+        `read_records` reads its `events.jsonl`.
+
+        Raises:
+            NotReady: there is none, or the beginning fits several.
+        """
+        ...
+
     def span(self, kind: str, **data: Any) -> AbstractContextManager[None]:
         """Nest what is emitted inside."""
         ...
 
     def collect(self, hook: str) -> Iterable[tuple[str, Any]]:
         """Call a hook that a plugin has declared; yields (distribution, item), each implementation isolated."""
-        ...
-
-    def section(self, plugin: str) -> Any:
-        """Return another plugin's section of the configuration, validated: for the code of a plugin that other
-        plugins stand on. `plugin` is the name of its entry point.
-
-        Raises:
-            NotReady: that plugin is not loaded, or its section is wrong.
-        """
         ...
 
 
@@ -199,9 +246,10 @@ class WorkflowDefinition:
 
     `run` is a `Callable[[Run], Result]`. `options` is a pydantic model of the flags; a field that the plugin's
     section of the settings has too is a setting which the flag overrides. `roles` are the names under `[providers]`
-    that this workflow asks models for. `root` is a `Callable[[options], Path]` that chooses the root before the run
-    opens. `ignores` names flags of other workflows that are passed over when this one is chosen. `writes` needs a
-    git repository, the lock and the path rules. `numbered` puts the call's number in front of log names.
+    that this workflow asks models for. `root` is a `Callable[[options, ask], Path]` that chooses the root before the
+    run opens; `ask` is a `Callable[[str], str | None]` that asks the person like `Run.ask`, but on stderr, where no
+    event is expected. `ignores` names flags of other workflows that are passed over when this one is chosen. `writes`
+    needs a git repository, the lock and the path rules. `numbered` puts the call's number in front of log names.
     """
 
     name: str

@@ -13,7 +13,7 @@ from typing import Any
 from code_commit.budget import Budget
 from code_commit.calls import Calls
 from code_commit.checkpoint import Checkpoints
-from code_commit.git import Git
+from code_commit.git import Git, GitError
 from code_commit.guard import Guard
 from code_commit.keys import KeyStore
 from code_commit.models import Models
@@ -110,20 +110,22 @@ def assembled(
         NotReady: a plugin that guards paths is broken, a section of the settings is, or isolation is missing.
     """
     settings, workflow = plan.settings, plan.workflow
-    settings_of = partial(_section, settings, host)
-    for plugin, sink in host.collect("code_commit_log_sinks", settings_of):
+    section_of = partial(_section, settings, host)
+    for plugin, sink in host.collect("code_commit_log_sinks", section_of):
         log.add_sink(plugin.distribution, sink, plugin=plugin.name)
-    rules = _path_rules(host, settings_of, fail_closed=workflow.writes)
+    rules = _path_rules(host, section_of, fail_closed=workflow.writes)
     budget = None if settings.max_cost is None else Budget(float(settings.max_cost))
     calls = Calls(log, ground.redactor, budget=budget, numbered=workflow.numbered)
     return ProjectRun(
         root=plan.root,
         folder=log.folder,
-        state=_state_folder(ground.home, workflow.name),
+        state=_state_folder(ground.home, plan.plugin.name),
         token=log.token,
         options=plan.options,
         settings=plan.section,
         tree=ground.tree,
+        workflow=workflow,
+        repository=ground.git,
         home=ground.home,
         host=host,
         log=log,
@@ -138,13 +140,25 @@ def assembled(
             network=settings.network,
             output_limit=settings.build.output_limit,
             secret_variables=ground.secret_variables,
+            protected=_judges_elsewhere(ground.git, plan.root),
+            hidden=ground.keys.files_elsewhere(),
+            ignored=ground.git.ignored,
         ),
         checkpoints=Checkpoints(ground.tree, ground.git, ground.home) if workflow.writes else None,
         build_timeout=settings.build.timeout_seconds,
-        interactive=workflow.interactive,
         as_json=plan.as_json,
-        settings_of=settings_of,
+        section_of=section_of,
     )
+
+
+def _judges_elsewhere(git: Git, root: Path) -> tuple[Path, ...]:
+    """What judges the project and is not in it: git's folders and the rules of a repository above, or linked."""
+    try:
+        layout = git.layout()
+    except GitError:
+        return ()  # a workflow that does not write may run without git
+    rules = (parent / ".gitignore" for parent in root.parents if parent.is_relative_to(layout.top))
+    return (*(folder for folder in layout.folders if folder != root / ".git"), *rules)
 
 
 def _section(settings: Settings, host: PluginHost, plugin: Plugin) -> Any:
@@ -155,20 +169,23 @@ def settings_model(host: PluginHost, plugin: Plugin) -> type[Any] | None:
     """Return the pydantic model of a plugin's section, or None for a plugin without settings."""
     for owner, target in host.collect("code_commit_settings"):
         if owner is plugin and target:
-            model: type[Any] = named(target)
+            try:
+                model: type[Any] = named(target)
+            except (ImportError, AttributeError) as error:
+                raise NotReady(f"{plugin.distribution} names settings that are not there: {error}") from error
             return model
     return None
 
 
 def _path_rules(
-    host: PluginHost, settings_of: Callable[[Plugin], Any], *, fail_closed: bool
+    host: PluginHost, section_of: Callable[[Plugin], Any], *, fail_closed: bool
 ) -> list[tuple[str, PathRule]]:
     """Collect the rules of plugins.
 
     Raises:
         NotReady: a plugin that guards paths is broken, so a workflow that writes must not start.
     """
-    rules = [(plugin.distribution, rule) for plugin, rule in host.collect("code_commit_path_rules", settings_of)]
+    rules = [(plugin.distribution, rule) for plugin, rule in host.collect("code_commit_path_rules", section_of)]
     broken = [each for each in host.failures if each.guards_paths or each.stage == "code_commit_path_rules"]
     if broken and fail_closed:
         first = broken[0]
@@ -193,8 +210,8 @@ def _require_untracked(git: Git) -> None:
         )
 
 
-def _state_folder(home: Path, workflow: str) -> Path:
-    folder = home / "state" / workflow
+def _state_folder(home: Path, plugin: str) -> Path:
+    folder = home / "state" / plugin
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:

@@ -1,10 +1,11 @@
-"""Moments that Ctrl-C and SIGTERM must not cut in half."""
+"""Ctrl-C and SIGTERM: what they must not cut in half, and what they have to end."""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -31,3 +32,41 @@ def uninterrupted() -> Iterator[None]:
             signal.signal(number, handler)
         for number in arrived[:1]:
             signal.raise_signal(number)
+
+
+@contextmanager
+def ended_when_interrupted(end: Callable[[], None]) -> Iterator[None]:
+    """Let the signals first call `end` in a thread of its own, and then raise as they did before.
+
+    What was raised cannot get past a pool of threads, which waits for them: somebody must end what they wait for.
+    `end` may be called more than once.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are handled in the main thread alone
+        return
+    ear, mouth = os.pipe()
+
+    def wait_for_signals() -> None:
+        while os.read(ear, 1):
+            end()
+        os.close(ear)
+
+    threading.Thread(target=wait_for_signals, name="code-commit interruption", daemon=True).start()
+    before = {int(number): signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        os.write(mouth, b"!")  # no lock may be taken here: the code that was interrupted may hold it
+        handler = before[number]
+        if callable(handler):
+            handler(number, frame)
+
+    for number, handler in before.items():
+        if callable(handler):  # a signal that is ignored stays so
+            signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if callable(handler):
+                signal.signal(number, handler)
+        os.close(mouth)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,11 +13,13 @@ from typing import Any
 
 from code_commit.calls import Calls
 from code_commit.checkpoint import Checkpoints
+from code_commit.git import Git
 from code_commit.guard import Guard
 from code_commit.models import Models
 from code_commit.plugin_host import PluginHost
 from code_commit.process import ProcessRunner
 from code_commit.project_tree import ProjectTree
+from code_commit.readable_files import readable_files
 from code_commit.records.change import Change, Refusal
 from code_commit.records.errors import CodeCommitError, NotReady, ResponseRefused
 from code_commit.records.event import (
@@ -30,12 +32,12 @@ from code_commit.records.event import (
     QuestionAnswered,
     QuestionAsked,
 )
-from code_commit.records.workflow import Model, ProcessResult
+from code_commit.records.workflow import Model, ProcessResult, WorkflowDefinition
 from code_commit.redaction import Redactor
 from code_commit.run.diff import unified_diff
 from code_commit.run.interruption import uninterrupted
-from code_commit.run_log import RunLog, numbered
-from code_commit.terminal import printable
+from code_commit.run_log import RunLog, find_run, numbered
+from code_commit.terminal import printable, read_answer
 from code_commit.transaction import apply
 
 START, END = "start", "end"  # the labels of the checkpoints before the first write and after the last
@@ -52,6 +54,8 @@ class ProjectRun:
     options: Any
     settings: Any
     tree: ProjectTree
+    workflow: WorkflowDefinition = field(repr=False)
+    repository: Git = field(repr=False)
     home: Path = field(repr=False)
     host: PluginHost = field(repr=False)
     log: RunLog = field(repr=False)
@@ -62,25 +66,43 @@ class ProjectRun:
     runner: ProcessRunner = field(repr=False)
     checkpoints: Checkpoints | None = field(repr=False)  # None: this workflow does not write
     build_timeout: float  # seconds
-    interactive: bool
     as_json: bool
-    settings_of: Callable[[Any], Any] = field(repr=False)
+    section_of: Callable[[Any], Any] = field(repr=False)
     _attempts: int = 0
     _start: str | None = None
     _unsaved: bool = False  # the tree may be other than at the last checkpoint
     _disk: threading.RLock = field(default_factory=threading.RLock, repr=False)  # one at a time changes the tree
 
+    @property
+    def repository_root(self) -> Path:
+        """The top of the git work tree, which may be above `root`."""
+        return self.repository.top()
+
     def model(self, role: str = "default") -> Model:
-        """Return the model that the settings give to `role`."""
+        """Return the model that the settings give to `role`.
+
+        Raises:
+            NotReady: the workflow's definition does not name this role, or there is no such model.
+        """
+        if role not in {"default", *self.workflow.roles}:
+            raise NotReady(
+                f"{self.workflow.name} asked for a model of the role {role!r}, which its definition does not name",
+                hint="its plugin is at fault",
+            )
         return self.models.model(role)
+
+    def settings_of(self, plugin: str) -> Any:
+        """Return the validated section of another plugin, None when it is not loaded."""
+        loaded = next((each for each in self.host.plugins if each.name == plugin), None)
+        return loaded and self.section_of(loaded)
+
+    def files(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
+        """Return the files that a model may see, by patterns."""
+        return readable_files(self.tree, self.repository, self.guard, patterns, recursive=recursive)
 
     def may_read(self, path: str) -> Refusal | None:
         """Say why `path` may not be shown to a model, or None."""
         return self.guard.may_read(path)
-
-    def readable_files(self) -> Mapping[str, int]:
-        """Return the project's files that may be shown to a model, sorted, with their sizes in bytes."""
-        return self.guard.readable_files()
 
     def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
         """Let every path rule judge every change."""
@@ -106,9 +128,7 @@ class ProjectRun:
                     tuple(change.path for change in changes if change.content is None),
                 )
             )
-            # A run that is killed in its build can be undone as well.
-            self._checkpoints().take(self.folder.name, "applied")
-            self._unsaved = False
+            self._unsaved = True
 
     def diff(self, changes: Sequence[Change]) -> str:
         """Return what `changes` would alter on disk, as a unified diff."""
@@ -131,6 +151,11 @@ class ProjectRun:
         """
         return self._process(argv, f"{label}.txt", timeout=timeout, stdin=stdin, isolation_required=True)
 
+    def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
+        """Run git in the root, while nothing else changes the tree."""
+        with self._disk:
+            return self.repository.run(args, stdin=stdin, check=check, hooks=hooks)
+
     def checkpoint(self) -> Callable[[], None]:
         """Remember the visible tree; call the result to restore it."""
         with self._disk:
@@ -148,13 +173,11 @@ class ProjectRun:
         Raises:
             NotReady: this workflow is not interactive, so nobody may be there.
         """
-        if not self.interactive:
+        if not self.workflow.interactive:
             raise NotReady("a workflow that runs unattended asked a question", hint="its plugin is at fault")
         self.emit(QuestionAsked(question, tuple(choices)))
         self.say(question)
-        # Bytes, for what is typed need not be UTF-8; None where the caller has closed it.
-        line = sys.stdin.buffer.readline() if sys.stdin else b""
-        answer = line.decode("utf-8", "replace").rstrip("\r\n") if line else None
+        answer = read_answer()
         self.emit(QuestionAnswered(answer))
         return answer
 
@@ -178,23 +201,25 @@ class ProjectRun:
         """Add to a file that `keep` made, without keys."""
         self.log.append(file.name, content)
 
+    def find_run(self, name: str) -> Path:
+        """Return the folder of a run of this project."""
+        return find_run(self.root, name)
+
     def span(self, kind: str, **data: Any) -> AbstractContextManager[None]:
         """Nest what is emitted inside."""
         return self.log.span(kind, **data)
 
     def collect(self, hook: str) -> Iterator[tuple[str, Any]]:
         """Call a hook that a plugin has declared; yields (distribution, item)."""
-        for plugin, item in self.host.collect(hook, self.settings_of):
+        for plugin, item in self.host.collect(hook, self.section_of):
             yield plugin.distribution, item
 
-    def section(self, plugin: str) -> Any:
-        """Return a plugin's section of the configuration, validated."""
-        owner = next((each for each in self.host.plugins if each.name == plugin), None)
-        if owner is None:
-            raise NotReady(f"the plugin {plugin} is not loaded", hint="`code-commit plugins` says why")
-        return self.settings_of(owner)
-
     # --- what the session needs besides -----------------------------------------------------------------------------
+
+    def end_what_waits(self) -> None:
+        """End the calls and processes under way, from any thread; none begins any more."""
+        self.models.close()
+        self.runner.close()
 
     def restore_start(self, reason: str) -> bool:
         """Take the tree back to what it was before the first write; False when nothing was written."""
@@ -217,6 +242,13 @@ class ProjectRun:
             if self._start is None:
                 self._start = self._checkpoints().take(self.folder.name, START)
 
+    def _save(self) -> None:
+        """Let a run that is killed in its build, or in a command, be undone as well."""
+        with self._disk:
+            self._remember_start()
+            if self._unsaved:
+                self._take("applied")
+
     def _take(self, label: str) -> str:
         with self._disk:
             self._attempts += 1
@@ -238,8 +270,7 @@ class ProjectRun:
         self, argv: Sequence[str], name: str, *, timeout: float, stdin: bytes = b"", isolation_required: bool = False
     ) -> ProcessResult:
         if self.checkpoints:
-            self._remember_start()
-            self._unsaved = True
+            self._save()
         log = self.folder / self.log.reserve(numbered(self.calls.last_number, name))
         sandbox = self.runner.sandbox_in_use
         # A process that is not isolated answers for the host's own state: nothing else may write that meanwhile.

@@ -16,6 +16,7 @@ from code_commit.records.workflow import Outcome, Result
 from code_commit.registry import Registry
 from code_commit.replay import Recording, load_recording
 from code_commit.run.assembly import Plan, assembled, make_ready, open_log
+from code_commit.run.interruption import ended_when_interrupted
 from code_commit.run.project_run import ProjectRun
 from code_commit.run_log import RunLog, find_run
 
@@ -57,7 +58,7 @@ def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapp
             if ground.recovered:
                 log.emit(MessageLogged(f"an earlier run was cut off: {ground.recovered}", level="warning"))
             run = assembled(plan, host, registry, ground, log, recording)
-            with _wrapped_up(run, plan.settings.on_failure, ending):
+            with _wrapped_up(run, plan.settings.on_failure, ending), ended_when_interrupted(run.end_what_waits):
                 ending.result = named(plan.workflow.run)(run)
     return replace(ending.told(log.folder), late_failures=ending.late_failures)
 
@@ -109,7 +110,7 @@ def _wrapped_up(run: ProjectRun, on_failure: str, ending: _Open) -> Iterator[Non
     try:
         yield
     finally:
-        run.models.close()
+        run.end_what_waits()
         run.calls.wait_until_over(_CALLS_END_WITHIN)
         if on_failure == "restore" and not ending.reached:
             run.restore_start("the goal was not reached")

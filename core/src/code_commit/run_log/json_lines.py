@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TextIO
 
 from code_commit.records.event import Record
+from code_commit.records.json_record import as_line, record_fields
 from code_commit.run_log.frail_stream import FrailStream
-from code_commit.run_log.json_record import as_line, record_fields
 
 
 class JsonLines:

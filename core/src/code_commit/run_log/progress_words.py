@@ -126,6 +126,8 @@ def _changes_refused(data: Mapping[str, Any]) -> Sequence[Line]:
 
 def _changes_undone(data: Mapping[str, Any]) -> Sequence[Line]:
     paths = data.get("paths") or ()
+    if not paths:
+        return (Line(f"nothing to take back ({data.get('reason')})"),)
     return (Line(f"{_count(paths, 'file')} taken back ({data.get('reason')}): {_paths(paths)}"),)
 
 

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 from code_commit.records.conversation import Json
 from code_commit.records.errors import NotReady
+from code_commit.records.json_record import read_records
 from code_commit.run_log.document import RunDocument
 from code_commit.run_log.folder import DOCUMENT, EVENTS, LOGS
-from code_commit.run_log.json_record import read_records
 
 RunState = Literal["running", "finished", "killed"]
 _RUN = re.compile(r"(\d{4}(?:-\d\d){5})-([^\s/]+?)(?:-(\d+))?")

@@ -17,13 +17,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from code_commit.testing.command import Finished as Finished
-    from code_commit.testing.command import Project as Project
-    from code_commit.testing.command import install_plugin as install_plugin
-    from code_commit.testing.scripted_provider import ScriptedProvider as ScriptedProvider
-    from code_commit.testing.scripted_replies import Reply as Reply
-    from code_commit.testing.scripted_server import RecordedRequest as RecordedRequest
-    from code_commit.testing.scripted_server import ScriptedServer as ScriptedServer
+    from code_commit.testing.command import Finished, Project, install_plugin
+    from code_commit.testing.scripted_provider import ScriptedProvider
+    from code_commit.testing.scripted_replies import Reply
+    from code_commit.testing.scripted_server import RecordedRequest, ScriptedServer
 
 _HOMES = {
     "Finished": "code_commit.testing.command",
@@ -34,6 +31,16 @@ _HOMES = {
     "ScriptedServer": "code_commit.testing.scripted_server",
     "install_plugin": "code_commit.testing.command",
 }
+
+__all__ = [
+    "Finished",
+    "Project",
+    "RecordedRequest",
+    "Reply",
+    "ScriptedProvider",
+    "ScriptedServer",
+    "install_plugin",
+]
 
 
 def __getattr__(name: str) -> Any:

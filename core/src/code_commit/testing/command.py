@@ -98,7 +98,7 @@ class Project:
         *arguments: str,
         environ: Mapping[str, str] | None = None,
         plugins: Sequence[Path] = (),
-        stdin: str = "",
+        stdin: str | bytes = "",
         timeout: float = 120,
         cwd: Path | None = None,
     ) -> Finished:
@@ -106,16 +106,34 @@ class Project:
 
         `plugins` are folders with a distribution each (see `install_plugin`), `timeout` is in seconds.
         """
-        done = subprocess.run(
+        with self.start(*arguments, environ=environ, plugins=plugins, cwd=cwd) as process:
+            try:
+                typed = stdin.encode() if isinstance(stdin, str) else stdin
+                stdout, stderr = process.communicate(typed, timeout)
+            except BaseException:
+                process.kill()
+                raise
+        return Finished(process.returncode, stdout.decode(), stderr.decode("utf-8", "replace"))
+
+    def start(
+        self,
+        *arguments: str,
+        environ: Mapping[str, str] | None = None,
+        plugins: Sequence[Path] = (),
+        cwd: Path | None = None,
+    ) -> subprocess.Popen[bytes]:
+        """Start `code-commit` here and return at once, with pipes for `stdin`, `stdout` and `stderr`.
+
+        For a test that talks to a workflow, or interrupts it; use it in a `with` statement.
+        """
+        return subprocess.Popen(
             [sys.executable, "-m", "code_commit", *arguments],
             cwd=cwd or self.root,
             env=self.environment({"PYTHONPATH": os.pathsep.join(map(str, plugins)), **(environ or {})}),
-            input=stdin.encode(),
-            capture_output=True,
-            timeout=timeout,
-            check=False,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
-        return Finished(done.returncode, done.stdout.decode(), done.stderr.decode("utf-8", "replace"))
 
 
 def install_plugin(

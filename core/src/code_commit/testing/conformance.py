@@ -264,10 +264,14 @@ class ProviderConformance:
         assert "I see." in sent
 
     def test_a_conversation_begun_elsewhere_can_go_on(self, wire: Wire) -> None:
-        calls = Message("assistant", (ToolCall("functions.read:0", "read_file", {"path": "a"}, echo={"strange": "x"}),))
+        foreign = Opaque(
+            "somebody-else", {"id": "functions.read:0", "thoughtSignature": "not for you", "x": "not for you"}
+        )
+        calls = Message("assistant", (ToolCall("functions.read:0", "read_file", {"path": "a"}, echo=foreign),))
         results = Message("user", (ToolResult("functions.read:0", "read_file", "text of a"), Text("And now?")))
         sent = json.dumps(wire.encode(Request((*QUESTION.messages, calls, results), tools=(READ,))).body)
         assert sent.index("text of a") < sent.index("And now?")
+        assert "not for you" not in sent
 
     # --- answers that are not complete
 

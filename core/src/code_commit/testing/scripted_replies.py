@@ -20,7 +20,7 @@ class Reply:
     The first fields are the model's words; each protocol wraps them its own way. `finish` is one of ours, or the
     service's own word, or None for what follows from the rest; "" leaves it out. `usage` None tells none. From `status`
     400 on, the answer is the protocol's error with `text` as its message and `code` as its machine-readable reason.
-    `body` replaces all of that by bytes.
+    `body` replaces all of that by bytes. The `echo` of a tool call is part of the answer in its own protocol alone.
 
     `delay` is in seconds. A `fault` spoils the delivery: `drop` closes without an answer, `reset` breaks the
     connection, `half` closes after half of the answer, `stall` falls silent there, `trickle` sends a byte at a time,
@@ -122,6 +122,7 @@ def _openai_answer(reply: Reply, model: str) -> dict[str, Any]:
     if reply.tool_calls:
         message["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _raw(call)}}
+            | _echo("openai", call)
             for call in reply.tool_calls
         ]
     choice = {"index": 0, "message": message, "finish_reason": _finish_word("openai", reply), "logprobs": None}
@@ -165,7 +166,10 @@ def _gemini_answer(reply: Reply, model: str) -> dict[str, Any]:
         parts.append({"text": reply.thinking, "thought": True})
     if reply.text:
         parts.append({"text": reply.text})
-    parts += [{"functionCall": {"name": call.name, "args": _object(call)}} for call in reply.tool_calls]
+    for call in reply.tool_calls:
+        signed = _echo("gemini", call)
+        told_id = {"id": signed.pop("id")} if "id" in signed else {}
+        parts.append({"functionCall": {"name": call.name, "args": _object(call)} | told_id} | signed)
     if reply.thinking and len(parts) > 1:
         first_call = next((part for part in parts if "functionCall" in part), parts[-1])
         first_call["thoughtSignature"] = reply.signature
@@ -228,6 +232,10 @@ def _raw(call: ToolCall) -> str:
 
 def _object(call: ToolCall) -> Any:
     return call.raw if call.arguments is None else dict(call.arguments)
+
+
+def _echo(protocol: Protocol, call: ToolCall) -> dict[str, Any]:
+    return dict(call.echo.data) if call.echo and call.echo.provider == protocol else {}
 
 
 _ANSWERS: dict[Protocol, Callable[[Reply, str], dict[str, Any]]] = {

@@ -20,11 +20,11 @@ from code_commit.plugin_api import (
     Result,
     Run,
     Text,
+    side_by_side,
 )
 from code_commit_consistency.prompt import consistency_prompt, read_codebase, read_query
 from code_commit_consistency.report_files import FOLDER, publish, report_name, require_room
 from code_commit_consistency.sections import sectioned
-from code_commit_consistency.side_by_side import side_by_side
 from code_commit_consistency.wrapping import wrapped
 
 
@@ -69,7 +69,7 @@ def _sample(run: Run, model: Model, request: Request, number: int, count: int) -
 
 def _all_whole(results: Sequence[Completion | BaseException], run: Run) -> list[Completion]:
     errors = {number: result for number, result in enumerate(results, 1) if isinstance(result, BaseException)}
-    for number, error in errors.items():
+    for number, error in errors.items() if len(results) > 1 else ():
         run.emit(MessageLogged(f"sample {number} failed: {error}", level="error"))
     if errors:
         # A bug is told before what the run can expect to happen.

@@ -144,7 +144,7 @@ def _contents(request: Request, *, signs: bool) -> list[dict[str, Any]]:
         if message.role == "assistant":
             calls = [part for part in message.parts if isinstance(part, ToolCall)]
             order = {call.id: number for number, call in enumerate(calls)}
-            given_ids.update(call.id for call in calls if (call.echo or {}).get("id") == call.id)
+            given_ids.update(call.id for call in calls if _own_echo(call).get("id") == call.id)
             role, parts = "model", _model_parts(message, signs=signs)
         else:
             role, parts = "user", _user_parts(message, order, given_ids)
@@ -189,7 +189,7 @@ def _model_parts(message: Message, *, signs: bool) -> list[dict[str, Any]]:
 
 
 def _function_call(call: ToolCall, *, sign: bool) -> dict[str, Any]:
-    echo = dict(call.echo or {})
+    echo = _own_echo(call)
     # What the model wrote wrongly has to go back inside an object.
     arguments = {"malformed": call.raw} if call.arguments is None else dict(call.arguments)
     function: dict[str, Any] = {"name": call.name, "args": arguments}
@@ -200,6 +200,10 @@ def _function_call(call: ToolCall, *, sign: bool) -> dict[str, Any]:
     if signature:
         part["thoughtSignature"] = signature
     return part
+
+
+def _own_echo(call: ToolCall) -> Json:
+    return call.echo.data if call.echo and call.echo.provider == _PROVIDER else {}
 
 
 def _parts(candidate: Json, body: bytes) -> list[Part]:
@@ -223,13 +227,14 @@ def _parts(candidate: Json, body: bytes) -> list[Part]:
 def _tool_call(part: Json, call: Json, *, made_up_id: str) -> ToolCall:
     arguments, raw = read_arguments(call.get("args"))
     given_id = reply_member(call, "id", str)
-    echo = {"id": given_id, "thoughtSignature": part.get("thoughtSignature")}
+    told = {"id": given_id, "thoughtSignature": part.get("thoughtSignature")}
+    echo = {name: value for name, value in told.items() if value}
     return ToolCall(
         id=given_id or made_up_id,
         name=reply_member(call, "name", str) or "",
         arguments=arguments,
         raw=raw,
-        echo={name: value for name, value in echo.items() if value} or None,
+        echo=Opaque(_PROVIDER, echo) if echo else None,
     )
 
 

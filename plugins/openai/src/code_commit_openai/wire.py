@@ -190,7 +190,8 @@ def _call(call: ToolCall) -> dict[str, Any]:
     # Servers parse the arguments of earlier calls: what the model wrote wrongly goes back inside valid JSON.
     arguments = {"malformed": call.raw} if call.arguments is None else dict(call.arguments)
     text = call.raw if call.arguments and call.raw else json.dumps(arguments, ensure_ascii=False)
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": text}, **(call.echo or {})}
+    sent: dict[str, Any] = {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": text}}
+    return sent | call.echo.data if call.echo and call.echo.provider == _PROVIDER else sent
 
 
 def _tool(tool: ToolSpec) -> dict[str, Any]:
@@ -218,7 +219,7 @@ def _parts(message: Json, body: bytes) -> list[Part]:
                 name=reply_member(function, "name", str) or "",
                 arguments=arguments,
                 raw=raw,
-                echo=echo or None,
+                echo=Opaque(_PROVIDER, echo) if echo else None,
             )
         )
     return parts

@@ -47,7 +47,9 @@ def open_toolbox(run: Run, *, todo: str | None = None) -> Toolbox:
     Raises:
         NotReady: the plugin `toolbox` is not loaded, or its section of the configuration is wrong.
     """
-    settings: ToolboxSettings = run.section("toolbox")
+    settings: ToolboxSettings | None = run.settings_of("toolbox")
+    if settings is None:
+        raise NotReady("the plugin toolbox is not loaded", hint="`code-commit plugins` says why")
     own = {tool.name: tool for tool in first_party(settings, todo=todo)}
     offered: dict[str, list[tuple[str, Tool]]] = {}
     for distribution, item in run.collect(_HOOK):

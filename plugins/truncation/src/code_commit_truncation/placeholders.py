@@ -53,29 +53,36 @@ def leaves_out(line: str, above: str = "", *, prose: bool = False, lost: bool = 
     text, sign, code = comment["text"], comment["sign"], comment["code"].strip()
     if not _PLAIN.fullmatch(text) or _SPREAD.fullmatch(text) or (code and sign not in _BEHIND_CODE):
         return False
-    opens, closes = _OPENS.match(text) is not None, _CLOSES.search(text) is not None
-    if not _WORD.search(text):
-        return opens and lost and not code  # it may be an example's; where code is gone, it says where
-    if code and not opens and not code.endswith("{"):
-        return False  # it explains the code before it
-    if opens or closes:
-        if _HINT_WORD.search(text):
-            return _is_usual(text, names=opens + (opens and closes))
-        return opens and not code and _is_usual(text)
-    goes_on = sign not in {"/*", "<!--"} and above.strip().startswith(sign)
-    if goes_on or sign in _DOUBTFUL or text.endswith(":"):
+    if _OPENS.match(text):
+        return _with_ellipsis(text, code, lost=lost)
+    explains = (code and not code.endswith("{")) or (sign not in _LONE and above.strip().startswith(sign))
+    if explains or not _WORD.search(text):
         return False
-    return _says_it(text) and _is_usual(text, names=text.startswith(_RESTS))
+    if _CLOSES.search(text):
+        return _is_usual(text) and _HINT_WORD.search(text) is not None
+    doubtful = sign in _DOUBTFUL or text.endswith(":")
+    return not doubtful and _says_it(text) and _is_usual(text, names=text.startswith(_RESTS))
+
+
+def _with_ellipsis(text: str, code: str, *, lost: bool) -> bool:
+    """Judge a comment that begins with an ellipsis: that makes code of `code` unlikely to be what it explains."""
+    if not _WORD.search(text):
+        return lost and not code  # it may be an example's; where code is gone, it says where
+    if _HINT_WORD.search(text):
+        return _is_usual(text, names=2 if _CLOSES.search(text) else 1)
+    return not code and _is_usual(text)
 
 
 # --- comments -----------------------------------------------------------------------------------------------------
 
 _END = r"(?:\*+/\s*\}?|--+>|\*\)|-\})?[\s)\}\];,]*"
 _COMMENT = re.compile(
-    r"(?P<code>(?:.*?[\s{(\[>;])??)(?P<sign>//+!?|\#+|--+|;+|%+|/\*+|<!--+|\(\*|\{-|\*|'|rem\b)\s*(?P<text>.*?)\s*" + _END
+    r"(?P<code>(?:.*?[\s{(\[>;])??)(?P<sign>//+!?|\#+|--+|;+|%+|/\*+|<!--+|\(\*|\{-|\*|'|rem\b)\s*(?P<text>.*?)\s*"
+    + _END
 )
 _COMMENT_IN_PROSE = re.compile(r"(?P<code>)(?P<sign><!--+)\s*(?P<text>.*?)\s*" + _END)
 _BEHIND_CODE = ("//", "#", "/*", "<!--")
+_LONE = ("/*", "<!--")  # the others go on from line to line
 _DOUBTFUL = ("*", "'")  # also the middle of a comment, or a text
 _UNCOMMENTED = re.compile(r"(?:[(\[<]?\s*\.{3}|[(\[<])\s*[a-z]+(?:[ -][a-z']+){2,}[\s.]*[)\]>]?")
 _PLAIN = re.compile(r"[a-z0-9_\s.,;:!'()\[\]<>{}*\-\u2013\u2014&/]*")  # neither code nor another language
@@ -94,13 +101,16 @@ _HINT = re.compile(rf"\.\.|\u2026|\b(?:{_OMISSION})\b", re.IGNORECASE)
 _HINT_WORD = re.compile(rf"\b(?:{_OMISSION})\b")
 _SAYS_IT = re.compile(
     r"\b(?:rest|remainder|un(?:altered|changed|modified|touched)|omitted|elided|truncated|snip(?:ped)?"
-    r"|(?:existing|remaining) \w+|(?:remains?|stays?|keep|kept|are|is) (?:\w+ )?same|same as before|no (?:\w+ )?changes?)\b"
+    r"|(?:existing|remaining) \w+|(?:remains?|stays?|keep|kept|are|is) (?:\w+ )?same|same as before"
+    r"|no (?:\w+ )?changes?)\b"
 )
 _RESTS = ("rest of ", "the rest of ")
 _NO_REST = re.compile(r"\bREST\b(?! OF\b)")  # an architecture
 _WORD = re.compile(r"[a-z0-9_']+(?:[./][a-z0-9_]+)*")
 _USUAL = frozenset(
-    """
+    re.findall(
+        r"\w+",
+        """
     a above after all and any are arguments as at be before below block blocks body brevity cases change changes class
     classes code comments component components config configuration constants content contents continue continues css
     current declarations definition definitions document elided else end endpoints entire etc every everything exactly
@@ -111,7 +121,8 @@ _USUAL = frozenset(
     section sections setup shown skipped snip snipped source state statements stay stays stuff styles template test
     tests text that the there these this to truncated types unaffected unaltered unchanged unmodified untouched up
     variables we were with your
-    """.split()
+        """,
+    )
 )
 
 

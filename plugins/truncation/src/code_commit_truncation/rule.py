@@ -45,9 +45,7 @@ class Truncation:
     def _shrinks(self, old: bytes, new: bytes) -> bool:
         # Both, for fewer lines may hold the same code in another layout.
         least, lines = self._settings.shrink_below, _lines(old)
-        return (
-            lines >= self._settings.shrink_from_lines and _lines(new) < least * lines and len(new) < least * len(old)
-        )
+        return lines >= self._settings.shrink_from_lines and _lines(new) < least * lines and len(new) < least * len(old)
 
 
 def _told(found: Placeholder) -> str:

@@ -96,31 +96,37 @@ def code_search(settings: ToolboxSettings) -> Tool:
 def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], int]:
     """Return the files to look at, each with the numbers of the searches that want it; and how many were left out."""
     folders = [plain(search.get("path", ".")).rstrip("/") for search in searches]
+    readable = run.files()
     for folder in folders:
         if folder != ".":
             require_readable(run, folder)
+            if not any(_within(path, folder) for path in readable):
+                raise ToolError(f"There are no files in {folder}.")
     files: list[dict[str, Any]] = []
-    left_out = room = 0
-    for path, size in run.readable_files().items():
+    left_out, room = 0, _MOST_BYTES
+    for path in readable:
         suffix = PurePosixPath(path).suffix.lower()
         wanted = [
             number
             for number, (search, folder) in enumerate(zip(searches, folders, strict=True))
-            if suffix in SUFFIXES[search["language"]] and (folder == "." or f"{path}/".startswith(f"{folder}/"))
+            if suffix in SUFFIXES[search["language"]] and _within(path, folder)
         ]
         if not wanted:
             continue
-        if size > _LARGEST_FILE or room + size > _MOST_BYTES:
+        try:
+            content = run.tree.read(path, _LARGEST_FILE + 1) or b""
+        except OSError:
+            continue  # another kind of thing by now
+        if len(content) > min(_LARGEST_FILE, room):
             left_out += 1
             continue
-        try:
-            content = run.tree.read(path, _LARGEST_FILE)
-        except OSError:
-            content = None
-        if content is not None:
-            room += len(content)
-            files.append({"path": path, "text": content.decode("utf-8", "replace"), "searches": wanted})
+        room -= len(content)
+        files.append({"path": path, "text": content.decode("utf-8", "replace"), "searches": wanted})
     return files, left_out
+
+
+def _within(path: str, folder: str) -> bool:
+    return folder == "." or f"{path}/".startswith(f"{folder}/")
 
 
 def _search(searches: Sequence[Json], files: list[dict[str, Any]], seconds: float) -> tuple[list[dict[str, Any]], str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 
 from code_commit.plugin_api import Json
@@ -68,7 +69,8 @@ def list_files(settings: ToolboxSettings) -> Tool:
 
     def call(context: ToolContext, arguments: Json) -> str:
         folder = plain(arguments.get("path", ".")).rstrip("/")
-        paths = listing(context, "" if folder == "." else folder, recursive=arguments.get("recursive", True))
+        patterns = [arguments["pattern"]] if "pattern" in arguments else []
+        paths = listing(context, "" if folder == "." else folder, patterns, recursive=arguments.get("recursive", True))
         fitting = sum(total <= settings.output_limit for total in accumulate(len(path) + 1 for path in paths))
         rest = f"[... and {len(paths) - fitting} more; name a folder]" if fitting < len(paths) else ""
         return "\n".join([*paths[:fitting], *([rest] if rest else [])])
@@ -83,6 +85,11 @@ def list_files(settings: ToolboxSettings) -> Tool:
                     "type": "string",
                     "description": "A folder, relative to the project's root; the root by default.",
                 },
+                "pattern": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "Only files that match it, as in a .gitignore at the root: *.py, src/**/*.ts.",
+                },
                 "recursive": {
                     "type": "boolean",
                     "description": "Whether files in folders below are listed too (the default); "
@@ -96,18 +103,22 @@ def list_files(settings: ToolboxSettings) -> Tool:
     )
 
 
-def listing(context: ToolContext, folder: str, *, recursive: bool) -> list[str]:
-    """Return the readable files below `folder` ("": the root); not `recursive`, what stands in it.
+def listing(context: ToolContext, folder: str, patterns: Sequence[str], *, recursive: bool) -> list[str]:
+    """Return the readable files below `folder` ("": the root) that match; not `recursive`, what stands in it.
 
     Raises:
-        ToolError: a model may not see it, or nothing is there.
+        ToolError: a model may not see it, nothing is there, or a pattern is none.
     """
     if folder:
         require_readable(context.run, folder)
     prefix = f"{folder}/" if folder else ""
-    paths = [path for path in context.run.readable_files() if path.startswith(prefix) or path == folder]
-    if not paths and folder:
-        raise ToolError(f"There are no files in {folder}.")
+    try:
+        files = context.run.files(patterns)
+    except ValueError as error:
+        raise ToolError(f"The pattern cannot be used: {error}") from error
+    paths = [path for path in files if path.startswith(prefix) or path == folder]
+    if not paths and (folder or patterns):
+        raise ToolError(f"There are no such files in {folder or 'the project'}.")
     if recursive:
         return paths
     inside = (path.removeprefix(prefix).partition("/") for path in paths)

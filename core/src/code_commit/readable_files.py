@@ -1,0 +1,70 @@
+"""Which of the project's files a model may see, by patterns."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import stat
+from collections.abc import Iterable, Sequence
+
+from code_commit.git import Git, GitError
+from code_commit.guard import Guard
+from code_commit.project_tree import ProjectTree
+
+
+def readable_files(
+    tree: ProjectTree, git: Git, guard: Guard, patterns: Sequence[str] = (), *, recursive: bool = True
+) -> tuple[str, ...]:
+    """Return the regular files that git tracks or would offer to track and that a model may see, sorted.
+
+    `patterns` are those of `.gitignore` files, seen from the root; `!` takes out again, and without any pattern all
+    files are meant. With `recursive` a plain name matches at any depth, and a folder means all that is below. Without,
+    nothing below a pattern's own folder matches: `*.py` means the root's, `src/*.py` and `src/` those right in `src`.
+    Links and what is in submodules are left out. (Seed 004, `context.files`.)
+
+    Raises:
+        NotReady: the root lies in no git repository, or git cannot list its files.
+        ValueError: a pattern is malformed.
+    """
+    paths = _listed(git)
+    if patterns:
+        paths = _matching(paths, patterns) if recursive else _matching_flat(paths, patterns)
+    found = sorted(paths)
+    refused = guard.unreadable(found)
+    return tuple(path for path in found if path not in refused and _is_file(tree, path))
+
+
+def _listed(git: Git) -> set[str]:
+    try:
+        listing = git.run(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+    except GitError:
+        git.require_repository()
+        raise
+    return set(os.fsdecode(listing).split("\0")) - {""}
+
+
+def _matching(paths: Iterable[str], patterns: Sequence[str]) -> set[str]:
+    from pathspec import GitIgnoreSpec
+
+    return set(GitIgnoreSpec.from_lines(patterns).match_files(paths))
+
+
+def _matching_flat(paths: Iterable[str], patterns: Sequence[str]) -> set[str]:
+    paths = set(paths)
+    folders = {folder for path in paths if (folder := posixpath.dirname(path))}
+    chosen: set[str] = set()
+    for given in patterns:
+        pattern = given.removeprefix("!")
+        anchored = pattern if pattern.startswith(("/", "#")) or not pattern.strip() else f"/{pattern}"
+        below = _matching(folders, [anchored])  # folders that match as a whole are not the pattern's own
+        found = {path for path in _matching(paths, [anchored]) if posixpath.dirname(path) not in below}
+        chosen = chosen - found if given.startswith("!") else chosen | found
+    return chosen
+
+
+def _is_file(tree: ProjectTree, path: str) -> bool:
+    """Whether a regular file stands there; the guard has looked at the folders on the way."""
+    try:
+        return stat.S_ISREG(os.stat(path, dir_fd=tree.handle, follow_symlinks=False).st_mode)
+    except OSError:
+        return False

@@ -1,0 +1,96 @@
+"""What `Run` offers to plugins that other plugins stand on, in whole runs of the command."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from code_commit.plugin_api import Opaque, Text, ToolCall, ToolResult, parts_from_json, parts_to_json
+from code_commit.testing import Project, install_plugin
+
+PLUGIN = """
+from code_commit.testing.scripted_provider import code_commit_providers
+from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition, hookimpl
+
+@hookimpl
+def code_commit_workflows():
+    return [WorkflowDefinition("library", "a test", (Flag(("--library",), "a test", selects=True),), "library_plugin:work")]
+
+def work(run):
+    {code}
+    return Result(Outcome.REACHED, "done", {{"given": given}})
+"""
+COMMAND = ("--library", "--model", "scripted", "--json")
+
+
+@pytest.fixture
+def run(tmp_path):
+    project = Project.create(tmp_path)
+
+    def run(code: str, *arguments: str):
+        folder = install_plugin(tmp_path / "plugins", "library", PLUGIN.format(code=code))
+        finished = project.command(*COMMAND, *arguments, plugins=[folder])
+        return project, finished
+
+    return run
+
+
+def given(finished):
+    assert finished.exit_code == 0, finished.stderr
+    return finished.events[-1]["data"]["data"]["given"]
+
+
+def test_a_file_is_read_up_to_a_limit(run):
+    _, finished = run(
+        "given = [run.tree.read('a.txt', 2).decode(), run.tree.read('a.txt', 99).decode(), run.tree.read('no', 1)]"
+    )
+    assert given(finished) == ["ol", "old\n", None]
+
+
+def test_a_kept_file_can_be_added_to(run):
+    project, finished = run(
+        "file = run.keep('notes.jsonl', 'one\\n'); other = run.keep('notes.jsonl', 'other\\n')\n"
+        "    run.append(file, 'two\\n'); run.append(other, b'more\\n'); given = [file.name, other.name]"
+    )
+    assert given(finished) == ["notes.jsonl", "notes-2.jsonl"]
+    assert (project.run_folder / "notes.jsonl").read_text() == "one\ntwo\n"
+    assert (project.run_folder / "notes-2.jsonl").read_text() == "other\nmore\n"
+
+
+@pytest.mark.parametrize("name", ["events.jsonl", "run.json", "../../a.txt"])
+def test_nothing_else_is_added_to(run, name):
+    project, finished = run(f"given = None; run.append(run.folder / {name!r}, 'forged')")
+    if name.endswith("a.txt"):
+        assert finished.exit_code == 3  # the name alone counts, and there is no such file in the run folder
+        assert project.read("a.txt") == "old\n"
+    else:
+        assert finished.exit_code == 70
+    assert "forged" not in (project.run_folder / "events.jsonl").read_text().partition('"kind":"run.finished"')[0]
+
+
+def test_what_is_added_holds_no_key(run, tmp_path):
+    key = "sk-canary-0123456789-key7Q"
+    project, _ = run(
+        f"given = None; file = run.keep('n.txt', 'k'); run.append(file, 'ey={key}'); run.append(file, b'{key}')"
+    )
+    assert (project.run_folder / "n.txt").read_text() == f"key={key}{key}"
+    project.write({"agent-config/config.toml": f'[providers.scripted.default]\napi_key = "{key}"\n'})
+    assert project.command(*COMMAND, plugins=[tmp_path / "plugins"]).exit_code == 0
+    assert (project.run_folder / "n.txt").read_text() == "key=***7Q***7Q"
+
+
+def test_parts_come_back_from_json_as_they_were():
+    parts = (
+        Text("words"),
+        ToolCall("1", "tool", {"a": [1]}, '{"a": [1]}', Opaque("somebody", {"sign": "x"})),
+        ToolCall("2", "tool", None, '{"a'),
+        ToolResult("1", "tool", "text", is_error=True),
+        Opaque("somebody", {"thinking": "hm"}),
+    )
+    assert parts_from_json(json.loads(json.dumps(parts_to_json(parts)))) == parts
+
+
+def test_parts_of_an_unknown_kind_are_an_error():
+    with pytest.raises(TypeError, match="no part of type 'image'"):
+        parts_from_json([{"type": "image"}])

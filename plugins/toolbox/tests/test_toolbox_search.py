@@ -1,0 +1,85 @@
+"""code_search: several searches a call, bounded, over what may be read."""
+
+from __future__ import annotations
+
+
+def search(bench, *searches, **options):
+    return bench.use("code_search", {"searches": list(searches)}, **options).result
+
+
+def python(pattern: str, **more) -> dict:
+    return {"pattern": pattern, "language": "python", **more}
+
+
+def test_several_searches_in_one_call(bench):
+    bench.project.write({"web/app.ts": "export function run(a: string) {\n  print(a);\n}\n", "x.secret": "print(0)"})
+    result = search(
+        bench,
+        python("print($A)"),
+        {"pattern": "function $F($$$) { $$$ }", "language": "typescript"},
+        python("nothing()"),
+    )
+    assert result["text"].split("\n") == [
+        "## print($A) (python): 1 matches",
+        "src/main.py:2: print(x)",
+        "## function $F($$$) { $$$ } (typescript): 1 matches",
+        "web/app.ts:1: function run(a: string) {",
+        "  print(a);",
+        "}",
+        "## nothing() (python): 0 matches",
+    ]
+    assert not result["is_error"]
+
+
+def test_a_folder_or_a_file_can_be_named(bench):
+    bench.project.write({"srcs/b.py": "print(1)\n", "src/c.py": "print(2)\n"})
+    text = search(bench, python("print($$$)", path="src"), python("print($$$)", path="./srcs/b.py"))["text"]
+    assert [line.partition(":")[0] for line in text.split("\n")] == [
+        "## print($$$) (python)", "src/c.py", "src/main.py", "src/main.py", "## print($$$) (python)", "srcs/b.py"
+    ]  # fmt: skip
+
+
+def test_a_pattern_that_is_none_says_so_and_spoils_no_other(bench):
+    text = search(bench, python("a b"), python("\ud83d"), python("print($A)"))["text"]
+    assert "[the pattern cannot be used: Multiple AST nodes are detected" in text
+    assert "src/main.py:2: print(x)" in text
+
+
+def test_matches_are_counted_up_to_a_limit(bench):
+    bench.project.write({"many.py": "print(1)\n" * 100})
+    text = search(bench, python("print($A)", max_matches=7))["text"]
+    assert text.startswith("## print($A) (python): 7 matches, the first of more\n")
+    assert text.count("many.py:") == 7
+
+
+def test_more_than_can_be_shown_is_cut(bench):
+    bench.settings("[plugins.toolbox]\noutput_limit = 300\n")
+    bench.project.write({"many.py": "print(1)\n" * 100})
+    text = search(bench, python("print($A)"))["text"]
+    assert len(text) < 400
+    assert text.endswith("[... there is more: ask for less at once]")
+
+
+def test_a_search_that_takes_too_long_is_ended(bench):
+    bench.settings("[plugins.toolbox]\nsearch_seconds = 0.001\n")
+    result = search(bench, python("print($A)"))
+    assert "the search was ended after 0.001 s" in result["text"]
+
+
+def test_files_of_the_project_are_never_taken_for_code_to_run(bench):
+    bench.project.write({"ast_grep_py.py": "open('owned', 'w')\n"})
+    assert "src/main.py:2" in search(bench, python("print($A)"))["text"]
+    assert not (bench.project.root / "owned").exists()
+
+
+def test_large_files_are_left_out_and_told(bench):
+    bench.project.write({"large.py": "print(1)\n" * 200_000})
+    text = search(bench, python("print($A)"))["text"]
+    assert "large.py" not in text
+    assert "[1 files left out: too large, or too many]" in text
+
+
+def test_code_nested_without_end_does_no_harm(bench):
+    bench.project.write({"deep.py": "(" * 200_000 + ")" * 200_000, "deep.json": "[" * 500_000})
+    text = search(bench, python("print($A)"), {"pattern": "[$$$]", "language": "json"})["text"]
+    assert "src/main.py:2: print(x)" in text

@@ -1,0 +1,169 @@
+"""What the rule says of a replacement, and what becomes of it: the command, a real git, a real build."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from code_commit.plugin_api import Change, Refusal
+from code_commit.testing import Finished, Project, install_plugin
+from code_commit_truncation.rule import Truncation
+from code_commit_truncation.settings import TruncationSettings
+
+LONG = "".join(f"line_{number} = {number}\n" for number in range(40))
+SHORT = LONG[: LONG.index("line_10 ")]
+HOLLOW = LONG.replace("line_20 = 20\n", "# ... existing code ...\n")
+
+
+class Files:
+    """A tree of these files; a content that is an error is raised."""
+
+    def __init__(self, **files: bytes | OSError) -> None:
+        self.files = {name.replace("_", "."): content for name, content in files.items()}
+
+    def read(self, path: str) -> bytes | None:
+        content = self.files.get(path)
+        if isinstance(content, OSError):
+            raise content
+        return content
+
+
+def judge(old: bytes | OSError | None, new: bytes | None, **settings) -> Refusal | None:
+    tree = Files() if old is None else Files(a_py=old)
+    return Truncation(TruncationSettings(**settings)).judge(Change("a.py", new), tree)
+
+
+def test_a_file_that_shrinks_below_half_is_sent_back() -> None:
+    refusal = judge(LONG.encode(), SHORT.encode())
+    assert refusal is not None
+    assert (refusal.path, refusal.rule, refusal.then) == ("a.py", "truncation", "repair")
+    for told in ("10 lines", "40 lines", "shrink_below = 0.5", "whole file"):
+        assert told in refusal.reason
+
+
+def test_a_placeholder_is_sent_back_with_its_line_and_text() -> None:
+    refusal = judge(LONG.encode(), HOLLOW.encode())
+    assert refusal is not None
+    assert refusal.then == "repair"
+    assert "Line 21 " in refusal.reason
+    assert "`# ... existing code ...`" in refusal.reason
+
+
+def test_both_reasons_are_told_at_once() -> None:
+    refusal = judge(LONG.encode(), b"# rest unchanged\n")
+    assert refusal is not None
+    assert "shrink_below" in refusal.reason
+    assert "Line 1 " in refusal.reason
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "settings"),
+    [
+        (LONG.encode(), None, {}),
+        (LONG.encode(), LONG[len(LONG) // 2 :].encode(), {}),
+        (LONG.encode(), SHORT.encode(), {"shrink_below": 0}),
+        (LONG.encode(), SHORT.encode(), {"shrink_below": 0.2}),
+        (LONG.encode(), b"", {"shrink_from_lines": 41}),
+        (LONG.encode(), HOLLOW.encode(), {"placeholders": False}),
+        (b"a\nb\nc\n", b"a\n", {}),
+        (LONG.encode(), LONG.replace("\n", ";").encode(), {}),
+        (None, b"x = 1\n", {}),
+        (NotADirectoryError(), b"x = 1\n", {}),
+    ],
+    ids=[
+        "removed",
+        "half",
+        "off",
+        "less asked",
+        "small",
+        "comments off",
+        "few lines",
+        "reflowed",
+        "new",
+        "was a folder",
+    ],
+)
+def test_what_is_fine(old, new, settings) -> None:
+    assert judge(old, new, **settings) is None
+
+
+@given(st.binary(max_size=400), st.binary(max_size=400), st.floats(0, 1), st.integers(0, 30))
+def test_a_file_that_does_not_get_smaller_never_shrinks_too_far(old, new, share, lines) -> None:
+    settings = {"shrink_below": share, "shrink_from_lines": lines, "placeholders": False}
+    refusal = judge(old, new, **settings)
+    if len(new) >= len(old) or new.count(b"\n") > old.count(b"\n"):
+        assert refusal is None
+    assert judge(old, old, **settings) is None
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"shrink_below": 1.5},
+        {"shrink_below": -1},
+        {"shrink_below": float("nan")},
+        {"shrink_from_lines": -1},
+        {"placeholders": "perhaps"},
+        {"shrink": 0.5},
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings) -> None:
+    with pytest.raises(ValidationError):
+        TruncationSettings(**settings)
+
+
+# --- through the command ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def commit(tmp_path: Path):
+    """Give a function that runs a commit answered by these replacements of a.py, and how to look at the project."""
+    plugins = install_plugin(
+        tmp_path / "plugins", "scripted", "from code_commit.testing.scripted_provider import code_commit_providers\n"
+    )
+    project = Project.create(tmp_path, files={"a.py": LONG})
+
+    def run(*contents: str, section: str = "") -> tuple[Finished, Project]:
+        replies = [f"^^^a.py\n{content}^^^end\n" for content in contents]
+        project.write(
+            {
+                "agent-config/config.toml": f'[providers]\ndefault_provider = "scripted.default"\n'
+                f"[providers.scripted.default]\nreplies = {json.dumps(replies)}\n[plugins.truncation]\n{section}\n"
+            }
+        )
+        return project.command("--json", plugins=[plugins]), project
+
+    return run
+
+
+@pytest.mark.parametrize("bad", [SHORT, HOLLOW], ids=["shrunk", "placeholder"])
+def test_a_truncated_answer_costs_a_repair_and_is_never_written(commit, bad: str) -> None:
+    whole = LONG + "more = 1\n"
+    finished, project = commit(bad, whole)
+    assert (finished.exit_code, project.read("a.py")) == (0, whole)
+    assert [event["kind"] for event in finished.events].count("changes.refused") == 1
+    told = (project.run_folder / "2-repair-query.txt").read_text().partition("[build.sh output]")[2]
+    assert "Give the whole file" in told
+    assert not (project.run_folder / "1-build.txt").exists()
+
+
+def test_truncated_to_the_end_is_exit_5_and_leaves_the_project(commit) -> None:
+    finished, project = commit(*[SHORT] * 4)
+    assert (finished.exit_code, project.read("a.py")) == (5, LONG)
+    assert "shrink_below" in finished.stderr
+
+
+def test_switched_off_it_lets_all_pass(commit) -> None:
+    finished, project = commit("# ... existing code ...\n", section="shrink_below = 0\nplaceholders = false")
+    assert (finished.exit_code, project.read("a.py")) == (0, "# ... existing code ...\n")
+
+
+def test_a_wrong_setting_keeps_a_commit_from_starting(commit) -> None:
+    finished, project = commit(LONG, section="shrink_below = 7")
+    assert (finished.exit_code, "shrink_below" in finished.stderr) == (3, True)
+    assert project.read("a.py") == LONG
