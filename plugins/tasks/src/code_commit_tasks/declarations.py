@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from code_commit_tasks.functions import Function
+from code_commit_tasks.typescript_names import IDENTIFIER, parameter_names
 
 _WIDTH = 100
 _DEEPEST = 8  # schemas in schemas
-_IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
-# What TypeScript takes for itself, and what the answer's function is called.
-RESERVED = frozenset(
-    "agent_code arguments await break case catch class const continue debugger default delete do else enum eval export "
-    "extends false finally for function if implements import in instanceof interface let new null package private "
-    "protected public return static super switch this throw true try typeof undefined var void while with yield".split()
-)
 _SIMPLE = {"string": "string", "number": "number", "integer": "number", "boolean": "boolean", "null": "null"}
 
 
@@ -49,19 +42,7 @@ def declaration(function: Function) -> str:
     return f"{comment}declare function {function.name}({', '.join(parameters)}): Promise<{function.returns}>;"
 
 
-def parameter_names(properties: Iterable[str]) -> dict[str, str]:
-    """Return a name that TypeScript takes for each property, no two the same."""
-    names: dict[str, str] = {}
-    for each in properties:
-        name = re.sub(r"[^A-Za-z0-9_$]", "_", each) or "_"
-        name = f"_{name}" if name[0].isdigit() else name
-        while name in RESERVED or name in names.values():
-            name += "_"
-        names[each] = name
-    return names
-
-
-def typescript(schema: Any, depth: int = 0) -> str:
+def typescript(schema: Any, depth: int = 0) -> str:  # noqa: PLR0911 - one for each kind of schema
     """Return the type that a JSON schema describes; `unknown` where TypeScript has no word for it."""
     if not isinstance(schema, Mapping) or depth > _DEEPEST:
         return "unknown"
@@ -86,7 +67,7 @@ def typescript(schema: Any, depth: int = 0) -> str:
 def _object(schema: Mapping[str, Any], depth: int) -> str:
     required = set(schema.get("required", ()))
     members = [
-        f"{name if _IDENTIFIER.fullmatch(name) else json.dumps(name)}{'' if name in required else '?'}: "
+        f"{name if IDENTIFIER.fullmatch(name) else json.dumps(name)}{'' if name in required else '?'}: "
         f"{typescript(each, depth + 1)}"
         for name, each in schema.get("properties", {}).items()
     ]

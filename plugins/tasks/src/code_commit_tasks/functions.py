@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from code_commit.plugin_api import Json, MessageLogged, Run, ToolCall
 from code_commit_tasks.runtime.script import CallAnswer, ScriptFunction
+from code_commit_tasks.typescript_names import RESERVED
 from code_commit_toolbox.calling import in_one_line, run_call
 from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import Tool, ToolContext
@@ -76,8 +77,6 @@ def open_functions(run: Run) -> Functions:
     Raises:
         NotReady: the plugin `toolbox` is not loaded, or its section of the configuration is wrong.
     """
-    from code_commit_tasks.declarations import RESERVED
-
     toolbox = open_toolbox(run)
     own = {each.name: each for each in (_list(), _show(toolbox.settings))}
     functions = dict(own)
@@ -92,7 +91,7 @@ def open_functions(run: Run) -> Functions:
 def _list() -> Function:
     def call(context: ToolContext, arguments: Json) -> str:
         folder = plain(arguments.get("path", ".")).rstrip("/")
-        return json.dumps(listing(context, "" if folder == "." else folder, recursive=False))
+        return json.dumps(listing(context, "" if folder == "." else folder, (), recursive=False))
 
     tool = Tool(
         "list",

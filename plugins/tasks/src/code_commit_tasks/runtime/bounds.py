@@ -1,4 +1,4 @@
-"""Bounds of a process that is already running: memory, CPU, files. Without a function that runs between fork and exec."""
+"""Bounds of a process that runs already, so that nothing of ours has to run between fork and exec."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def deno_binary() -> str:
         NotReady: it is not there.
     """
     try:
-        from deno import find_deno_bin
+        from deno import find_deno_bin  # type: ignore[import-untyped]
 
         return str(find_deno_bin())
     except (ImportError, OSError) as error:

@@ -6,7 +6,7 @@ import base64
 import json
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from code_commit_tasks.runtime.process import DenoProcess, ProcessTooGreedy, Pro
 
 _MARK = b"\x1e"  # begins a line of the bridge
 _MEDIA_TYPE = "data:application/typescript;base64,"
-# The function, in a place where the bridge finds it; on a line of its own, so that the answer's lines keep their numbers.
+# The function, where the bridge finds it; on a line of its own, so that the answer's lines keep their numbers.
 _HANDED_OVER = (
     '\n;Object.defineProperty(globalThis, Symbol.for("agent_code"), '
     '{ value: typeof agent_code === "function" ? agent_code : undefined });\n'
@@ -130,9 +130,7 @@ class _Exchange:
         self._started = True
         self.process.bind()
         source = (self.code + _HANDED_OVER).encode("utf-8", "replace")
-        functions = [
-            {"name": each.name, "parameters": each.parameters, "json": each.json} for each in self.functions
-        ]
+        functions = [{"name": each.name, "parameters": each.parameters, "json": each.json} for each in self.functions]
         self._send({"answer": _MEDIA_TYPE + base64.b64encode(source).decode(), "functions": functions})
 
     def _answer(self, number: int, tool: str, given: Any) -> None:
@@ -172,7 +170,7 @@ def _read(message: bytes) -> Any:
     return "null" if value is None else value
 
 
-def _thrown(failed: dict[str, Any]) -> str:
+def _thrown(failed: Mapping[Any, Any]) -> str:
     """Tell the model what its code threw, with lines and columns of its own."""
     text, stack = str(failed.get("text", "")), str(failed.get("stack", ""))
     text = text.removeprefix("TypeError: ") if "SyntaxError:" in text else text
