@@ -10,7 +10,7 @@ from code_commit.testing import install_plugin
 
 SEED = (Path(__file__).parent / "cases/typescript_agent_prompt.md").read_text("utf-8")
 EXAMPLES = [
-    f"```typescript\n{code}```\n" for code in re.findall(r"## Example \d.*?```typescript\n(.*?)```", SEED, re.S)
+    f"```typescript\n{code}```\n" for code in re.findall(r"## Example \d.*?```typescript\n(.*?)```", SEED, re.DOTALL)
 ]
 DECLARED = re.compile(r"^declare function (\w+)\((.*)\): Promise<(.*)>;$", re.MULTILINE)
 

@@ -21,8 +21,10 @@ _HANDED_OVER = (
 )
 _ADDRESS = re.compile(r"data:application/typescript;base64,[A-Za-z0-9+/=.]*")
 _FILE_ADDRESS = re.compile(r"[^\n]*\bfile:///[^\n]*\n?")  # frames of the bridge, which are nobody's business
+_PLACE = re.compile(r":(\d+):\d+\s*$")  # a line and a column
 _OUT_OF_MEMORY = re.compile(r"out of memory|heap limit|allocation failed", re.IGNORECASE)
 _ABORTED = (-5, -6, -11)  # signals by which V8 gives up
+_TOO_LARGE = -25  # SIGXFSZ: a file was about to be
 _LONGEST_REASON = 4000  # characters
 _MEGABYTE = 1024 * 1024
 
@@ -119,7 +121,7 @@ class _Exchange:
                 case {"kind": "returned", **rest}:
                     return rest.get("value")
                 case {"kind": "failed", **rest}:
-                    raise ScriptFailed(_thrown(rest), "code")
+                    raise ScriptFailed(_thrown(rest, self.code), "code")
                 case None:
                     pass
                 case other:  # forged: the bridge writes no such thing
@@ -154,6 +156,8 @@ class _Exchange:
         if code in _ABORTED or _OUT_OF_MEMORY.search(said):
             memory = self.limits.memory // _MEGABYTE
             return ScriptFailed(f"agent_code was ended: it took more than {memory} MB of memory.", "memory")
+        if code == _TOO_LARGE:
+            return ScriptFailed("agent_code was ended: it put too much on disk.", "memory")
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         words = _shown(said).strip()
         return ScriptFailed(
@@ -170,13 +174,17 @@ def _read(message: bytes) -> Any:
     return "null" if value is None else value
 
 
-def _thrown(failed: Mapping[Any, Any]) -> str:
+def _thrown(failed: Mapping[Any, Any], code: str) -> str:
     """Tell the model what its code threw, with lines and columns of its own."""
     text, stack = str(failed.get("text", "")), str(failed.get("stack", ""))
-    text = text.removeprefix("TypeError: ") if "SyntaxError:" in text else text
+    if "SyntaxError:" in text:
+        text = text.removeprefix("TypeError: ")
+    lines = code.split("\n")
+    place = _PLACE.search(_shown(text))
+    if place and int(place[1]) > len(lines):  # in the line that was added: the code ends too early
+        return f"{text.partition(chr(10))[0]}\n    at agent_code.ts:{len(lines)}:{len(lines[-1]) + 1}, its end"
     frames = "\n".join(line for line in stack.split("\n") if line.lstrip().startswith("at "))
-    told = text if re.search(r":\d+:\d+\s*$", _shown(text)) else f"{text}\n{frames}"
-    return _shown(told).strip()
+    return _shown(text if place else f"{text}\n{frames}").strip()
 
 
 def _shown(text: str) -> str:
