@@ -203,10 +203,15 @@ def test_calls_without_end_are_ended() -> None:
         "const a = []; for (let i = 0;; i++) a.push(JSON.stringify('y'.repeat(1 << 24) + i));",
         "const a = []; for (let i = 0;; i++) a.push({ i, s: 'k' + i });",
         "const a = []; for (;;) { const b = new Uint8Array(1 << 26); b.fill(7); a.push(b); }",
-        "const a = []; for (;;) { const m = new WebAssembly.Memory({ initial: 1024 }); a.push(m); "
-        "new Uint8Array(m.buffer).fill(1); }",
-        "for (let i = 0; i < 50; i++) new Worker('data:application/javascript,const a=[];for(;;)a.push(Array(1e6).fill(.5))',"
-        " { type: 'module' }); await new Promise((d) => setTimeout(d, 30000));",
+        (
+            "const a = []; for (;;) { const m = new WebAssembly.Memory({ initial: 1024 }); a.push(m); "
+            "new Uint8Array(m.buffer).fill(1); }"
+        ),
+        (
+            "const hungry = 'data:application/javascript,const a=[];for(;;)a.push(Array(1e6).fill(.5))';"
+            "for (let i = 0; i < 50; i++) new Worker(hungry, { type: 'module' });"
+            "await new Promise((done) => setTimeout(done, 30000));"
+        ),
     ],
 )
 def test_memory_is_bounded(body: str) -> None:

@@ -27,6 +27,14 @@ class StepFailed(Exception):  # noqa: N818 - what happened
         self.node, self.malformed = node, malformed
 
 
+class _ListFailed(AttemptFailed):
+    """A step of the list that the answer gave failed, for good."""
+
+    def __init__(self, failed: StepFailed, code: str) -> None:
+        super().__init__(f"Step {failed.node.place} ({failed.node.title}) failed: {failed}", code=code)
+        self.failed = failed
+
+
 class _LimitMet(AttemptFailed):
     """The answer asks for more than a limit allows: told to the model, and the end when it insists."""
 
@@ -85,8 +93,8 @@ class Steps:
                 self._judge(node, attempt, "")
                 self.run.emit(StepEnded(node.place, node.title, True, number, len(result)))
                 return result
-            if not node.place and node.steps:
-                break  # the task's own list failed: it is not begun anew in a project that is half done
+            if not node.place and isinstance(last, _ListFailed):
+                break  # the task is not begun anew in a project that is half changed
         raise self._spent(node, last)
 
     def _spent(self, node: Node, last: Exception) -> Exception:
@@ -95,6 +103,8 @@ class Steps:
         match last:
             case ProviderFailed():
                 return last
+            case _ListFailed(failed=failed) if not node.place:
+                return failed
             case _LimitMet():
                 return LimitReached(str(last), hint="raise the limit in [plugins.tasks], or make the task smaller")
         malformed = isinstance(last, AttemptFailed) and last.malformed
@@ -191,9 +201,7 @@ class Steps:
             try:
                 self.result_of(each, node.steps[:index], part_of)
             except StepFailed as failed:
-                raise AttemptFailed(
-                    f"Step {failed.node.place} ({failed.node.title}) failed: {failed}", code=answer.code
-                ) from None
+                raise _ListFailed(failed, answer.code) from None
         return "\n\n".join(f"{each.place} {each.title}\n{each.result}" for each in node.steps)
 
     def _still_holds(self, node: Node) -> bool:

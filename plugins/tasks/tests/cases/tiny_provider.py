@@ -2,7 +2,18 @@
 
 from pydantic import BaseModel
 
-from code_commit.plugin_api import Completion, Finish, HttpCall, Message, ProviderDefinition, Text, Usage, hookimpl
+from code_commit.plugin_api import (
+    Completion,
+    Finish,
+    HttpCall,
+    Message,
+    ProviderDefinition,
+    ProviderError,
+    Text,
+    Usage,
+    hookimpl,
+    kind_of_status,
+)
 from code_commit.plugin_api import reply_object as read
 
 
@@ -41,6 +52,8 @@ class TinyWire:
         return HttpCall("/chat/completions", {"model": self.model, "messages": messages})
 
     def decode(self, status, headers, body):
+        if status != 200:
+            raise ProviderError(f"status {status}", kind=kind_of_status(status))
         answer = read(body)
         [choice] = answer["choices"]
         word = choice["finish_reason"]
