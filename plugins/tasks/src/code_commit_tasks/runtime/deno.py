@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from importlib.resources import files
 from pathlib import Path
 
@@ -35,7 +37,20 @@ def deno_binary() -> str:
 def deno_command(binary: str, *, memory: int) -> list[str]:
     """Return the command that runs the bridge; the heap is bound to `memory` bytes."""
     bridge = Path(str(files("code_commit_tasks.runtime") / "bridge.js"))
-    return [binary, "run", *_CLOSED, f"--v8-flags=--max-old-space-size={memory // _MEGABYTE}", str(bridge)]
+    return [
+        *_dies_with_its_host(),
+        binary,
+        "run",
+        *_CLOSED,
+        f"--v8-flags=--max-old-space-size={memory // _MEGABYTE}",
+        str(bridge),
+    ]
+
+
+def _dies_with_its_host() -> tuple[str, ...]:
+    """Return what has the system kill the process when the host is killed; where it is missing, CPU time is a bound."""
+    setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
+    return (setpriv, "--pdeathsig", "KILL") if setpriv else ()
 
 
 def deno_environment(folder: Path) -> dict[str, str]:
