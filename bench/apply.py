@@ -36,7 +36,7 @@ def _compare(folder: Path, name: str, *, files: int, size: int) -> Line:
     ours, peer = [], []
     for _ in range(ROUNDS):
         ours.append(_time_inside(_copy(project), folder / "response.txt"))
-        peer.append(run(git)[0])
+        peer.append(run(git))
     return Measured(name, statistics.median(ours), statistics.median(peer), 2, "git apply, sync")
 
 

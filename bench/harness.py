@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MEGABYTE = 1_000_000
+PEAK = Path(__file__).with_name("peak.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,40 +83,52 @@ def medians(commands: Mapping[str, Command], *, rounds: int) -> dict[str, float]
     times: dict[str, list[float]] = {name: [] for name in commands}
     for turn in range(rounds + 1):
         for name, command in commands.items():
-            seconds, _ = run(command)
+            seconds = run(command)
             if turn:  # the first turn fills the caches
                 times[name].append(seconds)
     return {name: statistics.median(values) for name, values in times.items()}
 
 
-def run(command: Command) -> tuple[float, float]:
-    """Run `command` once; return its wall time in seconds and its peak resident memory in MB.
-
-    The kernel counts this process's own memory as the child's until the child has loaded its program: keep it small.
+def run(command: Command) -> float:
+    """Run `command` once; return its wall time in seconds.
 
     Raises:
         SystemExit: it did not end as `exit_code` says: a failed run has no time worth telling.
     """
     folder = command.prepare() if command.prepare else None
-    environment = {**plain_environment(), **(command.environment or {})}
     start = time.perf_counter()
-    process = subprocess.Popen(
-        command.argv,
+    _finish(command, command.argv, folder)
+    return time.perf_counter() - start
+
+
+def peak_memory(command: Command) -> float:
+    """Run `command` once; return its peak resident memory in MB.
+
+    Raises:
+        SystemExit: as `run`.
+    """
+    # The kernel counts the memory of whoever starts a process as its own, until it has loaded its program. So a small
+    # process starts it, and writes the number as its last line.
+    output = _finish(
+        command, [sys.executable, str(PEAK), *command.argv], command.prepare() if command.prepare else None
+    )
+    return int(output.splitlines()[-1]) * 1024 / MEGABYTE
+
+
+def _finish(command: Command, argv: Sequence[str], folder: Path | None) -> bytes:
+    done = subprocess.run(
+        argv,
         cwd=folder,
-        env=environment,
+        env={**plain_environment(), **(command.environment or {})},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
+        check=False,
     )
-    assert process.stdout is not None
-    output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != command.exit_code:
-        sys.stderr.buffer.write(output)
-        sys.exit(f"{' '.join(command.argv)}: ended with {process.returncode}, not {command.exit_code}")
-    return seconds, usage.ru_maxrss * 1024 / MEGABYTE
+    if done.returncode != command.exit_code:
+        sys.stderr.buffer.write(done.stdout)
+        sys.exit(f"{' '.join(argv)}: ended with {done.returncode}, not {command.exit_code}")
+    return done.stdout
 
 
 def plain_environment() -> dict[str, str]:

@@ -140,7 +140,7 @@ def test_configuration_that_came_with_the_repository_is_not_trusted(project, ser
         (["--model", "gemini-2.5-prp"], "is gemini-2.5-pro meant?"),
         (["--repairs", "many"], "--repairs"),
         (["--repairs=-1"], "--repairs"),
-        (["--max-cost", "0"], "--max-cost: "),
+        (["--max-cost", "0"], "--max-cost should be greater than 0"),
         (["--sandbox", "maybe"], "--sandbox"),
         (["--query", "a", "--query-file", "b"], "exclude each other"),
         (["--planning"], "pip install code-commit-planner"),

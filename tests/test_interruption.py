@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.testing import Project, Reply, ScriptedServer
+from code_commit.testing import Project, Reply, ScriptedServer, install_plugin
 
 KEY = "sk-canary-0123456789-key7Q"
 
@@ -21,10 +21,10 @@ def project(tmp_path):
     return Project.create(tmp_path, build="echo > started; exec sleep 600\n")
 
 
-def start(project: Project, server: ScriptedServer) -> subprocess.Popen[bytes]:
-    environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
-    command = [sys.executable, "-m", "code_commit", "--model", "gpt-5", "--json", "--quiet"]
-    return subprocess.Popen(command, cwd=project.root, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+def start(project: Project, server: ScriptedServer, *arguments: str, plugins=()) -> subprocess.Popen[bytes]:
+    environ = {"OPENAI_API_KEY": KEY, **server.environment()}
+    command = ("--model", "gpt-5", "--json", "--quiet", *arguments)
+    return project.start(*command, environ=environ, plugins=plugins)
 
 
 def wait_for(process: subprocess.Popen[bytes], kind: str) -> list[dict]:
@@ -34,7 +34,7 @@ def wait_for(process: subprocess.Popen[bytes], kind: str) -> list[dict]:
         events.append(json.loads(line))
         if events[-1]["kind"] == kind:
             return events
-    raise AssertionError(f"no {kind} in {events}, {process.stderr.read()}")
+    raise AssertionError(f"no {kind} in {events}, {process.stderr.read()!r}")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -54,6 +54,68 @@ def test_an_interrupted_run_ends_at_once_with_130(project, number, moment):
     assert b"Traceback" not in stderr
     assert took < 10  # far from the 600 s that the server and the build would take
     assert json.loads((project.run_folder / "run.json").read_bytes())["exit_code"] == 130
+
+
+POOL = """
+from concurrent.futures import ThreadPoolExecutor
+from pydantic import BaseModel
+from code_commit.plugin_api import (
+    Flag, Message, ProviderFailed, Request, Text, WorkflowDefinition, hookimpl, side_by_side,
+)
+
+class Options(BaseModel):
+    pool: str
+
+@hookimpl
+def code_commit_workflows():
+    return [WorkflowDefinition("pool", "wait in threads", (Flag(("--pool",), "how", metavar="HOW", selects=True),),
+                               "pool_plugin:wait", options="pool_plugin:Options")]
+
+def wait(run):
+    if run.options.pool == "text":
+        exec("raise KeyboardInterrupt")
+    def ask():
+        while True:
+            try:
+                run.model().complete(Request((Message("user", (Text("hi"),)),)), label="ask")
+            except ProviderFailed:
+                pass
+    def command():
+        while True:
+            run.execute(["sleep", "600"], timeout=600)
+    step = {"ask": ask, "command": command}[run.options.pool.rpartition(" ")[2]]
+    if run.options.pool.startswith("beside"):
+        return side_by_side([step] * 4)
+    with ThreadPoolExecutor(2) as pool:
+        return [job.result() for job in [pool.submit(step) for _ in range(4)]]
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", ["ask", "beside ask", "command", "beside command"])
+def test_threads_that_wait_are_ended_too(project, tmp_path, how, number):
+    plugins = install_plugin(tmp_path / "plugins", "pool", POOL)
+    moment = "call.started" if how.endswith("ask") else "process.started"
+    # Without a sandbox, one process at a time runs; the other thread waits for its turn.
+    arguments = ("--sandbox", "off", "--pool", how)
+    with ScriptedServer([Reply(fault="hang")] * 4) as server:
+        process = start(project, server, *arguments, plugins=[plugins])
+        wait_for(process, moment)
+        process.send_signal(number)
+        began = time.monotonic()
+        stdout, stderr = process.communicate(timeout=60)
+        took = time.monotonic() - began
+    last = json.loads(stdout.splitlines()[-1])
+    assert (process.returncode, last["kind"], last["data"]["outcome"]) == (130, "run.finished", "interrupted"), stderr
+    assert b"Traceback" not in stderr
+    assert took < 10  # far from the 600 s that the server and the command would take
+
+
+def test_the_exit_code_tells_it_wherever_it_hit(project, tmp_path):
+    """Python remembers a Ctrl-C that passed through code made from text, and would end by the signal itself."""
+    plugins = install_plugin(tmp_path / "plugins", "pool", POOL)
+    finished = project.command("--pool", "text", "--model", "gpt-5", plugins=[plugins])
+    assert (finished.exit_code, "interrupted" in finished.stderr) == (130, True)
 
 
 def test_a_killed_run_leaves_what_it_had(project):
@@ -79,6 +141,7 @@ def test_nobody_who_reads_stdout_does_not_change_the_outcome(project):
         process.stdout.close()
         assert process.wait(60) == 0
         process.stderr.close()
+        process.stdin.close()
     assert project.read("a.txt") == "new\n"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 
 import pytest
@@ -10,10 +11,11 @@ import pytest
 from code_commit.git import Git, GitError
 from code_commit.plugin_api import NotReady
 
+AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+
 
 def plain_git(folder, *args):
-    author = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-    return subprocess.run(["git", *author, *args], cwd=folder, check=True, capture_output=True).stdout
+    return subprocess.run(["git", *AUTHOR, *args], cwd=folder, check=True, capture_output=True).stdout
 
 
 @pytest.fixture
@@ -109,6 +111,8 @@ def test_a_repository_cannot_make_git_run_programs(root, tmp_path):
     program.chmod(0o755)
     for name in ("core.fsmonitor", "core.pager", "core.sshCommand", "core.askPass", "credential.helper", "core.editor"):
         plain_git(root, "config", name, str(program))
+    plain_git(root, "config", "gpg.program", str(program))
+    plain_git(root, "config", "commit.gpgSign", "true")
     for command in ("check-ignore", "rev-parse", "ls-files"):
         plain_git(root, "config", f"alias.{command}", f"!{program}")
         plain_git(root, "config", f"pager.{command}", str(program))
@@ -123,11 +127,32 @@ def test_a_repository_cannot_make_git_run_programs(root, tmp_path):
     git.ignored(["x"])
     git.run(["status", "--porcelain"])
     git.run(["add", "file"])
+    git.run([*AUTHOR, "commit", "-m", "x"])
+    with pytest.raises(GitError, match="`git commit` failed: error: There was a problem with the editor"):
+        git.run([*AUTHOR, "commit", "--amend"])
     with pytest.raises(GitError):
         git.run(["fetch", "ssh://localhost/x"])
     assert not marker.exists()
     plain_git(root, "status")
     assert marker.exists()  # or nothing was shown above
+
+
+def test_hooks_run_when_asked_for_and_end_with_git(root, tmp_path):
+    hook = root / ".git/hooks/pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\nexec sleep 600 > '{tmp_path}/alive'\n")
+    hook.chmod(0o755)
+    os.mkfifo(tmp_path / "alive")
+    alive = os.open(tmp_path / "alive", os.O_RDONLY | os.O_NONBLOCK)
+    (root / "file").write_text("x")
+    git = Git(root)
+    git.run(["add", "file"])
+    with pytest.raises(GitError, match="did not end within"):
+        git.run([*AUTHOR, "commit", "-a", "-m", "x"], hooks=True, timeout=1)
+    assert select.select([alive], [], [], 30)[0]  # the end of what the hook would write
+    os.close(alive)
+    assert not (root / ".git/index.lock").exists()
+    git.run([*AUTHOR, "commit", "-m", "x"])
 
 
 def test_git_gets_neither_keys_nor_another_repository_from_the_environment(root, monkeypatch, tmp_path):

@@ -231,7 +231,7 @@ def test_the_wires_error_says_where_and_when_to_come_back(server, provider):
 def test_a_key_in_an_error_is_blotted_out(server, provider):
     server.script(Reply(status=400, body=json.dumps({"error": f"you sent {KEY}!"}).encode()))
     error = failure_of(provider)
-    assert "you sent ***!" in str(error)
+    assert f"you sent ***{KEY[-2:]}!" in str(error)
     assert error.raw is None
 
 

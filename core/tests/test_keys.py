@@ -315,8 +315,12 @@ def test_the_variables_that_hold_keys_are_known_by_name(root: Path) -> None:
         CODE_COMMIT_PROVIDERS__OTHER__Y__MODEL="m",
         CODE_COMMIT_PROVIDERS__Z='{"a": {"api_key": "key-of-a"}}',
     )
-    assert keys.secret_variables([OPENAI]) == {
+    tiny = replace(OPENAI, name="tiny", key_variable="TINY_KEY")
+    assert keys.secret_variables([tiny]) == {
+        "GEMINI_API_KEY",
         "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "TINY_KEY",
         "CODE_COMMIT_PROVIDERS__OTHER__Y__API_KEY",
         "CODE_COMMIT_PROVIDERS__Z",
     }

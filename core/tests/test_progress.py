@@ -54,6 +54,7 @@ def shown(*told: Event) -> list[str]:
         (events.ChangesApplied((), ("a", "b")), "2 files deleted: a, b"),
         (events.ChangesApplied(tuple("abcdefg"), ()), "7 files written: a, b, c, d, e and 2 more"),
         (events.ChangesUndone(("a",), "not reached"), "1 file taken back (not reached): a"),
+        (events.ChangesUndone((), "not reached"), "nothing to take back (not reached)"),
         (BUILDING, "build (isolated by bubblewrap)"),
         (events.ProcessStarted(("ls", "a b"), "off", "l"), "ls 'a b' (not isolated)"),
         (events.ProcessFinished(BUILD, 0, 3.0, timed_out=False, tampered=(), log="l"), "build passed after 3.0 s"),

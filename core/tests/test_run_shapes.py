@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pydantic import BaseModel
 from code_commit.plugin_api import (
     Change, Completion, Finish, Flag, Message, Outcome, ProviderDefinition, ProviderError, ProviderFailed, Request,
-    Result, Text, Usage, WorkflowDefinition, hookimpl, hookspec,
+    Opaque, Result, Text, ToolCall, Usage, WorkflowDefinition, hookimpl, hookspec, side_by_side,
 )
 
 class Options(BaseModel):
@@ -52,6 +52,9 @@ class Echo:
             raise ProviderError("boom", kind="server")
         if prompt == "unknown key":
             raise ProviderError("no", kind="auth")
+        if prompt == "sign":
+            signed = ToolCall("c1", "read_file", {"path": "a.txt"}, echo=Opaque("echo", {"signature": "c2ln"}))
+            return Completion(Message("assistant", (signed,)), Finish.TOOL_CALLS, "calls", Usage(1, 1), "echo-1", {})
         return Completion(Message("assistant", (Text(f"{prompt}!"),)), Finish.STOP, "stop", Usage(1, 1), "echo-1", {})
     def close(self):
         pass
@@ -59,12 +62,25 @@ class Echo:
 def shape(run):
     return Result(Outcome.REACHED, "done", {"got": globals()[run.options.shape](run)})
 
+def completion(run, prompt, label="ask"):
+    return run.model().complete(Request((Message("user", (Text(prompt),)),)), label=label)
+
 def asked(run, prompt, label="ask"):
-    return run.model().complete(Request((Message("user", (Text(prompt),)),)), label=label).text
+    return completion(run, prompt, label).text
+
+def signed(run):
+    call, = completion(run, "sign").tool_calls
+    return [call.echo.provider, dict(call.echo.data)]
 
 def in_threads(run):
     with ThreadPoolExecutor(4) as pool:
         return [job.result() for job in [pool.submit(copy_context().run, step, run, name) for name in "abcdef"]]
+
+def one_fails(run):
+    def step(name):
+        return asked(run, name, name)
+    told = side_by_side([lambda name=name: step(name) for name in ("a", "unknown key", "b")])
+    return [each if isinstance(each, str) else type(each).__name__ for each in told]
 
 def step(run, name):
     run.checkpoint()
@@ -77,6 +93,11 @@ def command_alone(run):
 
 def applied_alone(run):
     run.apply([Change("made.txt", b"x")])
+
+def applied_often(run):
+    for text in (b"1", b"2", b"3"):
+        run.apply([Change("made.txt", text)])
+    run.execute(["bash", "-c", "cat made.txt"], timeout=60)
 
 def restored(run):
     run.apply([Change("kept.txt", b"x")])
@@ -156,13 +177,31 @@ def test_a_replay_gives_each_thread_the_answer_to_its_own_question(project, plug
         assert files_of(project) == after
 
 
-@pytest.mark.parametrize("shape", ["command_alone", "applied_alone", "restored"])
+def test_what_a_service_wants_back_is_recorded_with_its_owner(project, plugins):
+    expected = ["echo", {"signature": "c2ln"}]
+    assert got(run(project, plugins, "signed")) == expected
+    assert got(run(project, plugins, "signed", model=f"replay/{project.run_folder.name}")) == expected
+
+
+def test_steps_side_by_side_give_what_each_gave_or_raised(project, plugins):
+    assert got(run(project, plugins, "one_fails")) == ["a!", "ProviderFailed", "b!"]
+
+
+@pytest.mark.parametrize("shape", ["command_alone", "applied_alone", "applied_often", "restored"])
 def test_whatever_changed_the_tree_can_be_undone(project, plugins, shape):
     before = files_of(project)
     assert run(project, plugins, shape).exit_code == 0
     assert files_of(project) != before
     undone = project.command("undo")
     assert (undone.exit_code, files_of(project)) == (0, before), undone.stderr
+
+
+def test_the_tree_is_saved_when_a_process_is_about_to_start(project, plugins):
+    assert run(project, plugins, "applied_often").exit_code == 0
+    private = "--git-dir=agent-config/.code-commit/checkpoint.git"
+    refs = project.git(private, "for-each-ref", "--format=%(refname)", "--sort=refname").split()
+    assert [ref.rpartition("/")[2] for ref in refs] == ["applied-1", "end", "start"]
+    assert project.git(private, "show", f"{refs[0]}:made.txt") == "3"
 
 
 def test_a_workflow_learns_whether_to_ask_again_and_so_does_its_replay(project, plugins):

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from code_commit.records.errors import NotReady
+from code_commit.records.errors import NotReady, UsageError
 from code_commit.settings import Settings, load_settings, validated
 
 KEY = "sk-live-0123456789abcXY"
@@ -177,7 +177,8 @@ def test_a_mistake_in_a_variable_names_it(root: Path, variables: dict[str, str],
 
 
 def test_a_mistake_in_a_flag_or_the_users_file_names_that(root: Path) -> None:
-    assert "flag: sandbox should be" in refused(root, sandbox="maybe")
+    with pytest.raises(UsageError, match="^--sandbox should be 'auto', 'require' or 'off'$"):
+        load(root, {}, sandbox="maybe")
     path = user(root, "network = 7")
     assert f"user config {path}: network should be a valid boolean" in refused(root)
 

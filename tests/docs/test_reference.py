@@ -282,6 +282,6 @@ def test_every_method_of_a_run_is_told() -> None:
 
 def test_what_tests_may_use_is_told() -> None:
     page = sections(DOCS / "plugins/testing.md")
-    assert set(first_names(rows(page["Testing a plugin"]))) == set(testing._HOMES)
+    assert set(first_names(rows(page["Testing a plugin"]))) == set(testing.__all__)
     attributes = {name for name in ProviderConformance.__annotations__ if not name.startswith("_")}
     assert set(first_names(rows(page["Providers"]))) == attributes

@@ -46,6 +46,10 @@ _OPTIONS = (
     *("-c", "safe.bareRepository=explicit"),  # files that look like a repository are not one
 )
 _NO_HOOKS = (*("-c", "core.hooksPath=/dev/null"), *("-c", "commit.gpgSign=false"))
+_LAYOUT = (
+    *(("--show-toplevel",), ("--git-dir",), ("--git-common-dir",)),
+    *(("--git-path", "index"), ("--git-path", "objects"), ("--show-object-format",)),
+)
 _LAST_WORDS = 5.0  # seconds for git to take its lock files away when it is told to end
 _CHECK_IGNORE = ("check-ignore", "--no-index", "-z", "--stdin")
 _EXPLAINED_DEPTH = 12
@@ -72,10 +76,16 @@ class IgnoreRule:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The top of a work tree, and git's folders for it: its own, and the one that linked work trees share."""
+    """The top of a work tree, and git's folders for it: its own, and the one that linked work trees share.
+
+    `object_format` is the kind of object ids, `sha1` or `sha256`.
+    """
 
     top: Path
     folders: tuple[Path, ...]
+    index: Path
+    objects: Path
+    object_format: str
 
 
 class Git:
@@ -84,6 +94,8 @@ class Git:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._program: str | None = None
+        self._layout: Layout | None = None
+        self._submodules: tuple[tuple[int, ...], frozenset[str]] | None = None  # by the state of the index
 
     def run(
         self,
@@ -123,13 +135,18 @@ class Git:
         Raises:
             NotReady: it does not, or git will not work there.
         """
-        done = self._done(["rev-parse", "--is-inside-work-tree"])
-        if done.stdout.strip() == b"true":
-            return
-        said = _said(done)
-        if done.returncode and "not a git repository" not in said:
-            raise NotReady(f"git will not work in {self.root}: {said}", hint="see what `git status` says there")
-        raise NotReady(f"{self.root} is in no git repository", hint="run `git init` there")
+        try:
+            self.layout()
+        except GitError:
+            done = self._done(["rev-parse", "--is-inside-work-tree"])
+            if done.stdout.strip() == b"true":
+                raise
+            said = _said(done)
+            if done.returncode and "not a git repository" not in said:
+                raise NotReady(
+                    f"git will not work in {self.root}: {said}", hint="see what `git status` says there"
+                ) from None
+            raise NotReady(f"{self.root} is in no git repository", hint="run `git init` there") from None
 
     def top(self) -> Path:
         """Return the top of the work tree, which may be above the root.
@@ -138,17 +155,24 @@ class Git:
             NotReady: the root lies in no work tree.
         """
         self.require_repository()
-        return Path(os.fsdecode(self.run(["rev-parse", "--show-toplevel"]).removesuffix(b"\n")))
+        return self.layout().top
 
     def layout(self) -> Layout:
-        """Return where the work tree and git's folders are.
+        """Return where the work tree and git's folders are, as they were when it was first asked.
 
         Raises:
             GitError: the root lies in no work tree.
         """
-        asked = self.run(["rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir", "--git-common-dir"])
-        top, *folders = (Path(os.fsdecode(line)) for line in asked.removesuffix(b"\n").split(b"\n"))
-        return Layout(top, tuple(dict.fromkeys(folders)))
+        if self._layout is None:
+            told = self._told_by_rev_parse([option for fact in _LAYOUT for option in fact]).split("\n")
+            if len(told) != len(_LAYOUT):  # a folder's name holds a line break
+                told = [self._told_by_rev_parse(fact) for fact in _LAYOUT]
+            top, own, shared, index, objects = map(Path, told[:-1])
+            self._layout = Layout(top, tuple(dict.fromkeys([own, shared])), index, objects, told[-1])
+        return self._layout
+
+    def _told_by_rev_parse(self, facts: Sequence[str]) -> str:
+        return os.fsdecode(self.run(["rev-parse", "--path-format=absolute", *facts]).removesuffix(b"\n"))
 
     def head(self) -> str | None:
         """Return the id of the commit that is checked out, or None before the first one.
@@ -168,10 +192,12 @@ class Git:
         Raises:
             GitError: there is no repository, or git cannot read it.
         """
-        listing = self.run(["ls-files", "--stage", "-z"])
-        if b"160000 " not in listing:
-            return frozenset()
-        return frozenset(os.fsdecode(path) for path in _SUBMODULE.findall(listing))
+        state = _state(self.layout().index)
+        if self._submodules is None or self._submodules[0] != state:
+            listing = self.run(["ls-files", "--stage", "-z"])
+            found = _SUBMODULE.findall(listing) if b"160000 " in listing else []
+            self._submodules = (state, frozenset(map(os.fsdecode, found)))
+        return self._submodules[1]
 
     def ignored(self, paths: Sequence[str]) -> frozenset[str]:
         """Return those of `paths` that git ignores, whether they are tracked or not.
@@ -253,6 +279,15 @@ class Git:
         return self._program
 
 
+def _state(index: Path) -> tuple[int, ...]:
+    """What differs after every change of the index, which git always makes in a new file; empty where there is none."""
+    try:
+        status = index.stat()
+    except OSError:
+        return ()
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End git and what it has started. Asked to, it takes its lock files away first."""
     for number in (signal.SIGTERM, signal.SIGKILL):
@@ -263,8 +298,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _error(args: Sequence[str], done: subprocess.CompletedProcess[bytes]) -> GitError:
-    command = next((arg for arg in args if not arg.startswith("-")), "")
-    return GitError(f"`git {command}` failed: {_said(done) or f'exit code {done.returncode}'}")
+    named = (arg for before, arg in zip(("", *args), args, strict=False) if before != "-c" and not arg.startswith("-"))
+    return GitError(f"`git {next(named, '')}` failed: {_said(done) or f'exit code {done.returncode}'}")
 
 
 def _said(done: subprocess.CompletedProcess[bytes]) -> str:

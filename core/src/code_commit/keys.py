@@ -25,6 +25,9 @@ from code_commit.small_file import read_anywhere, read_in_project
 _SHORTEST = 8
 _LIMIT = 16 * 1024
 _KEY_FILE = "-key.txt"
+# Of providers whose plugin may be missing, or broken.
+_WELL_KNOWN = frozenset({"GEMINI_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"})
+_KEY_ENDINGS = ("_KEY", "_TOKEN", "_SECRET")
 
 
 class Censor(Protocol):
@@ -75,20 +78,22 @@ class KeyStore:
         return None
 
     def load_all(self, definitions: Iterable[ProviderDefinition]) -> None:
-        """Have every key censored that is configured at all, used in this run or not; pass over what is no key."""
+        """Have every key censored that is configured at all, used in this run or not; pass over what is no key.
+
+        Raises:
+            NotReady: a configuration is broken. What is not in one has been found nevertheless.
+        """
+        for name in self._key_files():
+            self._censor(self._key_file, name)
+        for variable in _usual_variables(definitions):
+            self._censor(self._variable, variable)
         for source in self._sources:
             for provider, config, table in source.provider_configs():
                 for name in KEY_FIELDS & table.keys():
                     self._censor(self._own_key, source, (provider, config, name), table[name])
-        for name in self._key_files():
-            self._censor(self._key_file, name)
-        for definition in definitions:
-            if definition.key_variable:
-                self._censor(self._variable, definition.key_variable)
 
     def secret_variables(self, definitions: Iterable[ProviderDefinition]) -> frozenset[str]:
         """Return the names of the variables that hold keys, for whoever starts another process."""
-        usual = {one.key_variable for one in definitions if one.key_variable}
         variables = self._sources[0]
         configs = {
             variable
@@ -96,7 +101,7 @@ class KeyStore:
             for name in KEY_FIELDS & table.keys()
             for variable in [variables.origin(("providers", provider, config, name)).removeprefix("variable ")]
         }
-        return frozenset(usual | configs)
+        return _usual_variables(definitions) | configs
 
     def _censor(self, read: Callable[..., FoundKey | None], *arguments: object) -> None:
         with suppress(NotReady):
@@ -199,6 +204,21 @@ class KeyStore:
         else:
             hint = f'set api_key, or api_key_file = "{key_file}", in {config} {in_file}'
         return NotReady(f"no key for {definition.name}.{config_name} at {address}", hint=hint)
+
+
+def likely_keys(environ: Mapping[str, str]) -> Iterator[str]:
+    """Give what may be a key of a plugin that could not say so, judged by the variable's name.
+
+    For the words of errors alone: elsewhere, what merely looks like a key must not be taken for one.
+    """
+    for name, value in environ.items():
+        if name.endswith(_KEY_ENDINGS):
+            with suppress(NotReady):
+                yield _key(value, name)
+
+
+def _usual_variables(definitions: Iterable[ProviderDefinition]) -> frozenset[str]:
+    return _WELL_KNOWN | {one.key_variable for one in definitions if one.key_variable}
 
 
 def _present(found: FoundKey | None) -> Iterator[FoundKey]:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from code_commit.records.conversation_json import parts_from_json, parts_to_json
     from code_commit.records.errors import (
         CodeCommitError,
+        Interrupted,
         LimitReached,
         NotReady,
         ProviderFailed,
@@ -98,6 +99,7 @@ _HOMES = {
     "Finish": "code_commit.records.conversation",
     "Flag": "code_commit.records.workflow",
     "HttpCall": "code_commit.records.provider",
+    "Interrupted": "code_commit.records.errors",
     "Json": "code_commit.records.conversation",
     "LimitReached": "code_commit.records.errors",
     "LogSink": "code_commit.records.event",
@@ -171,6 +173,7 @@ __all__ = [
     "Finish",
     "Flag",
     "HttpCall",
+    "Interrupted",
     "Json",
     "LimitReached",
     "LogSink",

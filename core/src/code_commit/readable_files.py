@@ -17,10 +17,10 @@ def readable_files(
 ) -> tuple[str, ...]:
     """Return the regular files that git tracks or would offer to track and that a model may see, sorted.
 
-    `patterns` are those of `.gitignore` files, seen from the root; `!` takes out again, and without any pattern all
-    files are meant. With `recursive` a plain name matches at any depth, and a folder means all that is below. Without,
-    nothing below a pattern's own folder matches: `*.py` means the root's, `src/*.py` and `src/` those right in `src`.
-    Links and what is in submodules are left out. (Seed 004, `context.files`.)
+    `patterns` are those of `.gitignore` files, seen from the root; the last one that matches decides, `!` takes out
+    again, and without any pattern all files are meant. With `recursive` a plain name matches at any depth, and a folder
+    means all that is below. Without, nothing below a pattern's own folder matches: `*.py` means the root's, `src/*.py`
+    and `src/` those right in `src`. Links and what is in submodules are left out. (Seed 004, `context.files`.)
 
     Raises:
         NotReady: the root lies in no git repository, or git cannot list its files.
@@ -44,9 +44,9 @@ def _listed(git: Git) -> set[str]:
 
 
 def _matching(paths: Iterable[str], patterns: Sequence[str]) -> set[str]:
-    from pathspec import GitIgnoreSpec
+    from pathspec import PathSpec
 
-    return set(GitIgnoreSpec.from_lines(patterns).match_files(paths))
+    return set(PathSpec.from_lines("gitignore", patterns).match_files(paths))
 
 
 def _matching_flat(paths: Iterable[str], patterns: Sequence[str]) -> set[str]:

@@ -177,9 +177,21 @@ def _escapes() -> Iterator[Callable[[str], str]]:
     yield lambda text: _lower_hex(quote_plus(text))
     yield escape_html
     yield lambda text: escape_html(text).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
-    yield lambda text: text.replace("\\", "\\\\").replace("'", "\\'")  # Python's repr
-    yield lambda text: text.replace("'", "'\\''")  # bash
-    yield lambda text: text.replace("'", "'\"'\"'")  # shlex.quote
+    for escape in (_repr, _bash, _shlex):
+        yield escape
+        yield lambda text, escape=escape: _json(escape(text))  # type: ignore[misc]  # that as a string inside of JSON
+
+
+def _repr(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "\\'")
+
+
+def _bash(text: str) -> str:
+    return text.replace("'", "'\\''")
+
+
+def _shlex(text: str) -> str:
+    return text.replace("'", "'\"'\"'")
 
 
 def _json(text: str) -> str:

@@ -45,13 +45,14 @@ class Checkpoints:
             if not _NAME.fullmatch(name) or ".." in name or name.endswith((".lock", ".")):
                 raise ValueError(f"no name for a checkpoint: {name!r}")
         if run not in self._labels:
-            self._labels[run] = [known for known, _commit in self.of_run(run)]
+            known = self.of_run(run) if self._repository.has_below(f"{_REFS}{run}") else []
+            self._labels[run] = [label for label, _commit in known]
         labels = self._labels[run]
         names = itertools.chain([label], (f"{label}-{n}" for n in itertools.count(2)))
         free = next(name for name in names if name not in labels)
         snapshot, _files = self._snapshots.look()
         commit = self._snapshots.keep(snapshot, subject=str(len(labels) + 1))
-        self._repository.run(["update-ref", f"{_REFS}{run}/{free}", commit])
+        self._repository.set_ref(f"{_REFS}{run}/{free}", commit)
         labels.append(free)
         return commit
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from code_commit.checkpoint.loose import write_commit, write_ref
 from code_commit.git import Git, GitError
 from code_commit.records.errors import NotReady
 from code_commit.transaction import open_folder, open_home
@@ -42,6 +43,7 @@ _CONFIG = """\
 [gc]
 	auto = 0
 """
+_HEAD = "ref: refs/heads/none\n"  # without it, git takes the folder for no repository
 _SHA256 = "[extensions]\n\tobjectformat = sha256\n"
 
 
@@ -52,6 +54,7 @@ class PrivateRepository:
         self._git = git
         self._home = home
         self._ready = False
+        self._object_format = ""
         self.path = home / _NAME
 
     def run(self, args: Sequence[str], *, stdin: bytes = b"") -> bytes:
@@ -70,12 +73,43 @@ class PrivateRepository:
                 "GIT_INDEX_FILE": str(self.path / "index"),
                 "GIT_CONFIG_NOSYSTEM": "1",
                 "GIT_CONFIG_GLOBAL": os.devnull,
-                "GIT_AUTHOR_NAME": "code-commit",
-                "GIT_AUTHOR_EMAIL": "",
-                "GIT_COMMITTER_NAME": "code-commit",
-                "GIT_COMMITTER_EMAIL": "",
             },
         )
+
+    def commit(self, tree: str, message: str) -> str:
+        """Make a commit of `tree` and return its id.
+
+        Raises:
+            NotReady: it cannot be written.
+        """
+        self._prepare()
+        try:
+            return write_commit(self.path, self._object_format, tree, message)
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def set_ref(self, ref: str, commit: str) -> None:
+        """Let `ref` name `commit`.
+
+        Raises:
+            NotReady: it cannot be written.
+        """
+        self._prepare()
+        try:
+            write_ref(self.path, ref, commit)
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def has_below(self, ref: str) -> bool:
+        """Whether there may be refs below `ref`."""
+        self._prepare()
+        return (self.path / ref).exists() or (self.path / "packed-refs").exists()
+
+    @property
+    def has_index(self) -> bool:
+        """Whether anything was ever looked at."""
+        self._prepare()
+        return (self.path / "index").exists()
 
     def forget_index(self) -> None:
         """Drop what is known of the files' times and sizes; the next look reads them all."""
@@ -100,11 +134,14 @@ class PrivateRepository:
         try:
             self._set_right()
         except OSError as error:
-            raise NotReady(
-                f"the checkpoints in {self.path} cannot be used: {error}",
-                hint="remove the cause; without any need for undo of earlier runs, that folder may be deleted",
-            ) from error
+            raise self._unusable(error) from error
         self._ready = True
+
+    def _unusable(self, error: OSError) -> NotReady:
+        return NotReady(
+            f"the checkpoints in {self.path} cannot be used: {error}",
+            hint="remove the cause; without any need for undo of earlier runs, that folder may be deleted",
+        )
 
     def _set_right(self) -> None:
         home = open_home(self._home)
@@ -112,18 +149,15 @@ class PrivateRepository:
             os.close(open_folder(home, _NAME))
         finally:
             os.close(home)
-        objects, object_format = self._user_objects()
-        if not (self.path / "HEAD").is_file() or not (self.path / "objects").is_dir():
-            self._git.run(
-                ["init", "--quiet", "--bare", "--template=", f"--object-format={object_format}", str(self.path)]
-            )
-        sha256 = object_format == "sha256"
+        objects, self._object_format = self._user_objects()
+        sha256 = self._object_format == "sha256"
         config = _CONFIG.format(version=1 if sha256 else 0) + (_SHA256 if sha256 else "")
         for name in ("info", "objects", "refs", "objects/info"):
             folder = self.path / name
             if folder.is_symlink():
                 raise NotReady(f"{folder} is a link", hint=f"delete {self.path}")
             folder.mkdir(mode=0o700, exist_ok=True)
+        _write(self.path / "HEAD", _HEAD)
         _write(self.path / "config", config)
         _write(self.path / "info" / "attributes", _ATTRIBUTES)
         _write(self.path / "objects" / "info" / "alternates", objects)
@@ -135,15 +169,13 @@ class PrivateRepository:
     def _user_objects(self) -> tuple[str, str]:
         """Return the line for `objects/info/alternates`, and the format of the user's objects."""
         try:
-            told = self._git.run(["rev-parse", "--show-object-format", "--git-path", "objects"])
+            layout = self._git.layout()
         except GitError:
             return "", "sha1"  # no repository: everything is stored here
-        object_format, _, place = told.partition(b"\n")
-        objects = Path(self._git.root, os.fsdecode(place.removesuffix(b"\n")))
         # Relative, so that the project may be moved; quoted, so that any name is one line.
-        relative = os.path.relpath(objects.resolve(), (self.path / "objects").resolve())
+        relative = os.path.relpath(layout.objects.resolve(), (self.path / "objects").resolve())
         quoted = "".join(f"\\{byte:03o}" for byte in os.fsencode(relative))
-        return f'"{quoted}"\n', object_format.decode()
+        return f'"{quoted}"\n', layout.object_format
 
 
 def _write(path: Path, text: str) -> None:

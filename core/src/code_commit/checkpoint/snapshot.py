@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from code_commit.checkpoint.repository import PrivateRepository
-from code_commit.checkpoint.visible import Modes, modes_of, visible
+from code_commit.checkpoint.visible import Modes, modes_of, statuses, visible
 from code_commit.git import Git, GitError
 from code_commit.project_tree import ProjectTree
 from code_commit.records.errors import NotReady
@@ -43,6 +43,14 @@ class Difference:
         return self.mode == _NOTHING
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The latest look: the files' states, and the tree that git made of them."""
+
+    states: Mapping[str, tuple[int, ...]]
+    tree: str
+
+
 class Snapshots:
     """Takes and reads snapshots; the index of the private repository says which files need not be read again."""
 
@@ -51,6 +59,7 @@ class Snapshots:
         self._git = git
         self._repository = repository
         self._indexed: set[str] | None = None
+        self._seen: _Seen | None = None
 
     def look(self) -> tuple[Snapshot, dict[str, os.stat_result]]:
         """Return the visible tree as it is now, and the status of each file in it.
@@ -59,20 +68,30 @@ class Snapshots:
             NotReady: git fails, or a file cannot be read.
         """
         taken = self._repository.clock()
-        files = visible(self._tree, self._git)
+        paths = visible(self._git)
+        now = self._repository.clock()
+        files = statuses(self._tree, paths)
+        states = {path: _state(status) for path, status in files.items()}
+        if self._seen is not None and self._seen.states == states:
+            return Snapshot(self._seen.tree, modes_of(files), taken), files
+        self._seen = None
         try:
             tree = self._write_tree(files)
         except GitError:
             # An object of the user's repository may be gone, or a file just now: look at everything afresh, once.
             self._repository.forget_index()
             self._indexed = set()
-            files = visible(self._tree, self._git)
+            files = statuses(self._tree, visible(self._git))
             tree = self._write_tree(files)
+        else:
+            # What changes from now on gets a later time than these, so that no change is missed.
+            if all(status.st_ctime_ns < now for status in files.values()):
+                self._seen = _Seen(states, tree)
         return Snapshot(tree, modes_of(files), taken), files
 
     def _write_tree(self, files: Collection[str]) -> str:
         if self._indexed is None:
-            listing = os.fsdecode(self._repository.run(["ls-files", "-z"]))
+            listing = os.fsdecode(self._repository.run(["ls-files", "-z"])) if self._repository.has_index else ""
             self._indexed = set(listing.split("\0")) - {""}
         present = set(files)
         vanished = self._indexed - present
@@ -95,8 +114,8 @@ class Snapshots:
             "executable": modes.executable,
             "others": dict(modes.others),
         }
-        message = f"{subject}\n\n{json.dumps(told)}\n".encode()
-        return self._repository.run(["commit-tree", snapshot.tree], stdin=message).decode().strip()
+        message = f"{subject}\n\n{json.dumps(told)}\n"
+        return self._repository.commit(snapshot.tree, message)
 
     def load(self, commit: str) -> Snapshot:
         """Read a snapshot back from its commit.
@@ -156,6 +175,11 @@ class Snapshots:
                 hint="they were commits of yours that git has cleaned up since; restore what you need by hand",
             )
         return contents
+
+
+def _state(status: os.stat_result) -> tuple[int, ...]:
+    """What differs after every change of a file, where the clock has moved on."""
+    return status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def checked_id(name: str) -> str:

@@ -6,7 +6,7 @@ import os
 import posixpath
 import stat
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from code_commit.git import Git
@@ -14,20 +14,24 @@ from code_commit.project_tree import ProjectTree
 from code_commit.transaction import check_path
 
 
-def visible(tree: ProjectTree, git: Git) -> dict[str, os.stat_result]:
-    """Return the status of every regular file and link that git tracks or does not ignore, by path.
+def visible(git: Git) -> Collection[str]:
+    """Return the paths of all that git tracks or does not ignore.
 
-    Left out are repositories inside this one, `.git`, `agent-config`, and files that this account may not read.
+    Left out are repositories inside this one, `.git` and `agent-config`.
 
     Raises:
         GitError: git cannot list the files.
     """
     listing = git.run(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+    return [path for path in set(os.fsdecode(listing).split("\0")) if _ours(path)]
+
+
+def statuses(tree: ProjectTree, paths: Iterable[str]) -> dict[str, os.stat_result]:
+    """Return the status of every regular file and link at `paths` that this account may read, by path."""
     folders: dict[str, list[str]] = defaultdict(list)
-    for path in set(os.fsdecode(listing).split("\0")):
-        if _ours(path):
-            folder, name = posixpath.split(path)
-            folders[folder].append(name)
+    for path in paths:
+        folder, name = posixpath.split(path)
+        folders[folder].append(name)
     return dict(_look(tree, folders))
 
 

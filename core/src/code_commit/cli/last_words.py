@@ -10,7 +10,8 @@ from code_commit.records.errors import CodeCommitError
 
 
 def print_error(message: str, hint: str = "", *, folder: str = "") -> None:
-    """Tell a person on stderr; text from outside cannot command the terminal."""
+    """Tell a person on stderr, without keys; text from outside cannot command the terminal."""
+    from code_commit.cli.censoring import censored
     from code_commit.terminal import printable
 
     lines = [f"code-commit: {message}"]
@@ -18,16 +19,18 @@ def print_error(message: str, hint: str = "", *, folder: str = "") -> None:
         lines.append(f"  what to do: {hint}")
     if folder:
         lines.append(f"  the log: {folder}")
-    sys.stderr.write(printable("\n".join(lines)) + "\n")
+    sys.stderr.write(printable(censored("\n".join(lines))) + "\n")
 
 
 def print_lone_finish(error: CodeCommitError) -> None:
     """Print the one event of a run that never began."""
+    from code_commit.cli.censoring import censored
+
     data = {
         "outcome": error.exit_code.outcome,
         "exit_code": int(error.exit_code),
-        "summary": error.message,
-        "data": {"hint": error.hint} if error.hint else {},
+        "summary": censored(error.message),
+        "data": {"hint": censored(error.hint)} if error.hint else {},
     }
     record = {
         "seq": 1, "time": time.time(), "run": "", "span": 0, "parent": None, "kind": "run.finished", "data": data,

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from code_commit.cli.arguments import RESERVED, Parser
+from code_commit.cli.censoring import censored
 from code_commit.plugin_host import PluginHost
 from code_commit.records.errors import ExitCode
 from code_commit.registry import Registry
@@ -29,7 +30,7 @@ def plugins(argv: Sequence[str]) -> int:
         }
         for plugin in host.plugins
     ]
-    failures = [asdict(failure) for failure in host.failures]
+    failures = [{**asdict(failure), "error": censored(failure.error)} for failure in host.failures]
     if as_json:
         _print_document({"plugins": rows, "failures": failures, "disabled": sorted(host.disabled)})
         return ExitCode.REACHED

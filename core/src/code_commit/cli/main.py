@@ -28,8 +28,8 @@ def run_command(argv: Sequence[str]) -> int:
             return _failed(error, argv)
         except KeyboardInterrupt:
             return _failed(Interrupted("interrupted"), argv)
-        except Exception as error:  # noqa: BLE001 - the last resort: a bug must end with 70, not with Python's 1
-            return _bug(error, argv)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug must end with 70, not with Python's 1
+            return _unforeseen(error, argv)
     return code
 
 
@@ -70,10 +70,14 @@ def _failed(error: CodeCommitError, argv: Sequence[str]) -> int:
     return error.exit_code
 
 
-def _bug(error: Exception, argv: Sequence[str]) -> int:
+def _unforeseen(error: BaseException, argv: Sequence[str]) -> int:
     from code_commit.cli.last_words import print_error, print_lone_finish
+    from code_commit.run_log import describe
 
-    message = f"internal error: {type(error).__name__}: {error}"
+    if isinstance(error, SystemExit) and error.code in {None, 0}:
+        return ExitCode.REACHED  # argparse, after it has printed a command's help
+
+    message = f"internal error: {describe(error)}"
     hint = "this is a bug in code-commit; --debug shows where"
     if "--debug" in argv:
         import traceback

@@ -22,7 +22,7 @@ from code_commit.registry import Registry
 from code_commit.run.assembly import Plan, settings_model
 from code_commit.run.session import Ending, run_session
 from code_commit.run_log import JsonLines, Progress
-from code_commit.settings import explained, load_settings
+from code_commit.settings import about_a_flag, explained, load_settings
 from code_commit.terminal import printable, read_answer
 
 
@@ -94,10 +94,7 @@ def _options(model: type[BaseModel] | None, flags: Mapping[str, Any]) -> Any:
     try:
         return model.model_validate(dict(flags))
     except ValidationError as error:
-        name, text = next(explained(error, model))
-        field = ".".join(name)
-        flag = f"--{field.replace('_', '-')}" if field else ""
-        raise UsageError((flag + text.removeprefix(field)).removeprefix(": ")) from None
+        raise UsageError(about_a_flag(*next(explained(error, model)))) from None
 
 
 def _tell(ending: Ending, plan: Plan, invocation: Invocation) -> None:
@@ -108,8 +105,6 @@ def _tell(ending: Ending, plan: Plan, invocation: Invocation) -> None:
         if not invocation.quiet:
             sys.stderr.write(printable(f"code-commit: {ending.summary} ({folder})") + "\n")
         return
-    if invocation.debug and ending.error is not None:
-        import traceback
-
-        sys.stderr.write(printable("".join(traceback.format_exception(ending.error))))
+    if invocation.debug:
+        sys.stderr.write(printable(ending.trace))
     print_error(ending.summary, ending.hint, folder=folder)

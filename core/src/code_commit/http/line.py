@@ -8,7 +8,7 @@ import socket
 import ssl
 import threading
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +20,7 @@ from code_commit.records.conversation import ProviderError
 
 _CONNECT_SECONDS = 30.0
 _WRITE_SECONDS = 120.0
+_PIECE = 1 << 20  # bytes
 _ENDED_EARLY = re.compile("disconnected|closed connection")
 
 # A model may think for many minutes without a byte: keep NATs and balancers on the way from forgetting the connection.
@@ -95,7 +96,8 @@ class Line:
     def _answer(self, target: httpx.URL, headers: dict[str, str], content: bytes, limits: Connection) -> Answer:
         timeout = httpx.Timeout(limits.read_timeout, connect=_CONNECT_SECONDS, write=_WRITE_SECONDS)
         extensions = {"timeout": timeout.as_dict(), "trace": self._traced}
-        request = httpx.Request("POST", target, headers=headers, content=content, extensions=extensions)
+        headers = {**headers, "content-length": str(len(content))}
+        request = httpx.Request("POST", target, headers=headers, content=_pieces(content), extensions=extensions)
         response = self._transport.handle_request(request)
         try:
             body = _read_body(response, limits.size_cap)
@@ -111,6 +113,12 @@ class Line:
         with self._lock:
             self._sockets = [held for held in self._sockets if held.fileno() >= 0]
             self._sockets.append(get_extra_info("socket"))
+
+
+def _pieces(content: bytes) -> Iterator[bytes]:
+    """Cut up what is sent: the transport copies the rest of a piece each time that the network takes a part of it."""
+    for start in range(0, len(content), _PIECE):
+        yield content[start : start + _PIECE]
 
 
 def _read_body(response: httpx.Response, cap: int) -> bytes:

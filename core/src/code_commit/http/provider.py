@@ -11,6 +11,8 @@ import threading
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from itertools import groupby
+from operator import itemgetter
 
 import httpx
 
@@ -20,7 +22,10 @@ from code_commit.http.line import Answer, Line, Outcome, transport_error
 from code_commit.records.conversation import Completion, ProviderError, Request
 from code_commit.records.errors import NotReady
 from code_commit.records.provider import Call, HttpCall, ProviderDefinition, Wire
+from code_commit.redaction import Redactor
 
+_FIRST_ERROR = 400  # of the HTTP statuses
+_QUOTED = 8  # characters of a key in a row that no error may show
 _LONGEST_TIMER = 7 * 24 * 3600.0  # the clock's own limit is lower than infinity
 
 
@@ -60,7 +65,7 @@ class HttpProvider:
         del content
         try:
             _refuse_redirect(answer)
-            return self._wire.decode(answer.status, answer.headers, answer.body)
+            return self._wire.decode(answer.status, answer.headers, self._told(answer))
         except ProviderError as error:
             raise self._located(error, answer.headers) from None
         except Exception as error:  # a plugin's wire met an answer that it was not written for
@@ -140,14 +145,22 @@ class HttpProvider:
             self._ssl_context = trust(self._address)
         return Line(self._ssl_context, proxy_for(self._address))
 
+    def _told(self, answer: Answer) -> bytes:
+        """The body; of an error without the key, before anybody cuts it to where the key is no longer known as such."""
+        if answer.status < _FIRST_ERROR or not self._key:
+            return answer.body
+        return Redactor([self._key]).data(answer.body)
+
     def _located(self, error: ProviderError, headers: Mapping[str, str]) -> ProviderError:
         """`error` with the name and address of the service, its `Retry-After`, and without the key."""
         where = self._address.host if self._address.port is None else f"{self._address.host}:{self._address.port}"
-        message, raw = f"{self._name} at {where}: {error}", error.raw
+        words, raw = str(error), error.raw
         if self._key:
-            message = message.replace(self._key, "***")
-            if raw is not None and self._key in json.dumps(raw, ensure_ascii=False):
+            words = _blotted(Redactor([self._key]).text(words), self._key)
+            told = json.dumps(raw, ensure_ascii=False)
+            if _blotted(told, self._key) != told:
                 raw = None
+        message = f"{self._name} at {where}: {words}"
         retry_after = retry_after_seconds(headers) if error.retry_after is None else error.retry_after
         return ProviderError(message, kind=error.kind, retry_after=retry_after, raw=raw)
 
@@ -182,6 +195,19 @@ def _duration(text: str) -> float | None:
     except ValueError:
         return None
     return value if math.isfinite(value) and value >= 0 else None
+
+
+def _blotted(text: str, key: str) -> str:
+    """Return `text` with `***` for each part of `key` in it: services like to show both ends."""
+    hidden = bytearray(len(text))
+    for start in range(max(1, len(key) - _QUOTED + 1)):
+        part = key[start : start + _QUOTED]
+        found = text.find(part)
+        while found >= 0:
+            hidden[found : found + len(part)] = b"*" * len(part)
+            found = text.find(part, found + 1)
+    runs = groupby(zip(hidden, text, strict=True), key=itemgetter(0))
+    return "".join("***" if is_hidden else "".join(letter for _, letter in run) for is_hidden, run in runs)
 
 
 def _refuse_redirect(answer: Answer) -> None:

@@ -12,7 +12,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Self
 
-_SUPERVISOR = Path(__file__).with_name("supervisor.py")
+# As a module, for which there is bytecode, and behind the standard library, in which nothing has its name.
+_SUPERVISOR = "import sys; sys.path.append(sys.argv[1]); import supervisor; supervisor.main(*sys.argv[2:])"
+_FOLDER = str(Path(__file__).parent)
 _WORDS = 4096  # bytes; bubblewrap says less
 _PATIENCE = 5.0  # seconds for the supervisor to be done
 
@@ -37,7 +39,7 @@ class Process:
         """
         (ear, self._control), (self.status, mouth) = os.pipe(), os.pipe()
         with _closing_after((ear, mouth), on_error=(self._control, self.status)), _input(stdin) as source:
-            supervisor = (sys.executable, "-I", "-S", str(_SUPERVISOR), str(ear), str(mouth))
+            supervisor = (sys.executable, "-I", "-S", "-c", _SUPERVISOR, _FOLDER, str(ear), str(mouth))
             # bubblewrap writes its words in pieces, so they have a file of their own.
             self._words = None if wrapper is None else os.memfd_create("bubblewrap")
             inside = () if wrapper is None else (*wrapper, "--json-status-fd", str(self._words), "--")

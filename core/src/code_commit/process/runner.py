@@ -149,6 +149,10 @@ class ProcessRunner:
         """End the processes under way, from any thread, and start no other."""
         self._under_way.close()
 
+    def wait_until_over(self, seconds: float) -> bool:
+        """Wait until no process is under way; False when that takes longer."""
+        return self._under_way.wait_until_over(seconds)
+
     def _sandbox(self, sealed: Sealed) -> list[str]:
         return sandbox.wrapper(
             self._root,

@@ -1,8 +1,8 @@
 """Runs a command, and ends every descendant of it when the command ends or when whoever started this goes away.
 
-A script of its own, started as `python -I -S supervisor.py CONTROL STATUS COMMAND...`: so it is a process in which
-no one else's children can be mistaken for the command's. As a "child subreaper" (prctl(2), Linux) it becomes the parent
-of every daemon that tries to leave; elsewhere it can only end the command's process group.
+A program of its own, so that it is a process in which no one else's children can be mistaken for the command's; its
+arguments are CONTROL STATUS COMMAND... As a "child subreaper" (prctl(2), Linux) it becomes the parent of every daemon
+that tries to leave; elsewhere it can only end the command's process group.
 
 CONTROL is a pipe: at its end of file, all are killed. On the pipe STATUS it tells, a line each: `pid N` of the command;
 `exit N` or `signal N`, how it ended, or `cannot N why`, with a shell's exit code, if it could not be started; `left N`
@@ -18,6 +18,10 @@ import select
 import sys
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
 _PR_SET_CHILD_SUBREAPER = 36
 _SIGKILL = 9
 _SIGSTOP = 19  # on Linux, and only there it is sent
@@ -28,7 +32,13 @@ _PAUSE = 0.0005  # seconds between two looks at what was killed
 _POLL = 0.05  # seconds between two looks at the command, where the system cannot tell when it ends
 
 
-def main(control: int, status: int, command: list[str]) -> None:
+def main(control: str, status: str, *command: str) -> NoReturn:
+    """Do it, and end this process at once: Python's own end takes longer than many a command."""
+    _supervise(int(control), int(status), list(command))
+    os._exit(0)
+
+
+def _supervise(control: int, status: int, command: list[str]) -> None:
     os.set_inheritable(control, False)
     os.set_inheritable(status, False)
     reaper = _become_subreaper()
@@ -165,7 +175,3 @@ def _tell(status: int, line: str) -> None:
         os.write(status, f"{line}\n".encode("utf-8", "replace"))
     except OSError:
         return  # whoever started this is gone
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])

@@ -16,6 +16,7 @@ class UnderWay:
         self.closed = False
         self._processes: set[Process] = set()
         self._lock = threading.Lock()
+        self._over = threading.Condition(self._lock)
 
     @contextmanager
     def holding(self, process: Process) -> Iterator[None]:
@@ -28,8 +29,9 @@ class UnderWay:
                 process.kill()
             yield
         finally:
-            with self._lock:
+            with self._over:
                 self._processes.discard(process)
+                self._over.notify_all()
 
     def close(self) -> None:
         """Begin to end all of them."""
@@ -38,3 +40,8 @@ class UnderWay:
             processes = tuple(self._processes)
         for process in processes:
             process.kill()
+
+    def wait_until_over(self, seconds: float) -> bool:
+        """Wait until all have ended; False when that takes longer."""
+        with self._over:
+            return self._over.wait_for(lambda: not self._processes, seconds)

@@ -38,7 +38,7 @@ def reply_object(body: bytes) -> dict[str, Any]:
         ProviderError: garbled; the message says what stands there instead.
     """
     try:
-        value = json.loads(body)
+        value = _parsed(body)
     except (ValueError, RecursionError):
         raise ProviderError(f"the answer is {_description(body)}, not JSON", kind="garbled") from None
     if isinstance(value, list) and len(value) == 1:
@@ -47,6 +47,15 @@ def reply_object(body: bytes) -> dict[str, Any]:
         raise ProviderError(f"the answer is a JSON {_json_type(value)}, not an object", kind="garbled")
     answer: dict[str, Any] = _without_lone_surrogates(value) if _ESCAPED_SURROGATE.search(body) else value
     return answer
+
+
+def _parsed(body: bytes) -> Any:
+    from pydantic_core import from_json
+
+    try:
+        return from_json(body)  # takes a third of the memory of the other
+    except ValueError:
+        return json.loads(body)  # knows lone surrogates, other encodings and deeper nesting
 
 
 def reply_member(owner: Json, name: str, kind: type[T]) -> T | None:

@@ -221,6 +221,11 @@ class ProjectRun:
         self.models.close()
         self.runner.close()
 
+    def wait_until_over(self, seconds: float) -> None:
+        """Let threads of the workflow write down how what they waited for was ended."""
+        self.calls.wait_until_over(seconds)
+        self.runner.wait_until_over(seconds)
+
     def restore_start(self, reason: str) -> bool:
         """Take the tree back to what it was before the first write; False when nothing was written."""
         if self._start is None:

@@ -4,36 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
+from code_commit.keys import likely_keys
 from code_commit.models import resolve
 from code_commit.named import named
 from code_commit.plugin_host import PluginFailure, PluginHost
 from code_commit.records.errors import CodeCommitError, ExitCode
 from code_commit.records.event import LogSink, MessageLogged, PluginFailed
 from code_commit.records.workflow import Outcome, Result
+from code_commit.redaction import Redactor
 from code_commit.registry import Registry
 from code_commit.replay import Recording, load_recording
 from code_commit.run.assembly import Plan, assembled, make_ready, open_log
 from code_commit.run.interruption import ended_when_interrupted
 from code_commit.run.project_run import ProjectRun
-from code_commit.run_log import RunLog, find_run
+from code_commit.run_log import RunLog, describe, find_run
 
 REPLAY = "replay/"
-_CALLS_END_WITHIN = 2.0  # seconds: a worker thread writes down that its call was ended
+_ENDS_WITHIN = 2.0  # seconds: a worker thread writes down that its call, or its process, was ended
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run ended. `error` is set when an exception ended it; `folder` is the run folder."""
+    """How a run ended, without keys. `folder` is the run folder, `trace` the traceback of what ended the run early."""
 
     exit_code: ExitCode
     summary: str
     hint: str
     folder: Path
-    error: BaseException | None = None
+    trace: str = field(default="", repr=False)
     late_failures: tuple[PluginFailed, ...] = ()  # of sinks, after the last event
+
+
+class Redacts(Protocol):
+    """What hides live keys."""
+
+    def text(self, text: str, /) -> str:
+        """Return `text` without keys."""
+        ...
 
 
 def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapping[str, LogSink]) -> Ending:
@@ -53,8 +64,8 @@ def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapp
         log = open_log(plan, host, ground, token=recording.token if recording else None)
         for name, sink in watchers.items():
             log.add_sink("code-commit", sink, plugin=name)
-        with _told_ending(log) as ending:
-            _hear_of_failures(host, log)
+        with _told_ending(log, ground.redactor) as ending:
+            _hear_of_failures(host, log, plan.environ)
             if ground.recovered:
                 log.emit(MessageLogged(f"an earlier run was cut off: {ground.recovered}", level="warning"))
             run = assembled(plan, host, registry, ground, log, recording)
@@ -67,6 +78,7 @@ def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapp
 class _Open:
     """An ending while it is not yet known."""
 
+    redactor: Redacts
     result: Result | None = None
     error: BaseException | None = None
     late_failures: tuple[PluginFailed, ...] = ()
@@ -76,25 +88,35 @@ class _Open:
         return self.result is not None and self.result.outcome is Outcome.REACHED
 
     def told(self, folder: Path) -> Ending:
+        clean = self.redactor.text
+        exit_code, summary, hint = self._words()
+        trace = ""
+        if self.error is not None:
+            import traceback
+
+            trace = clean("".join(traceback.format_exception(self.error)))
+        return Ending(exit_code, clean(summary), clean(hint), folder, trace)
+
+    def _words(self) -> tuple[ExitCode, str, str]:
         match self.error:
             case None if self.result is not None:
-                return Ending(ExitCode(self.result.outcome.value), self.result.summary, "", folder)
+                return ExitCode(self.result.outcome.value), self.result.summary, ""
             case CodeCommitError() as error:
-                return Ending(error.exit_code, error.message, error.hint, folder, error)
+                return error.exit_code, error.message, error.hint
             case KeyboardInterrupt():
-                return Ending(ExitCode.INTERRUPTED, "interrupted", "", folder, self.error)
-            case error:
-                summary = f"internal error: {type(error).__name__}: {error}"
-                return Ending(ExitCode.INTERNAL, summary, "this is a bug; --debug shows where", folder, error)
+                return ExitCode.INTERRUPTED, "interrupted", ""
+            case BaseException() as error:
+                return ExitCode.INTERNAL, f"internal error: {describe(error)}", "this is a bug; --debug shows where"
+        return ExitCode.INTERNAL, "internal error: the workflow gave no result", "its plugin is at fault"
 
 
 @contextmanager
-def _told_ending(log: RunLog) -> Iterator[_Open]:
+def _told_ending(log: RunLog, redactor: Redacts) -> Iterator[_Open]:
     """Let nothing past that is not written down: the last event comes whatever happened."""
-    ending = _Open()
+    ending = _Open(redactor)
     try:
         yield ending
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - becomes the run's ending
+    except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001 - becomes the run's ending
         ending.error = error
     finally:
         told = ending.told(log.folder)
@@ -106,12 +128,12 @@ def _told_ending(log: RunLog) -> Iterator[_Open]:
 
 @contextmanager
 def _wrapped_up(run: ProjectRun, on_failure: str, ending: _Open) -> Iterator[None]:
-    """End the calls that still go on; with `--on-failure restore`, give the tree back unless the goal was reached."""
+    """End what still goes on in threads; with `--on-failure restore`, give the tree back where the goal was missed."""
     try:
         yield
     finally:
         run.end_what_waits()
-        run.calls.wait_until_over(_CALLS_END_WITHIN)
+        run.wait_until_over(_ENDS_WITHIN)
         if on_failure == "restore" and not ending.reached:
             run.restore_start("the goal was not reached")
         run.remember_end()
@@ -124,9 +146,11 @@ def _recording(plan: Plan) -> Recording | None:
     return load_recording(find_run(plan.root, name.removeprefix(REPLAY)))
 
 
-def _hear_of_failures(host: PluginHost, log: RunLog) -> None:
+def _hear_of_failures(host: PluginHost, log: RunLog, environ: Mapping[str, str]) -> None:
     def tell(failure: PluginFailure) -> None:
-        log.emit(PluginFailed(failure.plugin, failure.distribution, failure.stage, failure.error))
+        # Nobody can tell which variable holds the key of a plugin that did not load.
+        error = Redactor(likely_keys(environ)).text(failure.error)
+        log.emit(PluginFailed(failure.plugin, failure.distribution, failure.stage, error))
 
     host.on_failure = tell
     for failure in host.failures:

@@ -7,6 +7,7 @@ from code_commit.run_log.json_lines import JsonLines
 from code_commit.run_log.log import RunLog
 from code_commit.run_log.progress import Progress
 from code_commit.run_log.reading import RunSummary, find_run, list_runs, read_run
+from code_commit.run_log.sinks import describe
 
 __all__ = [
     "CallFiles",
@@ -16,6 +17,7 @@ __all__ = [
     "RunLog",
     "RunSummary",
     "call_files",
+    "describe",
     "failure_text",
     "find_run",
     "list_runs",

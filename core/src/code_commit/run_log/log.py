@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -299,7 +299,7 @@ class RunLog:
     def _report(self, failure: PluginFailed) -> None:
         with self._lock:
             if self._finished:
-                self._late.append(failure)
+                self._late.append(replace(failure, error=self._redactor.text(failure.error)))
             else:
                 self._append_event(failure)
         self._sinks.deliver()

@@ -7,6 +7,15 @@ from __future__ import annotations
 
 from code_commit.settings.loading import ModelChoice, SettingRow, Settings, load_settings
 from code_commit.settings.provider_tables import EXAMPLE
-from code_commit.settings.validation import explained, validated
+from code_commit.settings.validation import about_a_flag, explained, validated
 
-__all__ = ["EXAMPLE", "ModelChoice", "SettingRow", "Settings", "explained", "load_settings", "validated"]
+__all__ = [
+    "EXAMPLE",
+    "ModelChoice",
+    "SettingRow",
+    "Settings",
+    "about_a_flag",
+    "explained",
+    "load_settings",
+    "validated",
+]

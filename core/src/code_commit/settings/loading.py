@@ -17,7 +17,7 @@ from code_commit.records.errors import NotReady, UsageError
 from code_commit.settings.censoring import shown, without_keys
 from code_commit.settings.provider_tables import EXAMPLE, require_named_configs, require_resolved, unresolved
 from code_commit.settings.schema import HostSettings
-from code_commit.settings.validation import Model, explained, validated
+from code_commit.settings.validation import Model, about_a_flag, explained, validated
 from code_commit.spelling import did_you_mean
 
 DEFAULT_ROLE = "default_provider"
@@ -192,7 +192,7 @@ def _problems(error: ValidationError, layers: Sequence[Source]) -> UsageError | 
     for name, text in explained(error, HostSettings):
         origin = next((layer.origin(name) for layer in layers if holds(layer.tables, name)), "settings")
         if origin == _FLAG:
-            return UsageError(f"--{name[-1].replace('_', '-')}: {text}")
+            return UsageError(about_a_flag(name, text))
         problems.append(f"{origin}: {text}")
     return NotReady("; ".join(problems))
 

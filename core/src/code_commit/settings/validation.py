@@ -65,6 +65,12 @@ def explained(error: ValidationError, model: type[BaseModel]) -> Iterator[tuple[
         yield name, f"{'.'.join(name)} {text}" if text.startswith("should ") else f"{'.'.join(name)}: {text}"
 
 
+def about_a_flag(name: Name, text: str) -> str:
+    """Reword what `explained` says for the command line: the flag of a setting is named like its last part."""
+    flag = f"--{name[-1].replace('_', '-')}" if name else ""
+    return (flag + text.removeprefix(".".join(name))).removeprefix(": ")
+
+
 def _unknown(name: Name, known: Mapping[str, object]) -> str:
     return f"there is no setting {'.'.join(name)}" + did_you_mean(name[-1], known)
 

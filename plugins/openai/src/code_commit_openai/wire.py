@@ -191,7 +191,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
     arguments = {"malformed": call.raw} if call.arguments is None else dict(call.arguments)
     text = call.raw if call.arguments and call.raw else json.dumps(arguments, ensure_ascii=False)
     sent: dict[str, Any] = {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": text}}
-    return sent | call.echo.data if call.echo and call.echo.provider == _PROVIDER else sent
+    return {**sent, **call.echo.data} if call.echo and call.echo.provider == _PROVIDER else sent
 
 
 def _tool(tool: ToolSpec) -> dict[str, Any]:

@@ -1,0 +1,11 @@
+"""Run a command; print the peak of its resident memory in kB, and end as it did."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+child = os.spawnvp(os.P_NOWAIT, sys.argv[1], sys.argv[1:])
+_, status, usage = os.wait4(child, 0)
+print(f"\n{usage.ru_maxrss}", flush=True)
+sys.exit(os.waitstatus_to_exitcode(status))

@@ -1,0 +1,269 @@
+"""What a workflow of a plugin reaches through its `Run`: files, git, other runs, settings, models, the person."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from code_commit.testing import Finished, Project, install_plugin
+
+PLUGIN = """
+import json
+from pathlib import Path
+from pydantic import BaseModel
+from code_commit.plugin_api import (
+    Change, CodeCommitError, Flag, NotReady, Outcome, Result, WorkflowDefinition, hookimpl, read_records,
+)
+
+class Options(BaseModel):
+    reach: str = ""
+    elsewhere: str = ""
+
+@hookimpl
+def code_commit_workflows():
+    shared = dict(options="reach_plugin:Options", interactive=True)
+    reach = Flag(("--reach",), "what", metavar="NAME", selects=True)
+    elsewhere = Flag(("--elsewhere",), "what", metavar="NAME", selects=True)
+    deaf = Flag(("--deaf",), "asks, but must not", selects=True)
+    return [
+        WorkflowDefinition("reach", "try the run", (reach,), "reach_plugin:reach", roles=("player",), **shared),
+        WorkflowDefinition("elsewhere", "try a root", (elsewhere,), "reach_plugin:reach", root="reach_plugin:root",
+                           writes=False, **shared),
+        WorkflowDefinition("deaf", "try a root", (deaf,), "reach_plugin:reach", root="reach_plugin:root"),
+    ]
+
+def root(options, ask):
+    folder = ask("which\\x1b folder?")
+    if folder is None:
+        raise NotReady("no folder was named")
+    return Path(folder)
+
+def reach(run):
+    return Result(Outcome.REACHED, "done", {"got": globals()[run.options.reach or run.options.elsewhere](run)})
+
+def tried(step, *arguments):
+    try:
+        return step(*arguments)
+    except (CodeCommitError, ValueError) as error:
+        return [type(error).__name__, str(error)]
+
+def files(run):
+    cases = json.loads((run.root / "agent-config/cases.json").read_bytes())
+    return [run.files(patterns, recursive=recursive) for patterns, recursive in cases]
+
+def committed(run):
+    run.apply([Change("made.txt", b"x")])
+    run.git("add", "--pathspec-from-file=-", stdin=b"made.txt")
+    author = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    run.git(*author, "commit", "-q", "-m", "quietly")
+    run.git(*author, "commit", "-q", "--allow-empty", "-m", "with hooks", hooks=True)
+    failed = tried(lambda: run.git("-c", "a.b=c", "rev-parse", "--verify", "nothing"))
+    return [run.git("log", "--format=%s").decode(), run.git("cat-file", "-e", "0" * 40, check=False).decode(), failed]
+
+def place(run):
+    return [str(run.root), str(run.repository_root)]
+
+def sections(run):
+    return [repr(run.settings_of(name)) for name in ("other", "absent")]
+
+def chosen(run):
+    return [run.model().because, run.model("player").because, run.model("player").name]
+
+def unnamed_role(run):
+    run.model("stranger")
+
+def counted(run):
+    count = run.state / "count"
+    count.write_text(str(int(count.read_text()) + 1 if count.exists() else 1))
+    return int(count.read_text())
+
+def looked_back(run):
+    folder = run.find_run("latest")
+    kinds = [record.kind for record in read_records(folder / "events.jsonl")]
+    return [folder == run.folder, kinds[0], tried(run.find_run, "2001")[0]]
+"""
+OTHER = """
+from pydantic import BaseModel
+from code_commit.plugin_api import hookimpl
+
+class Section(BaseModel):
+    depth: int = 3
+
+@hookimpl
+def code_commit_settings():
+    return "other_plugin:Section"
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project.create(tmp_path / "made")
+
+
+@pytest.fixture
+def plugins(tmp_path):
+    folder = install_plugin(tmp_path / "plugins", "reach", PLUGIN)
+    install_plugin(folder, "other", OTHER)
+    return install_plugin(folder, "scripted", "from code_commit.testing.scripted_provider import code_commit_providers")
+
+
+def run(project: Project, plugins, what: str, *arguments: str, model: str = "scripted", **options) -> Finished:
+    chosen = ("--model", model) if model else ()
+    return project.command("--json", *chosen, "--reach", what, *arguments, plugins=[plugins], **options)
+
+
+def got(finished: Finished):
+    assert finished.exit_code == 0, finished.stderr
+    return finished.events[-1]["data"]["data"]["got"]
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+FILES = ("a.py", "b.txt", "src/a.py", "src/b.txt", "src/deep/a.py", "src/deep/er/c.py", "ümläut.py", "build.sh")
+CASES = [
+    # patterns, recursive, what matches
+    ([], True, {*FILES, ".gitignore"}),
+    ([], False, {*FILES, ".gitignore"}),
+    (["*.py"], True, {"a.py", "src/a.py", "src/deep/a.py", "src/deep/er/c.py", "ümläut.py"}),
+    (["*.py"], False, {"a.py", "ümläut.py"}),
+    (["a.py"], True, {"a.py", "src/a.py", "src/deep/a.py"}),
+    (["a.py"], False, {"a.py"}),
+    (["/a.py"], True, {"a.py"}),
+    (["src/*.py"], True, {"src/a.py"}),
+    (["src/*.py"], False, {"src/a.py"}),
+    (["src"], True, {"src/a.py", "src/b.txt", "src/deep/a.py", "src/deep/er/c.py"}),
+    (["src"], False, set()),
+    (["src/"], True, {"src/a.py", "src/b.txt", "src/deep/a.py", "src/deep/er/c.py"}),
+    (["src/"], False, {"src/a.py", "src/b.txt"}),
+    (["src/**"], False, {"src/a.py", "src/b.txt"}),
+    (["src/**/a.py"], True, {"src/a.py", "src/deep/a.py"}),
+    (["src/**/a.py"], False, {"src/a.py", "src/deep/a.py"}),
+    (["*/*.txt"], False, {"src/b.txt"}),
+    (["*.py", "!src/deep/"], True, {"a.py", "src/a.py", "ümläut.py"}),
+    (["*.py", "b.txt", "!a.py"], False, {"b.txt", "ümläut.py"}),
+    (["../*", "/etc/passwd", "agent-config/*", "logs/**", "ignored.py", "link.py", "inner/*", ""], True, set()),
+    (["../*", "/etc/passwd", "agent-config/*", "logs/", "ignored.py", "link.py", "inner/*", ""], False, set()),
+]
+
+
+def test_files_are_found_by_patterns(project, plugins):
+    project.write({path: "x" for path in FILES if path != "build.sh"})
+    project.git("rm", "-q", "a.txt")
+    project.write({"ignored.py": "x", "inner/a.py": "x", "gone.py": "x", ".gitignore": "/agent-config\nignored.py\n"})
+    (project.root / "link.py").symlink_to("a.py")
+    (project.root / "linked").symlink_to("src")
+    project.git("-C", "inner", "init", "-q")
+    project.git("add", "-f", "ignored.py", "gone.py", "src")
+    (project.root / "gone.py").unlink()
+    project.write({"agent-config/cases.json": json.dumps([case[:2] for case in CASES])})
+    found = got(run(project, plugins, "files"))
+    for (patterns, recursive, expected), paths in zip(CASES, found, strict=True):
+        assert paths == sorted(expected), (patterns, recursive)
+
+
+# --- git --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_workflow_can_commit_and_hooks_run_when_asked_for(project, plugins):
+    hook = project.root / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\necho ran >> .git/hooked\n")
+    hook.chmod(0o755)
+    log, absent, failed = got(run(project, plugins, "committed"))
+    assert log == "with hooks\nquietly\nstart\n"
+    assert absent == ""
+    assert failed[0] == "GitError"
+    assert failed[1].startswith("`git rev-parse` failed")
+    assert project.read(".git/hooked") == "ran\n"
+    assert project.git("status", "--porcelain", "made.txt") == ""
+
+
+def test_the_repository_may_begin_above_the_root(project, plugins):
+    project.write({"sub/.gitignore": "/agent-config\n"})
+    assert got(run(project, plugins, "place", cwd=project.root / "sub")) == [f"{project.root}/sub", str(project.root)]
+
+
+# --- settings and models ----------------------------------------------------------------------------------------------
+
+
+def test_another_plugins_section_can_be_read(project, plugins):
+    assert got(run(project, plugins, "sections")) == ["Section(depth=3)", "None"]
+    project.write({"agent-config/config.toml": "[plugins.other]\ndepth = 7\n"})
+    assert got(run(project, plugins, "sections")) == ["Section(depth=7)", "None"]
+
+
+def test_another_plugins_wrong_section_is_told(project, plugins):
+    project.write({"agent-config/config.toml": "[plugins.other]\ndepth = 'deep'\n"})
+    finished = run(project, plugins, "sections")
+    assert finished.exit_code == 3
+    assert "depth" in finished.stderr
+
+
+def test_a_model_tells_what_chose_it(project, plugins):
+    assert got(run(project, plugins, "chosen")) == ["--model", "--model", "scripted"]
+    config = "[providers]\ndefault_provider = 'scripted.default'\n{}[providers.scripted.quick]\nmodel = 'quick'\n"
+    default = "default_provider in [providers], agent-config/config.toml"
+    project.write({"agent-config/config.toml": config.format("")})
+    assert got(run(project, plugins, "chosen", model="")) == [default, default, "scripted"]
+    project.write({"agent-config/config.toml": config.format("player = 'scripted.quick'\n")})
+    player = "player in [providers], agent-config/config.toml"
+    assert got(run(project, plugins, "chosen", model="")) == [default, player, "quick"]
+
+
+def test_a_role_that_the_definition_does_not_name_is_refused(project, plugins):
+    finished = run(project, plugins, "unnamed_role")
+    assert finished.exit_code == 3
+    assert "'stranger', which its definition does not name" in finished.stderr
+
+
+# --- from run to run --------------------------------------------------------------------------------------------------
+
+
+def test_the_workflows_of_a_plugin_share_its_state(project, plugins):
+    assert got(run(project, plugins, "counted")) == 1
+    elsewhere = project.command("--elsewhere", "counted", "--json", "--model", "scripted", plugins=[plugins], stdin=".")
+    assert got(elsewhere) == 2
+
+
+def test_a_workflow_reads_runs_back(project, plugins):
+    assert got(run(project, plugins, "looked_back")) == [True, "run.started", "NotReady"]
+
+
+# --- the person, before there is a run --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def elsewhere(project, plugins):
+    (project.root / "sub").mkdir()
+    project.write({"sub/.gitignore": "/agent-config\n"})
+
+    def command(stdin: str | bytes) -> Finished:
+        arguments = ("--elsewhere", "place", "--json", "--model", "scripted")
+        return project.command(*arguments, plugins=[plugins], stdin=stdin)
+
+    return command
+
+
+def test_the_root_can_be_asked_for(project, elsewhere):
+    finished = elsewhere("sub\n")
+    assert got(finished)[0] == f"{project.root}/sub"
+    assert finished.stderr.startswith("which\\x1b folder?\n")
+    assert finished.events[0]["kind"] == "run.started"
+
+
+@pytest.mark.parametrize(
+    ("stdin", "message"),
+    [(b"", "no folder was named"), (b"\xff\n", "there is no folder"), (b".gitignore\n", "there is no folder")],
+)
+def test_without_a_root_there_is_no_run(elsewhere, stdin, message):
+    finished = elsewhere(stdin)
+    assert finished.exit_code == 3
+    assert [event["kind"] for event in finished.events] == ["run.finished"]
+    assert message in finished.stderr
+
+
+def test_a_workflow_that_is_not_interactive_asks_nobody(project, plugins):
+    finished = project.command("--deaf", "--json", "--model", "scripted", plugins=[plugins], stdin="sub\n")
+    assert finished.exit_code == 3
+    assert "asked a question" in finished.stderr
+    assert "which" not in finished.stderr

@@ -1,0 +1,387 @@
+"""Whatever the network does, a run ends in the right outcome, before its deadline, and without the key anywhere.
+
+Each fault is met by the command itself, at a real server on loopback. A fault that would last longer than the command
+is given here (`PATIENCE`) fails its test.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from code_commit.testing import Finished, Project, Reply, ScriptedServer
+
+KEY = "sk-network-0123456789-canary-Zq7"
+GOOD = Reply("^^^a.txt\nnew\n^^^end\n")
+PATIENCE = 60.0  # seconds
+SHORT = {"CODE_COMMIT_HTTP__DEADLINE_SECONDS": "2"}
+ONCE = {"CODE_COMMIT_HTTP__RETRIES": "0"}
+MODELS = {
+    "openai": ("gpt-5", "OPENAI_API_KEY"),
+    "anthropic": ("claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
+    "gemini": ("gemini-2.5-pro", "GEMINI_API_KEY"),
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project.create(tmp_path / "made")
+
+
+@pytest.fixture
+def commit(project: Project, key_traces):
+    """Give a function that runs a commit and looks for the key in all that it leaves."""
+
+    def run(server: ScriptedServer | None = None, *, provider: str = "openai", **environ: str) -> Finished:
+        model, variable = MODELS[provider]
+        known = {variable: KEY, **(server.environment() if server else {}), **environ}
+        finished = project.command("--json", "--model", model, environ=known, timeout=PATIENCE)
+        assert key_traces(project, finished, KEY) == {}
+        assert "Traceback" not in finished.stderr
+        last = finished.events[-1]
+        assert (last["kind"], last["data"]["exit_code"]) == ("run.finished", finished.exit_code)
+        return finished
+
+    return run
+
+
+def outcome(finished: Finished) -> str:
+    return finished.events[-1]["data"]["outcome"]
+
+
+def count(finished: Finished, kind: str) -> int:
+    return [event["kind"] for event in finished.events].count(kind)
+
+
+# --- connections that break, dry up or never answer
+
+
+@pytest.mark.parametrize("fault", ["drop", "reset", "half"])
+def test_a_connection_that_breaks_is_tried_again(commit, project, fault) -> None:
+    with ScriptedServer([Reply(GOOD.text, fault=fault), GOOD]) as server:
+        finished = commit(server)
+        assert len(server.requests) == 2
+    assert (finished.exit_code, project.read("a.txt")) == (0, "new\n")
+    assert count(finished, "call.retried") == 1
+
+
+@pytest.mark.parametrize("fault", ["drop", "reset", "half"])
+def test_one_that_keeps_breaking_is_exit_4(commit, project, fault) -> None:
+    with ScriptedServer([Reply(GOOD.text, fault=fault)] * 2) as server:
+        finished = commit(server, **{**ONCE, "CODE_COMMIT_HTTP__RETRIES": "1"})
+        assert len(server.requests) == 2
+    assert (finished.exit_code, outcome(finished), project.read("a.txt")) == (4, "provider_failed", "old\n")
+    assert "gave up after 2 tries" in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("fault", "provider"), [("hang", "openai"), ("stall", "gemini"), *(("trickle", provider) for provider in MODELS)]
+)
+def test_an_answer_that_does_not_end_is_given_up_at_the_deadline(commit, project, fault, provider) -> None:
+    # Byte by byte this would take five minutes.
+    with ScriptedServer([Reply("x" * 6000, fault=fault)] * 9) as server:
+        finished = commit(server, provider=provider, **SHORT)
+    assert (finished.exit_code, outcome(finished), project.read("a.txt")) == (4, "provider_failed", "old\n")
+    assert "time limit" in finished.stderr
+
+
+def test_silence_ends_at_its_own_limit(commit) -> None:
+    with ScriptedServer([Reply(fault="stall"), GOOD]) as server:
+        finished = commit(server, CODE_COMMIT_HTTP__TIMEOUT_SECONDS="1")
+    assert (finished.exit_code, count(finished, "call.retried")) == (0, 1)
+
+
+def test_a_port_where_nobody_listens(commit) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    finished = commit(OPENAI_BASE_URL=f"http://127.0.0.1:{port}/v1", **ONCE)
+    assert (finished.exit_code, "cannot connect" in finished.stderr) == (4, True)
+
+
+@contextmanager
+def raw_server(answer: bytes) -> Iterator[str]:
+    """An address that takes one connection after the other and answers each with these bytes."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, _ = listener.accept()
+                    with connection, suppress(OSError):
+                        connection.recv(65536)
+                        connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: -5\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFFFFF\r\n{}",
+        b"HTTP/1.1 200 OK\r\n" + b"x: " + b"y" * 300_000 + b"\r\n\r\n{}",
+        b"HTTP/9.9 20 \x00\r\n\r\n",
+    ],
+    ids=["ssh", "negative length", "chunk without end", "endless header", "no status"],
+)
+def test_what_is_no_http_is_garbage_and_exit_4(commit, answer) -> None:
+    with raw_server(answer) as address:
+        finished = commit(OPENAI_BASE_URL=address, **ONCE, **SHORT)
+    assert (finished.exit_code, outcome(finished)) == (4, "provider_failed")
+
+
+# --- answers that are none
+
+
+HTML = b"<!DOCTYPE html><p>Sign in</p>"
+NO_ANSWERS = [b"", b"null", b'{"choices": [{"mess', b"\x1f\x8b\x08\x00", b"[" * 100_000]
+
+
+@pytest.mark.parametrize(
+    ("provider", "body"), [*((provider, HTML) for provider in MODELS), *(("openai", body) for body in NO_ANSWERS)]
+)
+def test_a_200_that_is_no_answer_is_exit_4(commit, project, provider, body) -> None:
+    with ScriptedServer([Reply(body=body, headers={"content-type": "text/html"})]) as server:
+        finished = commit(server, provider=provider)
+    assert (finished.exit_code, outcome(finished), project.read("a.txt")) == (4, "provider_failed", "old\n")
+
+
+def zeros_compressed(blocks: int) -> bytes:
+    """So many megabytes of zeros in gzip, made of one compressed block over and over."""
+    packer = zlib.compressobj(9, wbits=zlib.MAX_WBITS | 16)
+    head = packer.compress(bytes(1_000_000)) + packer.flush(zlib.Z_FULL_FLUSH)
+    block = packer.compress(bytes(1_000_000)) + packer.flush(zlib.Z_FULL_FLUSH)
+    return head + block * (blocks - 1)
+
+
+# Prints the peak memory of what it ran. Of a child, the kernel counts the memory of its parent before it loaded its
+# program, so the parent must be small.
+_PEAK = """
+import resource, subprocess, sys
+done = subprocess.run([sys.executable, "-m", "code_commit", *sys.argv[1:]], stdin=subprocess.DEVNULL)
+print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+
+
+def test_a_compressed_bomb_takes_no_memory_of_note(project, commit) -> None:
+    bomb = Reply(body=zeros_compressed(4000), headers={"content-encoding": "gzip"})
+    assert len(bomb.body) < 5_000_000  # on the wire; 4 GB once it is unpacked
+    with ScriptedServer([bomb, bomb]) as server:
+        finished = commit(server, **ONCE)
+        environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment(), **ONCE})
+        command = [sys.executable, "-c", _PEAK, "--quiet", "--model", "gpt-5"]
+        done = subprocess.run(command, cwd=project.root, env=environ, capture_output=True, text=True, check=True)
+    assert (finished.exit_code, "larger than" in finished.stderr) == (4, True)
+    exit_code, peak = map(int, done.stdout.split())
+    assert exit_code == 4
+    assert peak < 250_000  # KB; the limit for an answer is 64 MB
+
+
+@pytest.mark.parametrize("provider", MODELS)
+def test_an_unknown_way_to_finish_costs_a_repair(commit, project, provider) -> None:
+    odd = Reply(GOOD.text, finish="brand_new_reason")
+    with ScriptedServer([odd, GOOD]) as server:
+        finished = commit(server, provider=provider)
+        assert "brand_new_reason" in server.requests[1].prompt
+    assert (finished.exit_code, project.read("a.txt")) == (0, "new\n")
+
+
+def test_an_unknown_way_to_finish_to_the_end_is_exit_5(commit, project) -> None:
+    with ScriptedServer([Reply(GOOD.text, finish="brand_new_reason")] * 4) as server:
+        finished = commit(server)
+    assert (finished.exit_code, outcome(finished), project.read("a.txt")) == (5, "response_refused", "old\n")
+
+
+# --- statuses, waits, redirects
+
+
+@pytest.mark.parametrize(
+    ("status", "tries", "provider"),
+    [(418, 1, "openai"), (425, 1, "openai"), (503, 2, "gemini"), *((529, 2, provider) for provider in MODELS)],
+)
+def test_odd_statuses(commit, status, tries, provider) -> None:
+    with ScriptedServer([Reply.error(status, "no coffee here")] * 2) as server:
+        finished = commit(server, provider=provider, CODE_COMMIT_HTTP__RETRIES="1")
+        assert len(server.requests) == tries
+    assert (finished.exit_code, outcome(finished)) == (4, "provider_failed")
+    assert f"HTTP {status}" in finished.stderr
+
+
+@pytest.mark.parametrize("wait", ["86400", "99999999999999999999", "Fri, 31 Dec 9999 23:59:59 GMT"])
+def test_a_retry_after_that_is_too_long_ends_the_run_at_once(commit, wait) -> None:
+    with ScriptedServer([Reply.error(429, "slow down", retry_after=wait), GOOD]) as server:
+        finished = commit(server)
+        assert len(server.requests) == 1
+    assert (finished.exit_code, "asks to wait" in finished.stderr) == (4, True)
+
+
+@pytest.mark.parametrize(
+    "wait", ["-1", "0", "soon", "nan", "inf", "", "1e999", "Thu, 01 Jan 1970 00:00:00 GMT", "0x10"]
+)
+def test_a_retry_after_that_says_nothing_is_passed_over(commit, wait) -> None:
+    with ScriptedServer([Reply.error(503, "slow down", retry_after=wait), GOOD]) as server:
+        finished = commit(server)
+    assert (finished.exit_code, count(finished, "call.retried")) == (0, 1)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed_and_its_target_sees_nothing(commit, status) -> None:
+    with ScriptedServer([GOOD]) as other:
+        with ScriptedServer([Reply.redirect(f"{other.url('openai')}/chat/completions", status)]) as server:
+            finished = commit(server)
+        assert other.requests == []
+    assert (finished.exit_code, "redirects to 127.0.0.1" in finished.stderr) == (4, True)
+
+
+# --- TLS and proxies
+
+
+@pytest.fixture
+def tls_server(tls_cases: Path) -> Iterator[ScriptedServer]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tls_cases / "server.pem")
+    with ScriptedServer([GOOD], ssl_context=context) as server:
+        yield server
+
+
+def test_a_certificate_that_nobody_vouches_for_ends_the_run_before_a_request(commit, tls_server) -> None:
+    finished = commit(tls_server)
+    assert tls_server.requests == []
+    assert (finished.exit_code, "certificate is not trusted" in finished.stderr) == (4, True)
+    assert count(finished, "call.retried") == 0
+
+
+def test_an_authority_that_the_user_names_is_trusted(commit, tls_server, tls_cases) -> None:
+    assert commit(tls_server, SSL_CERT_FILE=str(tls_cases / "authority.pem")).exit_code == 0
+
+
+def test_tls_where_there_is_none_and_none_where_there_is(commit, tls_server) -> None:
+    with ScriptedServer() as plain:
+        finished = commit(OPENAI_BASE_URL=plain.url("openai").replace("http:", "https:"), **ONCE)
+        assert (finished.exit_code, plain.requests) == (4, [])
+    finished = commit(OPENAI_BASE_URL=tls_server.url("openai").replace("https:", "http:"), **ONCE)
+    assert (finished.exit_code, tls_server.requests) == (4, [])
+
+
+@contextmanager
+def proxy(target: tuple[str, int] | None) -> Iterator[tuple[str, list[bytes]]]:
+    """A proxy that leads every CONNECT to `target`, or refuses it; gives its address, and all bytes that it gets."""
+    seen: list[bytes] = []
+    threads: list[threading.Thread] = []
+
+    def pump(source: socket.socket, sink: socket.socket, notes: list[bytes]) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                notes.append(data)
+                sink.sendall(data)
+        for end in (source, sink):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def serve(client: socket.socket) -> None:
+        with client:
+            head = client.recv(65536)
+            seen.append(head)
+            if target is None or not head.startswith(b"CONNECT "):
+                client.sendall(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n")
+                return
+            with socket.create_connection(target) as service:
+                client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                back = threading.Thread(target=pump, args=(service, client, []))
+                back.start()
+                pump(client, service, seen)
+                back.join()
+
+    def accept(listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                threads.append(threading.Thread(target=serve, args=(listener.accept()[0],)))
+                threads[-1].start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threads.append(threading.Thread(target=accept, args=(listener,)))
+        threads[0].start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", seen
+        listener.shutdown(socket.SHUT_RDWR)
+        for thread in threads:
+            thread.join()
+
+
+def test_no_proxy_sees_a_call_over_plain_http(commit, project) -> None:
+    with ScriptedServer([GOOD, GOOD]) as server, proxy(None) as (address, seen):
+        everywhere = dict.fromkeys(("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY"), address)
+        assert commit(server, **everywhere).exit_code == 0
+        # An address that is not a loopback one, though it leads here.
+        project.git("checkout", "-q", ".")
+        base_url = server.url("openai").replace("127.0.0.1", "0.0.0.0")  # noqa: S104 - to call, not to listen
+        project.write(
+            {"agent-config/config.toml": f'[providers.openai.default]\nbase_url = "{base_url}"\nallow_http = true\n'}
+        )
+        assert commit(**everywhere).exit_code == 0
+        assert len(server.requests) == 2
+    assert seen == []
+
+
+def test_a_proxy_that_refuses_is_named_and_sees_no_key(commit) -> None:
+    with proxy(None) as (address, seen):
+        finished = commit(OPENAI_BASE_URL="https://service.invalid/v1", https_proxy=address)
+    assert (finished.exit_code, "HTTPS_PROXY" in finished.stderr) == (4, True)
+    assert seen[0].startswith(b"CONNECT service.invalid:443 ")
+    assert KEY.encode() not in b"".join(seen)
+    assert b"authorization" not in b"".join(seen).lower()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_https_goes_through_a_tunnel_that_hides_the_key(commit, tmp_path) -> None:
+    certificate = tmp_path / "service.pem"
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-subj",
+    ]
+    command += ["/CN=service.invalid", "-addext", "subjectAltName=DNS:service.invalid", "-keyout", str(certificate)]
+    subprocess.run([*command, "-out", f"{certificate}.out"], check=True, capture_output=True)
+    with certificate.open("ab") as file:
+        file.write(Path(f"{certificate}.out").read_bytes())
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with ScriptedServer([GOOD], ssl_context=context) as server:
+        port = int(server.address.rpartition(":")[2])
+        with proxy(("127.0.0.1", port)) as (address, seen):
+            finished = commit(
+                OPENAI_BASE_URL="https://service.invalid/v1", HTTPS_PROXY=address, SSL_CERT_FILE=f"{certificate}.out"
+            )
+        assert [request.headers["authorization"] for request in server.requests] == [f"Bearer {KEY}"]
+    assert finished.exit_code == 0
+    assert seen[0].startswith(b"CONNECT service.invalid:443 ")
+    assert KEY.encode() not in b"".join(seen)
+
+
+def test_what_was_asked_and_answered_is_in_the_log_of_a_failed_call(commit, project) -> None:
+    with ScriptedServer([Reply.error(418, "no coffee here")]) as server:
+        commit(server)
+    assert (project.run_folder / "1-initial-query-response.txt").read_text().startswith("ERROR\n")
+    assert "no coffee here" in (project.run_folder / "1-initial-query-response.txt").read_text()
+    assert json.loads((project.run_folder / "run.json").read_bytes())["exit_code"] == 4

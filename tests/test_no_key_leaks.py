@@ -1,0 +1,397 @@
+"""Keys are sent through every layer, then all that was shown or written is searched for each window of them.
+
+The search (`key_traces`) looks for every eight characters of a key in a row, as they are, in JSON, in URLs, in base64 at
+each alignment and in hex. Journal and checkpoint, which hold the project raw and are never shown, are left out.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import shlex
+import site
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+from code_commit.redaction import Redactor
+from code_commit.testing import Finished, Project, Reply, ScriptedServer, install_plugin
+
+KEYS = [
+    "sk-proj-Canary_0123456789-abcdefghijkLMNOP",
+    "k\"e\\y'w%th+aw/kw=rd&<ch>ars${}~;9!zQ",
+    "AIza%41%5C+/==--\\\\n\\u0041''\"\"``$(x)#Zt",
+]
+MODELS = {
+    "openai": ("gpt-5", "OPENAI_API_KEY"),
+    "anthropic": ("claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
+    "gemini": ("gemini-2.5-pro", "GEMINI_API_KEY"),
+}
+GOOD = Reply("^^^a.txt\nnew\n^^^end\n")
+each_key = pytest.mark.parametrize("key", KEYS, ids=["plain", "awkward", "escapes"])
+
+
+def disguises(key: str) -> Mapping[str, str]:
+    """The forms in which programs print a key."""
+    return {
+        "whole": f"Incorrect API key provided: {key}.",
+        "starred": f"Incorrect API key provided: {key[:8]}{'*' * 20}{key[-4:]}. You can find your key at …",
+        "cut": f"Invalid key: {key[:-3]}…",
+        "json": json.dumps({"sent": key, "again": json.dumps([key])}),
+        "url": f"https://service.invalid/v1?key={quote(key, safe='')}&k={quote_plus(key)}",
+        "base64": base64.b64encode(f"user:{key}".encode()).decode() + base64.urlsafe_b64encode(key.encode()).decode(),
+        "hex": key.encode().hex() + key.encode().hex().upper(),
+        "html": html.escape(key),
+        "shell": shlex.quote(key) + repr(key),
+    }
+
+
+def whole_disguises(key: str) -> list[str]:
+    """Those that hold all of the key: a part of one, outside of an error, is nobody's key."""
+    return [words for how, words in disguises(key).items() if how not in {"starred", "cut"}]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project.create(tmp_path / "made")
+
+
+@pytest.fixture
+def run(project: Project, key_traces):
+    """Give a function that runs the command with a key for each provider, and asserts that none is left anywhere."""
+
+    def run(key: str, *arguments: str, server: ScriptedServer | None = None, kept=(), **options) -> Finished:
+        known = {variable: key for _, variable in MODELS.values()} | (server.environment() if server else {})
+        environ = {**known, "CODE_COMMIT_HTTP__RETRIES": "0", **options.pop("environ", {})}
+        finished = project.command(*arguments, environ=environ, **options)
+        assert key_traces(project, finished, key, kept=kept) == {}
+        return finished
+
+    return run
+
+
+# --- what services say
+
+
+@pytest.mark.parametrize("status", [400, 401, 418, 429, 500])
+@pytest.mark.parametrize("key", KEYS[:2], ids=["plain", "awkward"])
+def test_an_error_body_that_gives_the_key_back(run, key, status) -> None:
+    for provider, (model, _) in MODELS.items():
+        words = " ".join(disguises(key).values())
+        with ScriptedServer([Reply.error(status, words)]) as server:
+            finished = run(key, "--model", model, "--json", "--debug", server=server)
+            assert len(server.requests) == 1, provider
+        assert finished.exit_code == 4
+
+
+@each_key
+@pytest.mark.parametrize("how", disguises(""))
+def test_each_disguise_in_an_error_body(run, key, how) -> None:
+    with ScriptedServer([Reply.error(429, disguises(key)[how], retry_after="0")] * 2) as server:
+        finished = run(key, "--model", "gpt-5", server=server, environ={"CODE_COMMIT_HTTP__RETRIES": "1"})
+    assert finished.exit_code == 4
+
+
+# What two services really answered to a key that is not valid, with the key of the test in place of theirs.
+TRAPS = {
+    "gemini": lambda key: {
+        "error": {
+            "code": 400,
+            "message": "API key not valid. Please pass a valid API key.",
+            "status": "INVALID_ARGUMENT",
+            "details": [
+                {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"},
+                {"@type": "type.googleapis.com/google.rpc.DebugInfo", "detail": f"Invalid API key: {key}"},
+            ],
+        }
+    },
+    "openai": lambda key: {
+        "error": {
+            "message": f"Incorrect API key provided: {key[:8]}*******************{key[-4:]}. You can find your API key …",
+            "type": "invalid_request_error",
+            "code": "invalid_api_key",
+        }
+    },
+}
+
+
+@each_key
+@pytest.mark.parametrize("provider", TRAPS)
+@pytest.mark.parametrize("status", [400, 401])
+def test_the_words_of_real_services(run, key, provider, status) -> None:
+    body = json.dumps(TRAPS[provider](key)).encode()
+    with ScriptedServer([Reply(status=status, body=body)]) as server:
+        finished = run(key, "--model", MODELS[provider][0], server=server)
+    assert (finished.exit_code, "check the key" in finished.stderr) == (4, True)
+
+
+@each_key
+def test_an_answer_that_holds_the_key_beside_its_words(run, project, key) -> None:
+    answer = {
+        "id": f"chatcmpl-{key}",
+        "model": f"gpt-5-{key}",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": GOOD.text}, "finish_reason": "stop"}],
+        key: whole_disguises(key),
+    }
+    with ScriptedServer([Reply(body=json.dumps(answer).encode())]) as server:
+        finished = run(key, "--model", "gpt-5", "--json", server=server)
+    assert finished.exit_code == 0
+    assert "***" in (project.run_folder / "1-initial-query-response.json").read_text()
+
+
+@each_key
+def test_a_reply_with_the_key_in_its_words_its_paths_or_its_way_to_finish(run, project, key) -> None:
+    replies = [
+        Reply(f"^^^a.txt\n{key}\n^^^end\n"),
+        Reply(f"^^^src/{key}.txt\nnew\n^^^end\n"),
+        Reply(f"^^^src/{base64.urlsafe_b64encode(key.encode()).decode()}.txt\nnew\n^^^end\n"),
+        Reply(f"^^^a.txt\n{json.dumps(key)}\n^^^end\n"),
+        Reply(GOOD.text, finish=key),
+    ]
+    for reply in replies:
+        with ScriptedServer([reply]) as server:
+            finished = run(key, "--model", "gpt-5", "--json", "--debug", "--repairs", "0", server=server)
+        assert finished.exit_code == 5
+        assert project.read("a.txt") == "old\n"
+
+
+@each_key
+def test_a_redirect_and_a_strange_header(run, key) -> None:
+    to = {"location": f"https://other.invalid/{quote(key, safe='')}?key={quote(key, safe='')}", "x-key": quote(key)}
+    with ScriptedServer([Reply(status=307, headers=to, body=b"")]) as server:
+        assert run(key, "--model", "gpt-5", "--json", server=server).exit_code == 4
+
+
+# --- what the project holds
+
+
+@each_key
+def test_a_key_in_the_query_and_in_the_rollup(run, project, key) -> None:
+    query, rollup = "agent-config/query.txt", "agent-config/codeRollup.txt"
+    project.write({query: f"use {key}\n", rollup: "\n".join(disguises(key)[how] for how in ("whole", "json", "hex"))})
+    with ScriptedServer([GOOD]) as server:
+        finished = run(key, "--model", "gpt-5", "--json", server=server, kept=(query, rollup))
+        assert key.encode() not in server.requests[0].body
+    assert finished.exit_code == 0
+
+
+@each_key
+def test_a_key_on_the_command_line(run, key) -> None:
+    with ScriptedServer([GOOD]) as server:
+        assert run(key, "--model", "gpt-5", "--json", "--query", f"use {key}", server=server).exit_code == 0
+    assert run(key, "--model", f"{key}x", "--json").exit_code == 2
+    if "=" not in key:  # where a flag ends
+        assert run(key, f"--{key}", "--json").exit_code == 2
+    assert run(key, "--model", "gpt-5", "--query-file", f"/absent/{key}").exit_code == 3
+
+
+# Writes what it is given byte by byte, to both streams.
+_DRIP = """
+import os, sys
+for byte in open("secret.bin", "rb").read():
+    for stream in (1, 2):
+        os.write(stream, bytes([byte]))
+sys.exit(1)
+"""
+
+
+@each_key
+def test_a_build_that_prints_the_key_byte_by_byte(run, project, key) -> None:
+    content = "\n".join([*whole_disguises(key), key * 3, f"\x1b[31m{key}\x1b[0m", key])
+    project.write({"secret.bin": content, "drip.py": _DRIP, "build.sh": "python3 drip.py\n"})
+    project.git("add", "-A")
+    project.git("commit", "-qm", "a build that talks")
+    with ScriptedServer([GOOD, Reply("^^^a.txt\nnewer\n^^^end\n")]) as server:
+        finished = run(key, "--model", "gpt-5", "--json", "--repairs", "1", server=server, kept=("secret.bin",))
+        prompt = server.requests[1].prompt
+    assert finished.exit_code == 1
+    assert "***" in prompt
+    assert key not in prompt
+
+
+@each_key
+def test_keys_in_each_place_where_one_may_stand(run, project, tmp_path, key) -> None:
+    project.write(
+        {
+            "agent-config/openai-key.txt": f"{key}\n",
+            "agent-config/unknown-key.txt": f"{key}\n",
+            "agent-config/config.toml": f"[providers.openai.named]\nmodel = 'm'\napi_key = {json.dumps(key)}\n",
+        }
+    )
+    kept = tuple(f"agent-config/{name}" for name in ("openai-key.txt", "unknown-key.txt", "config.toml"))
+    none = {variable: "" for _, variable in MODELS.values()}
+    with ScriptedServer([Reply.error(418, disguises(key)["whole"])]) as server:
+        assert run(key, "--model", "gpt-5", server=server, kept=kept, environ=none).exit_code == 4
+    assert run(key, "config", kept=kept, environ=none).exit_code == 0
+    assert run(key, "config", "--json", kept=kept, environ=none).exit_code == 0
+
+
+# --- what plugins raise
+
+_RAISE = """
+import os
+from code_commit.plugin_api import *
+KEY = os.environ["OPENAI_API_KEY"]
+
+def fail():
+    try:
+        raise KeyError(KEY)
+    except KeyError as error:
+        raise {error}(f"a plugin tells all: {{KEY}} {{KEY!r}} {{KEY.encode().hex()}}") from error
+
+"""
+PLUGINS = {
+    "import": "fail()",
+    "providers": "@hookimpl\ndef code_commit_providers(): fail()",
+    "workflows": "@hookimpl\ndef code_commit_workflows(): fail()",
+    "addhooks": "@hookimpl\ndef code_commit_addhooks(pluginmanager): fail()",
+    "settings": "@hookimpl\ndef code_commit_settings(): fail()",
+    "sink hook": "@hookimpl\ndef code_commit_log_sinks(settings): fail()",
+    "sink": (
+        "class Sink:\n    def receive(self, record): fail()\n    def close(self): fail()\n"
+        "@hookimpl\ndef code_commit_log_sinks(settings): return [Sink()]"
+    ),
+    "sink close": (
+        "class Sink:\n    def receive(self, record): pass\n    def close(self): fail()\n"
+        "@hookimpl\ndef code_commit_log_sinks(settings): return [Sink()]"
+    ),
+    "rule hook": "@hookimpl\ndef code_commit_path_rules(settings): fail()",
+    "rule": (
+        "class Rule:\n    name = 'telling'\n    def judge(self, change, tree): fail()\n"
+        "@hookimpl\ndef code_commit_path_rules(settings): return [Rule()]"
+    ),
+    "rule reason": (
+        "class Rule:\n    name = 'telling'\n"
+        "    def judge(self, change, tree): return Refusal(change.path, 'telling', f'not with {KEY}', then='repair')\n"
+        "@hookimpl\ndef code_commit_path_rules(settings): return [Rule()]"
+    ),
+    "provider": (
+        "from code_commit.testing.scripted_provider import SCRIPTED, ScriptedConfig\n"
+        "from dataclasses import replace\n"
+        "class Telling:\n    def complete(self, request, call): fail()\n    def close(self): fail()\n"
+        "def provider_of(config): return Telling()\n"
+        "@hookimpl\n"
+        "def code_commit_providers(): return [replace(SCRIPTED, factory='telling_plugin:provider_of')]"
+    ),
+    "provider error": (
+        "from code_commit.testing.scripted_provider import SCRIPTED, ScriptedConfig\n"
+        "from dataclasses import replace\n"
+        "class Telling:\n"
+        "    def complete(self, request, call): raise ProviderError(f'bad: {KEY}', kind='server', raw={'key': KEY})\n"
+        "    def close(self): pass\n"
+        "def provider_of(config): return Telling()\n"
+        "@hookimpl\n"
+        "def code_commit_providers(): return [replace(SCRIPTED, factory='telling_plugin:provider_of')]"
+    ),
+    "provider factory": (
+        "from code_commit.testing.scripted_provider import SCRIPTED, ScriptedConfig\n"
+        "from dataclasses import replace\n"
+        "def provider_of(config): fail()\n"
+        "@hookimpl\n"
+        "def code_commit_providers(): return [replace(SCRIPTED, factory='telling_plugin:provider_of')]"
+    ),
+}
+WORKFLOW = """
+def run(run):
+    {body}
+
+@hookimpl
+def code_commit_workflows():
+    flag = Flag(("--tell",), "tell all", selects=True)
+    return [WorkflowDefinition(name="telling", help="tells", flags=(flag,), run="telling_plugin:run", {more})]
+"""
+WORKFLOWS = {
+    "raises": ("fail()", ""),
+    "raises in a span": ("with run.span('telling.span', key=KEY): fail()", ""),
+    "ends with a wrong error": ("raise NotReady(f'no {KEY}', hint=f'try {KEY!r}')", ""),
+    "exits": ("raise SystemExit(KEY)", ""),
+    "gives a result": (
+        "return Result(Outcome.NOT_REACHED, f'sum: {KEY}', {KEY: [KEY], 'hex': KEY.encode().hex()})",
+        "",
+    ),
+    "gives no result": ("return KEY", ""),
+    "says and keeps": (
+        "run.say(KEY); run.say(KEY.encode().hex()); run.keep('a.txt', KEY); run.keep('b.bin', KEY.encode() * 2);"
+        "run.emit(MessageLogged(f'{KEY}', level='warning')); return Result(Outcome.REACHED, KEY)",
+        "",
+    ),
+    "keeps under its name": ("run.keep(KEY + '.txt', 'x')", ""),
+    "has broken options": ("pass", "options='telling_plugin:fail'"),
+    "has no root": ("pass", "root='telling_plugin:absent'"),
+    "fails in its root": ("pass", "root='telling_plugin:no_root'"),
+}
+_NO_ROOT = "\ndef no_root(options, ask=None): fail()\n"
+
+
+def telling(tmp_path: Path, code: str, error: str = "RuntimeError", group: str = "code_commit") -> list[Path]:
+    return [install_plugin(tmp_path / "plugins", "telling", _RAISE.format(error=error) + code, group=group)]
+
+
+@pytest.mark.parametrize("debug", [True, False], ids=["debug", "plain"])
+@pytest.mark.parametrize("name", PLUGINS)
+def test_a_plugin_that_raises(run, tmp_path, name, debug) -> None:
+    guards = name.startswith("rule")
+    plugins = telling(tmp_path, PLUGINS[name], group="code_commit.path_rules" if guards else "code_commit")
+    arguments = [
+        "--model",
+        "scripted" if name.startswith("provider ") or name == "provider" else "gpt-5",
+        "--repairs=0",
+    ]
+    with ScriptedServer([GOOD]) as server:
+        finished = run(KEYS[1], *arguments, *["--debug"] * debug, "--json", server=server, plugins=plugins, cwd=None)
+    assert finished.exit_code in {0, 2, 3, 4, 5, 70}
+    assert "***zQ" in finished.stdout + finished.stderr
+
+
+@pytest.mark.parametrize("name", ["import", "providers", "workflows"])
+def test_commands_that_meet_a_plugin_that_raises(run, tmp_path, name) -> None:
+    plugins = telling(tmp_path, PLUGINS[name], error="ValueError")
+    for arguments in (["plugins"], ["plugins", "--json"], ["models"], ["--help"], ["config"]):
+        finished = run(KEYS[1], *arguments, plugins=plugins)
+        assert finished.exit_code == 0
+        assert ("***zQ" in finished.stdout) == (arguments[0] == "plugins")
+
+
+def test_the_key_of_a_plugin_that_could_not_say_where_it_keeps_it(run, project, tmp_path, key_traces) -> None:
+    code = _RAISE.replace("OPENAI_API_KEY", "TELLING_API_KEY").format(error="RuntimeError") + "fail()"
+    plugins = [install_plugin(tmp_path / "plugins", "telling", code)]
+    other = "other-" + KEYS[1]
+    environ = {"TELLING_API_KEY": other}
+    with ScriptedServer([GOOD]) as server:
+        finished = run(KEYS[0], "--model", "gpt-5", "--json", server=server, plugins=plugins, environ=environ)
+    assert (finished.exit_code, key_traces(project, finished, other)) == (0, {})
+    listed = run(KEYS[0], "plugins", plugins=plugins, environ=environ)
+    assert ("***zQ" in listed.stdout, key_traces(project, listed, other)) == (True, {})
+
+
+@pytest.mark.parametrize("debug", [True, False], ids=["debug", "plain"])
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_a_workflow_that_tells_all(run, tmp_path, name, debug) -> None:
+    body, more = WORKFLOWS[name]
+    plugins = telling(tmp_path, WORKFLOW.replace("{body}", body).replace("{more}", more) + _NO_ROOT)
+    finished = run(KEYS[1], "--tell", *["--debug"] * debug, "--json", plugins=plugins)
+    assert finished.exit_code in {0, 1, 3, 70}
+    assert finished.events[-1]["kind"] == "run.finished"
+    assert finished.events[-1]["data"]["exit_code"] == finished.exit_code
+    plain = run(KEYS[1], "--tell", *["--debug"] * debug, plugins=plugins)
+    assert plain.exit_code == finished.exit_code
+
+
+# --- clean text stays clean
+
+
+def test_a_large_body_of_clean_text_is_left_as_it_is() -> None:
+    """Every source file that is installed beside this project: tens of megabytes, and no key in them."""
+    redactor = Redactor([*KEYS, "sk-12345", "AIzaSyA-0123456789abcdefghijklmnopqrstu"])
+    folders = {*site.getsitepackages(), sysconfig.get_path("stdlib")}
+    size = 0
+    for folder in sorted(folders):
+        for path in Path(folder).rglob("*.py"):
+            content = path.read_bytes()
+            size += len(content)
+            assert redactor.data(content) is content, path
+    assert size > 10_000_000
