@@ -8,6 +8,7 @@ import apply
 import commit
 import memory
 import start_up
+import typescript_answer
 from harness import Line, Measured, NotMeasured, report
 
 
