@@ -25,6 +25,7 @@ ALL = {
     "apply": apply.main,
     "rollup": rollup,
     "memory": memory.main,
+    "typescript_answer": typescript_answer.main,
 }
 
 

@@ -18,7 +18,7 @@ from code_commit.plugin_api import Run
 from code_commit.project_tree import ProjectTree
 
 ROUNDS = 20
-LIMIT = 4.0
+LIMIT = 3
 CODE = """\
 async function agent_code(): Promise<string> {
   const content = await show("build.sh");
@@ -51,7 +51,7 @@ def _measured(scratch: Path, deno: str) -> Line:
         start = time.perf_counter()
         answer()
         seconds = time.perf_counter() - start
-        bare_seconds, _ = run(command)
+        bare_seconds = run(command)
         if turn:  # the first turn fills the caches
             ours.append(seconds)
             peer.append(bare_seconds)
@@ -74,7 +74,7 @@ def _answer(root: Path) -> Any:
         tree=tree,
         may_read=guard.may_read,
         collect=lambda _: (),
-        settings_of=lambda _: ToolboxSettings(),  # type: ignore[call-arg] - every field has a default
+        settings_of=lambda _: ToolboxSettings.model_validate({}),
     )
     context = ToolContext(cast("Run", own))
     functions = open_functions(context.run)

@@ -99,7 +99,7 @@ def test_a_task_goes_on_after_the_last_step_that_passed(work) -> None:
     asked = len(work.server.requests)
 
     work.server.script(work.code(write("d.txt")), work.returns("all done"))
-    done = work("--resume", work.project.run_folder.name, "--json")
+    done = work("--resume", "latest", "--json")
     assert done.exit_code == 0, done.stderr
     again = work.prompts[asked:]
     assert ["Title: b two" in again[0], "Title: c" in again[1], len(again)] == [True, True, 2]
@@ -175,7 +175,9 @@ def test_a_task_that_was_killed_goes_on(work) -> None:
     assert (done.exit_code, done.stdout.strip().splitlines()[-1]) == (0, "b is done")
 
 
-@pytest.mark.parametrize(("name", "told"), [("nothing", "nothing"), ("2001-01-01", "2001-01-01")])
+@pytest.mark.parametrize(
+    ("name", "told"), [("nothing", "nothing"), ("2001-01-01", "2001-01-01"), ("latest", "no task that can be resumed")]
+)
 def test_a_run_that_is_not_there_cannot_be_gone_on_with(work, name: str, told: str) -> None:
     done = work("--resume", name)
     assert done.exit_code == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -246,3 +247,35 @@ def test_a_validator_that_is_broken_does_not_pass(work, polite, name: str, reaso
     done = work("--json", more_plugins=[polite])
     assert done.exit_code == 1
     assert reason in work.told(done, "tasks.judged")[0]["reason"]
+
+
+# --- isolation -----------------------------------------------------------------------------------------------------
+
+
+def test_commands_are_isolated_as_builds_are(work) -> None:
+    hidden = callback("command_succeeds", cmd="test ! -e agent-config/query.txt")
+    work.server.script(
+        work.listed(work.step("one", hidden)),
+        work.code("return await shell('cat agent-config/query.txt || echo nothing there');"),
+    )
+    done = work("--sandbox", "require")
+    if "No sandbox" in done.stderr:
+        pytest.skip("needs bubblewrap")
+    assert done.exit_code == 0, done.stderr
+    assert "nothing there" in done.stdout
+
+
+def test_without_isolation_no_command_runs(work, tmp_path) -> None:
+    bare = tmp_path / "bin"
+    bare.mkdir()
+    for name in ("bash", "git"):
+        (bare / name).symlink_to(shutil.which(name))
+    check = callback("command_succeeds", cmd="touch proof.txt")
+    work.server.script(
+        work.listed(work.step("one", check)),
+        work.code("return await shell('touch proof.txt').catch((e) => 'refused');"),
+    )
+    done = work("--sandbox", "auto", environ={"PATH": str(bare)})
+    assert done.exit_code == 3
+    assert "--sandbox off" in done.stderr
+    assert not (work.project.root / "proof.txt").exists()

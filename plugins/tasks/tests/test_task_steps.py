@@ -107,7 +107,7 @@ def test_a_step_that_fails_three_times_ends_the_task(work) -> None:
 
 def test_attempts_are_a_setting(work) -> None:
     work.configure(attempts=1)
-    work.server.script(work.returns(7))
+    work.server.script(work.code("throw 1;"))
     assert work().exit_code == 1
     assert len(work.server.requests) == 1
 
@@ -147,7 +147,7 @@ def test_what_is_no_answer_goes_back_with_the_reason(work, reply, told: str) -> 
 def test_a_value_that_is_neither_a_string_nor_a_list_is_never_a_success(work, value) -> None:
     work.configure(attempts=1)
     work.server.script(work.returns(value))
-    assert work().exit_code == 1
+    assert work().exit_code == 5
 
 
 def test_no_answer_at_all_is_a_response_that_is_refused(work) -> None:

@@ -23,7 +23,7 @@ _ERROR_TOLD = 500
 
 
 class AttemptFailed(Exception):  # noqa: N818 - what happened
-    """An attempt came to nothing. The message is for the model; `malformed`: there was no answer to run."""
+    """An attempt came to nothing. The message is for the model; `malformed`: the answer was none, or no such value."""
 
     def __init__(self, reason: str, *, code: str = "", output: str = "", malformed: bool = False) -> None:
         super().__init__(reason)
@@ -32,7 +32,7 @@ class AttemptFailed(Exception):  # noqa: N818 - what happened
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an agent's code returned, and what it printed. `code_file` and `log_file` are in the run folder."""
+    """What an agent's code returned, and what it printed."""
 
     value: str | TaskList
     code: str = field(repr=False)
@@ -80,7 +80,7 @@ class Agent:
         except ScriptFailed as failure:
             raise AttemptFailed(str(failure), code=code, output=work.output) from None
         except MalformedTaskList as problem:
-            raise AttemptFailed(str(problem), code=code, output=work.output) from None
+            raise AttemptFailed(str(problem), code=code, output=work.output, malformed=True) from None
         return Answer(value, code, work.output)
 
     def _kept(self, label: str, number: int, code: str, files: AttemptFiles) -> Path:

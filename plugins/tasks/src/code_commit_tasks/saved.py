@@ -44,11 +44,16 @@ def save(run: Run, task: SavedTask) -> None:
 
 
 def load(run: Run, name: str) -> SavedTask:
-    """Return the task of the run `name`: a name, or the beginning of one.
+    """Return the task of the run `name`: a name, the beginning of one, or `latest`.
 
     Raises:
         NotReady: there is no such run, or it was no task.
     """
+    if name == "latest":
+        found = sorted(run.state.glob("*.json"))
+        if not found:
+            raise NotReady("there is no task that can be resumed", hint="begin one with --task")
+        return _read(found[-1])
     folder = run.find_run(name)
     file = run.state / f"{folder.name}.json"
     if not file.is_file():

@@ -20,7 +20,7 @@ _TOLD = 300  # characters of a reason, for people
 
 
 class StepFailed(Exception):  # noqa: N818 - what happened
-    """The attempts at a step are spent. `malformed`: the last reply was no answer at all."""
+    """The attempts at a step are spent. `malformed`: the last answer was none, as `AttemptFailed` says."""
 
     def __init__(self, node: Node, reason: str, *, malformed: bool) -> None:
         super().__init__(reason)

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
+from code_commit.plugin_api import NotReady
 from code_commit_tasks.runtime.bounds import bind
 from code_commit_tasks.runtime.deno import deno_binary, deno_command, deno_environment
 
@@ -43,21 +44,16 @@ class DenoProcess:
         """Start it, and give it `seconds` from now.
 
         Raises:
-            NotReady: Deno is not installed.
+            NotReady: Deno is not installed, or does not start.
         """
         binary = deno_binary()
         self._folder = Path(tempfile.mkdtemp(prefix="code-commit-agent-"))
         (self._folder / "location_data").touch()  # a file where Deno would keep localStorage and caches: they fail
-        self._process = subprocess.Popen(
-            deno_command(binary, memory=memory),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            cwd=self._folder,
-            env=deno_environment(self._folder),
-            start_new_session=True,
-        )
+        try:
+            self._process = _started(deno_command(binary, memory=memory), self._folder)
+        except OSError as error:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise NotReady(f"Deno cannot be started: {error}", hint="install it anew: pip install deno") from error
         assert self._process.stdin
         assert self._process.stdout
         assert self._process.stderr
@@ -174,6 +170,19 @@ class DenoProcess:
 
     def _note(self, data: bytes) -> None:
         self._said = (self._said + data)[-_STDERR_KEPT:]
+
+
+def _started(command: list[str], folder: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        cwd=folder,
+        env=deno_environment(folder),
+        start_new_session=True,
+    )
 
 
 def _size_of(folder: Path) -> int:
