@@ -263,7 +263,7 @@ def test_what_it_leaves_on_disk_is_bounded_and_removed(size: int, tmp_path, monk
         "return new WebSocket('ws://127.0.0.1:1') && await new Promise((_, no) => no(new Error('x')));",
         "return await import('http://127.0.0.1:1/x.ts');",
         "return localStorage.setItem('a', 'b');",
-        "return await caches.open('a');",
+        "const c = await caches.open('a'); await c.put('https://example.org', new Response('x'));",
         "const w = new Worker('file://' + PATH, { type: 'module' }); await new Promise((_, no) => { w.onerror = no; });",
         "Deno.writeTextFileSync('/tmp/x', 'x');",
         "Deno.kill(1, 'SIGTERM');",
