@@ -237,6 +237,17 @@ def test_what_it_leaves_on_disk_is_bounded_and_removed(size: int, tmp_path, monk
     assert list(tmp_path.iterdir()) == []
 
 
+def test_caches_are_bounded_and_removed_where_there_are_any(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    body = (
+        "const c = await caches.open('a');"
+        "for (let i = 0;; i++) await c.put('https://example.org/' + i, new Response('x'.repeat(1e5)));"
+    )
+    assert failure(body).fault != "time"
+    assert list(tmp_path.iterdir()) == []
+
+
 # --- what must not get out -----------------------------------------------------------------------------------------
 
 
@@ -263,7 +274,6 @@ def test_what_it_leaves_on_disk_is_bounded_and_removed(size: int, tmp_path, monk
         "return new WebSocket('ws://127.0.0.1:1') && await new Promise((_, no) => no(new Error('x')));",
         "return await import('http://127.0.0.1:1/x.ts');",
         "return localStorage.setItem('a', 'b');",
-        "const c = await caches.open('a'); await c.put('https://example.org', new Response('x'));",
         "const w = new Worker('file://' + PATH, { type: 'module' }); await new Promise((_, no) => { w.onerror = no; });",
         "Deno.writeTextFileSync('/tmp/x', 'x');",
         "Deno.kill(1, 'SIGTERM');",

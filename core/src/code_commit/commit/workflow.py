@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from code_commit.commit.prompts import Context, build_failure, initial_prompt, repair_prompt
+from code_commit.commit.echo import reject_echo
+from code_commit.commit.prompts import Context, build_failure, initial_prompt, repair_prompt, system_prompt
 from code_commit.commit.response import MalformedResponse, parse_changes
 from code_commit.plugin_api import (
     Change,
@@ -47,7 +48,7 @@ def commit(run: Run) -> Result:
     for number in range(1, attempts + 1):
         with run.span("attempt", number=number):
             completion = model.complete(_request(prompt), label="initial-query" if number == 1 else "repair-query")
-            judged = judge(completion, run)
+            judged = judge(completion, run, shown=(context.codebase, failed.for_the_model))
             if isinstance(judged, _Failure):
                 failed = judged
             elif run.options.dry_run:
@@ -95,8 +96,10 @@ class _Failure:
     summary: str
 
 
-def judge(completion: Completion, run: Run) -> tuple[Change, ...] | _Failure:
+def judge(completion: Completion, run: Run, shown: Sequence[str] = ()) -> tuple[Change, ...] | _Failure:
     """Read the changes out of a response and have every path judged; nothing is written here.
+
+    `shown` is what the prompt held of others than the person: blocks that stand there are not an answer.
 
     Returns the changes, or why the response is worth a repair.
 
@@ -105,6 +108,7 @@ def judge(completion: Completion, run: Run) -> tuple[Change, ...] | _Failure:
     """
     try:
         changes = _changes_of(completion, run)
+        reject_echo(completion.text, changes, system_prompt("code_modification_instructions"), shown)
     except MalformedResponse as problem:
         run.emit(ChangesRefused(reason=str(problem)))
         return _sent_back(str(problem), run.settings.unusable_response)

@@ -116,6 +116,19 @@ def assembled(
     rules = _path_rules(host, section_of, fail_closed=workflow.writes)
     budget = None if settings.max_cost is None else Budget(float(settings.max_cost))
     calls = Calls(log, ground.redactor, budget=budget, numbered=workflow.numbered)
+    runner = ProcessRunner(
+        plan.root,
+        redactor=ground.redactor,
+        sandbox=settings.sandbox,
+        network=settings.network,
+        output_limit=settings.build.output_limit,
+        secret_variables=ground.secret_variables,
+        protected=_judges_elsewhere(ground.git, plan.root),
+        hidden=ground.keys.files_elsewhere(),
+        ignored=ground.git.ignored,
+    )
+    if workflow.writes:
+        runner.look_ahead()  # while the model thinks
     return ProjectRun(
         root=plan.root,
         folder=log.folder,
@@ -133,17 +146,7 @@ def assembled(
         models=Models(registry, settings, ground.keys, plan.environ, calls, recording),
         calls=calls,
         guard=Guard(ground.tree, ground.git, rules),
-        runner=ProcessRunner(
-            plan.root,
-            redactor=ground.redactor,
-            sandbox=settings.sandbox,
-            network=settings.network,
-            output_limit=settings.build.output_limit,
-            secret_variables=ground.secret_variables,
-            protected=_judges_elsewhere(ground.git, plan.root),
-            hidden=ground.keys.files_elsewhere(),
-            ignored=ground.git.ignored,
-        ),
+        runner=runner,
         checkpoints=Checkpoints(ground.tree, ground.git, ground.home) if workflow.writes else None,
         build_timeout=settings.build.timeout_seconds,
         as_json=plan.as_json,

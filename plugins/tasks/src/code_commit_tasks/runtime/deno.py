@@ -54,5 +54,7 @@ def _dies_with_its_host() -> tuple[str, ...]:
 
 
 def deno_environment(folder: Path) -> dict[str, str]:
-    """Return all that the process sees of the environment; its cache is in `folder`."""
-    return {"DENO_DIR": str(folder), "DENO_NO_UPDATE_CHECK": "1", "DENO_NO_PROMPT": "1", "NO_COLOR": "1"}
+    """Return all that the process sees of the environment; whatever it keeps on disk is in `folder`."""
+    # Some versions keep the caches of a page that has no origin in the folder for temporary files.
+    places = {"DENO_DIR": str(folder), "TMPDIR": str(folder)}
+    return {**places, "DENO_NO_UPDATE_CHECK": "1", "DENO_NO_PROMPT": "1", "NO_COLOR": "1"}
