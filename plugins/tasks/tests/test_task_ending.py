@@ -150,26 +150,41 @@ def test_only_the_build_is_left_to_be_judged(work) -> None:
     assert "a is done" in done.stdout
 
 
+def struck(work, number: int, *, step: str) -> tuple[int, list[dict]]:
+    """Begin a task, send it a signal when the code of `step` runs; return its exit code and events."""
+    command = [sys.executable, "-m", "code_commit", "--task", "Do it.", "--json", "--sandbox", "off"]
+    environ = work.project.environment(
+        {"TINY_BASE_URL": work.server.url("openai"), "CODE_COMMIT_MODEL": "tiny-1", "PYTHONPATH": str(work.plugins)}
+    )
+    events = []
+    with subprocess.Popen(
+        command, cwd=work.project.root, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout
+        for line in process.stdout:
+            events.append(json.loads(line))
+            if events[-1]["kind"] == "tasks.code" and events[-1]["data"]["step"] == step:
+                os.kill(process.pid, number)
+    return process.returncode, events
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_task_that_is_interrupted_ends_as_such(work, number: int) -> None:
+    work.server.script(work.code("for (;;) {}"))
+    exit_code, events = struck(work, number, step="")
+    assert exit_code == 130
+    assert events[-1]["data"]["outcome"] == "interrupted"
+    assert "task-tree.txt" in {each.name for each in work.project.run_folder.iterdir()}
+
+
 def test_a_task_that_was_killed_goes_on(work) -> None:
     work.server.script(
         work.listed(work.step("a", there("a.txt")), work.step("b")),
         work.code(write("a.txt")),
         work.code("for (;;) {}"),
     )
-    command = [sys.executable, "-m", "code_commit", "--task", "Do it.", "--json", "--sandbox", "off"]
-    environ = work.project.environment(
-        {"TINY_BASE_URL": work.server.url("openai"), "CODE_COMMIT_MODEL": "tiny-1", "PYTHONPATH": str(work.plugins)}
-    )
-    with subprocess.Popen(
-        command, cwd=work.project.root, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
-        assert process.stdout
-        for line in process.stdout:
-            data = json.loads(line)
-            if data["kind"] == "tasks.code" and data["data"]["step"] == "2":
-                os.kill(process.pid, signal.SIGKILL)
-                break
-        assert process.wait() == -signal.SIGKILL
+    exit_code, _ = struck(work, signal.SIGKILL, step="2")
+    assert exit_code == -signal.SIGKILL
     work.server.script(work.returns("b is done"))
     done = work("--resume", work.project.run_folder.name)
     assert (done.exit_code, done.stdout.strip().splitlines()[-1]) == (0, "b is done")
