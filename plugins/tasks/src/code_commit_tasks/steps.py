@@ -70,6 +70,7 @@ class Steps:
             return self._worked_on(node, before, part_of)
 
     def _worked_on(self, node: Node, before: Sequence[Node], part_of: str) -> str:
+        node.passed, node.result = False, None  # of an earlier run it may say otherwise
         taken_up = bool(node.steps) and self.earlier
         first = len(node.attempts) + 1
         failure: Failure | None = None
