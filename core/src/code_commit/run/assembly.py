@@ -118,6 +118,19 @@ def assembled(
     limit = None if recording else settings.max_cost  # recorded answers cost nothing
     budget = None if limit is None else Budget(float(limit))
     calls = Calls(log, ground.redactor, budget=budget, numbered=workflow.numbered)
+    runner = ProcessRunner(
+        plan.root,
+        redactor=ground.redactor,
+        sandbox=settings.sandbox,
+        network=settings.network,
+        output_limit=settings.build.output_limit,
+        secret_variables=ground.secret_variables,
+        protected=_judges_elsewhere(ground.git, plan.root),
+        hidden=ground.keys.files_elsewhere(),
+        ignored=ground.git.ignored,
+    )
+    if workflow.writes:
+        runner.look_ahead()  # while the model thinks
     return ProjectRun(
         root=plan.root,
         folder=log.folder,
@@ -135,17 +148,7 @@ def assembled(
         models=Models(registry, settings, ground.keys, plan.environ, calls, recording),
         calls=calls,
         guard=Guard(ground.tree, ground.git, rules),
-        runner=ProcessRunner(
-            plan.root,
-            redactor=ground.redactor,
-            sandbox=settings.sandbox,
-            network=settings.network,
-            output_limit=settings.build.output_limit,
-            secret_variables=ground.secret_variables,
-            protected=_judges_elsewhere(ground.git, plan.root),
-            hidden=ground.keys.files_elsewhere(),
-            ignored=ground.git.ignored,
-        ),
+        runner=runner,
         checkpoints=Checkpoints(ground.tree, ground.git, ground.home) if workflow.writes else None,
         build_timeout=settings.build.timeout_seconds,
         as_json=plan.as_json,
