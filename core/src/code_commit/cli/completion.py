@@ -151,9 +151,7 @@ def _fish(words: Words) -> str:
     lines = [
         "# fish completion of code-commit: code-commit completion fish | source",
         "complete -c code-commit -f",
-        "function __code_commit_runs",
-        "    for each in logs/*/events.jsonl; string split / $each | tail -n 2 | head -n 1; end",
-        "end",
+        "function __code_commit_runs; for each in logs/*/events.jsonl; string split -f 2 / $each; end; end",
     ]
     none = f"not __fish_seen_subcommand_from {' '.join(words.commands)}"
     lines += [

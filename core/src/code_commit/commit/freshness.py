@@ -13,7 +13,7 @@ FRESH = "collect the code anew with `code-commit rollup`, then run again"
 _NAMED = 10
 
 
-class Shown:
+class RolledUp:
     """The digests of the files in the rollup, kept up with what this run itself does to them.
 
     Empty, and with it no file ever changed, where there is no manifest or it is that of another rollup.
@@ -24,7 +24,7 @@ class Shown:
         self._digests = dict(digests)
 
     @classmethod
-    def of_rollup(cls, tree: Tree, rollup: str) -> Shown:
+    def of(cls, tree: Tree, rollup: str) -> RolledUp:
         """Read the manifest, if it is the one of `rollup`."""
         try:
             manifest = json.loads(tree.read(MANIFEST) or b"{}")
