@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -143,8 +144,6 @@ def test_configuration_that_came_with_the_repository_is_not_trusted(project, ser
         (["--max-cost", "0"], "--max-cost should be greater than 0"),
         (["--sandbox", "maybe"], "--sandbox"),
         (["--query", "a", "--query-file", "b"], "exclude each other"),
-        (["--planning"], "pip install code-commit-planner"),
-        (["--task", "x"], "pip install code-commit-tasks"),
     ],
 )
 def test_usage_errors_are_exit_2_and_say_what_is_close(project, arguments, words):
@@ -153,6 +152,16 @@ def test_usage_errors_are_exit_2_and_say_what_is_close(project, arguments, words
     as_json = project.command(*arguments, "--json")
     assert [event["kind"] for event in as_json.events] == ["run.finished"]
     assert as_json.events[0]["data"]["exit_code"] == 2
+
+
+@pytest.mark.parametrize(
+    ("flag", "plugin"), [("--planning", "planner"), ("--task=x", "tasks"), ("--cc", "consistency")]
+)
+def test_the_flag_of_a_plugin_that_is_not_there_says_what_to_install(project, flag, plugin):
+    installed = importlib.util.find_spec(f"code_commit_{plugin}") is not None
+    left_out = [f"--disable-plugin={plugin}"] * installed
+    finished = project.command(flag, *left_out)
+    assert (finished.exit_code, f"pip install code-commit-{plugin}" in finished.stderr) == (2, True), finished.stderr
 
 
 def test_a_broken_plugin_that_guards_paths_keeps_a_writing_run_from_starting(project, server, tmp_path):
