@@ -171,6 +171,19 @@ def test_a_hostile_log_cannot_command_the_terminal(runs):
     assert "\u202e" not in shown
 
 
+@pytest.mark.parametrize(
+    "fields", [{}, {"models": 5, "tokens": [], "seconds": "x", "argv": 7}, {"models": [1], "tokens": {"input": "x"}}]
+)
+def test_a_log_that_came_with_a_repository_may_hold_anything(runs, fields):
+    document = {"state": "finished", "outcome": "reached", **fields}
+    runs.project.write({"logs/2026-01-01-00-00-00-odd/run.json": json.dumps(document)})
+    runs.project.write({"logs/2026-01-01-00-00-00-odd/events.jsonl": '{"kind": 5}\n[]\n'})
+    for arguments in (("list",), ("list", "--json"), ("show",), ("show", "--json")):
+        finished = runs.command("runs", *arguments)
+        assert finished.exit_code == 0, finished.stderr
+        assert "odd" in finished.stdout
+
+
 @pytest.mark.parametrize("arguments", [("show",), ("diff",), ("path",), ("export", "--sink", "nobody")])
 def test_what_does_not_exist_is_told(runs, arguments):
     finished = runs.command("runs", *arguments)
@@ -325,6 +338,30 @@ def test_a_run_that_asked_nobody_cannot_be_replayed(runs):
     finished = runs.command("replay")
     assert finished.exit_code == 3
     assert "asked no model" in finished.stderr
+
+
+def sandboxes(folder):
+    events = map(json.loads, (folder / "events.jsonl").read_text().splitlines())
+    return [event["data"]["sandbox"] for event in events if event["kind"] == "process.started"]
+
+
+def test_a_log_cannot_take_the_isolation_away(runs):
+    _, name = runs.run(answer("good"))
+    path = runs.project.root / "logs" / name / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "argv": ["--sandbox", "off"]}))
+    replayed = runs.command("replay", "--keep", "--json").document
+    assert sandboxes(Path(replayed["folder"])) == sandboxes(path.parent)
+
+
+@pytest.mark.parametrize("command", [("replay",), ("runs", "export", "--sink", "ledger")])
+def test_a_configuration_that_came_with_the_repository_is_not_used(runs, tmp_path, command):
+    runs.run(answer("good"))
+    runs.project.write({"agent-config/config.toml": "network = true\n"})
+    runs.project.git("add", "-f", "agent-config/config.toml")
+    plugins = [*runs.plugins, install_plugin(tmp_path / "ledger", "ledger", LEDGER)]
+    finished = runs.command(*command, plugins=plugins)
+    assert finished.exit_code == 3
+    assert "git tracks agent-config/config.toml" in finished.stderr
 
 
 def test_keys_are_not_copied(runs):
