@@ -217,16 +217,19 @@ def test_a_rule_may_send_a_response_back(project, server, tmp_path):
 
 
 def test_two_runs_at_once_are_one_too_many(project, server):
-    project.write({"build.sh": "echo started > started; cat fifo; rm started fifo\n"})
+    project.write({"build.sh": "read line < fifo; rm fifo\n"})
     project.git("commit", "-qam", "a build that waits")
     os.mkfifo(project.root / "fifo")
+    gate = os.open(project.root / "fifo", os.O_RDWR)  # for both ways: neither this nor the build waits to open it
     environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
-    first = subprocess.Popen(
-        [sys.executable, "-m", "code_commit", "--model", "gpt-5", "--quiet"], cwd=project.root, env=environ
-    )
-    with (project.root / "fifo").open("wb"):  # opens when the build reads
+    command = [sys.executable, "-m", "code_commit", "--model", "gpt-5", "--quiet", "--json"]
+    with subprocess.Popen(command, cwd=project.root, env=environ, stdout=subprocess.PIPE) as first:
+        assert any(b'"process.started"' in line for line in first.stdout)
         second = run(project, server)
-    assert first.wait(60) == 0
+        os.write(gate, b"go on\n")
+        assert first.stdout.read()
+    os.close(gate)
+    assert first.returncode == 0
     assert (second.exit_code, "another run" in second.stderr) == (3, True)
 
 

@@ -23,7 +23,7 @@ DIFF = (
     + EVIL
     + "\n"
 )
-STORY = (
+STORY: tuple[tuple[float, int, int | None, str, dict[str, object]], ...] = (
     (0.0, 1, None, "run.started", {"workflow": "committing-code", "root": "{root}", "folder": "logs/2026-01-01-00-00-00-x", "argv": ["--query", EVIL]}),
     (0.0, 2, 1, "attempt.started", {"number": 1}),
     (1.0, 3, 2, "call.started", {"number": 1, "label": "initial-query", "provider": "p", "model": EVIL, "request": "q.txt"}),
