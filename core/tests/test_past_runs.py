@@ -91,6 +91,16 @@ def runs(tmp_path):
     return Runs(tmp_path)
 
 
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """Three runs to look at: one that repairs, one that fails, and one of a model whose price nobody knows."""
+    runs = Runs(tmp_path_factory.mktemp("told"))
+    runs.repaired = runs.run(answer("bad"), "no answer at all", answer("good"))[1]
+    runs.failed = runs.run("down", model="told/nobodys")[1]
+    runs.unknown = runs.run(answer("good too"), model="told/nobodys")[1]
+    return runs
+
+
 # --- list and show ----------------------------------------------------------------------------------------------------
 
 
@@ -99,25 +109,66 @@ def test_no_runs_yet(runs):
     assert runs.command("runs", "--json").document == {"runs": []}
 
 
-def test_runs_are_listed_with_outcome_tokens_and_cost(runs):
-    _, first = runs.run(answer("bad"), answer("good"))
-    _, second = runs.run("down", model="told/nobodys")
-    good, failed = runs.command("runs", "list", "--json").document["runs"]
-    assert (good["run"], good["outcome"], good["attempts"], good["tokens"]["input"]) == (first, "reached", 2, 2000)
-    assert (good["models"], good["cost_complete"], good["workflow"]) == (["gemini-2.5-flash"], True, "committing-code")
+def test_runs_are_listed_with_outcome_tokens_and_cost(told):
+    good, failed, unknown = told.command("runs", "list", "--json").document["runs"]
+    assert (good["run"], good["outcome"], good["attempts"]) == (told.repaired, "reached", 3)
+    assert (good["models"], good["workflow"], good["tokens"]["input"]) == (
+        ["gemini-2.5-flash"],
+        "committing-code",
+        3000,
+    )
     assert 0 < good["cost_usd"] < 0.1
-    assert (failed["run"], failed["outcome"], failed["cost_usd"]) == (second, "provider_failed", 0)
-    head, *lines = runs.command("runs").stdout.splitlines()
+    assert good["cost_complete"]
+    assert (failed["run"], failed["outcome"], failed["cost_usd"]) == (told.failed, "provider_failed", 0)
+    assert (unknown["run"], unknown["cost_usd"], unknown["cost_complete"]) == (told.unknown, 0, False)
+    head, *lines = told.command("runs").stdout.splitlines()
     assert head.split()[:3] == ["RUN", "MODEL", "OUTCOME"]
-    assert [line.split()[0] for line in lines] == [first, second]
+    assert [line.split()[0] for line in lines] == [told.repaired, told.failed, told.unknown]
     assert f"${good['cost_usd']:.4f}" in lines[0]
+    assert " ? " in lines[2]
 
 
-def test_a_price_that_nobody_knows_is_told_as_such(runs):
-    runs.run(answer("good"), model="told/nobodys")
-    [row] = runs.command("runs", "list", "--json").document["runs"]
-    assert (row["cost_usd"], row["cost_complete"]) == (0, False)
-    assert " ? " in runs.command("runs").stdout.splitlines()[1]
+def test_show_tells_calls_builds_changes_and_files(told):
+    shown = told.command("runs", "show", told.repaired).stdout
+    for words in (
+        "reached",
+        "initial-query",
+        "repair-query",
+        "exit code 1",
+        "exit code 0",
+        "attempt 3: a.txt",
+        "run.json",
+    ):
+        assert words in shown
+    document = told.command("runs", "show", told.repaired, "--json").document
+    assert [call["finish"] for call in document["calls"]] == ["stop", "stop", "stop"]
+    assert [process["exit_code"] for process in document["processes"]] == [1, 0]
+    assert [change["attempt"] for change in document["changes"]] == [1, 3]
+    assert document["data"]["written"] == ["a.txt"]
+
+
+def test_path_is_the_folder_alone(told):
+    assert told.command("runs", "path").stdout == f"{told.project.root / 'logs' / told.unknown}\n"
+    assert told.command("runs", "path", "--json").document["run"] == told.unknown
+
+
+def test_a_hostile_log_cannot_command_the_terminal(runs):
+    call = {"number": 1, "label": "\x1b[2J\u202e", "provider": "p", "model": "\x1b]0;x\x07", "request": "q"}
+    record = {
+        "seq": 1,
+        "time": 1.0,
+        "run": "r",
+        "span": 1,
+        "parent": None,
+        "kind": "call.started",
+        "version": 1,
+        "data": call,
+    }
+    runs.project.write({"logs/2026-01-01-00-00-00-odd/events.jsonl": json.dumps(record) + "\n"})
+    runs.project.write({"logs/2026-01-01-00-00-00-odd/\x1b[31m.txt": ""})
+    shown = runs.command("runs", "show").stdout
+    assert "\\x1b[2J\\u202e" in shown
+    assert not {"\x1b", "\u202e", "\x07"} & set(shown)
 
 
 def test_a_killed_run_is_shown_as_killed(runs):
@@ -135,40 +186,17 @@ def test_a_killed_run_is_shown_as_killed(runs):
     assert "never ended" in runs.command("runs", "show").stdout
 
 
-def test_show_tells_calls_builds_changes_and_files(runs):
-    _, name = runs.run(answer("bad"), answer("good"))
-    shown = runs.command("runs", "show", name[:-5]).stdout
-    for words in (
-        "reached",
-        "initial-query",
-        "repair-query",
-        "exit code 1",
-        "exit code 0",
-        "attempt 2: a.txt",
-        "run.json",
-    ):
-        assert words in shown
-    document = runs.command("runs", "show", "--json").document
-    assert [call["finish"] for call in document["calls"]] == ["stop", "stop"]
-    assert [process["exit_code"] for process in document["processes"]] == [1, 0]
-    assert [change["attempt"] for change in document["changes"]] == [1, 2]
-    assert document["data"]["written"] == ["a.txt"]
-
-
-def test_path_is_the_folder_alone(runs):
-    _, name = runs.run(answer("good"))
-    assert runs.command("runs", "path").stdout == f"{runs.project.root / 'logs' / name}\n"
-    assert runs.command("runs", "path", "--json").document["run"] == name
-
-
-def test_a_hostile_log_cannot_command_the_terminal(runs):
-    _, name = runs.run(answer("good"))
-    events = runs.project.root / "logs" / name / "events.jsonl"
-    events.write_text(events.read_text().replace('"label":"initial-query"', '"label":"\\u001b[2J\\u202e"'))
-    (events.parent / "\x1b[31m.txt").write_text("")
-    shown = runs.command("runs", "show").stdout
-    assert "\x1b" not in shown
-    assert "\u202e" not in shown
+@pytest.mark.parametrize(
+    "fields", [{}, {"models": 5, "tokens": [], "seconds": "x", "argv": 7}, {"models": [1], "tokens": {"input": "x"}}]
+)
+def test_a_log_that_came_with_a_repository_may_hold_anything(runs, fields):
+    document = {"state": "finished", "outcome": "reached", **fields}
+    runs.project.write({"logs/2026-01-01-00-00-00-odd/run.json": json.dumps(document)})
+    runs.project.write({"logs/2026-01-01-00-00-00-odd/events.jsonl": '{"kind": 5}\n[]\n'})
+    for arguments in (("list",), ("list", "--json"), ("show",), ("show", "--json")):
+        finished = runs.command("runs", *arguments)
+        assert finished.exit_code == 0, finished.stderr
+        assert "odd" in finished.stdout
 
 
 @pytest.mark.parametrize("arguments", [("show",), ("diff",), ("path",), ("export", "--sink", "nobody")])
@@ -187,16 +215,15 @@ def test_an_unknown_action_is_a_usage_error(runs):
 # --- diff -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_diff_of_a_run_and_of_each_attempt(runs):
-    runs.run(answer("bad"), "no answer at all", answer("good"))
-    whole = runs.command("runs", "diff").stdout
+def test_the_diff_of_a_run_and_of_each_attempt(told):
+    whole = told.command("runs", "diff", told.repaired).stdout
     assert "-old\n+good\n" in whole
     assert "+built\n+built\n" in whole
-    assert "+bad" in runs.command("runs", "diff", "--attempt", "1").stdout
-    third = runs.command("runs", "diff", "latest", "--attempt", "3", "--json").document
+    assert "+bad" in told.command("runs", "diff", told.repaired, "--attempt", "1").stdout
+    third = told.command("runs", "diff", told.repaired, "--attempt", "3", "--json").document
     assert third["paths"] == ["a.txt"]
     assert "-bad\n+good\n" in third["diff"]
-    refused = runs.command("runs", "diff", "--attempt", "2")
+    refused = told.command("runs", "diff", told.repaired, "--attempt", "2")
     assert refused.exit_code == 3
     assert "1, 3" in refused.stderr
 
@@ -325,6 +352,30 @@ def test_a_run_that_asked_nobody_cannot_be_replayed(runs):
     finished = runs.command("replay")
     assert finished.exit_code == 3
     assert "asked no model" in finished.stderr
+
+
+def sandboxes(folder):
+    events = map(json.loads, (folder / "events.jsonl").read_text().splitlines())
+    return [event["data"]["sandbox"] for event in events if event["kind"] == "process.started"]
+
+
+def test_a_log_cannot_take_the_isolation_away(runs):
+    _, name = runs.run(answer("good"))
+    path = runs.project.root / "logs" / name / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "argv": ["--sandbox", "off"]}))
+    replayed = runs.command("replay", "--keep", "--json").document
+    assert sandboxes(Path(replayed["folder"])) == sandboxes(path.parent)
+
+
+@pytest.mark.parametrize("command", [("replay",), ("runs", "export", "--sink", "ledger")])
+def test_a_configuration_that_came_with_the_repository_is_not_used(runs, tmp_path, command):
+    runs.run(answer("good"))
+    runs.project.write({"agent-config/config.toml": "network = true\n"})
+    runs.project.git("add", "-f", "agent-config/config.toml")
+    plugins = [*runs.plugins, install_plugin(tmp_path / "ledger", "ledger", LEDGER)]
+    finished = runs.command(*command, plugins=plugins)
+    assert finished.exit_code == 3
+    assert "git tracks agent-config/config.toml" in finished.stderr
 
 
 def test_keys_are_not_copied(runs):

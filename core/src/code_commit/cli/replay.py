@@ -23,7 +23,7 @@ from code_commit.project_tree import ProjectTree
 from code_commit.records.errors import CodeCommitError, ExitCode, NotReady
 from code_commit.records.event import LogSink
 from code_commit.registry import Registry
-from code_commit.run.assembly import HOME
+from code_commit.run.assembly import HOME, require_untracked
 from code_commit.run.session import REPLAY, run_session
 from code_commit.run_log import Progress, RunSummary, find_run, read_run
 
@@ -85,8 +85,8 @@ def _copy_project(root: Path, recorded: RunSummary, scratch: Path) -> dict[str, 
     """Lay out the tree that the run started from, with its log; return how the run left its files."""
     before: dict[str, str] = {}
     with checkpointed(root) as project:
-        taken = project.checkpoints.of_run(recorded.run)
-        whole = whole_change(taken)
+        require_untracked(project.git)  # in the copy it would look like the person's own
+        whole = whole_change(project.checkpoints.of_run(recorded.run))
         (scratch / HOME).mkdir(parents=True, mode=0o700)
         with ProjectTree(scratch) as into:
             if whole:
@@ -94,7 +94,7 @@ def _copy_project(root: Path, recorded: RunSummary, scratch: Path) -> dict[str, 
                 before = project.checkpoints.listing(whole[1])
             else:
                 _copy_as_it_is(project, into, recorded)
-    shutil.copytree(recorded.folder, scratch / "logs" / recorded.run)
+    shutil.copytree(recorded.folder, scratch / "logs" / recorded.run, symlinks=True)
     (scratch / "logs" / ".gitignore").write_text("*\n", "utf-8")
     _copy_context(root, recorded, scratch)
     _commit(scratch)
@@ -160,7 +160,8 @@ def _invocation(recorded: RunSummary, host: PluginHost, registry: Registry) -> I
         raise NotReady(f"the command of {recorded.run} is not understood any more: {error.message}") from error
     # Where the query was read from is gone, standard input for one; its words are in agent-config/query.txt.
     flags = {name: value for name, value in then.flags.items() if name not in {"query", "query_file"}}
-    settings = {name: value for name, value in then.settings.items() if name != "max_cost"}
+    # A log may have come with the repository: isolation is what the person has set now.
+    settings = {name: value for name, value in then.settings.items() if name not in {"max_cost", "sandbox"}}
     return replace(then, flags=flags, settings=settings | {"model": f"{REPLAY}{recorded.run}"}, as_json=True)
 
 

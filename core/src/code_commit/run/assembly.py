@@ -72,7 +72,7 @@ def make_ready(plan: Plan, registry: Registry, held: ExitStack) -> Ground:
     """
     git, redactor, home = Git(plan.root), Redactor(), plan.root / HOME
     keys = KeyStore(plan.root, redactor, plan.environ)  # checks the .gitignore before any key is read
-    _require_untracked(git)
+    require_untracked(git)
     definitions = [definition for _, definition in registry.providers.values()]
     keys.load_all(definitions)
     tree = held.enter_context(ProjectTree(plan.root))
@@ -202,7 +202,7 @@ def _path_rules(
     return rules
 
 
-def _require_untracked(git: Git) -> None:
+def require_untracked(git: Git) -> None:
     """A `.gitignore` does not keep away what a repository brings along: its address must not get the user's key.
 
     Raises:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,13 +13,14 @@ from code_commit.cli.arguments import RESERVED
 from code_commit.cli.last_words import print_error
 from code_commit.cli.runs.project import checkpointed, redactor_of
 from code_commit.cli.tables import print_document, print_line
+from code_commit.git import Git, GitError
 from code_commit.past_runs import Step, read_story, steps_of
 from code_commit.plugin_host import Plugin, PluginHost
 from code_commit.records.errors import CodeCommitError, ExitCode, NotReady, UsageError
 from code_commit.records.event import LogSink, Record
 from code_commit.redaction import Redactor
 from code_commit.registry import Registry
-from code_commit.run.assembly import settings_model
+from code_commit.run.assembly import require_untracked, settings_model
 from code_commit.run_log import find_run, list_runs, numbered, read_records
 from code_commit.run_log.folder import EVENTS
 from code_commit.settings import Settings, load_settings
@@ -38,6 +40,8 @@ def export(arguments: argparse.Namespace) -> int:
     root = Path.cwd().resolve()
     host = PluginHost()
     plugin = _plugin(host, arguments.sink)
+    with suppress(GitError):  # no repository, so nothing came with one
+        require_untracked(Git(root))
     settings = load_settings(root, environ=os.environ)
     named = [summary.folder for summary in list_runs(root)] if arguments.all else [
         find_run(root, name) for name in arguments.runs or ["latest"]

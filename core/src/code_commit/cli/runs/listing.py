@@ -42,7 +42,7 @@ def row_of(summary: RunSummary) -> dict[str, Any]:
         "started": document.get("started"),
         "finished": document.get("finished"),
         "seconds": words.total_seconds(document),
-        "models": [row.get("model") for row in document.get("models") or ()],
+        "models": words.models(document),
         "attempts": document.get("attempts"),
         "calls": document.get("calls"),
         "tokens": document.get("tokens"),
@@ -55,10 +55,10 @@ def _cells(summary: RunSummary) -> tuple[str, ...]:
     document = summary.document
     return (
         summary.run,
-        words.models(document),
+        ", ".join(words.models(document)) or "-",
         words.outcome(summary),
         str(document.get("attempts", "?")),
-        words.tokens(document.get("tokens") or {}),
+        words.tokens(words.table(document, "tokens")),
         str(read_story(summary.folder).cost),
         words.duration(words.total_seconds(document)),
     )

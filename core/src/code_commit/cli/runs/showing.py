@@ -75,11 +75,12 @@ def _head(summary: RunSummary, story: Story) -> Iterator[str]:
     yield f"  workflow  {summary.workflow}"
     yield f"  outcome   {words.outcome(summary)}" + (f": {summary.summary}" if summary.summary else "")
     yield f"  started   {document.get('started') or '?'}, took {words.duration(words.total_seconds(document))}"
-    yield f"  model     {words.models(document)}"
-    yield f"  tokens    {words.tokens(document.get('tokens') or {})}"
+    yield f"  model     {', '.join(words.models(document)) or '-'}"
+    yield f"  tokens    {words.tokens(words.table(document, 'tokens'))}"
     yield f"  cost      {story.cost}"
     yield f"  commit    {document.get('commit') or '-'}"
-    yield f"  command   code-commit {shlex.join(map(str, document.get('argv') or ()))}".rstrip()
+    argv = document.get("argv")
+    yield f"  command   code-commit {shlex.join(map(str, argv)) if isinstance(argv, list) else ''}".rstrip()
     for message in story.messages:
         yield f"  message   {message}"
 

@@ -14,16 +14,22 @@ def outcome(summary: RunSummary) -> str:
     return summary.outcome or summary.state
 
 
-def models(document: Mapping[str, Any]) -> str:
-    """The models that answered, the service's names."""
-    names = [str(row.get("model")) for row in document.get("models") or () if isinstance(row, Mapping)]
-    return ", ".join(names) or "-"
+def models(document: Mapping[str, Any]) -> list[str]:
+    """The models that answered, by the service's names."""
+    rows = document.get("models")
+    return [str(row.get("model")) for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+
+
+def table(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A part of the document that should be a table: a log may hold anything."""
+    value = document.get(name)
+    return value if isinstance(value, Mapping) else {}
 
 
 def tokens(count: Mapping[str, Any] | Usage) -> str:
     """Tokens in and out: `12,345 / 678`, a `?` for what was not told."""
     pair = (count.input, count.output) if isinstance(count, Usage) else (count.get("input"), count.get("output"))
-    return " / ".join("?" if each is None else f"{each:,}" for each in pair)
+    return " / ".join(f"{each:,}" if isinstance(each, int) else "?" for each in pair)
 
 
 def duration(seconds: float | None) -> str:
