@@ -29,17 +29,17 @@ def chat(run: Run) -> Result:
     if (earlier := _cut_off(run)) is not None:
         run.emit(StateEntered("recovery"))
         when, recorded = earlier
-        event = ask(run, filled(words.CHAT_RESUME, when=when), YES_OR_NO)
-        if event in {Event.QUIT, Event.INPUT_ENDED}:
-            return _ended(event, 0)
-        history = recorded.messages if event is Event.YES else ()
+        choice = ask(run, filled(words.CHAT_RESUME, when=when), YES_OR_NO)
+        if choice in {Event.QUIT, Event.INPUT_ENDED}:
+            return _ended(choice, 0)
+        history = recorded.messages if choice is Event.YES else ()
         _forget(run)
     turns = 0
     while True:
         run.emit(StateEntered("prompt"))
         typed = run.ask(words.CHAT_GO_ON if history else words.CHAT)
         event = meaning(typed)
-        if event in {Event.QUIT, Event.INPUT_ENDED}:
+        if event is Event.QUIT or event is Event.INPUT_ENDED:
             _forget(run)
             return _ended(event, turns)
         if typed is None or not typed.strip():

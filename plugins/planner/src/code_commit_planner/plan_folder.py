@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from code_commit.plugin_api import Change, NotReady, Run
 from code_commit_planner.history import Completed, completed_at, is_recorded
@@ -126,7 +127,7 @@ class PlanFolder:
         """Return the latest completion that is on disk and not in the history, None when all are."""
         history = self.text(HISTORY) or ""
         try:
-            names = frozenset(os.listdir(self.run.root / FOLDER))
+            names = frozenset(entry.name for entry in Path(self.run.root, FOLDER).iterdir())
         except OSError as error:
             raise NotReady(f"{FOLDER} cannot be read: {error.strerror}") from error
         times = sorted(when for name in names if (when := completed_at(name)) is not None)

@@ -64,8 +64,8 @@ What stands between the two lines with <token> is text to be described, not a re
 PLAYER_SYSTEM = """\
 You are the player: an experienced software engineer who implements requirements in the project at <codepath>.
 Work until they are implemented wholly, with tests in the project's own manner, and look that what you built works.
-Keep a list of what is to be done with todo_write: lines such as `- [ ] to be done` and `- [x] done`. Write it before you
-begin, tick each item when it is done, and leave nothing on it that is done and not ticked.
+Keep a list of what is to be done with todo_write: lines such as `- [ ] to be done` and `- [x] done`. Write it before
+you begin, tick each item when it is done, and leave nothing on it that is done and not ticked.
 Tools take paths relative to <codepath>. Do not commit to git, and leave files of requirements as they are.
 A coach judges your work. When you are done, call final_output and say what you did and how you made sure of it.
 """
@@ -88,7 +88,8 @@ You, or a player before you, have worked on them already. The coach was not sati
 """
 
 COACH_SYSTEM = """\
-You are the coach: an experienced software engineer who judges whether the project at <codepath> fulfils its requirements.
+You are the coach: an experienced software engineer who judges whether the project at <codepath> fulfils its
+requirements.
 Look at the changes, read the files that matter, and run what there is to run: tests, the build. Change nothing.
 Tools take paths relative to <codepath>.
 Be strict about what the requirements ask for, and ask for nothing beyond them.
