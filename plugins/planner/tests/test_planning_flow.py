@@ -45,11 +45,12 @@ def test_from_new_requirements_to_a_commit_and_on(codebase):
     assert found
     assert found[1].replace(" ", "_").replace(":", "-") == found[3]
     assert codebase.project.git("log", "-1", "--format=%B") == (
-        "Add a second file\n\nAdds two.txt beside one.txt.\n\n"
-        f"Requirements: {found[2]}\nTodo: {found[4]}\n\n"
+        f"Add a second file\n\nAdds two.txt beside one.txt.\n\nRequirements: {found[2]}\nTodo: {found[4]}\n\n"
     )
     assert codebase.status() == []
     assert sorted(codebase.committed()) == sorted(
         ["two.txt", "g3-plan/planner_history.txt", f"g3-plan/{found[2]}", f"g3-plan/{found[4]}"]
     )
-    assert codebase.project.git("show", f"HEAD:g3-plan/{found[2]}") == "{{CURRENT REQUIREMENTS}}\nAdd two.\n\nold words\n"
+    assert (
+        codebase.project.git("show", f"HEAD:g3-plan/{found[2]}") == "{{CURRENT REQUIREMENTS}}\nAdd two.\n\nold words\n"
+    )

@@ -41,7 +41,7 @@ def run_invocation(invocation: Invocation, host: PluginHost, registry: Registry)
         return ExitCode.REACHED
     watchers: dict[str, LogSink] = {}
     if not invocation.quiet:
-        watchers["progress"] = Progress.on(sys.stderr, os.environ)
+        watchers["progress"] = Progress.on(sys.stderr, os.environ, narrated=plan.workflow.narrates and not plan.as_json)
     if invocation.as_json:
         watchers["json"] = JsonLines(sys.stdout)
     ending = run_session(plan, host, registry, watchers)

@@ -250,7 +250,7 @@ class WorkflowDefinition:
     the run opens; None: the person quit. `ask` is a `Callable[[str], str | None]` that asks the person like `Run.ask`,
     but on stderr, where no event is expected. `ignores` names flags of other workflows that are passed over when this
     one is chosen. `writes` needs a git repository, the lock and the path rules. `numbered` puts the call's number in
-    front of log names.
+    front of log names. `narrates`: it tells people by `Run.say` what it does, and progress leaves out what went well.
     """
 
     name: str
@@ -264,3 +264,4 @@ class WorkflowDefinition:
     interactive: bool = False
     writes: bool = True
     numbered: bool = True
+    narrates: bool = False

@@ -22,7 +22,7 @@ def rename(plan: Plan) -> Event:
     plan.completion = plan.folder.complete(now(), line=completed if plan.repository is None else None)
     forget_progress(plan.run.state)
     plan.loop = None
-    plan.say(words.COMPLETED, files=", ".join(plan.completion.files))
+    plan.say(f"{words.COMPLETED}\n{shown_paths(plan.completion.files)}")
     return Event.RECORDED if plan.repository is None else Event.DONE
 
 

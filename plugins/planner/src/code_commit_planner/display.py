@@ -10,15 +10,19 @@ from code_commit_toolbox.outcome import CalledTool
 
 WIDTH = 80
 FEEDBACK_LINES = 25
-_TOLD_OF = ("path", "command", "pattern", "summary", "searches")
+_REASON = 40
+_TOLD_OF = ("path", "command", "pattern", "searches")
+_EXIT_CODE = "exit code: "
 
 
 def tool_line(agent: str, called: CalledTool) -> str:
     """Return one line of at most 80 characters for a call."""
     told = _one_line(_subject(called))
+    reason = f"  -> {_one_line(called.text)}" if called.is_error else _ending(called)
     mark = "!" if called.is_error else " "
-    reason = f"  -> {_one_line(called.text)}" if called.is_error else ""
-    return shortened(f" {mark}{agent}: {called.name} {told}{reason}".rstrip(), WIDTH)
+    return shortened(f" {mark}{agent}: {called.name} {told}".rstrip(), WIDTH - min(len(reason), _REASON)) + shortened(
+        reason, _REASON
+    )
 
 
 def feedback_lines(feedback: str, whole: str) -> str:
@@ -33,6 +37,13 @@ def feedback_lines(feedback: str, whole: str) -> str:
 def shortened(line: str, width: int) -> str:
     """Return `line`, its end replaced by dots where it is longer than `width`."""
     return line if len(line) <= width else f"{line[: width - 3].rstrip()}..."
+
+
+def _ending(called: CalledTool) -> str:
+    """How a command ended, unless it went well."""
+    ending = called.text.partition("\n")[0]
+    failed = called.name == "shell" and ending != f"{_EXIT_CODE}0"
+    return f"  -> {_one_line(ending)}" if failed else ""
 
 
 def _subject(called: CalledTool) -> str:

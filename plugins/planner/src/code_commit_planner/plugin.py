@@ -32,6 +32,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             root="code_commit_planner.codepath:choose_codepath",
             ignores=("--task",),
             interactive=True,
+            narrates=True,
         ),
         WorkflowDefinition(
             name="autonomous",
@@ -40,6 +41,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             run="code_commit_planner.autonomous:build_alone",
             roles=("coach", "player"),
             options="code_commit_planner.options:AutonomousOptions",
+            narrates=True,
         ),
         WorkflowDefinition(
             name="chat",
@@ -48,5 +50,6 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             run="code_commit_planner.chat:chat",
             roles=("player",),
             interactive=True,
+            narrates=True,
         ),
     ]

@@ -89,7 +89,7 @@ def _unrecorded(plan: Plan) -> Event:
         return Event.NOTHING_LEFT
     if plan.repository is None:
         plan.folder.record(completed(completion))
-        plan.say(words.COMPLETED, files=", ".join(completion.files))
+        plan.say(f"{words.COMPLETED}\n{shown_paths(completion.files)}")
         return Event.RECORDED
     if plan.repository.is_committed(f"{FOLDER}/{completion.requirements}"):
         return Event.NOTHING_LEFT  # somebody has committed it without us, or the history was lost

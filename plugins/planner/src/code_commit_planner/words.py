@@ -40,17 +40,17 @@ UNKNOWN_AUTHOR = "git does not know whose commits these are, so the commit at th
 NOTHING_TO_RESUME = "There is no current_requirements.md: a todo list alone cannot be resumed."
 CREATE_AND_TRY_AGAIN = "Please create the file and try again."
 CANNOT_READ = "<file> cannot be reviewed: <reason>"
-REVIEWING = "Reviewing <codepath>/g3-plan/new_requirements.md ..."
+REVIEWING = "Reviewing g3-plan/new_requirements.md ..."
 NO_ANSWER = (
     "The LLM didn't respond: there are no new `{{CURRENT REQUIREMENTS}}` in <codepath>/g3-plan/new_requirements.md. "
     "Please restart the app to try again."
 )
 UPDATED = """\
 The LLM has updated `<codepath>/g3-plan/new_requirements.md`.
-Please go and read that file. If it is acceptable, say 'yes' and it will be implemented.
-Otherwise say 'no' to refine it further, or 'quit'."""
+Please go and read that file. If it is acceptable, say 'yes', and it will be
+implemented. Otherwise say 'no' to refine it further, or 'quit'."""
 
-IMPLEMENTING = "Implementing <codepath>/g3-plan/current_requirements.md, in at most <turns> turns."
+IMPLEMENTING = "Implementing g3-plan/current_requirements.md, in at most <turns> turns."
 TURN = "Turn <number> of <turns>: the player is at work."
 COACH = "Turn <number> of <turns>: the coach judges."
 FEEDBACK = "The coach is not satisfied yet:"
@@ -68,7 +68,7 @@ APPROVED = "The coach approved the implementation."
 OUT_OF_TURNS = "The coach and the player ran out of turns (<turns>): the coach is still not satisfied."
 LOOP_FAILED = "The coach and the player were stopped by an error: <error>"
 
-COMPLETED = "Completed: <files>"
+COMPLETED = "Completed:"
 UNRECORDED = "<file> is completed and not yet committed: going on with its commit."
 NOT_STAGED = "Not staged, as they look like temporary artifacts:"
 NOT_OURS = "Left out of this commit, as they were staged before by someone else:"
@@ -77,7 +77,9 @@ NOT_STAGED_EITHER = (
 )
 READY = "code-commit is ready to make a git commit."
 STAGED = "Staged:"
-ASK_REVIEW = "Please review the currently staged files, and hit enter to continue when you are done, or type 'quit'."
+ASK_REVIEW = """\
+Please review the currently staged files.
+Hit enter to continue when you are done, or type 'quit'."""
 COMMITTED = "Committed <commit>: <summary>"
 COMMIT_FAILED = """\
 The commit was not made: <reason>
