@@ -76,6 +76,11 @@ class Cast:
     requests: dict[str, list[RecordedRequest]] = field(default_factory=lambda: defaultdict(list))
     before: dict[str, Callable[[], None]] = field(default_factory=dict)
 
+    called = staticmethod(called)
+    writes = staticmethod(writes)
+    done = staticmethod(done)
+    says = staticmethod(Reply)
+
     def reply(self, request: RecordedRequest) -> Reply:
         part = request.model
         if part == "planner" and not request.json.get("tools"):
