@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -36,6 +38,7 @@ model = "player"
 base_url = "{url}"
 allow_http = true
 """
+_PATIENCE = 60.0  # seconds
 NEW = "g3-plan/new_requirements.md"
 CURRENT = "g3-plan/current_requirements.md"
 TODO = "g3-plan/todo.g3.md"
@@ -81,6 +84,12 @@ class Cast:
     done = staticmethod(done)
     says = staticmethod(Reply)
 
+    def rewind(self) -> None:
+        """Say everything from the start again; the planner has a new thought."""
+        fresh = Cast()
+        self.planner = [writes(NEW, REFINED + "And a thought.\n"), done()]
+        self.summary, self.message, self.player, self.coach = fresh.summary, fresh.message, fresh.player, fresh.coach
+
     def reply(self, request: RecordedRequest) -> Reply:
         part = request.model
         if part == "planner" and not request.json.get("tools"):
@@ -102,10 +111,15 @@ class Person:
     def until(self, kind: str) -> dict[str, Any]:
         """Read events until one of `kind`, and return its data."""
         assert self.process.stdout
-        for line in self.process.stdout:
-            self.events.append(json.loads(line))
-            if self.events[-1]["kind"] == kind:
-                return self.events[-1]["data"]
+        watchdog = threading.Timer(_PATIENCE, self.process.kill)  # a run that waits for another answer than the test's
+        watchdog.start()
+        try:
+            for line in self.process.stdout:
+                self.events.append(json.loads(line))
+                if self.events[-1]["kind"] == kind:
+                    return self.events[-1]["data"]
+        finally:
+            watchdog.cancel()
         assert self.process.stderr
         pytest.fail(f"the run ended without {kind}: {self.states} {self.process.stderr.read().decode()}")
 
@@ -189,12 +203,17 @@ class Codebase:
         return self.read(HISTORY)
 
     def status(self) -> list[str]:
-        return self.project.git("status", "--porcelain", "-uall").splitlines()
+        return self._paths("status", "--porcelain", "--untracked-files=all", "-z")
 
     def committed(self) -> list[str]:
         """The files that the last commit changed."""
-        listing = self.project.git("show", "--name-only", "--format=", "--no-renames", "-z", "HEAD")
-        return [path for path in listing.split("\0") if path]
+        return self._paths("show", "--name-only", "--format=", "--no-renames", "-z", "HEAD")
+
+    def _paths(self, *command: str) -> list[str]:
+        done = subprocess.run(
+            ["git", *command], cwd=self.project.root, env=self.project.environment(), check=True, capture_output=True
+        )
+        return [path for path in os.fsdecode(done.stdout).split("\0") if path]
 
     def subjects(self) -> list[str]:
         return self.project.git("log", "--format=%s").splitlines()
