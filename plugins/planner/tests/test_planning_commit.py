@@ -56,9 +56,7 @@ def test_files_are_staged_one_by_one(codebase):
     person.question()
     for path in [*strange, *temporary]:
         codebase.write(path, f"{path}\n")
-    latin = os.path.join(os.fsencode(project.root), b"caf\xe9.txt")
-    with open(latin, "wb") as file:
-        file.write(b"x\n")
+    (project.root / os.fsdecode(b"caf\xe9.txt")).write_bytes(b"x\n")
     codebase.write("kept.log", "changed\n")
     (project.root / "gone.txt").unlink()
     (project.root / "moved.txt").rename(project.root / "here.txt")
@@ -269,9 +267,7 @@ def test_a_codebase_in_a_folder_of_its_repository(codebase):
     person.quits()
     committed = codebase.committed()
     assert {path for path in committed if "g3-plan" not in path} == {"other/file.txt", "sub dir/two.txt"}
-    assert sorted(path for path in committed if "g3-plan" in path)[0].startswith(
-        "sub dir/g3-plan/completed_requirements_"
-    )
+    assert min(path for path in committed if "g3-plan" in path).startswith("sub dir/g3-plan/completed_requirements_")
     assert codebase.status() == []
 
 

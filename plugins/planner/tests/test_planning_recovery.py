@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 from types import SimpleNamespace
@@ -204,3 +205,56 @@ def test_requirements_that_were_left_by_hand_are_written_down_when_resumed(codeb
     person.answers("yes", "yes", "yes", "")
     person.quits()
     assert kinds(codebase) == ["ATTEMPTING RECOVERY", *WHOLE[1:]]
+
+
+@pytest.mark.parametrize("part", ["planner", "player", "message"])
+def test_ctrl_c_while_a_model_works_can_be_gone_on_from(codebase, part):
+    codebase.write(NEW, "old words\n")
+    person = codebase.plan()
+    codebase.cast.before[part] = lambda: person.process.send_signal(signal.SIGINT)
+    person.answers("", *([] if part == "planner" else ["yes"]))
+    finished = person.until("run.finished")
+    assert finished["outcome"] == "interrupted"
+    assert person.process.wait(60) == 130
+    codebase.cast.before.clear()
+    codebase.cast.rewind()
+    person = codebase.start()
+    person.answers(*{"planner": ["yes", "yes", "", "yes"], "player": ["yes"] * 3, "message": ["yes"] * 2}[part], "")
+    person.quits()
+    assert codebase.subjects() == ["Add a second file", "start"]
+    assert codebase.status() == []
+
+
+def test_ctrl_c_at_a_question_leaves_the_files(codebase):
+    codebase.write(NEW, "old words\n")
+    person = codebase.plan()
+    person.question()
+    person.process.send_signal(signal.SIGINT)
+    assert person.until("run.finished")["exit_code"] == 130
+    assert codebase.plan_files() == {"new_requirements.md", "planner_history.txt"}
+
+
+def test_a_commit_that_was_begun_before_its_lines_were_written_gets_them(codebase, killed):
+    person = killed.at_question(3)
+    person.kill()
+    state = codebase.project.root / "agent-config/.code-commit/state/planner/staging.json"
+    staging = json.loads(state.read_text())
+    state.write_text(json.dumps({**staging, "summary": "Add a second file", "description": ["x"]}))
+    person = codebase.start()
+    person.answers("yes", "yes", "")
+    person.quits()
+    assert kinds(codebase)[-2:] == WHOLE[-2:]
+    assert codebase.status() == []
+
+
+@pytest.mark.parametrize("broken", ["", "{", "[]", '{"head": 1}', '{"head": null, "ours": 5}'])
+def test_a_broken_state_is_no_obstacle(codebase, broken):
+    state = codebase.project.root / "agent-config/.code-commit/state/planner"
+    state.mkdir(parents=True)
+    for name in ("staging.json", "coach-feedback.json", "chat.json"):
+        (state / name).write_text(broken)
+    codebase.write(NEW, "old words\n")
+    person = codebase.plan()
+    person.answers("", "yes", "")
+    person.quits()
+    assert codebase.status() == []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 NEW, TODO = "g3-plan/new_requirements.md", "g3-plan/todo.g3.md"
@@ -171,7 +169,7 @@ def test_a_plan_folder_that_git_ignores_is_not_ready(codebase):
 
 def test_a_plan_folder_that_is_a_link_is_not_ready(codebase, tmp_path):
     (tmp_path / "out").mkdir()
-    os.symlink(tmp_path / "out", codebase.project.root / "g3-plan")
+    (codebase.project.root / "g3-plan").symlink_to(tmp_path / "out")
     person = codebase.start()
     person.answers("yes", "yes")
     assert person.until("run.finished")["exit_code"] == 3

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from code_commit.plugin_api import Run
 from code_commit_planner.plan_folder import FOLDER
+from code_commit_planner.wrapping import legible
 from code_commit_toolbox.shortening import head_and_tail
 
 _AT_ONCE = 200  # paths of one command line
@@ -30,7 +31,9 @@ def changes_since_commit(run: Run, limit: int) -> str:
     changed, fresh = ([path for path in paths if not path.startswith(f"{FOLDER}/")] for paths in (changed, fresh))
     if not changed and not fresh:
         return "Nothing has changed."
-    names = "\n".join([*(f"changed: {_shown(path)}" for path in changed), *(f"new: {_shown(path)}" for path in fresh)])
+    names = "\n".join(
+        [*(f"changed: {legible(path)}" for path in changed), *(f"new: {legible(path)}" for path in fresh)]
+    )
     diff = "".join([*_diffs(run, base, changed), *_new_files(run, fresh, limit)])
     return f"{head_and_tail(names, limit // 4)}\n\n{head_and_tail(diff, limit, whole='read the files')}"
 
@@ -55,7 +58,7 @@ def _new_files(run: Run, paths: Sequence[str], limit: int) -> Iterator[str]:
     shown = 0
     for path in paths:
         content = run.tree.read(path, _NEW_FILE_LIMIT) or b""
-        head = f"diff --git a/{_shown(path)} b/{_shown(path)}\nnew file\n"
+        head = f"diff --git a/{legible(path)} b/{legible(path)}\nnew file\n"
         if b"\0" in content:
             yield f"{head}Binary file\n"
             continue
@@ -65,8 +68,4 @@ def _new_files(run: Run, paths: Sequence[str], limit: int) -> Iterator[str]:
         lines = content.decode("utf-8", "replace").split("\n")
         body = "".join(f"+{line}\n" for line in (lines[:-1] if lines[-1] == "" else lines))
         shown += len(body)
-        yield f"{head}--- /dev/null\n+++ b/{_shown(path)}\n{body}"
-
-
-def _shown(path: str) -> str:
-    return path.encode("utf-8", "backslashreplace").decode()
+        yield f"{head}--- /dev/null\n+++ b/{legible(path)}\n{body}"

@@ -11,6 +11,7 @@ from code_commit_planner.answers import YES_OR_NO, ask, meaning
 from code_commit_planner.coach_and_player import PLAYER_TOOLS, say_call
 from code_commit_planner.machine import Event
 from code_commit_planner.prompts import CHAT_SYSTEM, filled
+from code_commit_planner.wrapping import legible
 from code_commit_toolbox.agent import run_agent
 from code_commit_toolbox.toolbox import open_toolbox
 from code_commit_toolbox.transcript import Recorded, read_transcript
@@ -24,7 +25,7 @@ def chat(run: Run) -> Result:
     The whole conversation goes on from turn to turn. One that was cut off is offered to be gone on with.
     """
     toolbox, player = open_toolbox(run), run.model("player")
-    system = filled(CHAT_SYSTEM, codepath=str(run.root))
+    system = filled(CHAT_SYSTEM, codepath=legible(str(run.root)))
     history: tuple[Message, ...] = ()
     if (earlier := _cut_off(run)) is not None:
         run.emit(StateEntered("recovery"))

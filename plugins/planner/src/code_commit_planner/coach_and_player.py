@@ -19,6 +19,7 @@ from code_commit_planner.prompts import (
     filled,
 )
 from code_commit_planner.words import COACH, FEEDBACK, IS_APPROVED, TURN
+from code_commit_planner.wrapping import legible
 from code_commit_toolbox.agent import run_agent
 from code_commit_toolbox.outcome import AgentResult, CalledTool
 from code_commit_toolbox.toolbox import Toolbox
@@ -111,7 +112,7 @@ def _player(run: Run, toolbox: Toolbox, task: Task, feedback: str) -> AgentResul
         run.model("player"),
         toolbox,
         allow=PLAYER_TOOLS,
-        system=filled(PLAYER_SYSTEM, codepath=str(run.root)),
+        system=filled(PLAYER_SYSTEM, codepath=legible(str(run.root))),
         prompt=prompt,
         label="player",
         on_call=lambda called: say_call(run, "player", called),
@@ -124,7 +125,7 @@ def _coach(run: Run, toolbox: Toolbox, task: Task, report: str) -> AgentResult:
         run.model("coach"),
         toolbox,
         allow=COACH_TOOLS,
-        system=filled(COACH_SYSTEM, codepath=str(run.root)),
+        system=filled(COACH_SYSTEM, codepath=legible(str(run.root))),
         prompt=filled(
             COACH_TURN,
             file=task.file,

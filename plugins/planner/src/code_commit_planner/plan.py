@@ -11,6 +11,7 @@ from code_commit_planner.history import Completed
 from code_commit_planner.plan_folder import PlanFolder
 from code_commit_planner.prompts import filled
 from code_commit_planner.repository import Repository
+from code_commit_planner.wrapping import legible
 from code_commit_toolbox.toolbox import Toolbox
 
 
@@ -39,7 +40,7 @@ class Plan:
 
     def worded(self, words: str, **values: str) -> str:
         """Return `words` with everything filled in."""
-        return filled(words, codepath=str(self.run.root), **values)
+        return filled(words, codepath=legible(str(self.run.root)), **values)
 
     @property
     def git(self) -> Repository:

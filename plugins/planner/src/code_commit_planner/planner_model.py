@@ -12,6 +12,7 @@ from code_commit_planner.prompts import (
     REQUIREMENTS_SUMMARY,
     filled,
 )
+from code_commit_planner.wrapping import legible
 from code_commit_toolbox.agent import run_agent
 from code_commit_toolbox.outcome import AgentResult
 from code_commit_toolbox.toolbox import Toolbox
@@ -21,7 +22,7 @@ PLANNER_TOOLS = ("read_file", "write_file", "shell", "code_search", "str_replace
 
 def review(run: Run, toolbox: Toolbox, words: str) -> AgentResult:
     """Let the planner review the new requirements; `words` are what the person has typed besides."""
-    codepath = str(run.root)
+    codepath = legible(str(run.root))
     prompt = filled(PLANNER_REVIEW, codepath=codepath)
     if words:
         prompt += filled(PLANNER_ASKED, words=words)

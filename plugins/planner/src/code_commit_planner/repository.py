@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 from code_commit.plugin_api import NotReady, Run
 from code_commit_planner.commit_message import CommitMessage
@@ -28,12 +27,11 @@ class Repository:
         self._run = run
         self._hooks = hooks
         self.top = run.repository_root
-        below = run.root.relative_to(self.top.resolve())
-        self.prefix = "" if below == Path() else f"{below.as_posix()}/"
+        self.prefix = os.fsdecode(run.git("rev-parse", "--show-prefix")).removesuffix("\n")
 
     def branch(self) -> str | None:
         """Return the name of the branch, also before its first commit; None when HEAD is detached."""
-        return os.fsdecode(self._git("branch", "--show-current")).strip() or None
+        return self._git("branch", "--show-current").decode("utf-8", "backslashreplace").strip() or None
 
     def head(self) -> str | None:
         """Return the id of the last commit, None before the first."""
@@ -62,8 +60,14 @@ class Repository:
         """Put into the index again what a run that was cut off had set aside."""
         staging = read_staging(self._run.state)
         if staging.set_aside:
-            self._update_index([entry.staged_line for entry in staging.set_aside])
+            self._update_index([entry.staged_line for entry in staging.set_aside if self._is_out(entry)])
             replace(staging, set_aside=()).save(self._run.state)
+
+    def _is_out(self, entry: IndexEntry) -> bool:
+        """Whether the index still has what the last commit had when `entry` was set aside."""
+        listing = os.fsdecode(self._run.git("--literal-pathspecs", *self._at_top, "ls-files", "-sz", "--", entry.path))
+        found = listing.partition("\t")[0].split(" ")[:2]
+        return found == ([entry.old_mode, entry.old_id] if int(entry.old_id, 16) else [""])
 
     def foreign(self) -> tuple[IndexEntry, ...]:
         """Return what is staged and was not staged by planning. The plan folder is always planning's own."""
@@ -158,10 +162,14 @@ class Repository:
         if paths:
             listing = os.fsencode("\0".join(paths))
             options = ("--all", "--pathspec-from-file=-", "--pathspec-file-nul")
-            self._run.git("--literal-pathspecs", "-C", str(self.top), "add", *options, stdin=listing)
+            self._run.git("--literal-pathspecs", *self._at_top, "add", *options, stdin=listing)
 
     def _update_index(self, lines: Sequence[str]) -> None:
         self._git("update-index", "-z", "--index-info", stdin=os.fsencode("".join(lines)))
 
     def _git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
-        return self._run.git("-C", str(self.top), *args, stdin=stdin, check=check, hooks=hooks)
+        return self._run.git(*self._at_top, *args, stdin=stdin, check=check, hooks=hooks)
+
+    @property
+    def _at_top(self) -> tuple[str, str]:
+        return "-C", str(self.top)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from code_commit_planner.wrapping import legible
+
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
@@ -101,6 +103,6 @@ def _temporary() -> GitIgnoreSpec:
 
 def shown_paths(paths: Sequence[str], *, at_most: int = 20) -> str:
     """Return paths for a person, one a line; a name that is no text is escaped."""
-    lines = [f"  {path.encode('utf-8', 'backslashreplace').decode()}" for path in paths[:at_most]]
+    lines = [f"  {legible(path)}" for path in paths[:at_most]]
     more = [f"  ... and {len(paths) - at_most} more"] if len(paths) > at_most else []
     return "\n".join([*lines, *more])

@@ -49,11 +49,13 @@ def look_for_leftovers(plan: Plan) -> Event:
     plan.folder.create()
     if plan.folder.read(CURRENT) is not None or plan.folder.read(TODO) is not None:
         return Event.UNFINISHED
+    if (event := _unrecorded(plan)) is not None:
+        return event
     if plan.repository is not None and (message := plan.repository.begun_commit()) is not None:
         plan.message = message
         plan.say(words.COMMIT_CUT_OFF, summary=message.summary)
         return Event.UNCOMMITTED
-    return _unrecorded(plan)
+    return Event.NOTHING_LEFT
 
 
 def offer_recovery(plan: Plan) -> Event:
@@ -83,16 +85,17 @@ def skip_recovery(plan: Plan) -> Event:
     return Event.NO_REQUIREMENTS if plan.folder.read(CURRENT) is None else Event.DONE
 
 
-def _unrecorded(plan: Plan) -> Event:
+def _unrecorded(plan: Plan) -> Event | None:
+    """Look for a completion that the history does not know; None when there is none to go on with."""
     completion = plan.folder.unrecorded()
     if completion is None:
-        return Event.NOTHING_LEFT
+        return None
     if plan.repository is None:
         plan.folder.record(completed(completion))
         plan.say(f"{words.COMPLETED}\n{shown_paths(completion.files)}")
         return Event.RECORDED
     if plan.repository.is_committed(f"{FOLDER}/{completion.requirements}"):
-        return Event.NOTHING_LEFT  # somebody has committed it without us, or the history was lost
+        return None  # somebody has committed it without us, or the history was lost
     plan.completion = completion
     plan.say(words.UNRECORDED, file=completion.requirements)
     return Event.UNRECORDED

@@ -8,6 +8,11 @@ _JOINERS = "\u200c\u200d"
 _FENCE = "```"
 
 
+def legible(text: str) -> str:
+    """Return `text`, a path perhaps, with what is no character escaped."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def plain_lines(text: str) -> list[str]:
     """Return the lines of `text` with single blanks, without empty lines, code fences and control characters."""
     clean = "".join(_plain(character) for character in text)
