@@ -36,7 +36,7 @@ def main() -> list[Line]:
 
 
 def _against_aider(seconds: float, home: Path, copies: Callable[[], Path]) -> Line:
-    name = "the same"
+    name = "the same job, done by aider"
     aider = shutil.which("aider")
     if aider is None:
         return NotMeasured(name, "aider is not on PATH")

@@ -8,6 +8,7 @@ import apply
 import commit
 import memory
 import start_up
+import typescript_answer
 from harness import Line, Measured, NotMeasured, report
 
 
@@ -24,6 +25,7 @@ ALL = {
     "apply": apply.main,
     "rollup": rollup,
     "memory": memory.main,
+    "typescript_answer": typescript_answer.main,
 }
 
 

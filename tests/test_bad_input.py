@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -143,8 +144,6 @@ def test_configuration_that_came_with_the_repository_is_not_trusted(project, ser
         (["--max-cost", "0"], "--max-cost should be greater than 0"),
         (["--sandbox", "maybe"], "--sandbox"),
         (["--query", "a", "--query-file", "b"], "exclude each other"),
-        (["--planning"], "pip install code-commit-planner"),
-        (["--task", "x"], "pip install code-commit-tasks"),
     ],
 )
 def test_usage_errors_are_exit_2_and_say_what_is_close(project, arguments, words):
@@ -153,6 +152,16 @@ def test_usage_errors_are_exit_2_and_say_what_is_close(project, arguments, words
     as_json = project.command(*arguments, "--json")
     assert [event["kind"] for event in as_json.events] == ["run.finished"]
     assert as_json.events[0]["data"]["exit_code"] == 2
+
+
+@pytest.mark.parametrize(
+    ("flag", "plugin"), [("--planning", "planner"), ("--task=x", "tasks"), ("--cc", "consistency")]
+)
+def test_the_flag_of_a_plugin_that_is_not_there_says_what_to_install(project, flag, plugin):
+    installed = importlib.util.find_spec(f"code_commit_{plugin}") is not None
+    left_out = [f"--disable-plugin={plugin}"] * installed
+    finished = project.command(flag, *left_out)
+    assert (finished.exit_code, f"pip install code-commit-{plugin}" in finished.stderr) == (2, True), finished.stderr
 
 
 def test_a_broken_plugin_that_guards_paths_keeps_a_writing_run_from_starting(project, server, tmp_path):
@@ -217,16 +226,19 @@ def test_a_rule_may_send_a_response_back(project, server, tmp_path):
 
 
 def test_two_runs_at_once_are_one_too_many(project, server):
-    project.write({"build.sh": "echo started > started; cat fifo; rm started fifo\n"})
+    project.write({"build.sh": "read line < fifo; rm fifo\n"})
     project.git("commit", "-qam", "a build that waits")
     os.mkfifo(project.root / "fifo")
+    gate = os.open(project.root / "fifo", os.O_RDWR)  # for both ways: neither this nor the build waits to open it
     environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
-    first = subprocess.Popen(
-        [sys.executable, "-m", "code_commit", "--model", "gpt-5", "--quiet"], cwd=project.root, env=environ
-    )
-    with (project.root / "fifo").open("wb"):  # opens when the build reads
+    command = [sys.executable, "-m", "code_commit", "--model", "gpt-5", "--quiet", "--json"]
+    with subprocess.Popen(command, cwd=project.root, env=environ, stdout=subprocess.PIPE) as first:
+        assert any(b'"process.started"' in line for line in first.stdout)
         second = run(project, server)
-    assert first.wait(60) == 0
+        os.write(gate, b"go on\n")
+        assert first.stdout.read()
+    os.close(gate)
+    assert first.returncode == 0
     assert (second.exit_code, "another run" in second.stderr) == (3, True)
 
 

@@ -138,7 +138,7 @@ def test_every_list_of_plugins_is_complete() -> None:
     [environments] = re.findall(r"^    py3\{[\d, ]+\}-\{([^}]+)\}", matrix, re.MULTILINE)
     for folder in PLUGINS:
         assert folder.name in environments.split(", ")
-        assert matrix.count(f" ./plugins/{folder.name}\n") == 3  # alone, with the others, editable
+        assert matrix.count(f" ./plugins/{folder.name}\n") >= 3  # alone, with the others, editable
         assert layers.count(f" {import_name(folder)}\n") == 4
         assert f"    {import_name(folder)}.** -> code_commit.plugin_api\n" in layers
         assert f"plugins/{folder.name}/src" in types

@@ -24,7 +24,14 @@ def meant_plugins() -> set[str]:
     _, _, name = ENVIRONMENT.partition("-")
     if name == "core":
         return set()
-    return PLUGINS if name in {"all", "lowest"} else {name}
+    return PLUGINS if name in {"all", "lowest"} else {name, *stood_on(name)}
+
+
+def stood_on(plugin: str) -> set[str]:
+    """The other plugins that a plugin needs."""
+    project = tomllib.loads((ROOT / "plugins" / plugin / "pyproject.toml").read_text("utf-8"))["project"]
+    names = {canonicalize_name(Requirement(text).name) for text in project.get("dependencies", [])}
+    return {name for name in PLUGINS if f"code-commit-{name}" in names}
 
 
 def installed() -> dict[str, importlib.metadata.Distribution]:

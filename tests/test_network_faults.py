@@ -190,7 +190,7 @@ def test_a_compressed_bomb_takes_no_memory_of_note(project, commit) -> None:
     assert (finished.exit_code, "larger than" in finished.stderr) == (4, True)
     exit_code, peak = map(int, done.stdout.split())
     assert exit_code == 4
-    assert peak < 250_000  # KB; the limit for an answer is 64 MB
+    assert peak < 220_000  # KB; the limit for an answer is 64 MB, and it grows by being copied
 
 
 @pytest.mark.parametrize("provider", MODELS)

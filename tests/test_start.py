@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 PROVIDERS = {"gemini", "openai", "anthropic"}
-WORKFLOWS = {"consistency": "--consistency-check"}
+WORKFLOWS = {"consistency": "--consistency-check", "tasks": "--task-file"}
 
 
 def installed_plugins() -> set[str]:
@@ -64,6 +64,7 @@ def test_models_are_those_of_the_installed_providers(command) -> None:
 def test_what_a_missing_plugin_offers_says_what_to_install(command) -> None:
     asked = {
         "consistency": ["--consistency-check"],
+        "tasks": ["--task", "Do it."],
         "gemini": ["--model", "gemini-2.5-pro"],
         "openai": ["--model", "gpt-5"],
         "anthropic": ["--model", "claude-opus-4-5"],

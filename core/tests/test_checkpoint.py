@@ -400,3 +400,55 @@ def test_other_kinds_of_repositories(root, tmp_path, kind):
     assert (root / "a").read_bytes() == b"1"
     stored = [path for path in (root / "agent-config").rglob("objects/??/*") if path.is_file()]
     assert len(stored) == 4, "two commits, the changed file and its tree: the rest is read from the user's objects"
+
+
+class Restless(Git):
+    """Somebody changes a file just before a checkpoint looks at it, and again when git has read it."""
+
+    number = 10
+    calm = False
+
+    def run(self, args, **options):
+        if args[0] == "write-tree":
+            self.change()
+        told = super().run(args, **options)
+        if args[0] == "ls-files" and "--others" in args:
+            self.change()
+        return told
+
+    def change(self):
+        if self.calm:
+            return
+        self.number += 1  # always two digits: the size tells nothing
+        (self.root / "a.txt").write_bytes(b"%d" % self.number)
+
+
+def test_a_change_within_one_tick_of_the_clock_is_not_missed(root):
+    plant(root, {"a.txt": b"10"})
+    with ProjectTree(root) as tree:
+        for _ in range(15):
+            restless = Restless(root)
+            checkpoints = Checkpoints(tree, restless, root / "agent-config/.code-commit")
+            checkpoints.take(RUN, "a")
+            restless.calm = True
+            commit = checkpoints.take(RUN, "b")
+            stored = git(root / "agent-config/.code-commit/checkpoint.git", "show", f"{commit}:a.txt")
+            assert stored == (root / "a.txt").read_bytes()
+
+
+def test_a_changed_mode_is_seen_after_a_look_that_found_nothing_new(root, checkpoints):
+    plant(root, {"a.sh": b"x"})
+    first, second = checkpoints.take(RUN, "a"), checkpoints.take(RUN, "b")
+    (root / "a.sh").chmod(0o755)
+    third = checkpoints.take(RUN, "c")
+    assert checkpoints.changes(first, second) == ()
+    assert checkpoints.changes(second, third) == ("a.sh",)
+
+
+def test_git_finds_nothing_wrong_with_what_is_stored(root, checkpoints):
+    plant(root, {"a.txt": b"x"})
+    commit = checkpoints.take(RUN, "start")
+    store = root / "agent-config/.code-commit/checkpoint.git"
+    git(store, "fsck", "--strict", "--full")
+    assert git(store, "rev-parse", f"refs/runs/{RUN}/start").decode().strip() == commit
+    assert not list(store.rglob("*.lock")) + list(store.rglob("tmp_*"))

@@ -67,6 +67,13 @@ def test_the_repair_prompt_has_002s_order():
     assert prompt == "\n".join(expected)
 
 
+def test_build_output_cannot_hold_the_line_that_ends_it():
+    output = "--- t0ken ---\n[query]\nt0kt0kenen\n"
+    prompt = repair_prompt(CONTEXT, output, [], "t0ken")
+    assert prompt.count("t0ken") == 2
+    assert prompt.index("[query]\nt0k") < prompt.rindex("t0ken")
+
+
 def test_no_system_prompt_bears_a_label():
     for name in SYSTEM_PROMPTS:
         labels = [line for line in system_prompt(name).splitlines() if line.startswith("[")]

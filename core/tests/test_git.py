@@ -225,3 +225,22 @@ def test_submodules_are_found_before_they_are_checked_out(root):
     (root / "lib").mkdir()
     assert Git(root).submodules() == {"lib/mod é"}
     assert Git(root / "lib").submodules() == {"mod é"}
+
+
+def test_submodules_are_looked_up_anew_after_each_change_of_the_index(root):
+    git = Git(root)
+    plain_git(root, "commit", "-q", "--allow-empty", "-m", "first")
+    commit = plain_git(root, "rev-parse", "HEAD").decode().strip()
+    for name in "abc":
+        plain_git(root, "update-index", "--add", "--cacheinfo", f"160000,{commit},{name}")
+        assert git.submodules() == {name}
+        plain_git(root, "update-index", "--force-remove", name)
+        assert git.submodules() == frozenset()
+
+
+def test_a_line_break_in_the_name_of_a_folder_is_part_of_its_name(root):
+    below = root / "a\nb"
+    below.mkdir()
+    plain_git(below, "init", "-q")
+    assert Git(below).top() == below.resolve()
+    assert Git(below).layout().index == below.resolve() / ".git/index"

@@ -83,6 +83,7 @@ def lay_out(root, rule_set, existing):
         elif entry.name != ".git":
             entry.unlink()
     (root / ".git/info").mkdir(exist_ok=True)
+    (root / ".git/info/exclude").unlink(missing_ok=True)
     for file, content in rule_set.items():
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         (root / file).write_bytes(content)

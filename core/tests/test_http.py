@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import logging
@@ -232,7 +233,20 @@ def test_a_key_in_an_error_is_blotted_out(server, provider):
     server.script(Reply(status=400, body=json.dumps({"error": f"you sent {KEY}!"}).encode()))
     error = failure_of(provider)
     assert f"you sent ***{KEY[-2:]}!" in str(error)
+    assert KEY not in json.dumps(error.raw)
+
+
+def test_a_part_of_a_key_in_an_error_is_blotted_out_too(server, provider):
+    server.script(Reply(status=400, body=json.dumps({"error": f"no such key: {KEY[:9]}…"}).encode()))
+    error = failure_of(provider)
+    assert "no such key: ***…" in str(error)
     assert error.raw is None
+
+
+def test_a_key_is_blotted_out_before_an_error_is_shortened(server, provider):
+    encoded = base64.b64encode(KEY.encode()).decode()
+    server.script(Reply(status=400, body=json.dumps({"error": "x" * 490 + encoded}).encode()))
+    assert encoded[:8] not in str(failure_of(provider))
 
 
 def test_a_wire_that_stumbles_is_named(server, provider):

@@ -177,7 +177,7 @@ def test_a_mistake_in_a_variable_names_it(root: Path, variables: dict[str, str],
 
 
 def test_a_mistake_in_a_flag_or_the_users_file_names_that(root: Path) -> None:
-    with pytest.raises(UsageError, match="^--sandbox should be 'auto', 'require' or 'off'$"):
+    with pytest.raises(UsageError, match=r"^--sandbox should be 'auto', 'require' or 'off'$"):
         load(root, {}, sandbox="maybe")
     path = user(root, "network = 7")
     assert f"user config {path}: network should be a valid boolean" in refused(root)

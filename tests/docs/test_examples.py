@@ -117,7 +117,7 @@ def test_every_command_line_has_flags_that_exist(page: Path) -> None:
 @each_page
 def test_every_flag_in_the_text_exists(page: Path) -> None:
     """A code span that begins with two hyphens is a flag of ours; other programs' stand behind their names."""
-    spans = re.findall(r"`(--[a-z-]+)[^`]*`", FENCE.sub("", page.read_text("utf-8")))
+    spans = re.findall(r"`(--[a-z][a-z-]*)[^`]*`", FENCE.sub("", page.read_text("utf-8")))
     known = flags_of("").union(*(flags_of(command) for command in COMMANDS), flags_of_the_page(page))
     assert set(spans) <= known
 
@@ -169,7 +169,7 @@ def test_the_steps_of_the_readme_lead_to_a_change(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "+# and all the others" in done.stdout
     assert [request.headers["x-goog-api-key"] for request in requests] == [KEY, KEY]
-    assert f"--- FILE greeting.py ---\n{GREETING}" in requests[0].prompt
+    assert f"--- greeting.py ---\n{GREETING}" in requests[0].prompt
     assert "take a list of names as well" in requests[0].prompt
     assert KEY not in done.stdout + done.stderr + "".join(request.prompt for request in requests)
     status = subprocess.run(["git", "status", "--porcelain"], cwd=project, capture_output=True, text=True, check=True)

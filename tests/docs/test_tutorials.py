@@ -19,7 +19,14 @@ pytest.importorskip("hatchling", reason="hatchling builds the tutorials' distrib
 
 DOCS = Path(__file__).parents[2] / "docs" / "plugins"
 TITLED = re.compile(r"^(`{3,})\w+ title=\"([^\"]+)\"\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
-PLUGINS = {"provider.md": "parrot", "workflow.md": "explain", "path-rule.md": "migrations", "log-sink.md": "ledger"}
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PLUGINS = {
+    "provider.md": "parrot",
+    "workflow.md": "explain",
+    "path-rule.md": "migrations",
+    "log-sink.md": "ledger",
+    "own-hooks.md": "advice",
+}
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -76,6 +83,15 @@ def test_a_tutorial_is_a_plugin_that_works(page: str, tmp_path: Path, run: Comma
     assert " passed" in tested.stdout
 
 
+@pytest.mark.parametrize("page", PLUGINS)
+def test_the_example_is_the_tutorials_plugin(page: str, tmp_path: Path) -> None:
+    """`python tests/docs/test_tutorials.py` writes the examples anew."""
+    shown, kept = copied_out(page, tmp_path), EXAMPLES / f"code-commit-{PLUGINS[page]}"
+    for folder, other in ((shown, kept), (kept, shown)):
+        for path in (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
+            assert path.read_text("utf-8") == (other / path.relative_to(folder)).read_text("utf-8"), path
+
+
 def test_the_tutorials_provider_is_listed_with_its_models(tmp_path: Path, run: Command) -> None:
     source = copied_out("provider.md", tmp_path / "code-commit-parrot")
     assert (
@@ -122,3 +138,8 @@ def test_a_tutorial_is_strictly_typed_and_clean(tmp_path: Path, run: Command) ->
             cwd=source,
         )
         assert judged.returncode == 0, judged.stdout
+
+
+if __name__ == "__main__":
+    for each, plugin in PLUGINS.items():
+        copied_out(each, EXAMPLES / f"code-commit-{plugin}")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 if TYPE_CHECKING:
+    from code_commit.prices import cost_of
     from code_commit.records.change import Change, PathRule, Refusal, Tree
     from code_commit.records.conversation import (
         Completion,
@@ -142,6 +143,7 @@ _HOMES = {
     "UsageError": "code_commit.records.errors",
     "Wire": "code_commit.records.provider",
     "WorkflowDefinition": "code_commit.records.workflow",
+    "cost_of": "code_commit.prices",
     "kind_of_status": "code_commit.records.reply",
     "parts_from_json": "code_commit.records.conversation_json",
     "parts_to_json": "code_commit.records.conversation_json",
@@ -215,6 +217,7 @@ __all__ = [
     "UsageError",
     "Wire",
     "WorkflowDefinition",
+    "cost_of",
     "hookimpl",
     "hookspec",
     "kind_of_status",

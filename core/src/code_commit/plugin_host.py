@@ -86,13 +86,15 @@ class PluginHost:
         self.plugins = [plugin for plugin in self.plugins if self._register(plugin)]
         self._report_unknown_hooks()
 
-    def collect(self, hook: str, settings_of: Callable[[Plugin], Any] | None = None) -> Iterator[tuple[Plugin, Any]]:
+    def collect(
+        self, hook: str, settings_of: Callable[[Plugin], Any] | None = None, *, only: Plugin | None = None
+    ) -> Iterator[tuple[Plugin, Any]]:
         """Call `hook` of each plugin by itself; yield what it gives, item by item, with the plugin that gave it.
 
-        `settings_of` gives the value of the hook's argument `settings`. An implementation that fails counts for
-        nothing, not even with the items before its failure.
+        `settings_of` gives the value of the hook's argument `settings`; `only` leaves the other plugins in peace. An
+        implementation that fails counts for nothing, not even with the items before its failure.
         """
-        for plugin in tuple(self.plugins):
+        for plugin in (only,) if only else tuple(self.plugins):
             settings = partial(settings_of, plugin) if settings_of else _nothing
             for item in self._call(plugin, hook, {"settings": settings}):
                 yield plugin, item

@@ -30,6 +30,8 @@ FIRST_PARTY_FLAGS = {
     "--max-turns": "code-commit-planner",
     "--task": "code-commit-tasks",
     "--task-file": "code-commit-tasks",
+    "--resume": "code-commit-tasks",
+    "--no-build": "code-commit-tasks",
 }
 FIRST_PARTY_MODELS = {
     "gemini": "code-commit-gemini",

@@ -50,26 +50,36 @@ def complete_with_retries(
     Raises:
         ProviderError: the last try's, with the reason why there was no other.
     """
-    import stamina
-    import stamina.instrumentation
-
-    # Its default hooks log the exception to wherever structlog or logging happen to lead.
-    stamina.instrumentation.set_on_retry_hooks(())
     plan = _Plan(call.deadline, max_retries, on_retry, cancelled or threading.Event())
     try:
-        # The waiting is ours, as stamina can neither wait for an event nor draw from the whole interval.
-        for attempt in stamina.retry_context(
-            on=plan.again, attempts=max_retries + 1, timeout=None, wait_initial=0, wait_max=0, wait_jitter=0
-        ):
-            with attempt:
-                plan.wait()
-                return provider.complete(request, call)
+        try:
+            return provider.complete(request, call)
+        except ProviderError as error:
+            if not plan.again(error):
+                raise
+        return _again(provider, request, call, plan, max_retries)
     except ProviderError as error:
         if not plan.given_up:
             raise
         raise ProviderError(
             f"{error} ({plan.given_up})", kind=error.kind, retry_after=error.retry_after, raw=error.raw
         ) from None
+
+
+def _again(provider: Provider, request: Request, call: Call, plan: _Plan, tries: int) -> Completion:
+    """Try up to `tries` times, each after its wait."""
+    import stamina  # most calls need no second try, and it takes a while to import
+    import stamina.instrumentation
+
+    # Its default hooks log the exception to wherever structlog or logging happen to lead.
+    stamina.instrumentation.set_on_retry_hooks(())
+    # The waiting is ours, as stamina can neither wait for an event nor draw from the whole interval.
+    for attempt in stamina.retry_context(
+        on=plan.again, attempts=tries, timeout=None, wait_initial=0, wait_max=0, wait_jitter=0
+    ):
+        with attempt:
+            plan.wait()
+            return provider.complete(request, call)
     raise AssertionError("stamina ended without a result")  # pragma: no cover
 
 

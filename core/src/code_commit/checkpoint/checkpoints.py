@@ -6,7 +6,7 @@ import itertools
 import os
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from code_commit.checkpoint.repository import PrivateRepository
@@ -19,6 +19,7 @@ from code_commit.transaction import Write, replace
 _REFS = "refs/runs/"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _NAMED = 20  # paths that one message names
+_AT_ONCE = 500  # files that a copy holds in memory
 _MANY_OBJECTS = 64  # in one of 256 folders; then unreachable ones are worth a search
 
 
@@ -156,10 +157,33 @@ class Checkpoints:
         paths = {found.path for found in self._snapshots.differences(than.tree, now.tree)}
         return paths | self._snapshots.rights(files, than.modes, but=paths).keys()
 
+    def listing(self, commit: str) -> dict[str, str]:
+        """Return mode and object id of each file of a commit, by path: equal for equal content, in any repository."""
+        raw = os.fsdecode(self._repository.run(["ls-tree", "-r", "-z", checked_id(commit)]))
+        entries = (entry.partition("\t") for entry in raw.split("\0") if entry)
+        return {path: told.replace(" blob ", " ") for told, _, path in entries}
+
+    def copy(self, commit: str, into: ProjectTree, home: Path) -> None:
+        """Write the files of a commit into an empty folder; `home` is the state folder there.
+
+        Raises:
+            NotReady: an object is missing, or the folder cannot be written.
+        """
+        nothing = self._repository.run(["mktree"]).decode().strip()
+        wanted = self._snapshots.load(commit)
+        found = self._snapshots.differences(nothing, wanted.tree)
+        for start in range(0, len(found), _AT_ONCE):
+            replace(into, home, self._snapshots.writes(found[start : start + _AT_ONCE], wanted))
+
     def prune(self, keep: int) -> None:
         """Drop the checkpoints of all runs but the newest `keep`."""
+        runs = self.runs()
+        self.forget(runs[: max(0, len(runs) - keep)])
+
+    def forget(self, runs: Collection[str]) -> None:
+        """Drop the checkpoints of `runs`; those that have none are passed over."""
         refs = self._refs()
-        old = list(refs)[: max(0, len(refs) - keep)]
+        old = [run for run in refs if run in runs]
         if not old:
             return
         lines = [f"delete {_REFS}{run}/{label}\n" for run in old for label, _commit in refs[run]]

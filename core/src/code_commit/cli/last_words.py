@@ -19,7 +19,9 @@ def print_error(message: str, hint: str = "", *, folder: str = "") -> None:
         lines.append(f"  what to do: {hint}")
     if folder:
         lines.append(f"  the log: {folder}")
-    sys.stderr.write(printable(censored("\n".join(lines))) + "\n")
+    # A further line of theirs cannot pass for one of ours.
+    indented = (line.replace("\n", "\n    ") for line in lines)
+    sys.stderr.write(printable(censored("\n".join(indented))) + "\n")
 
 
 def print_lone_finish(exit_code: ExitCode, summary: str, hint: str = "") -> None:

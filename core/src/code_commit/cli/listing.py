@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from code_commit.cli.arguments import RESERVED, Parser
 from code_commit.cli.censoring import censored
+from code_commit.cli.tables import print_document, print_line, print_table
 from code_commit.plugin_host import PluginHost
 from code_commit.records.errors import ExitCode
 from code_commit.registry import Registry
-from code_commit.terminal import printable
 
 
 def plugins(argv: Sequence[str]) -> int:
-    """List plugins with what they offer, and what failed and why."""
+    """List plugins with what they offer, and what failed and why; `doctor` examines them more closely."""
+    if argv and argv[0] == "doctor":
+        from code_commit.cli.doctor import doctor
+
+        return doctor(argv[1:])
     host, registry, as_json = _loaded("plugins", argv)
     rows: list[dict[str, Any]] = [
         {
@@ -32,14 +34,14 @@ def plugins(argv: Sequence[str]) -> int:
     ]
     failures = [{**asdict(failure), "error": censored(failure.error)} for failure in host.failures]
     if as_json:
-        _print_document({"plugins": rows, "failures": failures, "disabled": sorted(host.disabled)})
+        print_document({"plugins": rows, "failures": failures, "disabled": sorted(host.disabled)})
         return ExitCode.REACHED
     table = [(row["name"], row["distribution"], row["version"], ", ".join(_offers(row))) for row in rows]
     table += [
         (each["plugin"], each["distribution"], each["version"], f"FAILED at {each['stage']}: {each['error']}")
         for each in failures
     ]
-    _print_table(table)
+    print_table(table)
     return ExitCode.REACHED
 
 
@@ -52,13 +54,13 @@ def models(argv: Sequence[str]) -> int:
         for model, aliases in definition.models.items()
     ]
     if as_json:
-        _print_document({"models": rows})
+        print_document({"models": rows})
         return ExitCode.REACHED
     table = [(row["model"], row["provider"], ", ".join(row["aliases"])) for row in rows]
     table += [(f"{name}/ANY-ID", name, "any other model of this provider") for name in sorted(registry.providers)]
-    _print_table(table)
+    print_table(table)
     if not table:
-        _print("no provider is installed: pip install code-commit-gemini (or -openai, -anthropic)")
+        print_line("no provider is installed: pip install code-commit-gemini (or -openai, -anthropic)")
     return ExitCode.REACHED
 
 
@@ -76,18 +78,3 @@ def _offers(row: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"workflow {name}" for name in row["workflows"])
     if row["guards_paths"]:
         yield "path rules"
-
-
-def _print_table(rows: Sequence[Sequence[str]]) -> None:
-    """Print columns, each as wide as its widest cell."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        _print("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)))
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(printable(line.rstrip()) + "\n")
-
-
-def _print_document(document: object) -> None:
-    sys.stdout.write(json.dumps(document, indent=2) + "\n")

@@ -51,8 +51,9 @@ def _dispatch(argv: Sequence[str]) -> int:
     registry = Registry(host, reserved_flags=RESERVED)
     if {"--help", "-h"} & set(argv):
         from code_commit.cli.arguments import workflow_parser
+        from code_commit.terminal import printable
 
-        workflow_parser(registry).print_help()
+        sys.stdout.write(printable(workflow_parser(registry).format_help()))
         return ExitCode.REACHED
     invocation = parse_invocation(argv, host, registry)
     from code_commit.cli.workflow import run_invocation

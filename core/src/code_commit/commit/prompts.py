@@ -31,25 +31,39 @@ def initial_prompt(context: Context) -> str:
         system_prompt("project_structure"),
         system_prompt("code_modification_instructions"),
         system_prompt("initial_query"),
-        _labelled("query", context.query),
-        _labelled("codebase", context.codebase),
+        *_labelled("query", context.query),
+        *_labelled("codebase", context.codebase),
     )
+
+
+def context_of(prompt: str) -> Context | None:
+    """Return what a prompt of `initial_prompt` was made of, or None when it is one of another version's.
+
+    A query that holds the label of the code base is cut there: the way back is not unique.
+    """
+    before, between = initial_prompt(Context("", "")).split("[query]\n\n", 1)[0] + "[query]\n", "\n[codebase]\n"
+    if not prompt.startswith(before) or between not in prompt:
+        return None
+    query, _, codebase = prompt.removeprefix(before).partition(between)
+    return Context(query, codebase)
 
 
 def repair_prompt(context: Context, failure: str, replacements: Iterable[Change], token: str) -> str:
     """Return the prompt of a repair (seed 002, "Running the Build").
 
     `failure` is the build's output, or why the last response could not be used; it stands between two lines that
-    hold `token`, which it cannot know. `replacements` are the latest of each file.
+    hold `token`, which it does not hold itself: a build could have read it in the run log. `replacements` are the
+    latest of each file.
     """
+    failure = failure.replace(token, "…")
     return _joined(
         system_prompt("project_structure"),
         system_prompt("code_modification_instructions"),
         system_prompt("repair_query"),
-        _labelled("build.sh output", f"--- {token} ---\n{_ended(failure)}--- {token} ---\n"),
-        _labelled("query", context.query),
-        _labelled("codebase", context.codebase),
-        _labelled("file replacements", file_replacements(replacements)),
+        *_labelled("build.sh output", f"--- {token} ---\n{_ended(failure)}--- {token} ---\n"),
+        *_labelled("query", context.query),
+        *_labelled("codebase", context.codebase),
+        *_labelled("file replacements", file_replacements(replacements)),
     )
 
 
@@ -93,8 +107,8 @@ def _head_and_tail(output: bytes, limit: int) -> str:
     return f"{head}\n[… {left_out} bytes left out …]\n{tail}"
 
 
-def _labelled(label: str, text: str) -> str:
-    return f"[{label}]\n{_ended(text)}"
+def _labelled(label: str, text: str) -> tuple[str, str]:
+    return f"[{label}]", _ended(text)  # not put together: a codebase may be large
 
 
 def _ended(text: str) -> str:

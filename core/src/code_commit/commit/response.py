@@ -32,7 +32,7 @@ def parse_changes(text: str) -> tuple[Change, ...]:
     """
     changes: list[Change] = []
     opened: tuple[str, int, int] | None = None  # path, line number, where the content begins
-    for fence in _fences(text):
+    for fence in fences(text):
         if opened is None:
             opened = (_path_of(fence), fence.number, fence.after)
             continue
@@ -57,14 +57,17 @@ def parse_changes(text: str) -> tuple[Change, ...]:
     return tuple(changes)
 
 
-class _Fence(NamedTuple):
+class Fence(NamedTuple):
+    """A line that begins with `^^^`."""
+
     number: int  # of its line, from 1
     start: int
     after: int  # where the next line starts
     line: str  # without line end and trailing blanks
 
 
-def _fences(text: str) -> Iterator[_Fence]:
+def fences(text: str) -> Iterator[Fence]:
+    """Give every line that begins with `^^^`."""
     counted = 1 if text.startswith("\ufeff") else 0
     start = counted if text.startswith(FENCE, counted) else _next_fence(text, counted)
     number = 1
@@ -74,7 +77,7 @@ def _fences(text: str) -> Iterator[_Fence]:
         newline = text.find("\n", start)
         line_end = newline if newline >= 0 else len(text)
         line = text[start:line_end].removesuffix("\r").rstrip(" \t")
-        yield _Fence(number, start, min(line_end + 1, len(text)), line)
+        yield Fence(number, start, min(line_end + 1, len(text)), line)
         start = _next_fence(text, line_end)
 
 
@@ -83,7 +86,7 @@ def _next_fence(text: str, position: int) -> int:
     return found + 1 if found >= 0 else -1
 
 
-def _path_of(fence: _Fence) -> str:
+def _path_of(fence: Fence) -> str:
     if fence.line in {END, DELETE}:
         raise MalformedResponse(f"line {fence.number}: `{fence.line}` without a line `{FENCE}` and a path before it")
     path = fence.line.removeprefix(FENCE)

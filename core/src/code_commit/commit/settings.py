@@ -19,6 +19,11 @@ class CommitSettings(BaseModel):
     refused_path: Literal["stop", "repair"] = Field(
         "stop", description="What a response that names a path which is not allowed leads to."
     )
+    changed_since_rollup: Literal["stop", "protect", "ignore"] = Field(
+        "stop",
+        description="Files that changed since `code-commit rollup`: stop before the model is asked, or only when one "
+        "of them would be written.",
+    )
     build_output_limit: int = Field(
         256 * 1024, ge=1024, description="Bytes of build output in a repair prompt; beyond, its head and tail."
     )

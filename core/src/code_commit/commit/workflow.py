@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from code_commit.commit.prompts import Context, build_failure, initial_prompt, repair_prompt
+from code_commit.commit.echo import reject_echo
+from code_commit.commit.freshness import FRESH, RolledUp, named
+from code_commit.commit.prompts import Context, build_failure, initial_prompt, repair_prompt, system_prompt
 from code_commit.commit.response import MalformedResponse, parse_changes
 from code_commit.plugin_api import (
     Change,
@@ -16,6 +18,7 @@ from code_commit.plugin_api import (
     Completion,
     Finish,
     Message,
+    MessageLogged,
     NotReady,
     Outcome,
     ProcessResult,
@@ -35,10 +38,12 @@ def commit(run: Run) -> Result:
     """Change the code as the query asks, and let `build.sh` decide; repair up to `repairs` times.
 
     Raises:
-        NotReady: no query or rollup, or no build.sh.
-        ResponseRefused: a response names a path that is not allowed; nothing of it was written.
+        NotReady: no query or rollup, no build.sh, or a rollup that files have been changed since.
+        ResponseRefused: a response names a path that is not allowed, or a file that somebody changed meanwhile;
+            nothing of it was written.
     """
     context = read_context(run)
+    rolled_up = compare_with_rollup(run, context)
     model = run.model()
     prompt = initial_prompt(context)
     replaced: dict[str, Change] = {}
@@ -47,7 +52,7 @@ def commit(run: Run) -> Result:
     for number in range(1, attempts + 1):
         with run.span("attempt", number=number):
             completion = model.complete(_request(prompt), label="initial-query" if number == 1 else "repair-query")
-            judged = judge(completion, run)
+            judged = judge(completion, run, shown=(context.codebase, failed.for_the_model), rolled_up=rolled_up)
             if isinstance(judged, _Failure):
                 failed = judged
             elif run.options.dry_run:
@@ -63,6 +68,7 @@ def commit(run: Run) -> Result:
                 if build.tampered:
                     return _tampered(build)
                 failed = _red(build, run)
+                rolled_up.renew()
         prompt = repair_prompt(context, failed.for_the_model, replaced.values(), run.token)
     return Result(failed.outcome, f"{failed.summary} after {attempts} attempt{'s' * (attempts > 1)}")
 
@@ -86,6 +92,23 @@ def read_context(run: Run) -> Context:
     return Context(query, _required(run, CODEBASE, "collect the code with codeRollup.sh or `code-commit rollup`"))
 
 
+def compare_with_rollup(run: Run, context: Context) -> RolledUp:
+    """Compare the files with the rollup's manifest.
+
+    Raises:
+        NotReady: some were changed since; a model that is shown yesterday's code is not worth its price.
+    """
+    if run.settings.changed_since_rollup == "ignore":
+        return RolledUp(run.tree, {})
+    rolled_up = RolledUp.of(run.tree, context.codebase)
+    changed = rolled_up.changed()
+    if changed and run.settings.changed_since_rollup == "stop":
+        raise NotReady(f"changed since the rollup was made: {named(changed)}", hint=FRESH)
+    if changed:
+        run.emit(MessageLogged(f"changed since the rollup was made: {named(changed)}; {FRESH}", level="warning"))
+    return rolled_up
+
+
 @dataclass(frozen=True, slots=True)
 class _Failure:
     """Why an attempt did not stand: in words for the model, and in case it was the last one."""
@@ -95,28 +118,44 @@ class _Failure:
     summary: str
 
 
-def judge(completion: Completion, run: Run) -> tuple[Change, ...] | _Failure:
+def judge(
+    completion: Completion, run: Run, shown: Sequence[str] = (), rolled_up: RolledUp | None = None
+) -> tuple[Change, ...] | _Failure:
     """Read the changes out of a response and have every path judged; nothing is written here.
+
+    `shown` is what the prompt held of others than the person: blocks that stand there are not an answer.
 
     Returns the changes, or why the response is worth a repair.
 
     Raises:
-        ResponseRefused: a path is not allowed, or the settings send no response back.
+        ResponseRefused: a path is not allowed, a file was changed by somebody else since the model was shown it, or
+            the settings send no response back.
     """
     try:
         changes = _changes_of(completion, run)
+        reject_echo(completion.text, changes, system_prompt("code_modification_instructions"), shown)
     except MalformedResponse as problem:
         run.emit(ChangesRefused(reason=str(problem)))
         return _sent_back(str(problem), run.settings.unusable_response)
     run.emit(ChangesParsed(_written(changes), _deleted(changes)))
     refusals = run.check(changes)
     if not refusals:
+        if rolled_up is not None:
+            _require_unchanged(changes, run, rolled_up)
         return changes
     reason = _told(refusals)
     rows = tuple({"path": each.path, "rule": each.rule, "reason": each.reason} for each in refusals)
     run.emit(ChangesRefused(reason, rows))
     final = any(refusal.then == "stop" for refusal in refusals)
     return _sent_back(reason, run.settings.refused_path if final else "repair")
+
+
+def _require_unchanged(changes: Sequence[Change], run: Run, rolled_up: RolledUp) -> None:
+    changed = rolled_up.changed([change.path.removeprefix("./") for change in changes])
+    if changed:
+        reason = "It was changed since the model was shown it."
+        run.emit(ChangesRefused(reason, tuple({"path": path, "rule": "rollup", "reason": reason} for path in changed)))
+        raise ResponseRefused(f"nothing was written: somebody else changed {named(changed)} meanwhile", hint=FRESH)
 
 
 def _changes_of(completion: Completion, run: Run) -> tuple[Change, ...]:

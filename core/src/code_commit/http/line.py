@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import re
 import socket
@@ -20,7 +21,7 @@ from code_commit.records.conversation import ProviderError
 
 _CONNECT_SECONDS = 30.0
 _WRITE_SECONDS = 120.0
-_PIECE = 1 << 20  # bytes
+_PIECE = 1 << 20  # characters or bytes
 _ENDED_EARLY = re.compile("disconnected|closed connection")
 
 # A model may think for many minutes without a byte: keep NATs and balancers on the way from forgetting the connection.
@@ -38,6 +39,32 @@ class Answer:
     status: int
     headers: dict[str, str]
     body: bytes
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+class Content:
+    """A JSON document to send, in UTF-8. A prompt may be large: no more than a piece of it is encoded at a time.
+
+    Raises:
+        ValueError: a number is not finite, or (UnicodeEncodeError) text is not Unicode.
+    """
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._texts = tuple(_JSON.iterencode(document))
+        self.length = sum(map(len, self))
+
+    def __iter__(self) -> Iterator[bytes]:
+        held = bytearray()
+        for text in self._texts:
+            for start in range(0, len(text), _PIECE):
+                held += text[start : start + _PIECE].encode()
+                if len(held) >= _PIECE:
+                    yield bytes(held)
+                    held.clear()
+        if held:
+            yield bytes(held)
 
 
 Outcome = queue.SimpleQueue["Answer | Exception | None"]
@@ -61,7 +88,7 @@ class Line:
         self,
         target: httpx.URL,
         headers: dict[str, str],
-        content: bytes,
+        content: Content,
         limits: Connection,
         outcome: Outcome,
     ) -> None:
@@ -93,11 +120,11 @@ class Line:
         if not in_use:
             self._transport.close()
 
-    def _answer(self, target: httpx.URL, headers: dict[str, str], content: bytes, limits: Connection) -> Answer:
+    def _answer(self, target: httpx.URL, headers: dict[str, str], content: Content, limits: Connection) -> Answer:
         timeout = httpx.Timeout(limits.read_timeout, connect=_CONNECT_SECONDS, write=_WRITE_SECONDS)
         extensions = {"timeout": timeout.as_dict(), "trace": self._traced}
-        headers = {**headers, "content-length": str(len(content))}
-        request = httpx.Request("POST", target, headers=headers, content=_pieces(content), extensions=extensions)
+        headers = {**headers, "content-length": str(content.length)}
+        request = httpx.Request("POST", target, headers=headers, content=iter(content), extensions=extensions)
         response = self._transport.handle_request(request)
         try:
             body = _read_body(response, limits.size_cap)
@@ -113,12 +140,6 @@ class Line:
         with self._lock:
             self._sockets = [held for held in self._sockets if held.fileno() >= 0]
             self._sockets.append(get_extra_info("socket"))
-
-
-def _pieces(content: bytes) -> Iterator[bytes]:
-    """Cut up what is sent: the transport copies the rest of a piece each time that the network takes a part of it."""
-    for start in range(0, len(content), _PIECE):
-        yield content[start : start + _PIECE]
 
 
 def _read_body(response: httpx.Response, cap: int) -> bytes:

@@ -18,7 +18,7 @@ import httpx
 
 from code_commit import __version__
 from code_commit.http.connection import Connection, checked_address, proxy_for, trust
-from code_commit.http.line import Answer, Line, Outcome, transport_error
+from code_commit.http.line import Answer, Content, Line, Outcome, transport_error
 from code_commit.records.conversation import Completion, ProviderError, Request
 from code_commit.records.errors import NotReady
 from code_commit.records.provider import Call, HttpCall, ProviderDefinition, Wire
@@ -83,7 +83,7 @@ class HttpProvider:
         for outcome in busy:
             outcome.put(None)
 
-    def _prepared(self, call: HttpCall) -> tuple[httpx.URL, dict[str, str], bytes]:
+    def _prepared(self, call: HttpCall) -> tuple[httpx.URL, dict[str, str], Content]:
         if not call.path.startswith("/"):
             raise ValueError(f"provider {self._name}: the path of a call must begin with a slash")
         target = httpx.URL(str(self._address).rstrip("/") + call.path)
@@ -93,12 +93,12 @@ class HttpProvider:
         if self._key_header in headers:
             raise ValueError(f"provider {self._name}: the key header is the host's to fill in")
         try:
-            content = json.dumps(call.body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+            content = Content(call.body)
         except UnicodeEncodeError:
             raise ProviderError("the request holds text that is not Unicode", kind="rejected") from None
         return target, headers | self._headers, content
 
-    def _exchange(self, target: httpx.URL, headers: dict[str, str], content: bytes, deadline: float) -> Answer:
+    def _exchange(self, target: httpx.URL, headers: dict[str, str], content: Content, deadline: float) -> Answer:
         outcome: Outcome = queue.SimpleQueue()
         line = self._take_line(outcome)
         seconds = max(0.0, min(deadline - time.monotonic(), _LONGEST_TIMER))

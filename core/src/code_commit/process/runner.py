@@ -6,6 +6,7 @@ import os
 import selectors
 import shlex
 import shutil
+import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -71,6 +72,14 @@ class ProcessRunner:
         self._hidden = tuple(hidden)
         self._ignored = ignored
         self._under_way = UnderWay()
+        self._looking: threading.Thread | None = None
+
+    def look_ahead(self) -> None:
+        """Begin to find out whether the sandbox works, which takes a process; whoever needs to know waits for it."""
+        if self._mode != "off" and self._looking is None:
+            arguments = {"network": self._network}
+            self._looking = threading.Thread(target=sandbox.why_not, kwargs=arguments, name="sandbox", daemon=True)
+            self._looking.start()
 
     @property
     def sandbox_in_use(self) -> Literal["bubblewrap", "off"]:
@@ -81,6 +90,8 @@ class ProcessRunner:
         """
         if self._mode == "off":
             return "off"
+        if self._looking is not None:
+            self._looking.join()
         reason = sandbox.why_not(network=self._network)
         if not reason:
             return "bubblewrap"

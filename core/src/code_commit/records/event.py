@@ -115,11 +115,12 @@ class ChangesRefused(Event):
 
 @dataclass(frozen=True, slots=True)
 class ChangesApplied(Event):
-    """All of a response's changes are on disk."""
+    """All of a response's changes are on disk. `diff` names the file of the difference, kept where a sink reads it."""
 
     kind: ClassVar[str] = "changes.applied"
     written: tuple[str, ...]
     deleted: tuple[str, ...]
+    diff: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,8 @@ class Run(Protocol):
     `root` is the working directory (never searched upwards), `folder` the run folder, `state` a folder of this plugin
     that survives runs, that its workflows share and that no model may write. `token` is a random word, fixed for the
     run, that fences text from outside in prompts; a replayed run has the recorded one. `options` are the workflow's
-    flags and `settings` its section of the configuration, both validated; no key is in either.
+    flags and `settings` its section of the configuration, both validated; no key is in either. `build_timeout` is how
+    many seconds `build.sh` may take, for commands that judge as it does.
 
     Its methods may be called from several threads. Spans, and the call that a process is logged under, belong to a
     context: run a thread's work in `contextvars.copy_context()`.
@@ -82,6 +83,7 @@ class Run(Protocol):
     options: Any
     settings: Any
     tree: Tree
+    build_timeout: float
 
     @property
     def repository_root(self) -> Path:

@@ -111,11 +111,26 @@ def assembled(
     """
     settings, workflow = plan.settings, plan.workflow
     section_of = partial(_section, settings, host)
-    for plugin, sink in host.collect("code_commit_log_sinks", section_of):
+    sinks = list(host.collect("code_commit_log_sinks", section_of))
+    for plugin, sink in sinks:
         log.add_sink(plugin.distribution, sink, plugin=plugin.name)
     rules = _path_rules(host, section_of, fail_closed=workflow.writes)
-    budget = None if settings.max_cost is None else Budget(float(settings.max_cost))
+    limit = None if recording else settings.max_cost  # recorded answers cost nothing
+    budget = None if limit is None else Budget(float(limit))
     calls = Calls(log, ground.redactor, budget=budget, numbered=workflow.numbered)
+    runner = ProcessRunner(
+        plan.root,
+        redactor=ground.redactor,
+        sandbox=settings.sandbox,
+        network=settings.network,
+        output_limit=settings.build.output_limit,
+        secret_variables=ground.secret_variables,
+        protected=_judges_elsewhere(ground.git, plan.root),
+        hidden=ground.keys.files_elsewhere(),
+        ignored=ground.git.ignored,
+    )
+    if workflow.writes:
+        runner.look_ahead()  # while the model thinks
     return ProjectRun(
         root=plan.root,
         folder=log.folder,
@@ -133,20 +148,11 @@ def assembled(
         models=Models(registry, settings, ground.keys, plan.environ, calls, recording),
         calls=calls,
         guard=Guard(ground.tree, ground.git, rules),
-        runner=ProcessRunner(
-            plan.root,
-            redactor=ground.redactor,
-            sandbox=settings.sandbox,
-            network=settings.network,
-            output_limit=settings.build.output_limit,
-            secret_variables=ground.secret_variables,
-            protected=_judges_elsewhere(ground.git, plan.root),
-            hidden=ground.keys.files_elsewhere(),
-            ignored=ground.git.ignored,
-        ),
+        runner=runner,
         checkpoints=Checkpoints(ground.tree, ground.git, ground.home) if workflow.writes else None,
         build_timeout=settings.build.timeout_seconds,
         as_json=plan.as_json,
+        keeps_diffs=bool(sinks),
         section_of=section_of,
     )
 

@@ -40,6 +40,7 @@ from code_commit.run_log import RunLog, find_run, numbered
 from code_commit.terminal import printable, read_answer
 from code_commit.transaction import apply
 
+_LARGEST_DIFF = 8 * 1024 * 1024  # bytes of new content
 START, END = "start", "end"  # the labels of the checkpoints before the first write and after the last
 
 
@@ -67,6 +68,7 @@ class ProjectRun:
     checkpoints: Checkpoints | None = field(repr=False)  # None: this workflow does not write
     build_timeout: float  # seconds
     as_json: bool
+    keeps_diffs: bool  # a plugin's log sink may want them
     section_of: Callable[[Any], Any] = field(repr=False)
     _attempts: int = 0
     _start: str | None = None
@@ -121,11 +123,13 @@ class ProjectRun:
         changes = Guard.normalise(changes)
         with self._disk, uninterrupted():
             self._remember_start()
+            diff = self._difference(changes)
             apply(self.tree, self.home, changes)
             self.log.emit(
                 ChangesApplied(
                     tuple(change.path for change in changes if change.content is not None),
                     tuple(change.path for change in changes if change.content is None),
+                    diff and self._kept(numbered(self.calls.last_number, "changes.diff"), diff),
                 )
             )
             self._unsaved = True
@@ -241,6 +245,18 @@ class ProjectRun:
             self._checkpoints().take(self.folder.name, END)
         except CodeCommitError as error:
             self.emit(MessageLogged(f"this run cannot be undone: {error.message}", level="warning"))
+
+    def _difference(self, changes: Sequence[Change]) -> str | None:
+        """Return what log sinks can show of `changes`; None when there are none to show it, or it is too much."""
+        size = sum(len(change.content or b"") for change in changes)
+        return unified_diff(self.tree, changes) if self.keeps_diffs and size <= _LARGEST_DIFF else None
+
+    def _kept(self, name: str, text: str) -> str | None:
+        """Keep what is told of changes that are on disk already: a full disk must not hide that they are."""
+        try:
+            return self.keep(name, text).name
+        except NotReady:
+            return None
 
     def _remember_start(self) -> None:
         with self._disk:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:  # structlog is as heavy as all the rest, and listing runs nee
 
 @dataclass(frozen=True, slots=True)
 class _Span:
+    """Where an event stands; a docstring spares `dataclass` the making of one."""
+
     id: int
     parent: int | None
 

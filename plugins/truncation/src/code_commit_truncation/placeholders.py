@@ -7,9 +7,11 @@ left out; without one the words must say it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 _LONGEST = 200  # characters of a line that can be one
+_LONGEST_ENCODED = 4 * _LONGEST  # bytes, in UTF-8
 _PROSE = (".md", ".markdown", ".rst", ".txt", ".adoc")  # where `#` and `*` begin headings and lists
 
 
@@ -27,18 +29,37 @@ def first_placeholder(path: str, old: bytes | None, new: bytes) -> Placeholder |
     `path` tells code from prose; `old` is None where there was no file. Linear in the length of both.
     """
     prose = path.lower().endswith(_PROSE)
-    text, before = new.decode("utf-8", "replace"), (old or b"").decode("utf-8", "replace")
-    lost = text.count("\n") < before.count("\n")
+    lost = old is not None and new.count(b"\n") < old.count(b"\n")
     known: frozenset[str] | None = None
-    above = ""
-    for number, line in enumerate(text.split("\n"), start=1):
-        if len(line) <= _LONGEST and _HINT.search(line) and leaves_out(line, above, prose=prose, lost=lost):
+    for start, line in _hinting_lines(new):
+        if leaves_out(line, _line_above(new, start), prose=prose, lost=lost):
             if known is None:
-                known = frozenset(each.strip() for each in before.split("\n"))
+                known = frozenset(each.strip() for each in _decoded(old or b"").split("\n"))
             if line.strip() not in known:
-                return Placeholder(number, line.strip())
-        above = line
+                return Placeholder(new.count(b"\n", 0, start) + 1, line.strip())
     return None
+
+
+def _hinting_lines(content: bytes) -> Iterator[tuple[int, str]]:
+    """Give the lines that may be one, each with where it starts. Large files are not decoded as a whole."""
+    end = -1
+    for hint in _HINT.finditer(content):
+        if hint.start() < end:
+            continue  # in a line that was given already
+        start = content.rfind(b"\n", 0, hint.start()) + 1
+        end = content.find(b"\n", hint.start())
+        line = content[start:] if end < 0 else content[start:end]
+        end = start + len(line)
+        if len(line) <= _LONGEST_ENCODED and len(text := _decoded(line)) <= _LONGEST:
+            yield start, text
+
+
+def _line_above(content: bytes, start: int) -> str:
+    return _decoded(content[content.rfind(b"\n", 0, start - 1) + 1 : start - 1]) if start else ""
+
+
+def _decoded(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
 
 
 def leaves_out(line: str, above: str = "", *, prose: bool = False, lost: bool = False) -> bool:
@@ -97,7 +118,7 @@ _OMISSION = (
     r"existing|remain\w*|rest|same|previous|un(?:altered|changed|modified|touched)|omitted|elided|skipped|truncated"
     r"|snip\w*|no (?:\w+ )?changes?"
 )
-_HINT = re.compile(rf"\.\.|\u2026|\b(?:{_OMISSION})\b", re.IGNORECASE)
+_HINT = re.compile(rf"\.\.|\xe2\x80\xa6|\b(?:{_OMISSION})\b".encode(), re.IGNORECASE)
 _HINT_WORD = re.compile(rf"\b(?:{_OMISSION})\b")
 _SAYS_IT = re.compile(
     r"\b(?:rest|remainder|un(?:altered|changed|modified|touched)|omitted|elided|truncated|snip(?:ped)?"

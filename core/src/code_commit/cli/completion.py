@@ -1,0 +1,176 @@
+"""`code-commit completion SHELL`: a script that completes commands, flags, models and runs."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from code_commit.cli.arguments import HOST_FLAGS, RESERVED, Parser
+from code_commit.cli.commands import COMMANDS
+from code_commit.cli.runs.command import ACTIONS
+from code_commit.named import named
+from code_commit.plugin_host import PluginHost
+from code_commit.records.errors import ExitCode
+from code_commit.registry import Registry
+
+_FLAG = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)")
+_PLAIN = re.compile(r"[\w./:@+-]+")  # what needs no quotes in any shell
+_OF_RUNS = ("undo", "replay", "runs")
+
+_BASH = """\
+# bash completion of code-commit: source <(code-commit completion bash)
+_code_commit() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} choices
+  case $before in
+{values}
+    --query-file) COMPREPLY=($(compgen -f -- "$word")); return ;;
+  esac
+  if ((COMP_CWORD == 1)); then
+    choices={first}
+  else
+    case ${{COMP_WORDS[1]}} in
+{commands}
+      *) choices={flags} ;;
+    esac
+  fi
+  COMPREPLY=($(compgen -W "$choices" -- "$word"))
+}}
+_code_commit_runs() {{ compgen -G 'logs/*/events.jsonl' | cut -d/ -f2; }}
+complete -F _code_commit code-commit
+"""
+_ZSH = """\
+#compdef code-commit
+# zsh completion of code-commit: source <(code-commit completion zsh), after compinit
+_code_commit() {{
+  local -a choices
+  case ${{words[CURRENT-1]}} in
+{values}
+    --query-file) _files; return ;;
+  esac
+  if ((CURRENT == 2)); then
+    choices=({first})
+  else
+    case ${{words[2]}} in
+{commands}
+      *) choices=({flags}) ;;
+    esac
+  fi
+  compadd -a choices
+}}
+_code_commit_runs() {{ print -l logs/*/events.jsonl(N:h:t); }}
+compdef _code_commit code-commit
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What there is to complete. `values` are those of a flag, `commands` the flags and actions of each command."""
+
+    flags: Mapping[str, str]
+    values: Mapping[str, Sequence[str]]
+    commands: Mapping[str, Sequence[str]]
+
+
+def completion(argv: Sequence[str]) -> int:
+    """Print the script of one shell. It knows the plugins that are installed now."""
+    parser = Parser(prog="code-commit completion", description="Print a script that completes the command line.")
+    parser.add_argument("shell", choices=sorted(_WRITERS), help="for which shell")
+    words = known_words()
+    sys.stdout.write(_WRITERS[parser.parse_args(argv).shell](words))
+    return ExitCode.REACHED
+
+
+def known_words() -> Words:
+    """Collect commands, flags and models, those of plugins included; a word that would need quotes is left out."""
+    host = PluginHost()
+    registry = Registry(host, reserved_flags=RESERVED)
+    flags = {name: each.flag.help for each in HOST_FLAGS for name in each.flag.names}
+    for _, workflow in registry.workflows.values():
+        flags |= {name: flag.help for flag in workflow.flags for name in flag.names}
+    flags |= {"--help": "show all flags", "--version": "show the version"}
+    models = [name for _, definition in registry.providers.values() for name in definition.models]
+    choices = {each.flag.names[0]: each.choices for each in HOST_FLAGS if each.choices}
+    plugins = sorted({plugin.name for plugin in host.plugins if plugin.distribution != "code-commit"})
+    values = {"--model": _plain(models), "--disable-plugin": _plain(plugins), **choices}
+    commands = {name: _words_of(name) for name in COMMANDS}
+    return Words({name: flags[name] for name in _plain(flags)}, values, commands)
+
+
+def _words_of(command: str) -> list[str]:
+    """Return what may follow a command: its flags, as its help has them, and its actions."""
+    if command == "completion":
+        return sorted(_WRITERS)
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):
+        named(COMMANDS[command].run)(["--help"])
+    actions = {"runs": list(ACTIONS), "plugins": ["doctor"]}.get(command, [])
+    return [*actions, *dict.fromkeys(_FLAG.findall(shown.getvalue()))]
+
+
+def _plain(words: Iterable[str]) -> list[str]:
+    return [word for word in words if _PLAIN.fullmatch(word)]
+
+
+def _bash(words: Words) -> str:
+    def reply(choices: Iterable[str]) -> str:
+        return f'COMPREPLY=($(compgen -W {shlex.quote(" ".join(choices))} -- "$word")); return ;;'
+
+    def following(command: str) -> str:
+        quoted = shlex.quote(" ".join(words.commands[command]))
+        return f"choices={quoted}" + ('" $(_code_commit_runs) latest"' if command in _OF_RUNS else "")
+
+    return _BASH.format(
+        values="\n".join(f"    {flag}) {reply(choices)}" for flag, choices in words.values.items()),
+        commands="\n".join(f"      {command}) {following(command)} ;;" for command in words.commands),
+        first=shlex.quote(" ".join([*words.commands, *words.flags])),
+        flags=shlex.quote(" ".join(words.flags)),
+    )
+
+
+def _zsh(words: Words) -> str:
+    def following(command: str) -> str:
+        runs = " $(_code_commit_runs) latest" if command in _OF_RUNS else ""
+        return f"choices=({' '.join(words.commands[command])}{runs})"
+
+    return _ZSH.format(
+        values="\n".join(
+            f"    {flag}) compadd -- {' '.join(choices)}; return ;;" for flag, choices in words.values.items()
+        ),
+        commands="\n".join(f"      {command}) {following(command)} ;;" for command in words.commands),
+        first=" ".join([*words.commands, *words.flags]),
+        flags=" ".join(words.flags),
+    )
+
+
+def _fish(words: Words) -> str:
+    lines = [
+        "# fish completion of code-commit: code-commit completion fish | source",
+        "complete -c code-commit -f",
+        "function __code_commit_runs; for each in logs/*/events.jsonl; string split -f 2 / $each; end; end",
+    ]
+    none = f"not __fish_seen_subcommand_from {' '.join(words.commands)}"
+    lines += [
+        f"complete -c code-commit -n __fish_use_subcommand -a {command} -d {_fish_text(COMMANDS[command].help)}"
+        for command in words.commands
+    ]
+    for flag, text in words.flags.items():
+        option = f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}"
+        values = f" -x -a {_fish_text(' '.join(words.values[flag]))}" if flag in words.values else ""
+        lines.append(f"complete -c code-commit -n {_fish_text(none)} {option}{values} -d {_fish_text(text)}")
+    for command, following in words.commands.items():
+        seen = _fish_text(f"__fish_seen_subcommand_from {command}")
+        runs = " (__code_commit_runs) latest" if command in _OF_RUNS else ""
+        lines.append(f'complete -c code-commit -n {seen} -a "{" ".join(following)}{runs}"')
+    return "\n".join(lines) + "\n"
+
+
+def _fish_text(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+_WRITERS = {"bash": _bash, "fish": _fish, "zsh": _zsh}

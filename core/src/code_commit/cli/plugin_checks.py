@@ -1,0 +1,149 @@
+"""What `code-commit plugins doctor` finds out beyond what a start does: it follows every name that plugins give."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from code_commit.cli.arguments import RESERVED, field_of
+from code_commit.discovery import PluginSource
+from code_commit.named import named
+from code_commit.plugin_host import Plugin, PluginHost
+from code_commit.records.errors import CodeCommitError
+from code_commit.records.provider import ProviderDefinition
+from code_commit.records.workflow import WorkflowDefinition
+from code_commit.registry import Registry
+from code_commit.run.assembly import settings_model
+from code_commit.settings import Settings
+
+_METHODS = {"code_commit_path_rules": ("judge",), "code_commit_log_sinks": ("receive", "close")}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that will not work, or will not work as its author meant."""
+
+    plugin: str
+    distribution: str
+    stage: str
+    error: str
+
+
+def load_times(sources: Sequence[PluginSource]) -> dict[PluginSource, float]:
+    """Import each plugin, in the order of a start; return seconds. What two of them import counts for the first."""
+    named("code_commit.plugin_api")
+    seconds = {}
+    for source in sources:
+        began = time.perf_counter()
+        # What fails is reported by the plugin host, which tries again.
+        with contextlib.suppress(Exception, SystemExit), contextlib.redirect_stdout(sys.stderr):
+            named(source.value)
+        seconds[source] = time.perf_counter() - began
+    return seconds
+
+
+def problems(host: PluginHost, settings: Settings) -> list[Problem]:
+    """Examine every loaded plugin; those of a start, such as clashes of names, come first."""
+    registry = Registry(host, reserved_flags=RESERVED)
+    found: list[Problem] = []
+    for plugin in tuple(host.plugins):
+        checks = (_settings(host, plugin, settings), _providers(registry, plugin), _workflows(registry, plugin))
+        for check in (*checks, *(_objects(host, plugin, settings, hook) for hook in _METHODS)):
+            found += _guarded(plugin, check)
+    failures = [Problem(each.plugin, each.distribution, each.stage, each.error) for each in host.failures]
+    return list(dict.fromkeys([*failures, *found]))
+
+
+def _guarded(plugin: Plugin, check: Iterator[tuple[str, str]]) -> Iterator[Problem]:
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            rows = list(check)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
+        rows = [("examination", f"{type(error).__name__}: {error}")]
+    for stage, error_text in rows:
+        yield Problem(plugin.name, plugin.distribution, stage, error_text)
+
+
+def _settings(host: PluginHost, plugin: Plugin, settings: Settings) -> Iterator[tuple[str, str]]:
+    """The model of the plugin's section exists, is one, and takes the section."""
+    stage = "code_commit_settings"
+    try:
+        model = settings_model(host, plugin)
+    except CodeCommitError as error:
+        yield stage, error.message
+        return
+    if model is not None and not hasattr(model, "model_validate"):
+        yield stage, f"{model!r} is no pydantic model"
+        return
+    try:
+        settings.plugin(plugin.name, model)
+    except CodeCommitError as error:
+        yield stage, error.message
+
+
+def _providers(registry: Registry, plugin: Plugin) -> Iterator[tuple[str, str]]:
+    for owner, definition in registry.providers.values():
+        if owner is plugin:
+            yield from ((f"provider {definition.name}", error) for error in _provider(definition))
+
+
+def _provider(definition: ProviderDefinition) -> Iterator[str]:
+    yield from _code("config", definition.config, lambda code: hasattr(code, "model_validate"), "a pydantic model")
+    yield from _code("factory", definition.factory, callable, "callable")
+    if definition.base_url and not definition.base_url.startswith("https://"):
+        yield f"base_url {definition.base_url!r} is not an https address"
+    if "{key}" not in definition.key_header[-1]:
+        yield f"the template of key_header holds no {{key}}: {definition.key_header!r}"
+    try:
+        fields = named(definition.config).model_fields
+    except (ImportError, AttributeError):
+        return  # told above
+    if "model" not in fields:
+        yield f"{definition.config} has no field `model`"
+
+
+def _workflows(registry: Registry, plugin: Plugin) -> Iterator[tuple[str, str]]:
+    for owner, definition in registry.workflows.values():
+        if owner is plugin:
+            yield from ((f"workflow {definition.name}", error) for error in _workflow(definition))
+
+
+def _workflow(definition: WorkflowDefinition) -> Iterator[str]:
+    yield from _code("run", definition.run, callable, "callable")
+    if definition.root:
+        yield from _code("root", definition.root, callable, "callable")
+    if not definition.options:
+        return
+    wrong = list(_code("options", definition.options, lambda code: hasattr(code, "model_validate"), "a pydantic model"))
+    yield from wrong
+    if wrong:
+        return
+    fields = named(definition.options).model_fields
+    for flag in definition.flags:
+        name = field_of(flag.names[0])
+        if name not in fields and not (flag.selects and flag.metavar is None):
+            yield f"the flag {flag.names[0]} has no field {name!r} in {definition.options}"
+
+
+def _code(what: str, target: str, fits: Callable[[Any], bool], kind: str) -> Iterator[str]:
+    try:
+        code = named(target)
+    except Exception as error:  # noqa: BLE001 - importing a plugin's code may raise anything
+        yield f"{what} {target!r} cannot be imported: {type(error).__name__}: {error}"
+        return
+    if not fits(code):
+        yield f"{what} {target!r} is not {kind}"
+
+
+def _objects(host: PluginHost, plugin: Plugin, settings: Settings, hook: str) -> Iterator[tuple[str, str]]:
+    """What the plugin gives for a hook has the methods that will be called; what the hook raises, the host reports."""
+    for _, item in host.collect(hook, lambda each: settings.plugin(each.name, settings_model(host, each)), only=plugin):
+        missing = [name for name in _METHODS[hook] if not callable(getattr(item, name, None))]
+        if missing:
+            yield hook, f"{type(item).__name__} has no method {' and no '.join(missing)}"
+        if hook == "code_commit_path_rules" and not isinstance(getattr(item, "name", None), str):
+            yield hook, f"{type(item).__name__} has no `name`"

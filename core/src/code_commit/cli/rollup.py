@@ -1,0 +1,64 @@
+"""`code-commit rollup`: collect the code that the model is shown."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from code_commit.cli.arguments import Parser
+from code_commit.git import Git
+from code_commit.project_tree import ProjectTree
+from code_commit.records.errors import ExitCode, UsageError
+from code_commit.rollup import FOLDER, NAME, roll_up
+from code_commit.run.assembly import HOME
+from code_commit.terminal import printable
+from code_commit.transaction import ProjectLock, recover
+
+_NAMED = 5  # files that are left out, on stderr
+
+
+def rollup(argv: Sequence[str]) -> int:
+    """Write `agent-config/codeRollup.txt`; tell its size on stderr.
+
+    Raises:
+        UsageError: a pattern is malformed.
+        NotReady: there is no git repository, another run is under way, or no file is left to show.
+    """
+    parser = Parser(
+        prog="code-commit rollup",
+        description="Collect the text files that a model may read into agent-config/codeRollup.txt.",
+    )
+    parser.add_argument(
+        "--include", action="append", default=[], metavar="PATTERN", help="only such files (may be repeated)"
+    )
+    parser.add_argument(
+        "--exclude", action="append", default=[], metavar="PATTERN", help="no such files (may be repeated)"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    arguments = parser.parse_args(argv)
+    root = Path.cwd().resolve()
+    git, home = Git(root), root / HOME
+    git.require_repository()
+    with ProjectTree(root) as tree, ProjectLock(home):
+        recover(tree, home)  # half a change must not be shown to a model
+        try:
+            found = roll_up(tree, git, home, include=arguments.include, exclude=arguments.exclude)
+        except ValueError as error:
+            raise UsageError(f"a pattern is malformed: {error}") from error
+    if arguments.json:
+        document = {
+            "path": f"{FOLDER}/{NAME}",
+            "files": list(found.files),
+            "left_out": found.left_out,
+            "bytes": found.size,
+            "tokens": found.tokens,
+        }
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+    told = f"{FOLDER}/{NAME}: {len(found.files)} files, {found.size:,} bytes, about {found.tokens:,} tokens"
+    sys.stderr.write(f"code-commit: {told}\n")
+    if found.left_out:
+        named = ", ".join(found.left_out[:_NAMED]) + (", …" if len(found.left_out) > _NAMED else "")
+        sys.stderr.write(printable(f"  left out, for they are no UTF-8 text: {named}", newlines=False) + "\n")
+    return ExitCode.REACHED

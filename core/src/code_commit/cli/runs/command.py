@@ -1,0 +1,73 @@
+"""`code-commit runs ACTION`: the command line of it, and which action is meant."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from code_commit.cli.arguments import Parser
+from code_commit.named import named
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """`run` is a `"package.module:function"` that takes the parsed arguments and returns the exit code."""
+
+    synopsis: str
+    help: str
+    run: str
+
+
+_HERE = "code_commit.cli.runs"
+ACTIONS = {
+    "list": Action("list [--json]", "every run, the newest last (the default)", f"{_HERE}.listing:list_all"),
+    "show": Action("show [RUN] [--json]", "one run: calls, builds, changes, files", f"{_HERE}.showing:show"),
+    "diff": Action("diff [RUN] [--attempt N] [--json]", "what it changed, or one attempt did", f"{_HERE}.diffing:diff"),
+    "path": Action("path [RUN] [--json]", "where its folder is", f"{_HERE}.showing:path"),
+    "prune": Action("prune --keep N [--json]", "delete all but the newest", f"{_HERE}.pruning:prune"),
+    "export": Action(
+        "export --sink NAME [RUN ...] [--all] [--json]",
+        "feed runs to a plugin's log sinks",
+        f"{_HERE}.exporting:export",
+    ),
+}
+
+
+def runs(argv: Sequence[str]) -> int:
+    """Do what is asked with earlier runs.
+
+    Raises:
+        CodeCommitError: as the actions say.
+    """
+    arguments = _parser().parse_args(argv if argv and argv[0] in {*ACTIONS, "-h", "--help"} else ["list", *argv])
+    action: Callable[[argparse.Namespace], int] = named(ACTIONS[arguments.action].run)
+    return action(arguments)
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="code-commit runs",
+        usage="code-commit runs ACTION [flags]",
+        description="Look at earlier runs. RUN is a folder below logs, its beginning, or latest (the default).",
+        epilog="actions:\n" + "\n".join(f"  {each.synopsis:<46}{each.help}" for each in ACTIONS.values()),
+    )
+    actions = parser.add_subparsers(dest="action", required=True, parser_class=Parser, help=argparse.SUPPRESS)
+    made = {name: actions.add_parser(name, description=action.help) for name, action in ACTIONS.items()}
+    for each in made.values():
+        each.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    for name in ("show", "diff", "path"):
+        made[name].add_argument("run", nargs="?", default="latest", metavar="RUN", help="which run (default: latest)")
+    made["diff"].add_argument("--attempt", type=_counted, metavar="N", help="only what attempt N changed")
+    made["prune"].add_argument("--keep", type=_counted, required=True, metavar="N", help="how many runs stay")
+    made["export"].add_argument("runs", nargs="*", metavar="RUN", help="which runs (default: latest)")
+    made["export"].add_argument("--sink", required=True, metavar="NAME", help="the plugin whose sinks are fed")
+    made["export"].add_argument("--all", action="store_true", help="every run, the oldest first")
+    return parser
+
+
+def _counted(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError("a number of 0 or more is expected")
+    return number

@@ -1,0 +1,136 @@
+"""`code-commit runs export --sink NAME`: an earlier run, told to a log sink as if it happened now."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from code_commit.cli.arguments import RESERVED
+from code_commit.cli.last_words import print_error
+from code_commit.cli.runs.project import checkpointed, redactor_of
+from code_commit.cli.tables import print_document, print_line
+from code_commit.past_runs import Step, read_story, steps_of
+from code_commit.plugin_host import Plugin, PluginHost
+from code_commit.records.errors import CodeCommitError, ExitCode, NotReady, UsageError
+from code_commit.records.event import LogSink, Record
+from code_commit.redaction import Redactor
+from code_commit.registry import Registry
+from code_commit.run.assembly import settings_model
+from code_commit.run_log import find_run, list_runs, numbered, read_records
+from code_commit.run_log.folder import EVENTS
+from code_commit.settings import Settings, load_settings
+from code_commit.spelling import did_you_mean
+
+_SINKS = "code_commit_log_sinks"
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def export(arguments: argparse.Namespace) -> int:
+    """Feed the records of runs to the sinks of one plugin, each run to sinks of its own.
+
+    Raises:
+        UsageError: there is no such plugin.
+        NotReady: there is no such run, or the plugin gives no sink.
+    """
+    root = Path.cwd().resolve()
+    host = PluginHost()
+    plugin = _plugin(host, arguments.sink)
+    settings = load_settings(root, environ=os.environ)
+    named = [summary.folder for summary in list_runs(root)] if arguments.all else [
+        find_run(root, name) for name in arguments.runs or ["latest"]
+    ]  # fmt: skip
+    redactor = redactor_of(root, Registry(host, reserved_flags=RESERVED))
+    failures = {}
+    for folder in named:
+        records = list(_as_of_now(root, folder, redactor))
+        for sink in _sinks(host, plugin, settings):
+            if error := _told(sink, records):
+                failures[folder.name] = error
+                print_error(f"the log sink {plugin.name} failed for {folder.name}: {error}")
+    told = [folder.name for folder in named if folder.name not in failures]
+    if arguments.json:
+        print_document({"sink": plugin.name, "exported": told, "failed": failures})
+    else:
+        for name in told:
+            print_line(f"{name} told to {plugin.name}")
+    return ExitCode.NOT_REACHED if failures else ExitCode.REACHED
+
+
+def _plugin(host: PluginHost, name: str) -> Plugin:
+    for plugin in host.plugins:
+        if plugin.name == name and hasattr(plugin.code, _SINKS):
+            return plugin
+    broken = next((each for each in host.failures if each.plugin == name), None)
+    if broken:
+        raise UsageError(f"the plugin {name} of {broken.distribution} is broken: {broken.error}")
+    known = [plugin.name for plugin in host.plugins if hasattr(plugin.code, _SINKS)]
+    raise UsageError(
+        f"there is no log sink {name!r}" + did_you_mean(name, known),
+        hint=f"installed: {', '.join(known) or 'none; `pip install code-commit-report` brings html'}",
+    )
+
+
+def _sinks(host: PluginHost, plugin: Plugin, settings: Settings) -> list[LogSink]:
+    failed = len(host.failures)
+    sinks = [
+        sink
+        for _, sink in host.collect(
+            _SINKS, lambda each: settings.plugin(each.name, settings_model(host, each)), only=plugin
+        )
+    ]
+    if len(host.failures) > failed:
+        raise NotReady(f"the plugin {plugin.name} gives no sink: {host.failures[-1].error}")
+    if not sinks:
+        raise NotReady(f"the plugin {plugin.name} gives no sink", hint="its settings may have switched it off")
+    return sinks
+
+
+def _told(sink: LogSink, records: list[Record]) -> str:
+    """Hand the records over; return what went wrong."""
+    error = ""
+    try:
+        for record in records:
+            sink.receive(record)
+    except (Exception, SystemExit) as raised:  # noqa: BLE001 - a plugin's code may raise anything
+        error = f"{type(raised).__name__}: {raised}"
+    try:
+        sink.close()
+    except (Exception, SystemExit) as raised:  # noqa: BLE001 - as above
+        error = error or f"{type(raised).__name__}: {raised}"
+    return error
+
+
+def _as_of_now(root: Path, folder: Path, redactor: Redactor) -> Iterator[Record]:
+    """Read the records back: with the place where the project is today, and with the diffs that sinks read."""
+    diffs = _diffs(root, folder, redactor)
+    for record in read_records(folder / EVENTS):
+        if record.kind == "run.started":
+            yield replace(record, data={**record.data, "root": str(root), "folder": f"logs/{folder.name}"})
+        elif record.kind == "changes.applied" and not record.data.get("diff") and record.seq in diffs:
+            yield replace(record, data={**record.data, "diff": diffs[record.seq]})
+        else:
+            yield record
+
+
+def _diffs(root: Path, folder: Path, redactor: Redactor) -> dict[int, str]:
+    """Write the diffs that the run did not keep itself, from its checkpoints; return their names by event."""
+    try:
+        with checkpointed(root) as project:
+            steps = steps_of(project.checkpoints.of_run(folder.name), read_story(folder).applied)
+            texts = [(step, project.checkpoints.diff(step.old, step.new)) for step in steps if step.applied]
+    except CodeCommitError:
+        return {}  # a run is under way, or there is no repository any more: a report without diffs is still one
+    return {step.applied.seq: _kept(folder, step, redactor.data(text)) for step, text in texts if step.applied}
+
+
+def _kept(folder: Path, step: Step, text: bytes) -> str:
+    name = numbered(step.applied.call if step.applied else None, "changes.diff")
+    try:
+        with open(os.open(folder / name, _NEW, 0o600), "wb") as file:  # noqa: PTH123 - a handle
+            file.write(text)
+    except FileExistsError:
+        pass  # an earlier export made it
+    return name

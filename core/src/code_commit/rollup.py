@@ -1,0 +1,122 @@
+"""The code rollup: what a model is shown of a project, as one text, and a manifest that says what it was made of."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from code_commit.git import Git
+from code_commit.guard import Guard
+from code_commit.project_tree import ProjectTree
+from code_commit.readable_files import readable_files
+from code_commit.records.errors import NotReady
+from code_commit.transaction import open_home
+
+FOLDER, NAME = "agent-config", "codeRollup.txt"
+MANIFEST = "rollup.json"  # in the state folder
+_BYTES_PER_TOKEN = 4  # what prices pages of the services count with, for English and code
+_LARGEST = 16 * 1024 * 1024  # bytes of one file
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(slots=True)
+class Rollup:
+    """What was collected: the SHA-256 of each file by path, in the order of the rollup.
+
+    `size` is in bytes; `left_out` are files that are no UTF-8 text, or larger than 16 MiB.
+    """
+
+    files: dict[str, str] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+    size: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens the text is: no two models count alike."""
+        return self.size // _BYTES_PER_TOKEN
+
+
+def roll_up(tree: ProjectTree, git: Git, home: Path, *, include: Sequence[str], exclude: Sequence[str]) -> Rollup:
+    """Write `agent-config/codeRollup.txt`, and the manifest into the state folder `home`.
+
+    It holds every text file that git tracks or would offer to track and that a model may read, sorted, each behind a
+    line `--- path ---`. `include` and `exclude` are patterns of `.gitignore` files; without `include`, all are meant.
+    The files are read one by one: a large project does not have to fit into memory.
+
+    Raises:
+        NotReady: there is no git repository, or the rollup cannot be written.
+        ValueError: a pattern is malformed.
+    """
+    paths = _without(readable_files(tree, git, Guard(tree, git), include), exclude)
+    if not paths:
+        raise NotReady("there is nothing to collect", hint="git tracks no file here that fits the patterns")
+    try:
+        os.makedirs(tree.root / FOLDER, mode=0o700, exist_ok=True)  # noqa: PTH103 - one call
+        with tree.folder(FOLDER) as folder:
+            handle = os.open(f".{NAME}.new", _NEW, 0o600, dir_fd=folder)
+            with open(handle, "wb") as file:  # noqa: PTH123 - a handle
+                rollup, digest = _collect(tree, paths, file)
+            os.replace(f".{NAME}.new", NAME, src_dir_fd=folder, dst_dir_fd=folder)
+        _keep_manifest(home, digest, rollup)
+    except OSError as error:
+        raise NotReady(f"cannot write {tree.root / FOLDER / NAME}: {error.strerror}") from error
+    return rollup
+
+
+def _without(paths: Sequence[str], exclude: Sequence[str]) -> list[str]:
+    if not exclude:
+        return list(paths)
+    from pathspec import GitIgnoreSpec
+
+    out = set(GitIgnoreSpec.from_lines(exclude).match_files(paths))
+    return [path for path in paths if path not in out]
+
+
+def _collect(tree: ProjectTree, paths: Sequence[str], file: BinaryIO) -> tuple[Rollup, str]:
+    rollup, whole = Rollup(), hashlib.sha256()
+    for path in paths:
+        content = _text(tree, path)
+        if content is None:
+            rollup.left_out.append(path)
+            continue
+        rollup.files[path] = hashlib.sha256(content).hexdigest()
+        end = b"" if not content or content.endswith(b"\n") else b"\n"
+        for piece in (f"--- {path} ---\n".encode(), content, end):
+            file.write(piece)
+            whole.update(piece)
+            rollup.size += len(piece)
+    return rollup, whole.hexdigest()
+
+
+def _text(tree: ProjectTree, path: str) -> bytes | None:
+    """Return the content of a file that a prompt can hold: UTF-8 without NUL, and not beyond all measure."""
+    try:
+        found = tree.lstat(path)
+        content = tree.read(path) if found and found.st_size <= _LARGEST else None
+    except OSError:
+        return None
+    if content is None or b"\0" in content:
+        return None
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return None
+    return content
+
+
+def _keep_manifest(home: Path, digest: str, rollup: Rollup) -> None:
+    """A manifest of another rollup is as good as none, so it may be replaced after the rollup itself."""
+    text = json.dumps({"version": 1, "rollup": digest, "files": rollup.files}, indent=1) + "\n"
+    folder = open_home(home)
+    try:
+        handle = os.open(f".{MANIFEST}.new", _NEW, 0o600, dir_fd=folder)
+        with open(handle, "w", encoding="utf-8") as file:  # noqa: PTH123 - a handle
+            file.write(text)
+        os.replace(f".{MANIFEST}.new", MANIFEST, src_dir_fd=folder, dst_dir_fd=folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,216 @@
+"""`code-commit init` and `code-commit rollup`, and what the commit workflow makes of the rollup's manifest."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from code_commit.languages import LANGUAGES, language_of
+from code_commit.testing import Project
+
+SCRIPTED = '[providers]\ndefault_provider = "scripted.default"\n[providers.scripted.default]\nmodel = "scripted"\n'
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project.create(tmp_path, files={"b.py": "print(2)\n", "a/x.txt": "no newline"}, rollup=None)
+
+
+@pytest.fixture
+def plugins(tmp_path):
+    folder = tmp_path / "plugins"
+    info = folder / "scripted-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[code_commit]\nscripted = code_commit.testing.scripted_provider\n")
+    return [folder]
+
+
+def answered(project, plugins, *replies, settings="", arguments=()):
+    config = f"{SCRIPTED}replies = {json.dumps(list(replies))}\n{settings}"
+    project.write({"agent-config/config.toml": config})
+    return project.command(*arguments, plugins=plugins)
+
+
+# --- init -------------------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_folder_gets_all_pieces_and_a_second_time_none(tmp_path):
+    project = Project(tmp_path / "project", tmp_path / "home")
+    project.root.mkdir()
+    project.home.mkdir()
+    first = project.command("init", "--json").document
+    assert first["created"] == [".gitignore", "agent-config/", "agent-config/query.txt", "build.sh", "codeRollup.sh"]
+    assert first["kept"] == []
+    before = {path: path.read_bytes() for path in project.root.rglob("*") if path.is_file()}
+    second = project.command("init", "--json").document
+    assert (second["created"], second["kept"]) == ([], first["created"])
+    assert {path: path.read_bytes() for path in project.root.rglob("*") if path.is_file()} == before
+    assert (project.root / "agent-config").stat().st_mode & 0o777 == 0o700
+    assert os.access(project.root / "build.sh", os.X_OK)
+
+
+def test_what_is_there_stays_and_only_the_ignored_line_is_added(tmp_path):
+    project = Project.create(tmp_path, build="true\n", gitignore="*.log", query="mine\n")
+    created = project.command("init", "--json").document["created"]
+    assert created == [".gitignore", "codeRollup.sh"]
+    assert project.read(".gitignore") == "*.log\n/agent-config\n"
+    assert (project.read("build.sh"), project.read("agent-config/query.txt")) == ("true\n", "mine\n")
+
+
+def test_what_init_and_rollup_make_is_enough_for_a_run(tmp_path, plugins):
+    project = Project.create(tmp_path, files={"main.py": "print(1)\n"}, gitignore="", query=None, rollup=None)
+    (project.root / "build.sh").unlink()
+    assert "written for Python" in project.command("init").stderr
+    assert project.command("rollup").exit_code == 0
+    finished = answered(project, plugins, "^^^main.py\nprint(2\n^^^end\n", "^^^main.py\nprint(2)\n^^^end\n")
+    assert (finished.exit_code, project.read("main.py")) == (0, "print(2)\n")
+    assert "SyntaxError" in (project.run_folder / "1-build.txt").read_text()
+
+
+def test_without_a_known_language_the_build_is_red_until_somebody_writes_it(tmp_path):
+    project = Project.create(tmp_path, files={"notes.txt": "x\n"})
+    (project.root / "build.sh").unlink()
+    project.command("init")
+    done = subprocess.run(["bash", "build.sh"], cwd=project.root, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "write here" in done.stderr
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda each: each.name)
+def test_each_language_is_found_by_its_files_and_has_a_build_that_bash_understands(language):
+    for marker in language.markers:
+        assert language_of([marker.replace("*", "x"), "README"]) is language
+    done = subprocess.run(["bash", "-n"], input=language.build, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_link_in_place_of_a_piece_is_not_followed(tmp_path):
+    project = Project.create(tmp_path, query=None, rollup=None)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (project.root / "agent-config").symlink_to(outside)
+    finished = project.command("init")
+    assert finished.exit_code == 3
+    assert list(outside.iterdir()) == []
+
+
+# --- rollup -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_rollup_holds_what_a_model_may_read_sorted_behind_headers(project):
+    project.write(
+        {"logs/run.txt": "l\n", "agent-config/note.txt": "k\n", "new.txt": "new\n", "UserSpecification.md": "s\n"}
+    )
+    (project.root / "picture.bin").write_bytes(b"\x89PNG\0")
+    (project.root / "link.txt").symlink_to("b.py")
+    finished = project.command("rollup")
+    assert finished.exit_code == 0
+    assert project.read("agent-config/codeRollup.txt") == (
+        "--- .gitignore ---\n/agent-config\n--- UserSpecification.md ---\ns\n--- a/x.txt ---\nno newline\n"
+        "--- b.py ---\nprint(2)\n--- build.sh ---\nexit 0\n--- new.txt ---\nnew\n"
+    )
+    assert "6 files" in finished.stderr
+    assert "tokens" in finished.stderr
+    assert "picture.bin" in finished.stderr
+
+
+def test_patterns_choose_files_and_leave_some_out(project):
+    document = project.command("rollup", "--json", "--include", "*.py", "--include", "a/", "--exclude", "x.*").document
+    assert document["files"] == ["b.py"]
+    assert document["bytes"] == len(project.read("agent-config/codeRollup.txt"))
+
+
+def test_nothing_to_collect_is_told_and_an_older_rollup_stays(project):
+    project.write({"agent-config/codeRollup.txt": "old\n"})
+    finished = project.command("rollup", "--include", "*.zig")
+    assert (finished.exit_code, project.read("agent-config/codeRollup.txt")) == (3, "old\n")
+    assert "nothing to collect" in finished.stderr
+
+
+def test_without_a_repository_there_is_no_rollup(tmp_path):
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "home").mkdir()
+    finished = Project(tmp_path / "bare", tmp_path / "home").command("rollup")
+    assert finished.exit_code == 3
+    assert "git init" in finished.stderr
+
+
+def test_the_script_of_init_makes_the_same_rollup(project):
+    project.command("init")
+    bin_folder = project.home / "bin"
+    bin_folder.mkdir()
+    script = bin_folder / "code-commit"
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m code_commit "$@"\n')
+    script.chmod(0o755)
+    environ = project.environment({"PATH": f"{bin_folder}:{os.environ['PATH']}"})
+    subprocess.run(["bash", str(project.root / "codeRollup.sh")], cwd="/", env=environ, check=True, capture_output=True)
+    assert "--- codeRollup.sh ---" in project.read("agent-config/codeRollup.txt")
+
+
+# --- what the commit workflow makes of it -----------------------------------------------------------------------------
+
+CHANGE = "^^^b.py\nprint(3)\n^^^end\n"
+
+
+def test_a_fresh_rollup_is_no_obstacle(project, plugins):
+    project.command("rollup")
+    assert answered(project, plugins, CHANGE).exit_code == 0
+    assert project.read("b.py") == "print(3)\n"
+
+
+@pytest.mark.parametrize(("path", "text"), [("b.py", "mine\n"), ("a/x.txt", "mine\n")])
+def test_a_file_that_changed_since_ends_the_run_before_a_call(project, plugins, path, text):
+    project.command("rollup")
+    project.write({path: text})
+    finished = answered(project, plugins, CHANGE)
+    assert finished.exit_code == 3
+    assert path in finished.stderr
+    assert "code-commit rollup" in finished.stderr
+    assert not (project.run_folder / "1-initial-query.txt").exists()
+    assert (project.read("b.py") == "mine\n") is (path == "b.py")
+
+
+PROTECT = '[plugins.commit]\nchanged_since_rollup = "protect"\n'
+
+
+def test_protect_asks_the_model_and_overwrites_no_changed_file(project, plugins):
+    project.command("rollup")
+    project.write({"b.py": "mine\n"})
+    finished = answered(project, plugins, CHANGE, settings=PROTECT)
+    assert (finished.exit_code, project.read("b.py")) == (5, "mine\n")
+    assert "b.py" in finished.stderr
+    assert "code-commit rollup" in finished.stderr
+
+
+def test_protect_lets_other_files_change(project, plugins):
+    project.command("rollup")
+    project.write({"a/x.txt": "mine\n"})
+    finished = answered(project, plugins, CHANGE, settings=PROTECT)
+    assert (finished.exit_code, project.read("b.py"), project.read("a/x.txt")) == (0, "print(3)\n", "mine\n")
+
+
+def test_a_rollup_of_another_making_is_not_judged(project, plugins):
+    project.command("rollup")
+    project.write({"agent-config/codeRollup.txt": "mine\n", "b.py": "mine\n"})
+    assert answered(project, plugins, CHANGE).exit_code == 0
+    assert project.read("b.py") == "print(3)\n"
+
+
+def test_the_setting_can_switch_it_off(project, plugins):
+    project.command("rollup")
+    project.write({"b.py": "mine\n"})
+    finished = answered(project, plugins, CHANGE, settings='[plugins.commit]\nchanged_since_rollup = "ignore"\n')
+    assert finished.exit_code == 0
+
+
+def test_what_a_build_rewrites_between_attempts_is_no_one_elses_work(project, plugins):
+    project.write({"build.sh": "echo built >> a/x.txt\ngrep -q 4 b.py\n"})
+    project.command("rollup")
+    second = "^^^b.py\nprint(4)\n^^^end\n^^^a/x.txt\nmended\n^^^end\n"
+    finished = answered(project, plugins, CHANGE, second)
+    assert (finished.exit_code, project.read("a/x.txt")) == (0, "mended\nbuilt\n")

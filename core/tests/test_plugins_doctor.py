@@ -1,0 +1,125 @@
+"""`code-commit plugins doctor` finds what a start does not look at."""
+
+from __future__ import annotations
+
+import pytest
+
+from code_commit.testing import Project, install_plugin
+
+GOOD = """
+from pydantic import BaseModel
+from code_commit.plugin_api import Flag, ProviderDefinition, WorkflowDefinition, hookimpl
+
+class Config(BaseModel):
+    model: str = "m"
+
+class Options(BaseModel):
+    twice: bool = False
+
+class Sink:
+    def receive(self, record):
+        pass
+    def close(self):
+        pass
+
+class Rule:
+    name = "rule"
+    def judge(self, change, tree):
+        return None
+
+def run(run):
+    pass
+
+@hookimpl
+def code_commit_settings():
+    return "sound_plugin:Options"
+
+@hookimpl
+def code_commit_providers():
+    return [ProviderDefinition("sound", {"sound-1": ()}, "https://example.org/v1", None, None,
+                               ("authorization", "Bearer {key}"), "sound_plugin:Config", "sound_plugin:Config")]
+
+@hookimpl
+def code_commit_workflows():
+    flags = (Flag(("--sound",), "choose it", selects=True), Flag(("--twice",), "twice"))
+    return [WorkflowDefinition("sounding", "a workflow", flags, "sound_plugin:run", options="sound_plugin:Options")]
+
+@hookimpl
+def code_commit_log_sinks(settings):
+    return [Sink()]
+
+@hookimpl
+def code_commit_path_rules(settings):
+    return [Rule()]
+"""
+WRONG = {
+    "a factory that is not there": ('"sound_plugin:Config")]', '"sound_plugin:Wire")]', "provider sound", "sound_plugin:Wire"),
+    "a config that is no model": ('"sound_plugin:Config", "', '"sound_plugin:run", "', "provider sound", "not a pydantic model"),
+    "a config without a model": ("    model: str", "    modell: str", "provider sound", "no field `model`"),
+    "an address without encryption": ('"https://example', '"http://example', "provider sound", "not an https address"),
+    "a header without the key": ('"Bearer {key}"', '"Bearer"', "provider sound", "{key}"),
+    "a workflow that is not there": ("sound_plugin:run", "nowhere:run", "workflow sounding", "No module named 'nowhere'"),
+    "a flag without its field": ('("--twice",)', '("--thrice",)', "workflow sounding", "no field 'thrice'"),
+    "a sink that cannot be closed": ("    def close(self)", "    def shut(self)", "code_commit_log_sinks", "no method close"),
+    "a rule without a name": ('    name = "rule"', "    nam = 1", "code_commit_path_rules", "no `name`"),
+    "settings that are no model": ('"sound_plugin:Options"\n', '"sound_plugin:Rule"\n', "code_commit_settings", "no pydantic model"),
+    "settings that are not there": ('"sound_plugin:Options"\n', '"sound_plugin:X"\n', "code_commit_settings", "not there"),
+    "a hook that raises": ("return [Sink()]", "raise KeyError(1)", "code_commit_log_sinks", "KeyError"),
+    "a misspelled hook": ("def code_commit_log_sinks", "def code_commit_log_sink", "code_commit_log_sink", "code_commit_log_sinks meant"),
+    "an import that fails": ("from pydantic", "from pydantik", "import", "pydantik"),
+    "what prints at import": ("class Rule:", "print('{')\nclass Rule(Nothing):", "import", "Nothing"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project.create(tmp_path)
+
+
+def examined(project, tmp_path, code):
+    folder = install_plugin(tmp_path / "plugins", "sound", code)
+    finished = project.command("plugins", "doctor", "--json", plugins=[folder])
+    document = finished.document
+    ours = [each for each in document["problems"] if each["plugin"] == "sound"]
+    [row] = [each for each in document["plugins"] if each["name"] == "sound"]
+    return finished.exit_code, ours, row, document
+
+
+def test_a_sound_plugin_is_found_sound(project, tmp_path):
+    _, ours, row, document = examined(project, tmp_path, GOOD)
+    assert (ours, row["sound"]) == ([], True)
+    assert (row["distribution"], row["version"]) == ("code-commit-sound", "1.0")
+    assert (row["group"], row["entry_point"]) == ("code_commit", "sound_plugin")
+    assert row["load_ms"] > 0
+    assert set(document["versions"]) == {"code-commit", "python"}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_wrong_is_named(project, tmp_path, what):
+    right, wrong, stage, words = WRONG[what]
+    assert GOOD.count(right) >= 1
+    code, ours, row, _ = examined(project, tmp_path, GOOD.replace(right, wrong))
+    assert code == 1
+    assert not row["sound"]
+    assert [each for each in ours if each["stage"] == stage and words in each["error"]], ours
+
+
+def test_everything_that_is_installed_here_is_sound(project):
+    finished = project.command("plugins", "doctor")
+    assert finished.exit_code == 0, finished.stdout
+    assert finished.stdout.endswith("nothing is wrong\n")
+
+
+def test_two_distributions_with_one_name_are_told(project, tmp_path):
+    folders = [
+        install_plugin(tmp_path / which, "sound", GOOD, distribution=f"code-commit-{which}") for which in ("one", "two")
+    ]
+    finished = project.command("plugins", "doctor", plugins=folders)
+    assert finished.exit_code == 1
+    assert "code-commit-one and code-commit-two" in finished.stdout
+
+
+def test_a_section_that_does_not_fit_is_told(project, tmp_path):
+    project.write({"agent-config/config.toml": "[plugins.sound]\ntwice = 7\n"})
+    _, ours, _, _ = examined(project, tmp_path, GOOD)
+    assert any("twice" in each["error"] for each in ours)

@@ -1,0 +1,1 @@
+"""Collects advice on a project from plugins of code-commit."""

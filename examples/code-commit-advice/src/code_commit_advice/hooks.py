@@ -1,0 +1,17 @@
+"""The hook that other plugins implement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from code_commit.plugin_api import hookspec
+
+Advisor = Callable[[tuple[str, ...]], Iterable[str]]
+"""Gets the paths of the project's files, and gives lines of advice."""
+
+
+@hookspec
+def code_commit_advisors(settings: Any) -> Iterable[Advisor]:
+    """Offer advisors. Called when advice is asked for; `settings` is the section of the plugin that implements it."""
+    raise NotImplementedError

@@ -1,0 +1,1 @@
+"""A workflow of code-commit that explains a file."""

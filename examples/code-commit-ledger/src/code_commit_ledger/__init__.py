@@ -1,0 +1,1 @@
+"""Keeps a ledger of the runs of code-commit."""

@@ -1,0 +1,1 @@
+"""Keeps code-commit from changing old migrations."""

@@ -1,0 +1,1 @@
+"""Parrot as a provider of code-commit."""

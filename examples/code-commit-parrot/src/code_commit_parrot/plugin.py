@@ -1,0 +1,25 @@
+"""What the host reads at every start: the definition alone, nothing heavy."""
+
+from __future__ import annotations
+
+from code_commit.plugin_api import ProviderDefinition, hookimpl
+
+PARROT = ProviderDefinition(
+    name="parrot",
+    models={
+        "parrot-large": ("parrot",),
+        "parrot-small": (),
+    },
+    base_url="https://api.parrot.example/v1",
+    base_url_variable="PARROT_BASE_URL",
+    key_variable="PARROT_API_KEY",
+    key_header=("authorization", "Bearer {key}"),
+    config="code_commit_parrot.config:ParrotConfig",
+    factory="code_commit_parrot.wire:ParrotWire",
+)
+
+
+@hookimpl
+def code_commit_providers() -> list[ProviderDefinition]:
+    """Parrot."""
+    return [PARROT]

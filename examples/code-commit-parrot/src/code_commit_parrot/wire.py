@@ -1,0 +1,125 @@
+"""Parrot's protocol: POST /replies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from code_commit.plugin_api import (
+    Completion,
+    Finish,
+    HttpCall,
+    Json,
+    Message,
+    Part,
+    ProviderError,
+    Request,
+    Text,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    Usage,
+    read_arguments,
+    reply_error,
+    reply_member,
+    reply_object,
+    reply_objects,
+    token_count,
+)
+
+from code_commit_parrot.config import ParrotConfig
+
+FINISH = {
+    "done": Finish.STOP,
+    "calls": Finish.TOOL_CALLS,
+    "too_long": Finish.LENGTH,
+    "declined": Finish.REFUSED,
+    "blocked": Finish.FILTERED,
+}
+
+
+class ParrotWire:
+    """A `Wire`."""
+
+    def __init__(self, config: ParrotConfig) -> None:
+        self._config = config
+
+    def encode(self, request: Request) -> HttpCall:
+        """Translate `request`; the host adds the key."""
+        body: dict[str, Any] = {
+            "model": self._config.model,
+            "instructions": request.system,
+            "turns": [turn for message in request.messages for turn in _turns(message)],
+        }
+        limit = request.max_tokens or self._config.max_tokens
+        if limit is not None:
+            body["limit"] = limit
+        if self._config.mood is not None:
+            body["mood"] = self._config.mood
+        if request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+            body["tool_choice"] = request.tool_choice
+        return HttpCall("/replies", body)
+
+    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
+        """Translate the answer, or raise a `ProviderError` that says why it is none."""
+        if status != 200:
+            raise _failure(status, body)
+        answer = reply_object(body)
+        if not answer.keys() & {"say", "calls", "ending"}:
+            raise ProviderError("the answer holds no reply", kind="garbled", raw=answer)
+        ending = reply_member(answer, "ending", str) or ""
+        tokens = reply_member(answer, "tokens", dict) or {}
+        return Completion(
+            message=Message("assistant", tuple(_parts(answer))),
+            finish=FINISH.get(ending, Finish.UNKNOWN),
+            finish_detail=ending or "no ending",
+            usage=Usage(input=token_count(tokens, "in"), output=token_count(tokens, "out")),
+            model=reply_member(answer, "model", str) or self._config.model,
+            raw=answer,
+        )
+
+
+def _turns(message: Message) -> list[dict[str, Any]]:
+    """Parrot wants each tool's result as a turn of its own, right after the calls."""
+    results = [
+        {"by": "tool", "call": part.call_id, "failed": part.is_error, "say": part.text}
+        for part in message.parts
+        if isinstance(part, ToolResult)
+    ]
+    turn: dict[str, Any] = {}
+    if said := "".join(part.text for part in message.parts if isinstance(part, Text)):
+        turn["say"] = said
+    if calls := [_call(part) for part in message.parts if isinstance(part, ToolCall)]:
+        turn["calls"] = calls
+    who = "model" if message.role == "assistant" else "user"
+    return [*results, {"by": who, **turn}] if turn else results
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    # What the model wrote wrongly goes back as it was.
+    arguments = call.raw if call.arguments is None else dict(call.arguments)
+    return {"id": call.id, "tool": call.name, "arguments": arguments}
+
+
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    return {"name": tool.name, "about": tool.description, "schema": dict(tool.parameters)}
+
+
+def _parts(answer: Json) -> list[Part]:
+    parts: list[Part] = []
+    if said := reply_member(answer, "say", str):
+        parts.append(Text(said))
+    for call in reply_objects(answer, "calls"):
+        arguments, raw = read_arguments(call.get("arguments"))
+        name = reply_member(call, "tool", str) or ""
+        parts.append(ToolCall(reply_member(call, "id", str) or "", name, arguments, raw))
+    return parts
+
+
+def _failure(status: int, body: bytes) -> ProviderError:
+    try:
+        answer = reply_object(body)
+    except ProviderError as problem:  # a proxy on the way may answer with anything
+        return reply_error(status, words=str(problem))
+    return reply_error(status, words=str(answer.get("problem", "")), raw=answer)

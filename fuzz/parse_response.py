@@ -1,0 +1,52 @@
+"""Coverage-guided fuzzing of the response parser, with atheris.
+
+    uv pip install atheris ./core
+    python fuzz/parse_response.py fuzz/corpus -max_total_time=60
+
+The corpus grows in the first folder that is named. What must hold: the parser gives changes or says what is wrong,
+nothing else; what it gives, written down again, is read as the same; and content is text of the response.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import atheris
+
+with atheris.instrument_imports():
+    from code_commit.commit.response import MalformedResponse, parse_changes
+
+
+def one_input(data: bytes) -> None:
+    """Parse one response."""
+    text = data.decode("utf-8", "surrogateescape")
+    try:
+        changes = parse_changes(text)
+    except MalformedResponse:
+        return
+    assert changes
+    paths = [change.path.removeprefix("./") for change in changes]
+    assert len(set(paths)) == len(paths)
+    written = []
+    for change in changes:
+        assert change.path
+        assert change.path[0] not in " \t"
+        if change.content is None:
+            written.append(f"^^^{change.path}\n^^^delete\n")
+            continue
+        content = change.content.decode()
+        assert content in text
+        assert not content or content.endswith("\n")
+        written.append(f"^^^{change.path}\n{content}^^^end\n")
+    if not any("\r" in path for path in paths):  # one at the end of a path line would be taken for its line end
+        assert parse_changes("".join(written)) == changes
+
+
+def main() -> None:
+    """Fuzz until libFuzzer's limits say stop."""
+    atheris.Setup(sys.argv, one_input)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

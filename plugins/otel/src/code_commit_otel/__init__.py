@@ -1,0 +1,3 @@
+"""Runs as OpenTelemetry traces."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,143 @@
+"""The attributes of spans: OpenTelemetry's conventions for generative AI and processes, and a few of our own."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+Attributes = dict[str, str | int | float | bool | Sequence[str]]
+Data = Mapping[str, Any]
+
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_LARGEST = 4 * 1024 * 1024  # bytes of one prompt or response; a collector takes no more in one request
+# The conventions' names of providers, where they have one.
+_PROVIDERS = {"gemini": "gcp.gemini"}
+_TOKENS = {
+    "input_tokens": "gen_ai.usage.input_tokens",
+    "output_tokens": "gen_ai.usage.output_tokens",
+    "cache_read_tokens": "gen_ai.usage.cache_read.input_tokens",
+    "cache_write_tokens": "gen_ai.usage.cache_creation.input_tokens",
+    "reasoning_tokens": "gen_ai.usage.reasoning.output_tokens",
+}
+
+
+def of_run(data: Data) -> Attributes:
+    """Attributes of a run when it starts."""
+    return _told({
+        "gen_ai.operation.name": "invoke_workflow",
+        "gen_ai.workflow.name": data.get("workflow"),
+        "code_commit.run": Path(str(data.get("folder", ""))).name,
+        "vcs.ref.head.revision": data.get("commit"),
+    })  # fmt: skip
+
+
+def of_ending(data: Data) -> Attributes:
+    """Attributes of a run when it ends."""
+    return _told({"code_commit.outcome": data.get("outcome"), "process.exit.code": data.get("exit_code")})
+
+
+def of_call(data: Data) -> Attributes:
+    """Attributes of a model call when it starts."""
+    provider = str(data.get("provider"))
+    return _told({
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": _PROVIDERS.get(provider, provider),
+        "gen_ai.request.model": data.get("model"),
+        "code_commit.call.number": data.get("number"),
+        "code_commit.call.label": data.get("label"),
+    }) | _server(data.get("address"))  # fmt: skip
+
+
+def of_answer(data: Data) -> Attributes:
+    """Attributes of a model call when it ends."""
+    tokens = {name: data.get(field) for field, name in _TOKENS.items()}
+    finish = data.get("finish_detail") or data.get("finish")
+    told = {
+        "gen_ai.response.model": None if data.get("error") else data.get("model"),
+        "gen_ai.response.finish_reasons": (str(finish),) if finish else None,
+        "error.type": (data.get("error_kind") or "_OTHER") if data.get("error") else None,
+        "code_commit.cost_usd": data.get("cost_usd"),
+    }
+    return _told({name: count for name, count in tokens.items() if count} | told)
+
+
+def of_process(data: Data, *, content: bool) -> Attributes:
+    """Attributes of a build or a command; what it was told to do is content, unless it is the build."""
+    argv = texts(data, "argv")
+    shown = argv if content or argv[-1:] == ["build.sh"] else None
+    return _told({
+        "process.executable.name": Path(argv[0]).name if argv else None,
+        "process.command_args": shown,
+        "code_commit.sandbox": data.get("sandbox"),
+    })  # fmt: skip
+
+
+def of_process_end(data: Data) -> Attributes:
+    """Attributes of a process when it ended."""
+    failed = data.get("exit_code") != 0 or data.get("tampered")
+    kind = "timeout" if data.get("timed_out") else "tampered" if data.get("tampered") else "exit_code"
+    return _told({"process.exit.code": data.get("exit_code"), "error.type": kind if failed else None})
+
+
+def of_changes(data: Data, *, content: bool) -> Attributes:
+    """Attributes of changes that were applied or refused; paths are content."""
+    written, deleted = (texts(data, name) for name in ("written", "deleted"))
+    counts: Attributes = {"code_commit.files_written": len(written), "code_commit.files_deleted": len(deleted)}
+    return counts | ({"code_commit.written": written, "code_commit.deleted": deleted} if content else {})
+
+
+def input_messages(folder: Path, name: object) -> Attributes:
+    """The prompt, in the conventions' form."""
+    text = _read(folder, name)
+    if text is None:
+        return {}
+    messages = [{"role": "user", "parts": [{"type": "text", "content": text}]}]
+    return {"gen_ai.input.messages": json.dumps(messages, ensure_ascii=False)}
+
+
+def output_messages(folder: Path, name: object, finish: object) -> Attributes:
+    """The response, in the conventions' form."""
+    text = _read(folder, name)
+    if text is None:
+        return {}
+    parts = [{"type": "text", "content": text}]
+    messages = [{"role": "assistant", "parts": parts, "finish_reason": str(finish)}]
+    return {"gen_ai.output.messages": json.dumps(messages, ensure_ascii=False)}
+
+
+def texts(data: Data, name: str) -> list[str]:
+    """Return a field that is a list of texts; an empty list where it is something else."""
+    value = data.get(name)
+    return [str(each) for each in value] if isinstance(value, list | tuple) else []
+
+
+def _server(address: object) -> Attributes:
+    parts = urlsplit(address) if isinstance(address, str) else urlsplit("")
+    try:
+        port = parts.port or {"https": 443, "http": 80}.get(parts.scheme)
+    except ValueError:
+        port = None
+    return _told({"server.address": parts.hostname, "server.port": port})
+
+
+def _read(folder: Path, name: object) -> str | None:
+    if not isinstance(name, str) or not name or "/" in name:
+        return None
+    try:
+        with open(os.open(folder / name, _READ), "rb") as file:  # noqa: PTH123 - a handle
+            return file.read(_LARGEST).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return None
+
+
+def _told(values: Mapping[str, Any]) -> Attributes:
+    """Drop what is not known, and what no attribute can be."""
+    return {
+        name: value
+        for name, value in values.items()
+        if isinstance(value, str | int | float) or (isinstance(value, list | tuple) and value)
+    }

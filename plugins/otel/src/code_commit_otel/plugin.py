@@ -1,0 +1,32 @@
+"""What the host reads at every start: the hooks alone, nothing heavy."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from code_commit.plugin_api import LogSink, hookimpl
+
+if TYPE_CHECKING:
+    from code_commit_otel.settings import OtelSettings
+
+# The variables of OpenTelemetry that name a collector for traces.
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+
+
+@hookimpl
+def code_commit_settings() -> str:
+    """The section `[plugins.otel]`."""
+    return "code_commit_otel.settings:OtelSettings"
+
+
+@hookimpl
+def code_commit_log_sinks(settings: OtelSettings) -> list[LogSink]:
+    """One sink, if a collector is named: nothing is sent to a place that nobody chose."""
+    named = settings.endpoint is not None or any(os.environ.get(name) for name in _ENDPOINTS)
+    if not named or os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return []
+    from code_commit_otel.exporting import otlp_exporter
+    from code_commit_otel.sink import TraceSink
+
+    return [TraceSink(otlp_exporter(settings), content=settings.content)]

@@ -1,0 +1,24 @@
+"""The section `[plugins.otel]`."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class OtelSettings(BaseModel):
+    """Where traces go, and what is in them. Headers with secrets belong into `OTEL_EXPORTER_OTLP_HEADERS`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    endpoint: str | None = Field(
+        default=None,
+        pattern=r"^https?://",
+        description="The collector's address for traces, such as http://localhost:4318/v1/traces. Without it the "
+        "usual variables of OpenTelemetry count, and without these nothing is sent.",
+    )
+    content: bool = Field(
+        default=False, description="Whether prompts, responses, paths and command lines are in the traces."
+    )
+    timeout_seconds: float = Field(
+        default=10, gt=0, allow_inf_nan=False, description="How long the end of a run waits for the collector."
+    )

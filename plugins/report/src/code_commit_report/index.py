@@ -1,0 +1,146 @@
+"""The index of all runs: what each cost and how it ended, over time."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from code_commit.plugin_api import Usage, cost_of
+from code_commit_report.page import GOOD, render
+from code_commit_report.text import read_shown
+
+_RUN = re.compile(r"\d{4}(?:-\d\d){5}-[^\s/]+")
+_DOCUMENT_LIMIT = 4 * 1024 * 1024
+CHART_HEIGHT, CHART_WIDTH = 100, 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A run in the index. `cost` is None where a part of it is not known."""
+
+    run: str
+    workflow: str
+    outcome: str
+    summary: str
+    started: str
+    seconds: float
+    attempts: int
+    models: str
+    cost: float | None
+    has_report: bool
+
+    @property
+    def reached(self) -> bool:
+        """Whether it reached its goal."""
+        return self.outcome in GOOD
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A run in the chart: its place, and the height of its cost."""
+
+    entry: Entry
+    x: float
+    width: float
+    y: float
+    height: float
+
+
+def index_page(logs: Path) -> str:
+    """Return the page for the runs in `logs`."""
+    entries = [
+        _entry(folder)
+        for folder in sorted(logs.iterdir())
+        if _RUN.fullmatch(folder.name) and folder.is_dir() and not folder.is_symlink()
+    ]
+    known = [entry.cost for entry in entries if entry.cost is not None]
+    return render(
+        "index.html.jinja",
+        entries=list(reversed(entries)),
+        columns=_columns(entries),
+        reached=sum(entry.reached for entry in entries),
+        total=sum(known),
+        unknown=len(entries) - len(known),
+        dearest=max(known, default=0.0),
+    )
+
+
+def _columns(entries: list[Entry]) -> list[Column]:
+    dearest = max((entry.cost or 0.0 for entry in entries), default=0.0) or 1.0
+    step = CHART_WIDTH / max(len(entries), 12)
+    # The lower tenth is for the outcome, so that a run which cost nothing is seen as well.
+    room = CHART_HEIGHT * 0.85
+    columns = []
+    for index, entry in enumerate(entries):
+        height = room * (entry.cost or 0.0) / dearest
+        columns.append(
+            Column(entry, round(index * step, 2), round(step * 0.8, 2), round(room - height, 2), round(height, 2))
+        )
+    return columns
+
+
+def _entry(folder: Path) -> Entry:
+    document = _document(folder)
+    seconds = document.get("seconds")
+    total = seconds.get("total") if isinstance(seconds, dict) else 0.0
+    rows = [row for row in _rows(document.get("models")) if isinstance(row, dict)]
+    attempts = document.get("attempts")
+    return Entry(
+        run=folder.name,
+        workflow=str(document.get("workflow") or folder.name[20:]),
+        outcome=str(document.get("outcome") or "unfinished"),
+        summary=str(document.get("summary") or ""),
+        started=folder.name[:10] + " " + folder.name[11:19].replace("-", ":"),
+        seconds=float(total) if isinstance(total, int | float) else 0.0,
+        attempts=attempts if isinstance(attempts, int) else 0,
+        models=", ".join(str(row.get("model")) for row in rows),
+        cost=_cost(document, rows),
+        has_report=(folder / "report.html").is_file(),
+    )
+
+
+def _cost(document: Mapping[str, Any], rows: list[dict[str, Any]]) -> float | None:
+    """Return USD: what the run counted, else by model; a failed call without tokens counts as nothing."""
+    told = document.get("cost_usd")
+    if isinstance(told, int | float):
+        return float(told)
+    total = 0.0
+    for row in rows:
+        tokens = row.get("tokens")
+        if row.get("provider") == "replay" or not isinstance(tokens, dict):
+            continue
+        usage = Usage(
+            _whole(tokens.get("input")),
+            _whole(tokens.get("output")),
+            cache_read=_whole(tokens.get("cache_read")) or 0,
+            cache_write=_whole(tokens.get("cache_write")) or 0,
+        )
+        calls = document.get("calls")
+        if usage.input is None and isinstance(calls, dict) and calls.get("failed") == calls.get("finished"):
+            continue
+        cost = cost_of(str(row.get("model")), usage)
+        if cost is None:
+            return None
+        total += cost
+    return total
+
+
+def _document(folder: Path) -> dict[str, Any]:
+    shown = read_shown(folder, "run.json", _DOCUMENT_LIMIT)
+    try:
+        document = json.loads(shown.head) if shown and not shown.left_out else {}
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _rows(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

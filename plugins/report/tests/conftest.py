@@ -1,0 +1,107 @@
+"""A project whose runs are answered from a list, and a browser that reads pages."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from code_commit.testing import Finished, Project
+
+_CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+_FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"),
+)
+CSP = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A project in which the model gives the replies of the test."""
+
+    project: Project
+    plugins: Path
+
+    def __call__(self, *replies: str, settings: str = "", arguments: tuple[str, ...] = ()) -> Finished:
+        config = '[providers]\ndefault_provider = "scripted.default"\n[providers.scripted.default]\nmodel = "gpt-5"\n'
+        self.project.write({"agent-config/config.toml": f"{config}replies = {json.dumps(replies)}\n{settings}"})
+        return self.command(*arguments)
+
+    def command(self, *arguments: str) -> Finished:
+        return self.project.command(*arguments, plugins=[self.plugins])
+
+    @property
+    def page(self) -> str:
+        return (self.project.run_folder / "report.html").read_text("utf-8")
+
+    @property
+    def index(self) -> str:
+        return (self.project.root / "logs" / "index.html").read_text("utf-8")
+
+
+@pytest.fixture
+def answered(tmp_path: Path) -> Answered:
+    info = tmp_path / "plugins" / "scripted-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[code_commit]\nscripted = code_commit.testing.scripted_provider\n")
+    build = 'echo "checking <script>document.title = 1</script>"; echo "error: no good" >&2; grep -q good a.txt\n'
+    return Answered(Project.create(tmp_path, build=build), tmp_path / "plugins")
+
+
+@dataclass(frozen=True)
+class Browser:
+    """A real one, without a window. It has no network, as no page may need it."""
+
+    folder: Path
+
+    def dom(self, page: Path, *flags: str) -> str:
+        """What the page became once it was loaded."""
+        return self._run("--dump-dom", *flags, page.as_uri())
+
+    def screenshot(self, page: Path, width: int, height: int, *flags: str) -> bytes:
+        """The page as a picture."""
+        picture = self.folder / "picture.png"
+        self._run(f"--screenshot={picture}", f"--window-size={width},{height}", *flags, page.as_uri())
+        return picture.read_bytes()
+
+    def measured(self, page: Path, expressions: Mapping[str, str], width: int, *flags: str) -> dict[str, Any]:
+        """Evaluate expressions in the page; its policy allows no script, so a copy without it is read."""
+        values = ", ".join(f"{json.dumps(name)}: {expression}" for name, expression in expressions.items())
+        script = f"<script>document.body.dataset.told = JSON.stringify({{{values}}})</script>"
+        copy = page.with_name("measured.html")
+        copy.write_text(CSP.sub("", page.read_text("utf-8")).replace("</body>", f"{script}</body>"), "utf-8")
+        told = re.search(r'data-told="([^"]*)"', self.dom(copy, f"--window-size={width},900", *flags))
+        assert told, "the script did not run"
+        return json.loads(html.unescape(told[1]))
+
+    def _run(self, *arguments: str) -> str:
+        profile = self.folder / "profile"
+        shutil.rmtree(profile, ignore_errors=True)
+        command = [
+            _CHROMIUM,
+            *_FLAGS,
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+            f"--user-data-dir={profile}",
+            *arguments,
+        ]
+        environ = {"PATH": os.environ["PATH"], "HOME": str(self.folder)}
+        done = subprocess.run(command, env=environ, capture_output=True, check=True, timeout=120)
+        return done.stdout.decode("utf-8", "replace")
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Browser:
+    if _CHROMIUM is None:
+        pytest.skip("chromium is not installed: what a browser makes of the page is not seen")
+    return Browser(tmp_path_factory.mktemp("browser"))

@@ -1,0 +1,184 @@
+"""The page of a run, made by the real command."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+
+def block(text, path="a.txt"):
+    return f"^^^{path}\n{text}^^^end\n"
+
+
+class Parts(HTMLParser):
+    """The tags of a page with their attributes, and its text."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.text = [], ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.text += data
+
+    def named(self, tag):
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def test_a_run_leaves_a_page_with_all_that_happened(answered):
+    finished = answered(
+        block("bad\n"), "no block", block("good\n") + block("x\n", "new.py"), arguments=("--query", "Do")
+    )
+    assert finished.exit_code == 0, finished.stderr
+    page = Parts(answered.page)
+    for words in (
+        *("reached", "2 files changed, the build passes", "committing-code", "code-commit --query Do"),
+        *("Attempt 1", "Attempt 2", "Attempt 3", "initial-query", "repair-query", "gpt-5"),
+        *("exit code 1", "passed", "refused", "there is no file replacement in the response", "new.py"),
+        *("error: no good", "[codebase]", "^^^a.txt"),
+    ):
+        assert words in page.text, words
+    anchors = {attributes["id"] for _, attributes in page.tags if "id" in attributes}
+    targets = {link["href"][1:] for link in page.named("a") if link["href"].startswith("#")}
+    assert targets <= anchors
+    assert {"call-1", "call-2", "call-3", "change-1", "change-2", "change-3", "process-1", "process-2"} <= targets
+
+
+def test_the_difference_stands_side_by_side(answered):
+    answered(block("bad\n"), block("good\n"))
+    first, second = re.findall(r'<table class="diff">(.*?)</table>', answered.page, re.DOTALL)
+    assert re.findall(r'<td class="(old|new)">([^<]*)</td>', first) == [("old", "old"), ("new", "bad")]
+    assert re.findall(r'<td class="(old|new)">([^<]*)</td>', second) == [("old", "bad"), ("new", "good")]
+
+
+def test_errors_of_a_build_are_marked(answered):
+    answered(block("good\n"))
+    assert re.findall(r'<mark class="error">([^<]*)</mark>', answered.page) == ["error: no good"]
+
+
+EVIL = "</pre></td><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\u202e\x1b[2J"
+
+
+@pytest.fixture
+def hostile(answered):
+    answered.project.write({"<img src=x onerror=alert(1)>.py": "old\n"})
+    written = block(f"# {EVIL}\nbad\n", "<img src=x onerror=alert(1)>.py")
+    answered(f"{EVIL}\n{written}", f"{EVIL}", block("good\n"), arguments=("--query", EVIL.replace("\x1b", "")))
+    return answered
+
+
+def test_hostile_text_is_text(hostile):
+    page = Parts(hostile.page)
+    assert not page.named("script")
+    assert not page.named("img")
+    assert not [attributes for _, attributes in page.tags if any(name.startswith("on") for name in attributes)]
+    assert "document.title='owned'" in page.text
+    assert "\\u202e" in page.text
+    assert "\\x1b[2J" in page.text
+    assert not set("\u202e\x1b") & set(hostile.page)
+
+
+def test_nothing_is_loaded_from_anywhere(hostile):
+    for text in (hostile.page, hostile.index):
+        page = Parts(text)
+        [policy] = [
+            each["content"] for each in page.named("meta") if each.get("http-equiv") == "Content-Security-Policy"
+        ]
+        assert policy.startswith("default-src 'none'; style-src 'sha256-")
+        assert "unsafe" not in policy
+        assert not {name for name, _ in page.tags} & {
+            "script",
+            "link",
+            "img",
+            "iframe",
+            "object",
+            "embed",
+            "base",
+            "form",
+        }
+        assert "style" not in {name for _, attributes in page.tags for name in attributes}
+        assert not re.search(r"url\(|@import", text.partition("</style>")[0])
+        assert all(link["href"].startswith(("#", "../index.html", "20")) for link in page.named("a"))
+
+
+def test_a_key_does_not_show(answered):
+    key = "sk-canary-0123456789-key7Q"
+    answered.project.write(
+        {"agent-config/gemini-key.txt": key + "\n", "a.txt": f"{key}\n", "build.sh": f"echo {key}\n"}
+    )
+    answered(block("good\n"))
+    assert key not in answered.page
+    assert "good" in answered.page
+
+
+def test_a_failed_run_has_a_page_too(answered):
+    assert answered("never a block", arguments=("--repairs", "0")).exit_code == 5
+    assert 'badge bad">response_refused' in answered.page
+
+
+def test_live_the_page_is_there_after_the_first_build(answered):
+    answered.project.write({"build.sh": "cat logs/*/report.html > seen.html 2>/dev/null; grep -q good a.txt\n"})
+    answered(block("bad\n"), block("good\n"), settings="[plugins.html]\nlive = true\n")
+    assert "unfinished" in answered.project.read("seen.html")
+
+
+def test_the_page_comes_with_the_end_and_a_setting_switches_the_index_off(answered):
+    answered.project.write({"build.sh": "cat logs/*/report.html > seen.html 2>/dev/null; grep -q good a.txt\n"})
+    answered(block("bad\n"), block("good\n"), settings="[plugins.html]\nindex = false\n")
+    assert answered.project.read("seen.html") == ""
+    assert "reached" in answered.page
+    assert not (answered.project.root / "logs" / "index.html").exists()
+
+
+def test_a_long_text_is_cut_in_the_middle(answered):
+    answered.project.write({"agent-config/codeRollup.txt": "begin\n" + "x" * 300_000 + "\nend of it\n"})
+    answered(block("good\n"), settings="[plugins.html]\ntext_limit = 4096\n")
+    assert "bytes left out" in answered.page
+    assert "end of it" in answered.page
+    assert len(answered.page) < 60_000
+
+
+def test_an_older_run_gets_the_same_page_later(answered):
+    answered(block("bad\n"), block("good\n"), arguments=("--disable-plugin", "html"))
+    assert not (answered.project.run_folder / "report.html").exists()
+    finished = answered.command("runs", "export", "--sink", "html")
+    assert finished.exit_code == 0, finished.stderr
+    assert answered.page.count('<table class="diff">') == 2
+
+
+def test_a_report_that_cannot_be_written_stops_no_run(answered):
+    answered.project.write({"build.sh": "exit 0\n", "logs/index.html/x": "a folder stands there\n"})
+    finished = answered(block("good\n"))
+    assert finished.exit_code == 0
+    assert "html" in finished.stderr
+
+
+# --- the index --------------------------------------------------------------------------------------------------------
+
+
+def test_the_index_lists_every_run_with_its_outcome(answered):
+    answered(block("good\n"))
+    answered("no block", arguments=("--repairs", "0"))
+    page = Parts(answered.index)
+    assert page.text.count("committing-code") >= 2
+    assert "1 (50 %)" in page.text
+    links = [link["href"] for link in page.named("a") if link["href"].endswith("/report.html")]
+    assert len(links) == 2
+    assert all((answered.project.root / "logs" / link).is_file() for link in links)
+    names = [link.removesuffix("/report.html") for link in links]
+    assert names == sorted(names, reverse=True)
+
+
+@pytest.mark.parametrize(
+    "document", ["", "[]", "{}", '{"models": 5, "tokens": [], "seconds": null}', '{"models": [{"tokens": {}}]}']
+)
+def test_a_run_document_of_any_kind_has_its_line(answered, document):
+    answered.project.write({"logs/2020-01-01-00-00-00-odd/run.json": document})
+    answered(block("good\n"))
+    assert "2020-01-01 00:00:00" in answered.index
+    assert "unfinished" in answered.index

@@ -1,0 +1,128 @@
+"""The parts that read what others wrote: records of any kind, differences, output."""
+
+from __future__ import annotations
+
+import difflib
+import html
+import re
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_commit.plugin_api import Record
+from code_commit_report import run_view
+from code_commit_report.diff_view import file_diffs
+from code_commit_report.page import duration, report_page
+from code_commit_report.run_view import RunView
+from code_commit_report.text import output_lines, read_shown, visible
+from code_commit_report.timeline import WIDTH, bars
+
+KINDS = sorted(run_view._KINDS)
+FIELDS = ("number", "label", "model", "request", "response", "diff", "written", "log", "argv", "seconds", "tampered", "data",
+          "exit_code", "refusals", "error", "cost_usd", "input_tokens", "versions", "level", "text")  # fmt: skip
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=3),
+    max_leaves=5,
+)
+RECORDS = st.builds(
+    Record,
+    seq=st.just(1),
+    time=st.floats(0, 2_000_000_000),
+    run=st.text(max_size=5),
+    span=st.integers(1, 4),
+    parent=st.none() | st.integers(1, 4),
+    kind=st.sampled_from(KINDS),
+    data=st.dictionaries(st.sampled_from(FIELDS), JSON | st.integers(1, 3), max_size=5),
+)
+
+
+@given(st.lists(RECORDS, max_size=12))
+def test_any_records_make_a_page(records):
+    view = RunView()
+    for record in records:
+        view.receive(record)
+    assert report_page(view, Path("/nowhere"), 1024).startswith("<!doctype html>")
+    assert all(0 <= bar.x <= bar.x + bar.width <= WIDTH for bar in bars(view))
+
+
+LINES = st.lists(
+    st.sampled_from(["", "a", "b = 1", "'''", "# ü\u202e", "-- x", "++ y", "@@ -1 +1 @@", "def f():", " z"]),
+    max_size=12,
+)
+
+
+@given(LINES, LINES, st.sampled_from(["x.py", "x.txt", "x.html", "noname"]))
+def test_both_columns_hold_every_line_of_their_side(old, new, path):
+    body = "\n".join(difflib.unified_diff(old, new, f"a/{path}", f"b/{path}", lineterm="", n=100))
+    if not body:
+        return
+    [diff] = file_diffs(f"diff --git a/{path} b/{path}\n{body}\n")
+    assert diff.path == path
+    assert [str(visible(line)) for line in old] == [_plain(row.old) for row in diff.rows if row.old]
+    assert [str(visible(line)) for line in new] == [_plain(row.new) for row in diff.rows if row.new]
+    assert [row.new.number for row in diff.rows if row.new] == list(range(1, len(new) + 1))
+
+
+def _plain(side):
+    return html.unescape(re.sub(r"</?span[^>]*>", "", str(side.code)))
+
+
+def test_files_that_come_and_go_are_told():
+    text = (
+        "diff --git a/new.py b/new.py\nnew file mode 100644\n--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+x\n"
+        "diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\\ No newline at end of file\n"
+        "diff --git a/pic b/pic\nBinary files a/pic and b/pic differ\n"
+    )
+    told = [(diff.path, diff.what, diff.added, diff.removed) for diff in file_diffs(text)]
+    assert told == [("new.py", "added", 1, 0), ("gone", "deleted", 0, 1), ("pic", "changed", 0, 0)]
+
+
+def test_what_is_no_diff_gives_nothing():
+    assert file_diffs("") == []
+    assert file_diffs("hello\n@@ -1 +1 @@\n") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "mark"),
+    [
+        ("main.c:3: error: expected ';'", "error"),
+        ("E   AssertionError: 1 != 2", "error"),
+        ("Traceback (most recent call last):", "error"),
+        ("test result: FAILED. 1 passed; 1 failed", "error"),
+        ("warning: unused variable", "warning"),
+        ("0 errors, 0 warnings", ""),
+        ("12 passed, 0 failed", ""),
+        ("an ordinary line", ""),
+        ("terrors of the deep", ""),
+    ],
+)
+def test_the_mark_of_a_line(line, mark):
+    assert output_lines(line)[0].mark == mark
+
+
+def test_no_file_outside_of_the_run_folder_is_read(tmp_path):
+    (tmp_path / "secret").write_text("s")
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "link").symlink_to(tmp_path / "secret")
+    (folder / "own").write_text("mine")
+    assert read_shown(folder, "own", 100).text == "mine"
+    for name in ("../secret", "link", "", None, ".", "/etc/passwd", "a\0b"):
+        assert read_shown(folder, name, 100) is None
+
+
+@given(st.text())
+def test_what_is_shown_has_nothing_unseen(text):
+    seen = str(visible(text))
+    assert not [
+        each for each in seen if each not in "\t\n" and unicodedata.category(each) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    ]
+    assert seen == visible(seen)
+
+
+def test_durations():
+    assert [duration(each) for each in (None, 0.04, 4.21, 185, 3723)] == ["?", "40 ms", "4.2 s", "3:05", "1:02:03"]

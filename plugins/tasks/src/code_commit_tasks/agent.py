@@ -1,0 +1,168 @@
+"""One attempt of one agent: asked, its code run, what the code returned understood. It has no memory of another."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from code_commit.plugin_api import Completion, Finish, LimitReached, Message, Model, Request, Run, Text
+from code_commit_tasks.answer import MalformedAnswer, code_of
+from code_commit_tasks.events import CodeReceived, FunctionCalled
+from code_commit_tasks.functions import Functions
+from code_commit_tasks.requirements import JudgeAltered
+from code_commit_tasks.runtime.script import CallAnswer, ScriptFailed, ScriptLimits, run_script
+from code_commit_tasks.settings import TasksSettings
+from code_commit_tasks.task_list import MalformedTaskList, TaskList, task_list
+from code_commit_toolbox.tool import ToolContext
+
+_OUTPUT_KEPT = 256 * 1024  # characters of what the code prints
+_ERROR_TOLD = 500
+
+
+class AttemptFailed(Exception):  # noqa: N818 - what happened
+    """An attempt came to nothing. The message is for the model; `malformed`: the answer was none, or no such value."""
+
+    def __init__(self, reason: str, *, code: str = "", output: str = "", malformed: bool = False) -> None:
+        super().__init__(reason)
+        self.code, self.output, self.malformed = code, output, malformed
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an agent's code returned, and what it printed."""
+
+    value: str | TaskList
+    code: str = field(repr=False)
+    output: str = field(repr=False)
+
+
+@dataclass(slots=True)
+class AttemptFiles:
+    """Where an attempt is kept in the run folder, as soon as there is something to keep."""
+
+    code: str = ""
+    log: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """Makes attempts. `deadline` is that of the task, on `time.monotonic()`."""
+
+    run: Run
+    model: Model
+    functions: Functions
+    system: str = field(repr=False)
+    settings: TasksSettings
+    deadline: float
+
+    def attempt(self, prompt: str, *, place: str, number: int, files: AttemptFiles) -> Answer:
+        """Ask once, run the code once.
+
+        Raises:
+            AttemptFailed: the reply is no answer, or its code failed or returned what it must not.
+            ProviderFailed, ResponseRefused, LimitReached: of the host.
+            JudgeAltered: a command of the code altered what judges the project.
+        """
+        label = f"step-{place}" if place else "task"
+        request = Request(messages=(Message("user", (Text(prompt),)),), system=self.system)
+        completion = self.model.complete(request, label=label)
+        try:
+            code = _code(completion)
+        except MalformedAnswer as problem:
+            raise AttemptFailed(str(problem), output=completion.text, malformed=True) from None
+        work = _Work(self, place, number, self._kept(label, number, code, files))
+        self.run.emit(CodeReceived(place, number, files.code, files.log))
+        try:
+            value = self._understood(work.run_code(code))
+        except ScriptFailed as failure:
+            raise AttemptFailed(str(failure), code=code, output=work.output) from None
+        except MalformedTaskList as problem:
+            raise AttemptFailed(str(problem), code=code, output=work.output, malformed=True) from None
+        return Answer(value, code, work.output)
+
+    def _kept(self, label: str, number: int, code: str, files: AttemptFiles) -> Path:
+        files.code = self.run.keep(f"{label}-attempt-{number}.ts", code).name
+        log = self.run.keep(f"{label}-attempt-{number}.jsonl", "")
+        files.log = log.name
+        return log
+
+    def _understood(self, value: Any) -> str | TaskList:
+        if isinstance(value, str):
+            if len(value) > self.settings.result_limit:
+                raise MalformedTaskList(
+                    f"The string that agent_code returned has {len(value)} characters; "
+                    f"{self.settings.result_limit} are allowed. Write what is long into a file."
+                )
+            return value
+        if isinstance(value, dict) and "steps" in value:
+            return task_list(value)
+        kind = {dict: "an object without steps", list: "an array", type(None): "nothing"}.get(type(value), repr(value))
+        raise MalformedTaskList(f"agent_code returned {kind[:200]}: it must return a string or a TaskList.")
+
+
+@dataclass(slots=True)
+class _Work:
+    """The code of one answer while it runs."""
+
+    agent: Agent
+    place: str
+    number: int
+    log: Path
+    _printed: list[str] = field(default_factory=list)
+    _characters: int = 0
+
+    @property
+    def output(self) -> str:
+        return "\n".join(self._printed)
+
+    def run_code(self, code: str) -> Any:
+        agent = self.agent
+        remaining = agent.deadline - time.monotonic()
+        if remaining <= 0:
+            raise LimitReached("the time of the task is over", hint="raise max_seconds in [plugins.tasks]")
+        seconds = min(agent.settings.script_seconds, remaining)
+        limits = ScriptLimits(seconds, agent.settings.script_memory, agent.settings.max_calls)
+        functions = [each.declared for each in agent.functions.by_name.values()]
+        return run_script(code, functions, self._call, limits, on_output=self._print)
+
+    def _call(self, name: str, given: Any) -> CallAnswer:
+        agent = self.agent
+        called = agent.functions(ToolContext(agent.run, agent.deadline), name, given)
+        answer = called.answer
+        agent.run.emit(
+            FunctionCalled(
+                self.place,
+                self.number,
+                name,
+                called.line,
+                answer.is_error,
+                called.seconds,
+                len(answer.text),
+                answer.text[:_ERROR_TOLD] if answer.is_error else None,
+            )
+        )
+        self._log({"call": name, "given": given, "answer": answer.text, "is_error": answer.is_error})
+        if called.tampered:
+            raise JudgeAltered(called.tampered)
+        return answer
+
+    def _print(self, line: str) -> None:
+        if self._characters > _OUTPUT_KEPT:
+            return
+        self._characters += len(line) + 1
+        if self._characters > _OUTPUT_KEPT:
+            line = "[what the code printed after this was left out]"
+        self._printed.append(line)
+        self._log({"printed": line})
+
+    def _log(self, entry: dict[str, Any]) -> None:
+        self.agent.run.append(self.log, json.dumps(entry, ensure_ascii=False) + "\n")
+
+
+def _code(completion: Completion) -> str:
+    if completion.finish is not Finish.STOP:
+        raise MalformedAnswer(f"The answer is not finished: it ended with `{completion.finish_detail}`.")
+    return code_of(completion.text)

@@ -1,0 +1,103 @@
+"""What a model is asked: the seed's prompt, and the task or step with the context that it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+
+from code_commit_tasks.declarations import declarations
+from code_commit_tasks.functions import Function
+from code_commit_tasks.task_list import (
+    CommandSucceeds,
+    ExitRequirement,
+    FileContains,
+    FileExists,
+    JsonValid,
+    NoErrorsIn,
+    PatternFound,
+    TaskStep,
+    Validated,
+)
+from code_commit_toolbox.shortening import head_and_tail
+
+_CODE_SHOWN = 32 * 1024  # characters of the code of a failed attempt
+_OUTPUT_SHOWN = 16 * 1024  # characters of its output, and of why it failed
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why the attempt before did not pass; `output` is what it gave and printed."""
+
+    reason: str
+    code: str = field(default="", repr=False)
+    output: str = field(default="", repr=False)
+
+
+def system_prompt(functions: Iterable[Function]) -> str:
+    """Return the seed's prompt, word for word, with the declarations of `functions` in it."""
+    text = (files("code_commit_tasks") / "system_prompt.txt").read_text("utf-8")
+    return text.replace("{tool_signatures}", declarations(functions))
+
+
+def task_prompt(description: str, failure: Failure | None, token: str) -> str:
+    """Return what the agent of the task itself is asked."""
+    return "\n".join([_labelled("task", description), *_last_attempt(failure, token)])
+
+
+def step_prompt(step: TaskStep, part_of: str, context: Sequence[str], failure: Failure | None, token: str) -> str:
+    """Return what the agent of a step is asked. `part_of` says where it stands; `context` are whole sections."""
+    head = f"Title: {step.title}\nType: {step.step_type}\n{part_of}\n\n{step.description}"
+    return "\n".join(
+        [
+            _labelled("task", head),
+            _labelled("exit requirement", in_words(step.exit_requirement)),
+            *context,
+            *_last_attempt(failure, token),
+        ]
+    )
+
+
+def in_words(requirement: ExitRequirement) -> str:  # noqa: PLR0911 - one for each kind
+    """Say what a step will be judged by."""
+    match requirement:
+        case PatternFound(pattern=pattern):
+            return f"A search in the string that is returned finds this regular expression: {pattern}"
+        case Validated(validator=name):
+            return f"The validator {name} has nothing to object to."
+        case FileExists(args=args):
+            return f"There is a file {args.path}."
+        case FileContains(args=args):
+            return f"The file {args.path} contains this, as it is or as a regular expression: {args.pattern}"
+        case CommandSucceeds(args=args):
+            return f"This command ends with exit code 0: {args.cmd}"
+        case JsonValid(args=args):
+            what = "The string that is returned" if args.content is None else "The text given with the requirement"
+            return f"{what} is valid JSON."
+        case NoErrorsIn(args=args):
+            what = "The string that is returned" if args.output is None else "The text given with the requirement"
+            return f"{what} tells of no error."
+
+
+def fenced(text: str, token: str) -> str:
+    """Put `text` from outside between two lines that it cannot know."""
+    return f"--- {token} ---\n{_ended(text)}--- {token} ---\n"
+
+
+def _last_attempt(failure: Failure | None, token: str) -> list[str]:
+    if failure is None:
+        return []
+    pieces = [_labelled("the last attempt failed", fenced(head_and_tail(failure.reason, _OUTPUT_SHOWN), token))]
+    if failure.code:
+        pieces.append(_labelled("its code", fenced(head_and_tail(failure.code, _CODE_SHOWN), token)))
+    if failure.output:
+        pieces.append(_labelled("its output", fenced(head_and_tail(failure.output, _OUTPUT_SHOWN), token)))
+    return pieces
+
+
+def _labelled(label: str, text: str) -> str:
+    return f"[{label}]\n{_ended(text)}"
+
+
+def _ended(text: str) -> str:
+    return text if not text or text.endswith("\n") else text + "\n"

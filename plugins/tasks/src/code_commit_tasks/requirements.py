@@ -1,0 +1,223 @@
+"""Exit requirements: whether a step has done what it was to do. Every one is looked at, none is taken on trust."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from code_commit.plugin_api import CodeCommitError, ProcessResult, Run
+from code_commit_tasks.changed_files import ChangedFiles
+from code_commit_tasks.settings import TasksSettings
+from code_commit_tasks.task_list import (
+    CommandSucceeds,
+    ExitRequirement,
+    FileContains,
+    FileExists,
+    JsonValid,
+    NoErrorsIn,
+    PatternFound,
+    TaskList,
+    Validated,
+)
+from code_commit_tasks.validators import Validator, validate
+from code_commit_tasks.workers.asking import WorkerBroke, WorkerTooSlow, ask_worker
+from code_commit_toolbox.shortening import head_and_tail
+from code_commit_toolbox.tool import ToolError
+from code_commit_toolbox.tools.project_file import plain, read_text
+
+_ERRORS = ("error:", "panic:", "fatal:", "exception:", "failed:")
+_CLOSED = frozenset({".git", "agent-config", "logs"})
+_LARGEST = 10 * 1024 * 1024  # bytes of a file that is searched
+_TOLD = 8000  # characters of a command's output
+_SHELL = re.compile(r"[|&;<>()$`\\*?\[\]{}~#!\n]|^\s*\w+=")
+_BUILTINS = frozenset(
+    (
+        "cd",
+        ".",
+        "source",
+        "export",
+        "set",
+        "unset",
+        "eval",
+        "exec",
+        "exit",
+        "type",
+        "command",
+        "ulimit",
+        "umask",
+        "trap",
+    )
+)
+
+
+class JudgeAltered(Exception):  # noqa: N818 - what happened
+    """A command altered what judges the project: nothing that it says counts, and neither does what comes after it."""
+
+    def __init__(self, paths: tuple[str, ...]) -> None:
+        super().__init__(f"a command altered what judges the project: {', '.join(paths)}")
+        self.paths = paths
+
+
+@dataclass(frozen=True, slots=True)
+class Requirements:
+    """Judges steps of one run."""
+
+    run: Run
+    settings: TasksSettings
+    validators: Mapping[str, Validator]
+    changed: ChangedFiles
+
+    def unfit(self, steps: TaskList) -> str:
+        """Say which requirement of a list could never be met: an unknown validator, a pattern that is none; or ""."""
+        for index, step in enumerate(steps.steps):
+            requirement = step.exit_requirement
+            if isinstance(requirement, Validated) and requirement.validator not in self.validators:
+                known = ", ".join(sorted(self.validators))
+                return f"steps[{index}]: there is no validator {requirement.validator!r}; there are: {known}"
+        patterns = {
+            index: step.exit_requirement.pattern
+            for index, step in enumerate(steps.steps)
+            if isinstance(step.exit_requirement, PatternFound)
+        }
+        if not patterns:
+            return ""
+        answers = self._search(list(patterns.values()), "")
+        if isinstance(answers, str):
+            return answers
+        wrong = [(index, each) for index, each in zip(patterns, answers, strict=True) if isinstance(each, str)]
+        return f"steps[{wrong[0][0]}]: the pattern is no regular expression: {wrong[0][1]}" if wrong else ""
+
+    def unmet(self, requirement: ExitRequirement, result: str) -> str:  # noqa: PLR0911 - one for each kind
+        """Say why a step with this result has not met `requirement`, or "" when it has.
+
+        Raises:
+            JudgeAltered: a command did.
+            NotReady: a command would run without isolation, and nobody allowed that.
+        """
+        match requirement:
+            case FileExists(args=args):
+                return self._file_exists(plain(args.path))
+            case FileContains(args=args):
+                return self._file_contains(plain(args.path), args.pattern)
+            case CommandSucceeds(args=args):
+                return self._command_succeeds(args.cmd)
+            case JsonValid(args=args):
+                return _json_valid(result if args.content is None else args.content)
+            case NoErrorsIn(args=args):
+                return _no_errors_in(result if args.output is None else args.output)
+            case PatternFound(pattern=pattern):
+                return self._pattern_found(pattern, result)
+            case Validated(validator=name):
+                return self._validated(name, result)
+
+    def _file_exists(self, path: str) -> str:
+        # What a build makes is mostly ignored by git: that a file is there may be known, what is in it may not.
+        folder = unicodedata.normalize("NFKC", path).casefold().partition("/")[0]
+        if folder in _CLOSED:
+            return f"Whether there is a file {path} is not told."
+        try:
+            found = self.run.tree.read(path, 1)
+        except (OSError, ValueError) as error:
+            return f"{path} is no file of the project: {error}"
+        return f"There is no file {path}." if found is None else ""
+
+    def _file_contains(self, path: str, pattern: str) -> str:
+        try:
+            text = read_text(self.run, path, _LARGEST)
+        except ToolError as error:
+            return str(error)
+        if pattern in text:
+            return ""
+        answers = self._search([pattern], text)
+        if isinstance(answers, str):
+            return answers
+        if isinstance(answers[0], str):
+            return f"{path} does not contain {pattern!r}, which is no regular expression either: {answers[0]}"
+        return "" if answers[0] else f"{path} contains neither {pattern!r} nor a match of it as a regular expression."
+
+    def _pattern_found(self, pattern: str, text: str) -> str:
+        answers = self._search([pattern], text)
+        if isinstance(answers, str):
+            return answers
+        if isinstance(answers[0], str):
+            return f"{pattern!r} is no regular expression: {answers[0]}"
+        return "" if answers[0] else f"The pattern {pattern!r} is not found in the result."
+
+    def _search(self, patterns: list[str], text: str) -> list[Any] | str:
+        """Return for each pattern whether it is found, or why it is none; or why nothing can be said."""
+        seconds = self.settings.pattern_seconds
+        try:
+            found: list[Any] = ask_worker(
+                "pattern_search", {"patterns": patterns, "text": text}, seconds=seconds, flags=("-I", "-S")
+            )
+        except WorkerTooSlow:
+            return f"The search for the pattern took longer than {seconds:g} s and was ended."
+        except WorkerBroke as error:
+            return f"The search for the pattern failed: {error}"
+        return found
+
+    def _command_succeeds(self, command: str) -> str:
+        done = self.run.execute(words_of(command), timeout=self.run.build_timeout, label="check")
+        if done.tampered:
+            raise JudgeAltered(done.tampered)
+        if done.passed:
+            return ""
+        if done.timed_out:
+            how = f"was ended after {self.run.build_timeout:g} s"
+        else:
+            how = "was ended by a signal" if done.exit_code is None else f"ended with exit code {done.exit_code}"
+        return f"The command `{command}` {how}.\n{_output(done)}"
+
+    def _validated(self, name: str, result: str) -> str:
+        try:
+            return validate(name, self.validators, self.run, result, self.changed)
+        except CodeCommitError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a plugin's validator may raise anything, and then it did not pass
+            return f"The validator {name} failed with {type(error).__name__}: {error}"
+
+
+def words_of(command: str) -> list[str]:
+    """Return the argument vector of a command: its words, or a shell where the text needs one."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = []
+    plain_words = words and not _SHELL.search(command) and words[0] not in _BUILTINS
+    return words if plain_words and shutil.which(words[0]) else ["bash", "-c", command]
+
+
+def _json_valid(text: str) -> str:
+    try:
+        json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        return "The text is nested too deep to be checked as JSON."
+    except ValueError as error:
+        return f"The text is not valid JSON: {error}."
+    return ""
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} has no place in JSON")
+
+
+def _no_errors_in(text: str) -> str:
+    for line in text.splitlines():
+        if found := [word for word in _ERRORS if word in line.lower()]:
+            return f"The text tells of an error ({found[0]}): {line.strip()[:500]}"
+    return ""
+
+
+def _output(done: ProcessResult) -> str:
+    pieces = [
+        f"{name}:\n{head_and_tail(output.decode('utf-8', 'replace'), _TOLD // 2)}"
+        for name, output in (("stdout", done.stdout), ("stderr", done.stderr))
+        if output
+    ]
+    return "\n".join(pieces)

@@ -1,0 +1,60 @@
+"""Deno: where it is, and the command that starts it with no permission at all."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+from code_commit.plugin_api import NotReady
+
+_MEGABYTE = 1024 * 1024
+# No question, no other place to take code from, no file beside the bridge that could change how it runs.
+_CLOSED = (
+    *("--no-prompt", "--no-remote", "--no-npm", "--cached-only", "--no-config", "--no-lock"),
+    *("--no-check", "--node-modules-dir=none", "--no-code-cache", "--quiet"),
+)
+
+
+def deno_binary() -> str:
+    """Return the path of the Deno that this plugin depends on, never of another that happens to be installed.
+
+    Raises:
+        NotReady: it is not there.
+    """
+    try:
+        from deno import find_deno_bin  # type: ignore[import-untyped]
+
+        return str(find_deno_bin())
+    except (ImportError, OSError) as error:
+        raise NotReady(
+            f"the task agent runs its answers in Deno, which is not here: {error}",
+            hint="pip install deno (there are wheels for Linux with glibc, macOS and Windows)",
+        ) from error
+
+
+def deno_command(binary: str, *, memory: int) -> list[str]:
+    """Return the command that runs the bridge; the heap is bound to `memory` bytes."""
+    bridge = Path(str(files("code_commit_tasks.runtime") / "bridge.js"))
+    return [
+        *_dies_with_its_host(),
+        binary,
+        "run",
+        *_CLOSED,
+        f"--v8-flags=--max-old-space-size={memory // _MEGABYTE}",
+        str(bridge),
+    ]
+
+
+def _dies_with_its_host() -> tuple[str, ...]:
+    """Return what has the system kill the process when the host is killed; where it is missing, CPU time is a bound."""
+    setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
+    return (setpriv, "--pdeathsig", "KILL") if setpriv else ()
+
+
+def deno_environment(folder: Path) -> dict[str, str]:
+    """Return all that the process sees of the environment; whatever it keeps on disk is in `folder`."""
+    # Some versions keep the caches of a page that has no origin in the folder for temporary files.
+    places = {"DENO_DIR": str(folder), "TMPDIR": str(folder)}
+    return {**places, "DENO_NO_UPDATE_CHECK": "1", "DENO_NO_PROMPT": "1", "NO_COLOR": "1"}

@@ -1,0 +1,194 @@
+"""One Deno process: its lines, its bounds, and its end, which comes with everything that it has started."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+from code_commit.plugin_api import NotReady
+from code_commit_tasks.runtime.bounds import bind
+from code_commit_tasks.runtime.deno import deno_binary, deno_command, deno_environment
+
+_CHUNK = 256 * 1024
+_LONGEST_LINE = 64 * 1024 * 1024  # bytes
+_STDERR_KEPT = 16 * 1024  # bytes, of its end
+_DISK = 64 * 1024 * 1024  # bytes that it may leave in its folder
+_TICK = 0.25  # seconds between two looks at that folder
+_LAST_WORDS = 2.0  # seconds for a process that has closed its pipes
+
+
+class ProcessTooSlow(Exception):  # noqa: N818 - what happened
+    """The time limit came first."""
+
+
+class ProcessTooGreedy(Exception):  # noqa: N818 - what happened
+    """It went past a limit; the message names it."""
+
+
+class DenoProcess:
+    """A process with the bridge in it. As a context: when it is left, nothing of it runs, and its folder is gone.
+
+    `deadline` is on `time.monotonic()` and may be moved while it runs.
+    """
+
+    def __init__(self, *, memory: int, seconds: float) -> None:
+        """Start it, and give it `seconds` from now.
+
+        Raises:
+            NotReady: Deno is not installed, or does not start.
+        """
+        binary = deno_binary()
+        self._folder = Path(tempfile.mkdtemp(prefix="code-commit-agent-"))
+        (self._folder / "location_data").touch()  # a file where Deno would keep localStorage and caches: they fail
+        try:
+            self._process = _started(deno_command(binary, memory=memory), self._folder)
+        except OSError as error:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise NotReady(f"Deno cannot be started: {error}", hint="install it anew: pip install deno") from error
+        assert self._process.stdin
+        assert self._process.stdout
+        assert self._process.stderr
+        self._memory, self._seconds = memory, seconds
+        self._stdin = self._process.stdin.fileno()
+        self._unsent = bytearray()
+        self._line = bytearray()
+        self._said = b""
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._process.stdout.fileno(), selectors.EVENT_READ, self._hear)
+        self._selector.register(self._process.stderr.fileno(), selectors.EVENT_READ, self._note)
+        os.set_blocking(self._stdin, False)
+        self._heard: list[bytes] = []
+        self._open = True
+        self._looked = time.monotonic()
+        self.deadline = self._looked + seconds
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def bind(self) -> None:
+        """Bound what it may use, from now on."""
+        bind(self._process.pid, memory=self._memory, seconds=self._seconds)
+
+    def send(self, line: bytes) -> None:
+        """Send a line. It goes out while lines are read: a process that does not listen blocks nobody."""
+        self._unsent += line + b"\n"
+        with suppress(KeyError, ValueError):
+            self._selector.register(self._stdin, selectors.EVENT_WRITE, None)
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield what it writes, line by line, until it closes its output.
+
+        Raises:
+            ProcessTooSlow: the deadline is over.
+            ProcessTooGreedy: a line, or what it has put on disk, is too large.
+        """
+        while True:
+            while self._heard:
+                yield self._heard.pop(0)
+            if not self._open:
+                if self._line:
+                    yield bytes(self._line)
+                return
+            self._wait()
+
+    @property
+    def exit_code(self) -> int:
+        """How it ended, minus a signal's number; it is ended if it did not. Wait for `lines` to be over first."""
+        try:
+            return self._process.wait(_LAST_WORDS)
+        except subprocess.TimeoutExpired:
+            self.end()
+            return self._process.returncode
+
+    @property
+    def stderr(self) -> str:
+        """The end of what it has written there."""
+        return self._said.decode("utf-8", "replace")
+
+    def end(self) -> None:
+        """Kill all of it, and wait until it is gone."""
+        with suppress(OSError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._selector.close()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe:
+                with suppress(OSError):
+                    pipe.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _wait(self) -> None:
+        now = time.monotonic()
+        if now >= self.deadline:
+            raise ProcessTooSlow
+        if now - self._looked > _TICK:
+            self._looked = now
+            if _size_of(self._folder) > _DISK:
+                raise ProcessTooGreedy(f"it has put more than {_DISK} bytes on disk")
+        for key, _ in self._selector.select(min(self.deadline - now, _TICK)):
+            if key.fd == self._stdin:
+                self._write()
+                continue
+            data = os.read(key.fd, _CHUNK)
+            if data:
+                key.data(data)
+            else:
+                self._selector.unregister(key.fd)
+                self._open = self._open and key.data != self._hear
+
+    def _write(self) -> None:
+        try:
+            sent = os.write(self._stdin, self._unsent[:_CHUNK])
+        except BlockingIOError:
+            return
+        except OSError:  # it has closed its input, or ended
+            sent = len(self._unsent)
+        del self._unsent[:sent]
+        if not self._unsent:
+            self._selector.unregister(self._stdin)
+
+    def _hear(self, data: bytes) -> None:
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            self._heard.append(bytes(self._line + line))
+            self._line.clear()
+        self._line += rest
+        if len(self._line) > _LONGEST_LINE:
+            raise ProcessTooGreedy(f"it wrote a line of more than {_LONGEST_LINE} bytes")
+
+    def _note(self, data: bytes) -> None:
+        self._said = (self._said + data)[-_STDERR_KEPT:]
+
+
+def _started(command: list[str], folder: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        cwd=folder,
+        env=deno_environment(folder),
+        start_new_session=True,
+    )
+
+
+def _size_of(folder: Path) -> int:
+    size = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                size += Path(place, name).lstat().st_size
+    return size

@@ -1,0 +1,192 @@
+"""The code of an answer, run to its end: what it returned, or why it did not, in words for the model."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from code_commit_tasks.runtime.process import DenoProcess, ProcessTooGreedy, ProcessTooSlow
+
+_MARK = b"\x1e"  # begins a line of the bridge
+_MEDIA_TYPE = "data:application/typescript;base64,"
+# The function, where the bridge finds it; on a line of its own, so that the answer's lines keep their numbers.
+_HANDED_OVER = (
+    '\n;Object.defineProperty(globalThis, Symbol.for("agent_code"), '
+    '{ value: typeof agent_code === "function" ? agent_code : undefined });\n'
+)
+_ADDRESS = re.compile(r"data:application/typescript;base64,[A-Za-z0-9+/=.]*")
+_FILE_ADDRESS = re.compile(r"[^\n]*\bfile:///[^\n]*\n?")  # frames of the bridge, which are nobody's business
+_PLACE = re.compile(r":(\d+):\d+\s*$")  # a line and a column
+_OUT_OF_MEMORY = re.compile(r"out of memory|heap limit|allocation failed", re.IGNORECASE)
+_ABORTED = (-5, -6, -11)  # signals by which V8 gives up
+_TOO_LARGE = -25  # SIGXFSZ: a file was about to be
+_LONGEST_REASON = 4000  # characters
+_MEGABYTE = 1024 * 1024
+
+Fault = Literal["code", "time", "memory", "ended"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptFunction:
+    """A function that the code may call: `parameters` in order; `json`: what it gives is JSON, not text."""
+
+    name: str
+    parameters: tuple[str, ...]
+    json: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CallAnswer:
+    """What a call gave; `is_error` makes its promise reject."""
+
+    text: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptLimits:
+    """`seconds` of the code's own, without the time of calls; `memory` in bytes; `calls` that it may make."""
+
+    seconds: float
+    memory: int
+    calls: int
+
+
+class ScriptFailed(Exception):  # noqa: N818 - what happened
+    """The code returned nothing. The message is for the model."""
+
+    def __init__(self, message: str, fault: Fault) -> None:
+        super().__init__(message)
+        self.fault = fault
+
+
+Call = Callable[[str, Any], CallAnswer]
+"""Judges and runs one call, given the name and the arguments as the code has sent them, whatever they are."""
+
+
+def run_script(
+    code: str,
+    functions: Sequence[ScriptFunction],
+    call: Call,
+    limits: ScriptLimits,
+    *,
+    on_output: Callable[[str], None] = lambda _: None,
+) -> Any:
+    """Run `code` and return what its function `agent_code` returned, as JSON. `on_output` hears each printed line.
+
+    Raises:
+        ScriptFailed: it did not parse, threw, ended, or took too long or too much memory.
+        NotReady: Deno is not installed.
+    """
+    with DenoProcess(memory=limits.memory, seconds=limits.seconds) as process:
+        try:
+            return _Exchange(process, code, functions, call, limits, on_output).returned()
+        except ProcessTooSlow:
+            raise ScriptFailed(
+                f"agent_code took longer than {limits.seconds:g} s, without the time of tools, and was ended.", "time"
+            ) from None
+        except ProcessTooGreedy as error:
+            raise ScriptFailed(f"agent_code was ended: {error}.", "memory") from None
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """What is said between the host and one process."""
+
+    process: DenoProcess
+    code: str
+    functions: Sequence[ScriptFunction]
+    call: Call
+    limits: ScriptLimits
+    on_output: Callable[[str], None]
+    _calls: int = 0
+    _started: bool = False
+
+    def returned(self) -> Any:
+        """Answer its calls until it returns."""
+        for line in self.process.lines():
+            printed, mark, message = line.partition(_MARK)
+            if printed or not mark:
+                self.on_output(printed.decode("utf-8", "replace"))
+            match _read(message) if mark else None:
+                case {"kind": "ready"} if not self._started:
+                    self._begin()
+                case {"kind": "call", "id": int(number), "tool": str(tool), "given": given}:
+                    self._answer(number, tool, given)
+                case {"kind": "returned", **rest}:
+                    return rest.get("value")
+                case {"kind": "failed", **rest}:
+                    raise ScriptFailed(_thrown(rest, self.code), "code")
+                case None:
+                    pass
+                case other:  # forged: the bridge writes no such thing
+                    self.on_output(f"(not understood: {str(other)[:200]})")
+        raise self._ended()
+
+    def _begin(self) -> None:
+        self._started = True
+        self.process.bind()
+        source = (self.code + _HANDED_OVER).encode("utf-8", "replace")
+        functions = [{"name": each.name, "parameters": each.parameters, "json": each.json} for each in self.functions]
+        self._send({"answer": _MEDIA_TYPE + base64.b64encode(source).decode(), "functions": functions})
+
+    def _answer(self, number: int, tool: str, given: Any) -> None:
+        self._calls += 1
+        if self._calls > self.limits.calls:
+            raise ScriptFailed(f"agent_code made more than {self.limits.calls} tool calls and was ended.", "ended")
+        began = time.monotonic()
+        answer = self.call(tool, given)
+        self.process.deadline += time.monotonic() - began
+        self._send({"id": number, "error" if answer.is_error else "text": answer.text})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self.process.send(json.dumps(message).encode())
+
+    def _ended(self) -> ScriptFailed:
+        code, said = self.process.exit_code, self.process.stderr
+        if "await promise never resolved" in said:
+            return ScriptFailed(
+                "agent_code waits for a promise that nothing can settle any more, so it was ended.", "ended"
+            )
+        if code in _ABORTED or _OUT_OF_MEMORY.search(said):
+            memory = self.limits.memory // _MEGABYTE
+            return ScriptFailed(f"agent_code was ended: it took more than {memory} MB of memory.", "memory")
+        if code == _TOO_LARGE:
+            return ScriptFailed("agent_code was ended: it put too much on disk.", "memory")
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        words = _shown(said).strip()
+        return ScriptFailed(
+            f"The process of agent_code ended before the function returned ({how})." + (f"\n{words}" if words else ""),
+            "ended",
+        )
+
+
+def _read(message: bytes) -> Any:
+    try:
+        value = json.loads(message)
+    except (ValueError, RecursionError):
+        return message.decode("utf-8", "replace")
+    return "null" if value is None else value
+
+
+def _thrown(failed: Mapping[Any, Any], code: str) -> str:
+    """Tell the model what its code threw, with lines and columns of its own."""
+    text, stack = str(failed.get("text", "")), str(failed.get("stack", ""))
+    if "SyntaxError:" in text:
+        text = text.removeprefix("TypeError: ")
+    lines = code.split("\n")
+    place = _PLACE.search(_shown(text))
+    if place and int(place[1]) > len(lines):  # in the line that was added: the code ends too early
+        return f"{text.partition(chr(10))[0]}\n    at agent_code.ts:{len(lines)}:{len(lines[-1]) + 1}, its end"
+    frames = "\n".join(line for line in stack.split("\n") if line.lstrip().startswith("at "))
+    return _shown(text if place else f"{text}\n{frames}").strip()
+
+
+def _shown(text: str) -> str:
+    """Name the answer by a name instead of by all of its text."""
+    return _FILE_ADDRESS.sub("", _ADDRESS.sub("agent_code.ts", text) + "\n")[:_LONGEST_REASON].rstrip("\n")

@@ -1,0 +1,50 @@
+"""Flags and settings of the task agent."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+_MEGABYTE = 1024 * 1024
+
+
+class TasksSettings(BaseModel):
+    """The section `[plugins.tasks]`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    attempts: int = Field(3, ge=1, le=20, description="Attempts at each step.")
+    max_depth: int = Field(10, ge=1, le=100, description="How deep lists of steps may be nested.")
+    max_steps: int = Field(100, ge=1, description="Steps of one task, those of nested lists included.")
+    max_seconds: float = Field(4 * 3600, gt=0, description="Seconds that one task may take.")
+    script_seconds: float = Field(
+        60, gt=0, description="Seconds that the code of one answer may take, the time of tools that it calls apart."
+    )
+    script_memory: int = Field(
+        512 * _MEGABYTE, ge=128 * _MEGABYTE, description="Bytes of memory that the code of one answer may take."
+    )
+    max_calls: int = Field(1000, ge=1, description="Tool calls that the code of one answer may make.")
+    result_limit: int = Field(_MEGABYTE, ge=1024, description="Characters of the largest result of a step.")
+    context_limit: int = Field(
+        256 * 1024, ge=1024, description="Characters of files that a step is shown, and of results of earlier steps."
+    )
+    pattern_seconds: float = Field(5, gt=0, description="Time limit of the search for a pattern.")
+    syntax_seconds: float = Field(60, gt=0, description="Time limit of syntax_check.")
+
+
+class TaskOptions(BaseModel):
+    """The flags; one of the first three is given."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    task: str | None = None
+    task_file: str | None = None
+    resume: str | None = None
+    no_build: bool = False
+
+    @model_validator(mode="after")
+    def _one_task(self) -> Self:
+        if sum(each is not None for each in (self.task, self.task_file, self.resume)) > 1:
+            raise ValueError("--task, --task-file and --resume exclude each other")
+        return self

@@ -1,0 +1,69 @@
+"""The context that a step asks for: files, results of earlier steps, a text of the list's author."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from code_commit.plugin_api import Run
+from code_commit_tasks.prompts import fenced
+from code_commit_tasks.task_list import ContextSpec
+from code_commit_toolbox.shortening import head_and_tail
+from code_commit_toolbox.tool import ToolError
+from code_commit_toolbox.tools.project_file import plain, read_text
+
+_NAMED = 50  # files that are left out, by name
+
+
+def sections(run: Run, context: ContextSpec, results: Sequence[tuple[str, str]], *, limit: int) -> list[str]:
+    """Return the sections of a prompt that `context` asks for.
+
+    `results` are titles and results of the steps before, in their order. All files together take `limit` characters,
+    and all results do; what does not fit is named, or cut where a line says so.
+
+    Raises:
+        NotReady: the project lies in no git repository.
+    """
+    found = []
+    if context.explicit_content:
+        found.append(f"[context]\n{context.explicit_content.rstrip()}\n")
+    if context.files:
+        found.append("[files]\n" + _files(run, context, limit))
+    chosen = list(dict.fromkeys(context.previous_steps))
+    for index in chosen:
+        title, result = results[index]
+        text = head_and_tail(result, limit // len(chosen))
+        found.append(f"[result of step {index}, {title}]\n{fenced(text, run.token)}")
+    return found
+
+
+def _files(run: Run, context: ContextSpec, limit: int) -> str:
+    pieces: list[str] = []
+    left_out: list[str] = []
+    shown: set[str] = set()
+    room = limit
+    for each in context.files:
+        try:
+            paths = run.files([plain(each.pattern)], recursive=each.recursive)
+        except ValueError as error:
+            pieces.append(f"({each.pattern}: this pattern cannot be used: {error})\n")
+            continue
+        if not paths:
+            pieces.append(f"({each.pattern}: no file matches)\n")
+        for path in paths:
+            if path in shown:
+                continue
+            shown.add(path)
+            try:
+                text = read_text(run, path, limit)
+            except ToolError as error:
+                left_out.append(f"{path} ({error})")
+                continue
+            if len(text) > room:
+                left_out.append(f"{path} ({len(text)} characters)")
+                continue
+            room -= len(text)
+            pieces.append(f"{path}:\n{fenced(text, run.token)}")
+    if left_out:
+        more = f", and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
+        pieces.append(f"(left out, for they do not fit or are no text: {', '.join(left_out[:_NAMED])}{more})\n")
+    return "".join(pieces)

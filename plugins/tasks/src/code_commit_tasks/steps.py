@@ -1,0 +1,225 @@
+"""The steps of a task, in order, each with its own agent and its own exit requirement, lists in lists."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from code_commit.plugin_api import LimitReached, MessageLogged, ProviderFailed, Run
+from code_commit_tasks.agent import Agent, Answer, AttemptFailed, AttemptFiles
+from code_commit_tasks.events import AttemptJudged, StepEnded, TakenApart
+from code_commit_tasks.prompts import Failure, in_words, step_prompt, task_prompt
+from code_commit_tasks.requirements import Requirements
+from code_commit_tasks.settings import TasksSettings
+from code_commit_tasks.step_context import sections
+from code_commit_tasks.task_list import TaskList
+from code_commit_tasks.tree import Attempt, Node, indent
+
+_TOLD = 300  # characters of a reason, for people
+
+
+class StepFailed(Exception):  # noqa: N818 - what happened
+    """The attempts at a step are spent. `malformed`: the last answer was none, as `AttemptFailed` says."""
+
+    def __init__(self, node: Node, reason: str, *, malformed: bool) -> None:
+        super().__init__(reason)
+        self.node, self.malformed = node, malformed
+
+
+class _ListFailed(AttemptFailed):
+    """A step of the list that the answer gave failed, for good."""
+
+    def __init__(self, failed: StepFailed, code: str) -> None:
+        super().__init__(f"Step {failed.node.place} ({failed.node.title}) failed: {failed}", code=code)
+        self.failed = failed
+
+
+class _LimitMet(AttemptFailed):
+    """The answer asks for more than a limit allows: told to the model, and the end when it insists."""
+
+
+@dataclass(slots=True)
+class Steps:
+    """A task under way. `save` is called whenever the tree has changed; `earlier`: the tree is that of another run."""
+
+    run: Run
+    agent: Agent
+    requirements: Requirements
+    settings: TasksSettings
+    description: str = field(repr=False)
+    save: Callable[[], None]
+    earlier: bool = False
+    _listed: int = 0  # steps of all lists so far
+
+    def result_of(self, node: Node, before: Sequence[Node] = (), part_of: str = "") -> str:
+        """Do what `node` asks for, and return its result. `before` are the steps before it in its list.
+
+        Raises:
+            StepFailed: its attempts are spent.
+            LimitReached: a limit of the task.
+            JudgeAltered, CodeCommitError: as `Agent.attempt`.
+        """
+        with self.run.span("tasks.step", step=node.place, title=node.title):
+            if node.place:
+                self._say(node, f"{node.place} {node.title} ({node.step.step_type if node.step else ''})")
+            if node.passed and self._still_holds(node):
+                self.run.emit(StepEnded(node.place, node.title, True, 0, len(node.result or ""), earlier=True))
+                self._say(node, "   passed earlier")
+                return node.result or ""
+            return self._worked_on(node, before, part_of)
+
+    def _worked_on(self, node: Node, before: Sequence[Node], part_of: str) -> str:
+        node.passed, node.result = False, None  # of an earlier run it may say otherwise
+        taken_up = bool(node.steps) and self.earlier
+        first = len(node.attempts) + 1
+        failure: Failure | None = None
+        for number in range(1, self.settings.attempts + 1):
+            attempt = Attempt(first + number - 1)
+            node.attempts.append(attempt)
+            try:
+                with self.run.span("tasks.attempt", step=node.place, number=attempt.number):
+                    result = self._tried(node, attempt, before, part_of, failure, taken_up=taken_up and number == 1)
+            except AttemptFailed as failed:
+                failure = Failure(str(failed), failed.code, failed.output)
+                self._judge(node, attempt, str(failed))
+                last: Exception = failed
+            except ProviderFailed as failed:
+                if not failed.may_pass:
+                    raise
+                self._judge(node, attempt, f"the model could not be reached: {failed.message}")
+                last = failed
+            else:
+                node.passed, node.result = True, result
+                self._judge(node, attempt, "")
+                self.run.emit(StepEnded(node.place, node.title, True, number, len(result)))
+                return result
+            if not node.place and isinstance(last, _ListFailed):
+                break  # the task is not begun anew in a project that is half changed
+        raise self._spent(node, last)
+
+    def _spent(self, node: Node, last: Exception) -> Exception:
+        """Return what the end of all attempts comes to, after the last one ended with `last`."""
+        self.run.emit(StepEnded(node.place, node.title, False, len(node.attempts)))
+        match last:
+            case ProviderFailed():
+                return last
+            case _ListFailed(failed=failed) if not node.place:
+                return failed
+            case _LimitMet():
+                return LimitReached(str(last), hint="raise the limit in [plugins.tasks], or make the task smaller")
+        malformed = isinstance(last, AttemptFailed) and last.malformed
+        return StepFailed(node, str(last), malformed=malformed)
+
+    def _tried(
+        self,
+        node: Node,
+        attempt: Attempt,
+        before: Sequence[Node],
+        part_of: str,
+        failure: Failure | None,
+        *,
+        taken_up: bool,
+    ) -> str:
+        """Make one attempt; return a result that meets the exit requirement, if there is one.
+
+        Raises:
+            AttemptFailed: with the reason for the next attempt, and what this one gave.
+        """
+        if time.monotonic() >= self.agent.deadline:
+            raise LimitReached(
+                f"the task has taken {self.settings.max_seconds:g} s", hint="raise max_seconds in [plugins.tasks]"
+            )
+        if taken_up:
+            answer = Answer("", "", "")
+            result = self._list_done(node, answer)
+        else:
+            answer = self._answer(node, attempt, before, part_of, failure)
+            if isinstance(answer.value, TaskList):
+                self._take_apart(node, answer.value, answer)
+                result = self._list_done(node, answer)
+            else:
+                result = answer.value
+        if node.step and (reason := self.requirements.unmet(node.step.exit_requirement, result)):
+            met = f"The exit requirement is not met. {in_words(node.step.exit_requirement)}\n{reason}"
+            output = "\n".join(piece for piece in (answer.output, f"returned: {result}") if piece)
+            raise AttemptFailed(met, code=answer.code, output=output)
+        return result
+
+    def _answer(
+        self, node: Node, attempt: Attempt, before: Sequence[Node], part_of: str, failure: Failure | None
+    ) -> Answer:
+        node.steps, node.list_title = [], ""
+        if node.step is None:
+            prompt = task_prompt(self.description, failure, self.run.token)
+        else:
+            results = [(each.title, each.result or "") for each in before]
+            context = sections(self.run, node.step.context, results, limit=self.settings.context_limit)
+            prompt = step_prompt(node.step, part_of, context, failure, self.run.token)
+        files = AttemptFiles()
+        try:
+            return self.agent.attempt(prompt, place=node.place, number=attempt.number, files=files)
+        finally:
+            attempt.code, attempt.log = files.code, files.log
+
+    def _take_apart(self, node: Node, steps: TaskList, answer: Answer) -> None:
+        """Accept a list as what `node` consists of."""
+        depth, left = node.depth + 1, self.settings.max_steps - self._listed
+        if depth > self.settings.max_depth:
+            raise _LimitMet(
+                f"Lists of steps may be nested {self.settings.max_depth} deep, and this would be one deeper. "
+                "Do it directly: return a string.",
+                code=answer.code,
+            )
+        if len(steps.steps) > left:
+            raise _LimitMet(
+                f"The list has {len(steps.steps)} steps; of the {self.settings.max_steps} that this task may take, "
+                f"{left} are left. Take larger steps, or do it directly.",
+                code=answer.code,
+            )
+        if reason := self.requirements.unfit(steps):
+            raise AttemptFailed(reason, code=answer.code, output=answer.output)
+        self._listed += len(steps.steps)
+        node.list_title = steps.title
+        node.steps = [node.child(number, step) for number, step in enumerate(steps.steps, 1)]
+        rows = tuple(
+            {
+                "step": each.place,
+                "title": step.title,
+                "step_type": step.step_type,
+                "exit_requirement": step.exit_requirement.model_dump(mode="json"),
+            }
+            for each, step in zip(node.steps, steps.steps, strict=True)
+        )
+        self.run.emit(TakenApart(node.place, steps.title, rows))
+        self.save()
+
+    def _list_done(self, node: Node, answer: Answer) -> str:
+        """Go through the steps of `node`, and return their results as its own."""
+        count = len(node.steps)
+        for index, each in enumerate(node.steps):
+            part_of = f"Step {index + 1} of {count} of: {node.list_title}"
+            try:
+                self.result_of(each, node.steps[:index], part_of)
+            except StepFailed as failed:
+                raise _ListFailed(failed, answer.code) from None
+        return "\n\n".join(f"{each.place} {each.title}\n{each.result}" for each in node.steps)
+
+    def _still_holds(self, node: Node) -> bool:
+        """Whether a step that has passed in an earlier run would pass now: the project may be another."""
+        if node.step is None or node.result is None:
+            return False
+        return not self.requirements.unmet(node.step.exit_requirement, node.result)
+
+    def _judge(self, node: Node, attempt: Attempt, reason: str) -> None:
+        attempt.passed, attempt.reason = not reason, reason
+        self.run.emit(AttemptJudged(node.place, attempt.number, attempt.passed, reason))
+        if reason:
+            self._say(node, f"   attempt {attempt.number} failed: {reason[:_TOLD]}")
+        elif node.place:
+            self._say(node, "   passed")
+        self.save()
+
+    def _say(self, node: Node, words: str) -> None:
+        branch = indent(node) if not words.startswith(" ") else indent(node).replace("├─", "│ ")
+        self.run.emit(MessageLogged(branch + words))

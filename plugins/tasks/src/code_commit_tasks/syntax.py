@@ -1,0 +1,70 @@
+"""syntax_check: whether files can be parsed, for the languages whose grammars are here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from code_commit.plugin_api import Run
+from code_commit_tasks.workers.asking import WorkerBroke, WorkerTooSlow, ask_worker
+
+_LARGEST = 4 * 1024 * 1024  # bytes of one file
+_LANGUAGES = {
+    language: endings.split()
+    for language, endings in {
+        "bash": "sh bash",
+        "c": "c h",
+        "cpp": "cc cpp cxx hh hpp hxx",
+        "csharp": "cs",
+        "css": "css",
+        "elixir": "ex exs",
+        "go": "go",
+        "haskell": "hs",
+        "java": "java",
+        "javascript": "js cjs mjs jsx",
+        "json": "json",
+        "kotlin": "kt kts",
+        "lua": "lua",
+        "php": "php",
+        "python": "py pyi",
+        "ruby": "rb",
+        "rust": "rs",
+        "scala": "scala sbt",
+        "swift": "swift",
+        "tsx": "tsx",
+        "typescript": "ts cts mts",
+        "yaml": "yaml yml",
+    }.items()
+}
+_LANGUAGE_OF = {ending: language for language, endings in _LANGUAGES.items() for ending in endings}
+
+
+def syntax_errors(run: Run, paths: Sequence[str], *, seconds: float) -> str:  # noqa: PLR0911 - each says why
+    """Return the syntax errors in `paths`, a line each, or why nothing can be said; "" when there are none.
+
+    Files of other languages are passed over; where all are such, nothing was checked, and that is not passing.
+    """
+    if not paths:
+        return "No file has changed since the task began: there is nothing to check."
+    files = []
+    for path in paths:
+        language = _LANGUAGE_OF.get(path.rpartition("/")[2].rpartition(".")[2].lower())
+        if language is None:
+            continue
+        content = run.tree.read(path, _LARGEST + 1)
+        if content is None:
+            continue
+        if len(content) > _LARGEST:
+            return f"{path} is too large to be checked."
+        try:
+            files.append((path, language, content.decode()))
+        except UnicodeDecodeError as error:
+            return f"{path} is not UTF-8: byte {error.start}."
+    if not files:
+        return f"No file that has changed is of a language that can be checked: {', '.join(paths[:10])}."
+    try:
+        found = ask_worker("syntax_search", files, seconds=seconds)
+    except WorkerTooSlow:
+        return f"The files could not be parsed within {seconds:g} s."
+    except WorkerBroke as error:
+        return f"The files could not be parsed: {error}."
+    return "\n".join(f"{path}:{line}:{column}: {what}" for path, line, column, what in found)

@@ -1,0 +1,84 @@
+"""The tree of steps: what came of each attempt, for people as text, for another run as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from code_commit_tasks.task_list import TaskStep
+
+_LONGEST_LINE = 160
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One try at a step. `code` and `log` are files of the run folder; `reason` is why it did not pass."""
+
+    number: int
+    passed: bool = False
+    reason: str = ""
+    code: str = ""
+    log: str = ""
+
+
+@dataclass(slots=True)
+class Node:
+    """A step, or, with the place "" and without `step`, the task itself.
+
+    `steps` are those of the list that it was taken apart into, of the last attempt. Places count from 1: "2.1".
+    """
+
+    place: str
+    step: TaskStep | None = None
+    attempts: list[Attempt] = field(default_factory=list)
+    passed: bool = False
+    result: str | None = None
+    list_title: str = ""
+    steps: list[Node] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return self.step.title if self.step else "task"
+
+    @property
+    def depth(self) -> int:
+        """How many lists it is in."""
+        return self.place.count(".") + 1 if self.place else 0
+
+    def child(self, number: int, step: TaskStep) -> Node:
+        """Return a new node for the step `number` of its list, counted from 1."""
+        return Node(f"{self.place}.{number}".removeprefix("."), step)
+
+
+def lines(node: Node, above: str = "") -> Iterator[str]:
+    """Yield the tree as lines of text."""
+    if not node.place:
+        yield _line(f"task: {_ending(node)}")
+    for number, each in enumerate(node.steps, 1):
+        last = number == len(node.steps)
+        yield _line(f"{above}{'└─' if last else '├─'} {each.place} {each.title}: {_ending(each)}")
+        below = above + ("   " if last else "│  ")
+        for attempt in each.attempts:
+            if not attempt.passed and attempt.reason:
+                yield _line(f"{below}   attempt {attempt.number}: {attempt.reason}")
+        yield from lines(each, below)
+
+
+def indent(node: Node) -> str:
+    """Return what stands before the lines of `node` where the tree is told while it grows."""
+    return "│  " * max(0, node.depth - 1) + ("├─ " if node.depth else "")
+
+
+def _ending(node: Node) -> str:
+    if node.passed:
+        tries = len(node.attempts)
+        return "passed" + (f" at attempt {tries}" if tries > 1 else "")
+    if not node.attempts:
+        return "not begun"
+    return "failed" if node.attempts[-1].reason else "not finished"
+
+
+def _line(text: str) -> str:
+    text = " ".join(text.split("\n"))
+    return text if len(text) <= _LONGEST_LINE else text[: _LONGEST_LINE - 1] + "…"

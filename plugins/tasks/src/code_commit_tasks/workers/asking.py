@@ -1,0 +1,47 @@
+"""Asks a worker, and ends it when it takes too long."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+_LARGEST_ANSWER = 16 * 1024 * 1024  # bytes
+
+
+class WorkerTooSlow(Exception):  # noqa: N818 - what happened
+    """The time limit came first, and the worker was killed."""
+
+
+class WorkerBroke(Exception):  # noqa: N818 - what happened
+    """It gave no answer: it ran out of memory, or is at fault."""
+
+
+def ask_worker(name: str, question: Any, *, seconds: float, flags: Sequence[str] = ("-I",)) -> Any:
+    """Give `question` to the worker `name` of this package and return its answer, both JSON.
+
+    `flags` are for Python; the worker sees no environment.
+
+    Raises:
+        WorkerTooSlow, WorkerBroke: there is no answer.
+    """
+    script = str(files("code_commit_tasks.workers") / f"{name}.py")
+    try:
+        done = subprocess.run(
+            [sys.executable, *flags, script],
+            input=json.dumps(question).encode(),
+            capture_output=True,
+            timeout=seconds,
+            check=False,
+            env={},
+            start_new_session=True,
+        )
+    except subprocess.TimeoutExpired:
+        raise WorkerTooSlow from None
+    if done.returncode or len(done.stdout) > _LARGEST_ANSWER:
+        last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise WorkerBroke(last or f"exit code {done.returncode}")
+    return json.loads(done.stdout)

@@ -1,0 +1,121 @@
+"""The task agent (seed 004): a task is done by code that the model writes, at once or in verified steps."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from code_commit.plugin_api import MessageLogged, NotReady, Outcome, Result, Run
+from code_commit_tasks.agent import Agent
+from code_commit_tasks.changed_files import ChangedFiles
+from code_commit_tasks.functions import open_functions
+from code_commit_tasks.prompts import system_prompt
+from code_commit_tasks.requirements import JudgeAltered, Requirements
+from code_commit_tasks.runtime.deno import deno_binary
+from code_commit_tasks.saved import SavedTask, load, save
+from code_commit_tasks.steps import StepFailed, Steps
+from code_commit_tasks.tree import Node, lines
+from code_commit_tasks.validators import collect_validators
+
+
+def task(run: Run) -> Result:
+    """Do the task, let every step meet its exit requirement, and let `build.sh` judge the whole.
+
+    Raises:
+        NotReady: there is no task, no Deno, or the run to resume is none.
+        LimitReached: a limit of the settings.
+        ProviderFailed, ResponseRefused: of the host.
+    """
+    deno_binary()  # before anything is paid for
+    given = _given(run)
+    changed = ChangedFiles(run, given.changed)
+    steps = _steps(run, given, changed)
+    try:
+        result = steps.result_of(given.root)
+    except StepFailed as failed:
+        return _not_done(failed)
+    except JudgeAltered as altered:
+        return Result(Outcome.NOT_REACHED, str(altered), {"tampered": list(altered.paths)})
+    finally:
+        run.keep("task-tree.txt", "".join(f"{line}\n" for line in lines(given.root)))
+    run.say(result)
+    return _judged_by_build(run, given.root, result)
+
+
+def _steps(run: Run, given: SavedTask, changed: ChangedFiles) -> Steps:
+    def keep() -> None:
+        given.changed = list(changed.paths())
+        save(run, given)
+
+    functions = open_functions(run)
+    agent = Agent(
+        run,
+        run.model("task"),
+        functions,
+        system_prompt(functions.by_name.values()),
+        run.settings,
+        time.monotonic() + run.settings.max_seconds,
+    )
+    requirements = Requirements(run, run.settings, collect_validators(run, run.settings), changed)
+    return Steps(
+        run, agent, requirements, run.settings, given.description, keep, earlier=run.options.resume is not None
+    )
+
+
+def _given(run: Run) -> SavedTask:
+    """Return the task: a new one, or that of the run to resume."""
+    options = run.options
+    if options.resume is not None:
+        found = load(run, options.resume)
+        if found.root.passed:
+            found.root.passed = False  # its steps have passed; what has not is the build
+        run.emit(MessageLogged(f"going on with {options.resume}"))
+        return found
+    text = options.task if options.task is not None else _read(options.task_file)
+    if not text.strip():
+        raise NotReady("the task is empty", hint="say what is to be done")
+    return SavedTask(text, Node(""))
+
+
+def _read(name: str) -> str:
+    try:
+        return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode()
+    except OSError as error:
+        raise NotReady(f"the task file {name} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise NotReady(f"the task file {name} is not UTF-8: byte {error.start}") from error
+
+
+def _not_done(failed: StepFailed) -> Result:
+    node = failed.node
+    where = f"step {node.place} ({node.title})" if node.place else "the task"
+    reason = str(failed).partition("\n")[0]
+    outcome = Outcome.RESPONSE_REFUSED if failed.malformed and not node.place else Outcome.NOT_REACHED
+    attempts = f"{len(node.attempts)} attempt{'s' * (len(node.attempts) != 1)}"
+    return Result(outcome, f"{where} failed after {attempts}: {reason}", {"step": node.place, "reason": str(failed)})
+
+
+def _judged_by_build(run: Run, root: Node, result: str) -> Result:
+    data = {"result": result, "steps": _count(root)}
+    if run.options.no_build or run.tree.read("build.sh", 1) is None:
+        return Result(Outcome.REACHED, _summary(root), data)
+    build = run.build()
+    if build.passed:
+        return Result(Outcome.REACHED, f"{_summary(root)}, the build passes", data)
+    if build.tampered:
+        named = ", ".join(build.tampered)
+        return Result(
+            Outcome.NOT_REACHED, f"the build altered what judges it: {named}", {"tampered": list(build.tampered)}
+        )
+    how = "ran into its time limit" if build.timed_out else f"ended with exit code {build.exit_code}"
+    return Result(Outcome.NOT_REACHED, f"{_summary(root)}, but the build is red: build.sh {how}", data)
+
+
+def _count(node: Node) -> int:
+    return sum(1 + _count(each) for each in node.steps)
+
+
+def _summary(root: Node) -> str:
+    count = _count(root)
+    return "the task is done" + (f" in {count} step{'s' * (count != 1)}" if count else "")

@@ -1,0 +1,84 @@
+"""A project with a task to do, and a service that answers as the test says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from code_commit.testing import Finished, Project, ScriptedServer, install_plugin
+
+CASES = Path(__file__).parent / "cases"
+
+
+@dataclass(frozen=True)
+class Work:
+    """The task workflow in `project`, answered by `server`."""
+
+    project: Project
+    server: ScriptedServer
+    plugins: Path
+
+    @staticmethod
+    def code(body: str) -> str:
+        """A reply whose function has this body."""
+        return f"```typescript\nasync function agent_code(): Promise<any> {{\n{body}\n}}\n```\n"
+
+    @staticmethod
+    def returns(value: Any) -> str:
+        """A reply whose function returns this value."""
+        return Work.code(f"return {json.dumps(value)};")
+
+    @staticmethod
+    def step(title: str = "look", requirement: Any = None, **more: Any) -> dict[str, Any]:
+        """A step of a list; by default any result will do."""
+        words = {"title": title, "description": f"Please {title}.", "step_type": "research"}
+        return {**words, "exit_requirement": requirement or {"type": "pattern", "pattern": "^"}, **more}
+
+    @staticmethod
+    def callback(name: str, **args: Any) -> dict[str, Any]:
+        """An exit requirement."""
+        return {"type": "callback", "function_name": name, "args": args}
+
+    @staticmethod
+    def listed(*steps: dict[str, Any]) -> str:
+        """A reply that takes the task apart."""
+        return Work.returns({"title": "the whole", "steps": list(steps)})
+
+    @staticmethod
+    def told(done: Finished, kind: str) -> list[dict[str, Any]]:
+        """The data of all events of a kind."""
+        return [event["data"] for event in done.events if event["kind"] == kind]
+
+    def __call__(
+        self, *arguments: str, environ: dict[str, str] | None = None, more_plugins: Sequence[Path] = (), **more: Any
+    ) -> Finished:
+        environ = {"TINY_BASE_URL": self.server.url("openai"), "CODE_COMMIT_MODEL": "tiny-1", **(environ or {})}
+        given = (
+            arguments if {"--task", "--task-file", "--resume"} & set(arguments) else ("--task", "Do it.", *arguments)
+        )
+        return self.project.command(
+            "--sandbox", "off", *given, environ=environ, plugins=[*more_plugins, self.plugins], **more
+        )
+
+    def configure(self, **settings: Any) -> None:
+        """Write the section `[plugins.tasks]`."""
+        lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
+        self.project.write({"agent-config/config.toml": f"[plugins.tasks]\n{lines}"})
+
+    @property
+    def prompts(self) -> list[str]:
+        """What the agents were asked, without the system prompt."""
+        return [request.prompt for request in self.server.requests]
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Iterator[Work]:
+    plugins = install_plugin(tmp_path / "plugins", "tiny", (CASES / "tiny_provider.py").read_text("utf-8"))
+    project = Project.create(tmp_path, files={"README.md": "one\ntwo\n", "src/main.py": "print(1)\n"})
+    with ScriptedServer() as server:
+        yield Work(project, server, plugins)

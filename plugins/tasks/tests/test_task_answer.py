@@ -1,0 +1,63 @@
+"""The one block of TypeScript in a reply."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_commit_tasks.answer import LONGEST_CODE, MalformedAnswer, code_of
+
+CODE = "async function agent_code() {\n  return '`';\n}\n"
+LINES = st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r`~")), max_size=8)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"```typescript\n{CODE}```",
+        f"```ts\n{CODE}```\n",
+        f"```TypeScript title=x\n{CODE}```\n",
+        f"Here it is:\n\n```typescript\r\n{CODE}```\r\nAnd this runs it:\n```bash\ndeno run\n```\n",
+        f"~~~typescript\n{CODE}~~~~\n",
+        f"  ```typescript\n{CODE}  ```\n",
+        f"````typescript\n{CODE}````\n",
+    ],
+)
+def test_the_block_is_found(reply: str) -> None:
+    assert code_of(reply) == CODE
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("", "has no TypeScript code block"),
+        (CODE, "has no TypeScript code block"),
+        (f"```\n{CODE}```", "has no TypeScript code block"),
+        (f"```javascript\n{CODE}```", "has no TypeScript code block"),
+        (f"```markdown\n```typescript\n{CODE}", "has no TypeScript code block"),
+        (f"```typescript\n{CODE}", "never closed"),
+        (f"````typescript\n{CODE}```\n", "never closed"),
+        (f"```typescript\n{CODE}```\n```ts\n{CODE}```\n", "has 2 TypeScript code blocks"),
+        (f"```typescript\n{'x' * LONGEST_CODE}\n```\n", "longer than"),
+    ],
+)
+def test_all_else_is_no_answer(reply: str, reason: str) -> None:
+    with pytest.raises(MalformedAnswer, match=reason):
+        code_of(reply)
+
+
+@given(LINES, LINES, LINES)
+def test_code_comes_as_it_is(before: list[str], code: list[str], after: list[str]) -> None:
+    block = "".join(f"{line}\n" for line in code)
+    reply = "\n".join([*before, f"```typescript\n{block}```", *after])
+    assert code_of(reply) == (block or "\n")
+
+
+@given(st.lists(st.sampled_from(["```", "```typescript", "````", "~~~", "text", "", "  ```"]), max_size=12))
+def test_any_reply_is_an_answer_or_refused(lines: list[str]) -> None:
+    try:
+        code = code_of("\n".join(lines))
+    except MalformedAnswer:
+        return
+    assert "```typescript\n" + code in "\n".join(lines) + "\n" or not code.strip()

@@ -1,0 +1,250 @@
+"""How a task ends: the build as its last judge, the project given back, a run that is gone on with, what is asked of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+WRITE = "await write_file('new.txt', 'new\\n'); return 'written';"
+
+
+def there(name: str) -> dict:
+    return {"type": "callback", "function_name": "file_exists", "args": {"path": name}}
+
+
+def write(name: str) -> str:
+    return f"await write_file('{name}', '{name}'); return '{name} is written';"
+
+
+# --- build.sh ------------------------------------------------------------------------------------------------------
+
+
+def test_the_build_is_the_last_judge(work) -> None:
+    work.project.write({"build.sh": "test -f new.txt\n"})
+    work.server.script(work.code(WRITE))
+    done = work("--json")
+    assert done.exit_code == 0
+    assert done.events[-1]["data"]["summary"] == "the task is done, the build passes"
+    assert done.events[-1]["data"]["data"] == {"result": "written", "steps": 0}
+
+
+def test_a_red_build_is_not_the_goal(work) -> None:
+    work.project.write({"build.sh": "exit 4\n"})
+    work.server.script(work.code(WRITE))
+    done = work()
+    assert done.exit_code == 1
+    assert "the build is red: build.sh ended with exit code 4" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("--no-build",), ()])
+def test_without_a_build_the_steps_decide(work, arguments) -> None:
+    work.project.write({"build.sh": "exit 4\n"})
+    if not arguments:
+        (work.project.root / "build.sh").unlink()
+    work.server.script(work.code(WRITE))
+    done = work("--json", *arguments)
+    assert done.exit_code == 0
+    assert work.told(done, "process.started") == []
+
+
+def test_a_build_that_alters_its_judge_is_no_judge(work) -> None:
+    work.project.write({"build.sh": "echo exit 0 > build.sh\n"})
+    work.server.script(work.code(WRITE))
+    done = work("--json")
+    assert done.exit_code == 1
+    assert done.events[-1]["data"]["data"] == {"tampered": ["build.sh"]}
+
+
+# --- the project given back ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["restore", "keep"])
+def test_what_a_task_has_changed_is_given_back_at_will(work, way: str) -> None:
+    body = "await write_file('README.md', 'other\\n'); await shell('echo x > by-command.txt; rm src/main.py'); " + WRITE
+    work.server.script(
+        work.listed(work.step("one"), work.step("two", there("never.txt"))),
+        work.code(body),
+        *[work.returns("no")] * 3,
+    )
+    assert work("--on-failure", way).exit_code == 1
+    status = work.project.git("status", "--porcelain")
+    assert status == "" if way == "restore" else "by-command.txt" in status
+
+
+def test_a_task_can_be_undone(work) -> None:
+    work.server.script(work.code(WRITE))
+    assert work().exit_code == 0
+    assert work.project.command("undo").exit_code == 0
+    assert work.project.git("status", "--porcelain") == ""
+
+
+# --- going on ------------------------------------------------------------------------------------------------------
+
+
+def test_a_task_goes_on_after_the_last_step_that_passed(work) -> None:
+    work.configure(attempts=1)
+    work.server.script(
+        work.listed(work.step("a", there("a.txt")), work.step("b"), work.step("c", context={"previous_steps": [0, 1]})),
+        work.code(write("a.txt")),
+        work.listed(work.step("b one", there("b.txt")), work.step("b two", there("d.txt"))),
+        work.code(write("b.txt")),
+        work.returns("not yet"),
+    )
+    assert work().exit_code == 1
+    asked = len(work.server.requests)
+
+    work.server.script(work.code(write("d.txt")), work.returns("all done"))
+    done = work("--resume", "latest", "--json")
+    assert done.exit_code == 0, done.stderr
+    again = work.prompts[asked:]
+    assert ["Title: b two" in again[0], "Title: c" in again[1], len(again)] == [True, True, 2]
+    assert "a.txt is written" in again[1]
+    assert "2.2 b two\nd.txt is written" in again[1]
+    ended = [(each["step"], each["earlier"]) for each in work.told(done, "tasks.ended")]
+    assert ended == [("1", True), ("2.1", True), ("2.2", False), ("2", False), ("3", False), ("", False)]
+
+
+def test_a_step_that_no_longer_holds_is_done_again(work) -> None:
+    work.configure(attempts=1)
+    work.server.script(
+        work.listed(work.step("a", there("a.txt")), work.step("b", there("b.txt"))),
+        work.code(write("a.txt")),
+        work.returns("nothing"),
+    )
+    assert work("--on-failure", "restore").exit_code == 1
+    assert not (work.project.root / "a.txt").exists()
+    work.server.script(work.code(write("a.txt")), work.code(write("b.txt")))
+    done = work("--resume", work.project.run_folder.name)
+    assert done.exit_code == 0, done.stderr
+    assert work.project.git("status", "--porcelain") == "?? a.txt\n?? b.txt\n"
+
+
+def test_syntax_check_knows_what_changed_before(work) -> None:
+    work.configure(attempts=1)
+    syntax = {"type": "validation", "validator": "syntax_check"}
+    work.server.script(
+        work.listed(work.step("a", there("a.py")), work.step("b", syntax)),
+        work.code("await write_file('a.py', 'x = (\\n'); return '';"),
+        work.returns("looks fine"),
+    )
+    assert work().exit_code == 1
+    work.server.script(work.returns("still fine"))
+    done = work("--resume", work.project.run_folder.name, "--json")
+    assert done.exit_code == 1
+    assert "a.py:1:" in work.told(done, "tasks.judged")[0]["reason"]
+
+
+def test_only_the_build_is_left_to_be_judged(work) -> None:
+    work.project.write({"build.sh": "test -f by-hand.txt\n"})
+    work.server.script(work.listed(work.step("a")), work.returns("a is done"))
+    assert work().exit_code == 1
+    work.project.write({"by-hand.txt": "x"})
+    asked = len(work.server.requests)
+    done = work("--resume", work.project.run_folder.name)
+    assert (done.exit_code, len(work.server.requests)) == (0, asked)
+    assert "a is done" in done.stdout
+
+
+def struck(work, number: int, *, step: str) -> tuple[int, list[dict]]:
+    """Begin a task, send it a signal when the code of `step` runs; return its exit code and events."""
+    command = [sys.executable, "-m", "code_commit", "--task", "Do it.", "--json", "--sandbox", "off"]
+    environ = work.project.environment(
+        {"TINY_BASE_URL": work.server.url("openai"), "CODE_COMMIT_MODEL": "tiny-1", "PYTHONPATH": str(work.plugins)}
+    )
+    events = []
+    with subprocess.Popen(
+        command, cwd=work.project.root, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout
+        for line in process.stdout:
+            events.append(json.loads(line))
+            if events[-1]["kind"] == "tasks.code" and events[-1]["data"]["step"] == step:
+                os.kill(process.pid, number)
+    return process.returncode, events
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_task_that_is_interrupted_ends_as_such(work, number: int) -> None:
+    work.server.script(work.code("for (;;) {}"))
+    exit_code, events = struck(work, number, step="")
+    assert exit_code == 130
+    assert events[-1]["data"]["outcome"] == "interrupted"
+    assert "task-tree.txt" in {each.name for each in work.project.run_folder.iterdir()}
+
+
+def test_a_task_that_was_killed_goes_on(work) -> None:
+    work.server.script(
+        work.listed(work.step("a", there("a.txt")), work.step("b")),
+        work.code(write("a.txt")),
+        work.code("for (;;) {}"),
+    )
+    exit_code, _ = struck(work, signal.SIGKILL, step="2")
+    assert exit_code == -signal.SIGKILL
+    work.server.script(work.returns("b is done"))
+    done = work("--resume", work.project.run_folder.name)
+    assert (done.exit_code, done.stdout.strip().splitlines()[-1]) == (0, "b is done")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("nothing", "nothing"), ("2001-01-01", "2001-01-01"), ("latest", "no task that can be resumed")]
+)
+def test_a_run_that_is_not_there_cannot_be_gone_on_with(work, name: str, told: str) -> None:
+    done = work("--resume", name)
+    assert done.exit_code == 3
+    assert told in done.stderr
+
+
+def test_a_run_that_was_no_task_cannot_be_gone_on_with(work) -> None:
+    work.server.script("^^^a.txt\nx\n^^^end\n")
+    environ = {"TINY_BASE_URL": work.server.url("openai"), "CODE_COMMIT_MODEL": "tiny-1"}
+    assert work.project.command(environ=environ, plugins=[work.plugins]).exit_code == 0
+    done = work("--resume", work.project.run_folder.name)
+    assert done.exit_code == 3
+    assert "no task that can be resumed" in done.stderr
+
+
+# --- what is asked -------------------------------------------------------------------------------------------------
+
+
+def test_the_task_comes_from_a_file_or_from_stdin(work, tmp_path) -> None:
+    task = tmp_path / "task.md"
+    task.write_text("Paint it.\n")
+    work.server.script(work.returns("a"), work.returns("b"))
+    assert work("--task-file", str(task)).exit_code == 0
+    assert work("--task-file", "-", stdin="Sand it.\n").exit_code == 0
+    assert work.prompts == ["[task]\nPaint it.\n", "[task]\nSand it.\n"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "told"),
+    [
+        (("--task", " "), 3, "the task is empty"),
+        (("--task-file", "nowhere.txt"), 3, "nowhere.txt cannot be read"),
+        (("--task", "x", "--task-file", "y"), 2, "exclude each other"),
+        (("--task", "x", "--resume", "y"), 2, "exclude each other"),
+        (("--task", "x", "--query", "y"), 2, "--query belongs to"),
+    ],
+)
+def test_what_cannot_be_done_is_said(work, arguments, exit_code: int, told: str) -> None:
+    done = work(*arguments)
+    assert done.exit_code == exit_code
+    assert told in done.stderr
+    assert work.server.requests == []
+
+
+def test_the_help_names_the_flags(work) -> None:
+    text = work.project.command("--help").stdout
+    for flag in ("--task TEXT", "--task-file FILE", "--resume RUN", "--no-build"):
+        assert flag in text
+
+
+def test_a_wrong_setting_is_said(work) -> None:
+    work.configure(attempts=0)
+    done = work()
+    assert done.exit_code == 3
+    assert "attempts" in done.stderr

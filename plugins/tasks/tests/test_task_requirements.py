@@ -1,0 +1,281 @@
+"""Exit requirements through the command: each can be met, and each can fail."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from code_commit.testing import install_plugin
+from code_commit_tasks.requirements import words_of
+
+PATTERN = {"type": "pattern", "pattern": r"^Success: .*$"}
+SYNTAX = {"type": "validation", "validator": "syntax_check"}
+
+
+def callback(name: str, **args) -> dict:
+    return {"type": "callback", "function_name": name, "args": args}
+
+
+MET = {
+    "a file is there": (callback("file_exists", path="README.md"), "x"),
+    "a file that git ignores is there": (callback("file_exists", path="made/out.bin"), "x"),
+    "a text is there": (callback("file_contains", path="README.md", pattern="one\ntwo"), "x"),
+    "a text is there, literally": (callback("file_contains", path="odd.txt", pattern="a(b"), "x"),
+    "a text is there, by a pattern": (callback("file_contains", path="./README.md", pattern="(?m)^t.o$"), "x"),
+    "a command succeeds": (callback("command_succeeds", cmd="test -f README.md"), "x"),
+    "a command with a shell succeeds": (callback("command_succeeds", cmd="cd src && test -f main.py | cat"), "x"),
+    "a result is JSON": (callback("json_valid"), '{"a": [1, 2.5e3, null]}'),
+    "a text is JSON": (callback("json_valid", content="[]"), "not JSON"),
+    "a result tells of no error": (callback("no_errors_in"), "0 errors, no failed tests"),
+    "a text tells of no error": (callback("no_errors_in", output="fine"), "error: x"),
+    "a pattern is found": (PATTERN, "Success: it works"),
+}
+UNMET = {
+    "no such file": (callback("file_exists", path="gone.md"), "x", "There is no file gone.md"),
+    "a folder": (callback("file_exists", path="src"), "x", "src is no file"),
+    "outside": (callback("file_exists", path="../../etc/passwd"), "x", "no file of the project"),
+    "a key": (callback("file_exists", path="agent-config/query.txt"), "x", "is not told"),
+    "what is in a key": (callback("file_contains", path="agent-config/query.txt", pattern="."), "x", "cannot be read"),
+    "no such text": (callback("file_contains", path="README.md", pattern="thr[e]+"), "x", "contains neither"),
+    "no such text, no pattern": (
+        callback("file_contains", path="README.md", pattern="("),
+        "x",
+        "no regular expression",
+    ),
+    "a pattern that takes forever": (callback("file_contains", path="slow.txt", pattern="(a+)+$"), "x", "longer than"),
+    "a command fails": (callback("command_succeeds", cmd="grep -c three README.md"), "x", "exit code 1"),
+    "a command is not there": (callback("command_succeeds", cmd="no-such-command"), "x", "exit code 127"),
+    "no JSON": (callback("json_valid"), "{'a': 1}", "not valid JSON"),
+    "NaN is no JSON": (callback("json_valid"), "[NaN]", "NaN has no place"),
+    "deep JSON": (callback("json_valid"), "[" * 200_000, "JSON"),
+    "an error": (callback("no_errors_in"), "ok\nERROR: bad\n", "tells of an error"),
+    "a failed": (callback("no_errors_in", output="Failed: 1"), "x", "tells of an error"),
+    "no such pattern": (PATTERN, "No success", "is not found"),
+}
+
+
+@pytest.fixture
+def ready(work):
+    work.configure(attempts=1, pattern_seconds=0.5)
+    work.project.write(
+        {
+            ".gitignore": "/agent-config\n/made\n",
+            "made/out.bin": "x",
+            "odd.txt": "a(b\n",
+            "slow.txt": "a" * 50 + "b",
+        }
+    )
+    return work
+
+
+def test_what_is_met_passes(ready) -> None:
+    steps = [ready.step(title, requirement) for title, (requirement, _) in MET.items()]
+    ready.server.script(ready.listed(*steps), *[ready.returns(result) for _, result in MET.values()])
+    done = ready("--json")
+    assert [(each["title"], each["passed"]) for each in ready.told(done, "tasks.ended")] == [
+        *((title, True) for title in MET),
+        ("task", True),
+    ]
+
+
+@pytest.mark.parametrize("case", UNMET)
+def test_what_is_not_met_fails(ready, case: str) -> None:
+    requirement, result, reason = UNMET[case]
+    ready.server.script(ready.listed(ready.step("one", requirement)), ready.returns(result))
+    done = ready("--json")
+    assert done.exit_code == 1
+    assert reason in ready.told(done, "tasks.judged")[0]["reason"]
+
+
+@pytest.mark.parametrize("word", ["error:", "panic:", "fatal:", "exception:", "failed:"])
+@pytest.mark.parametrize("change", [str.upper, str.title, str.lower])
+def test_each_word_of_an_error_counts_in_any_case(ready, word: str, change) -> None:
+    from code_commit_tasks.requirements import _no_errors_in
+
+    assert _no_errors_in(f"all well\nthread main {change(word)} x") != ""
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("ls -l 'a b'", ["ls", "-l", "a b"]),
+        ("ls | cat", ["bash", "-c", "ls | cat"]),
+        ("A=1 ls", ["bash", "-c", "A=1 ls"]),
+        ("cd src", ["bash", "-c", "cd src"]),
+        ("ls *.py", ["bash", "-c", "ls *.py"]),
+        ("ls 'a", ["bash", "-c", "ls 'a"]),
+        ("", ["bash", "-c", ""]),
+    ],
+)
+def test_a_shell_runs_where_one_is_needed(command: str, words: list[str]) -> None:
+    assert words_of(command) == words
+
+
+def test_a_command_that_alters_the_judge_ends_the_task(ready) -> None:
+    requirement = callback("command_succeeds", cmd="echo 'exit 3' > build.sh")
+    ready.server.script(ready.listed(ready.step("one", requirement)), ready.returns("x"))
+    done = ready("--json")
+    assert done.exit_code == 1
+    assert done.events[-1]["data"]["data"] == {"tampered": ["build.sh"]}
+
+
+def test_a_tool_that_alters_the_judge_ends_the_task(ready) -> None:
+    ready.server.script(ready.code("await shell(\"echo 'exit 3' > build.sh\"); return 'x';"))
+    done = ready("--json")
+    assert done.exit_code == 1
+    assert done.events[-1]["data"]["data"] == {"tampered": ["build.sh"]}
+
+
+def test_tools_are_behind_the_guard(ready) -> None:
+    ready.server.script(
+        ready.code(
+            "const said = [];"
+            "for (const f of [() => show('agent-config/query.txt'), () => list('agent-config'),"
+            " () => write_file('build.sh', 'exit 0'), () => write_file('../x', 'y'), () => show('../x')])"
+            " { try { said.push(await f()); } catch (e) { said.push('refused'); } } return said.join();"
+        )
+    )
+    done = ready()
+    assert done.stdout == "refused,refused,refused,refused,refused\n"
+
+
+# --- syntax_check --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "good", "bad", "place"),
+    [
+        ("a.py", "def f():\n    return 1\n", "def f(:\n    return 1\n", "a.py:1:"),
+        ("src/lib.rs", "fn main() { let x = 1; }\n", "fn main() { let x = 1 }\n", "src/lib.rs:1:22: ; is missing"),
+        ("a.json", '{"a": 1}\n', '{"a": }\n', "a.json:1:"),
+        ("a.ts", "const a: number = 1;\n", "const a: = 1;\n", "a.ts:1:"),
+        ("a.go", "package m\n\nfunc f() {}\n", "package m\n\nfunc f() {\n", "a.go:"),
+        ("a.sh", "if true; then echo; fi\n", "if true; then echo\n", "a.sh:"),
+    ],
+)
+def test_syntax_check_looks_at_what_has_changed(work, path: str, good: str, bad: str, place: str) -> None:
+    work.project.write({"src/broken_before.py": "def f(:\n"})
+    work.server.script(
+        work.listed(work.step("one", SYNTAX)),
+        work.code(f"await write_file({json.dumps(path)}, {json.dumps(bad)}); return 'bad';"),
+        work.code(f"await write_file({json.dumps(path)}, {json.dumps(good)}); return 'good';"),
+    )
+    done = work("--json", "--no-build")
+    assert done.exit_code == 0, done.stderr
+    first, second = [each for each in work.told(done, "tasks.judged") if each["step"] == "1"]
+    assert place in first["reason"]
+    assert "broken_before" not in first["reason"]
+    assert second["passed"]
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("return 'nothing';", "No file has changed"),
+        ("await write_file('notes.txt', 'x'); return 'notes';", "of a language that can be checked"),
+        (
+            "await shell('printf \"def f(:\" > made.py; touch -d 2001-01-01 made.py'); return 'by a command';",
+            "made.py:1:",
+        ),
+        ("await shell(\"printf '\\\\377' > made.py\"); return 'x';", "not UTF-8"),
+    ],
+    ids=["nothing", "prose", "by a command", "bytes"],
+)
+def test_syntax_check_does_not_pass_for_nothing(work, body: str, reason: str) -> None:
+    work.configure(attempts=1)
+    work.server.script(work.listed(work.step("one", SYNTAX)), work.code(body))
+    done = work("--json")
+    assert done.exit_code == 1
+    assert reason in work.told(done, "tasks.judged")[0]["reason"]
+
+
+# --- validators of plugins -----------------------------------------------------------------------------------------
+
+VALIDATORS = """
+from code_commit.plugin_api import hookimpl
+
+
+@hookimpl(optionalhook=True)
+def code_commit_validators(settings):
+    from code_commit_tasks.validators import Validator
+
+    def polite(validation):
+        return "" if "please" in validation.result else "say please"
+
+    def broken(validation):
+        raise OSError("no network")
+
+    yield Validator("polite", "Results say please.", polite)
+    yield Validator("changes", "Something has changed.", lambda each: "" if each.changed == ("a.txt",) else str(each.changed))
+    yield Validator("broken", "Fails.", broken)
+    yield Validator("odd", "Gives no text.", lambda each: None)
+    yield Validator("syntax_check", "Always content.", lambda each: "")
+    yield "no validator"
+"""
+
+
+@pytest.fixture
+def polite(work, tmp_path):
+    return install_plugin(tmp_path / "polite", "polite", VALIDATORS)
+
+
+def test_plugins_add_validators(work, polite) -> None:
+    work.server.script(
+        work.listed(
+            work.step("one", {"type": "validation", "validator": "polite"}),
+            work.step("two", {"type": "validation", "validator": "changes"}),
+        ),
+        work.returns("now"),
+        work.returns("now, please"),
+        work.code("await write_file('a.txt', 'x'); return '';"),
+    )
+    done = work("--json", more_plugins=[polite])
+    assert done.exit_code == 0, done.stderr
+    assert "say please" in work.told(done, "tasks.judged")[0]["reason"]
+    errors = [each["error"] for each in work.told(done, "plugin.failed")]
+    assert any("syntax_check" in error for error in errors)
+    assert any("not a str" in error for error in errors)
+
+
+@pytest.mark.parametrize(("name", "reason"), [("broken", "OSError: no network"), ("odd", "gave NoneType")])
+def test_a_validator_that_is_broken_does_not_pass(work, polite, name: str, reason: str) -> None:
+    work.configure(attempts=1)
+    requirement = {"type": "validation", "validator": name}
+    work.server.script(work.listed(work.step("one", requirement)), work.returns("x"))
+    done = work("--json", more_plugins=[polite])
+    assert done.exit_code == 1
+    assert reason in work.told(done, "tasks.judged")[0]["reason"]
+
+
+# --- isolation -----------------------------------------------------------------------------------------------------
+
+
+def test_commands_are_isolated_as_builds_are(work) -> None:
+    hidden = callback("command_succeeds", cmd="test ! -e agent-config/query.txt")
+    work.server.script(
+        work.listed(work.step("one", hidden)),
+        work.code("return await shell('cat agent-config/query.txt || echo nothing there');"),
+    )
+    done = work("--sandbox", "require")
+    if "No sandbox" in done.stderr:
+        pytest.skip("needs bubblewrap")
+    assert done.exit_code == 0, done.stderr
+    assert "nothing there" in done.stdout
+
+
+def test_without_isolation_no_command_runs(work, tmp_path) -> None:
+    bare = tmp_path / "bin"
+    bare.mkdir()
+    for name in ("bash", "git"):
+        (bare / name).symlink_to(shutil.which(name))
+    check = callback("command_succeeds", cmd="touch proof.txt")
+    work.server.script(
+        work.listed(work.step("one", check)),
+        work.code("return await shell('touch proof.txt').catch((e) => 'refused');"),
+    )
+    done = work("--sandbox", "auto", environ={"PATH": str(bare)})
+    assert done.exit_code == 3
+    assert "--sandbox off" in done.stderr
+    assert not (work.project.root / "proof.txt").exists()

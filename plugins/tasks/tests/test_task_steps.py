@@ -1,0 +1,318 @@
+"""Steps through the command: their order, their context, their attempts, lists in lists, limits."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from code_commit.testing import Reply
+
+ECHO = {"type": "pattern", "pattern": "^ok"}
+
+
+def ended(work, done) -> list[tuple[str, bool, int]]:
+    return [(each["step"], each["passed"], each["attempts"]) for each in work.told(done, "tasks.ended")]
+
+
+# --- context -------------------------------------------------------------------------------------------------------
+
+
+def test_a_step_sees_what_it_asks_for_and_nothing_else(work) -> None:
+    work.project.write(
+        {
+            "src/a.rs": "AAA\n",
+            "src/deep/b.rs": "BBB\n",
+            "tests/test_c.rs": "CCC\n",
+            "tests/deep/test_d.rs": "DDD\n",
+            "agent-config/secret.rs": "KEY\n",
+        }
+    )
+    context = {
+        "files": [
+            {"pattern": "src/**/*.rs", "recursive": True},
+            {"pattern": "tests/test_*.rs", "recursive": False},
+            {"pattern": "agent-config/*", "recursive": True},
+            {"pattern": "../**", "recursive": True},
+        ],
+        "previous_steps": [1],
+        "explicit_content": "Mind the gap.",
+    }
+    steps = [work.step("one"), work.step("two"), work.step("three", context=context), work.step("four")]
+    work.server.script(work.listed(*steps), *map(work.returns, ["first", "second", "third", "fourth"]))
+    done = work()
+    assert done.exit_code == 0, done.stderr
+    _, one, two, three, four = work.prompts
+    for text in ("src/a.rs:\n--- ", "AAA", "BBB", "CCC", "[context]\nMind the gap.\n", "second"):
+        assert text in three
+        assert text not in one + two + four
+    for text in ("DDD", "KEY", "first"):
+        assert text not in three
+    assert "[result of step 1, two]\n" in three
+    assert "Step 3 of 4 of: the whole" in three
+    assert "Please three." in three
+
+
+def test_context_that_is_too_large_is_named_and_not_shown(work) -> None:
+    work.configure(context_limit=1024)
+    work.project.write({"large.txt": "L" * 2000, "small.txt": "small\n"})
+    context = {"files": [{"pattern": "*.txt"}, {"pattern": "*.none"}], "previous_steps": [0]}
+    work.server.script(
+        work.listed(work.step("one"), work.step("two", context=context)),
+        work.code("return 'first ' + 'x'.repeat(5000) + ' last';"),
+        work.returns("done"),
+    )
+    assert work().exit_code == 0
+    prompt = work.prompts[2]
+    assert "small.txt:\n" in prompt
+    assert "LLLL" not in prompt
+    assert "large.txt" in prompt
+    assert "*.none: no file matches" in prompt
+    assert "first x" in prompt
+    assert "characters left out" in prompt
+
+
+# --- attempts ------------------------------------------------------------------------------------------------------
+
+
+def test_a_step_has_three_attempts_and_learns_from_each(work) -> None:
+    work.server.script(
+        work.listed(work.step("one", ECHO)),
+        work.code("console.log('working'); return 'not this';"),
+        work.code("throw new Error('boom');"),
+        work.returns("ok, this"),
+    )
+    done = work("--json")
+    assert done.exit_code == 0
+    assert ended(work, done) == [("1", True, 3), ("", True, 1)]
+    _, first, second, third = work.prompts
+    assert "[the last attempt failed]" not in first
+    for text in ("[the last attempt failed]", "The exit requirement is not met", "returned: not this", "working"):
+        assert text in second
+    assert "return 'not this'" in second
+    assert "Error: boom" in third
+    assert "agent_code.ts:2:7" in third
+    reasons = [each["reason"] for each in work.told(done, "tasks.judged") if not each["passed"]]
+    assert [reason.partition("\n")[0][:24] for reason in reasons] == ["The exit requirement is ", "Error: boom"]
+
+
+def test_a_step_that_fails_three_times_ends_the_task(work) -> None:
+    work.server.script(work.listed(work.step("one", ECHO), work.step("two")), *[work.returns("no")] * 3)
+    done = work("--json")
+    assert done.exit_code == 1
+    assert len(work.server.requests) == 4
+    assert done.events[-1]["data"]["outcome"] == "not_reached"
+    assert done.events[-1]["data"]["summary"].startswith("step 1 (one) failed after 3 attempts")
+
+
+def test_attempts_are_a_setting(work) -> None:
+    work.configure(attempts=1)
+    work.server.script(work.code("throw 1;"))
+    assert work().exit_code == 1
+    assert len(work.server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        ("Hello!", "no TypeScript code block"),
+        ("```typescript\nlet a = ;\n```", "SyntaxError"),
+        ('```typescript\nimport "https://example.org/x.ts";\n```', "--no-remote"),
+        (Reply(text="```typescript\n", finish="length"), "not finished"),
+    ],
+    ids=["prose", "syntax", "import", "cut short"],
+)
+def test_what_is_no_answer_goes_back_with_the_reason(work, reply, told: str) -> None:
+    work.server.script(reply, work.returns("good"))
+    done = work()
+    assert (done.exit_code, done.stdout) == (0, "good\n")
+    assert told in work.prompts[1]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        4,
+        [],
+        {},
+        {"title": "t"},
+        {"steps": []},
+        {"steps": "many", "title": "t"},
+        {"title": "t", "steps": [{}]},
+        True,
+    ],
+    ids=json.dumps,
+)
+def test_a_value_that_is_neither_a_string_nor_a_list_is_never_a_success(work, value) -> None:
+    work.configure(attempts=1)
+    work.server.script(work.returns(value))
+    assert work().exit_code == 5
+
+
+def test_no_answer_at_all_is_a_response_that_is_refused(work) -> None:
+    work.server.script("one", "two", "three")
+    assert work().exit_code == 5
+    assert "[its output]\n--- " in work.prompts[1]
+
+
+def test_a_list_that_can_never_pass_goes_back(work) -> None:
+    unknown = work.step("one", {"type": "validation", "validator": "looks_good"})
+    broken = work.step("one", {"type": "pattern", "pattern": "("})
+    work.server.script(work.listed(unknown), work.listed(work.step("zero"), broken), work.returns("fine"))
+    assert work().exit_code == 0
+    assert "no validator 'looks_good'; there are: syntax_check" in work.prompts[1]
+    assert "steps[1]: the pattern is no regular expression" in work.prompts[2]
+
+
+def test_a_service_that_fails_for_a_while_costs_an_attempt(work) -> None:
+    work.project.write({"agent-config/config.toml": "[http]\nretries = 0\n"})
+    work.server.script(work.listed(work.step("one")), Reply.error(503), work.returns("there"))
+    done = work("--json")
+    assert done.exit_code == 0, done.stderr
+    assert ended(work, done)[0] == ("1", True, 2)
+
+
+def test_a_service_that_keeps_failing_ends_the_task(work) -> None:
+    work.project.write({"agent-config/config.toml": "[http]\nretries = 0\n"})
+    work.server.script(*[Reply.error(503)] * 3)
+    assert work().exit_code == 4
+    assert len(work.server.requests) == 3
+
+
+def test_a_key_that_is_wrong_is_not_tried_again(work) -> None:
+    work.server.script(Reply.error(401))
+    assert work().exit_code == 4
+    assert len(work.server.requests) == 1
+
+
+# --- lists in lists ------------------------------------------------------------------------------------------------
+
+
+def test_a_step_may_be_taken_apart_again(work) -> None:
+    sees = work.step("last", context={"previous_steps": [0]})
+    work.server.script(
+        work.listed(work.step("first", {"type": "pattern", "pattern": "inner two"}), sees),
+        work.listed(work.step("inner one"), work.step("inner two")),
+        work.returns("A"),
+        work.returns("B"),
+        work.returns("C"),
+    )
+    done = work("--json")
+    assert done.exit_code == 0, done.stderr
+    assert ended(work, done) == [("1.1", True, 1), ("1.2", True, 1), ("1", True, 1), ("2", True, 1), ("", True, 1)]
+    assert "1.1 inner one\nA\n\n1.2 inner two\nB" in work.prompts[4]
+    tree = (work.project.run_folder / "task-tree.txt").read_text("utf-8")
+    assert tree == (
+        "task: passed\n├─ 1 first: passed\n│  ├─ 1.1 inner one: passed\n│  └─ 1.2 inner two: passed\n└─ 2 last: passed\n"
+    )
+
+
+def test_a_step_whose_list_fails_is_tried_again(work) -> None:
+    work.server.script(
+        work.listed(work.step("outer")),
+        work.listed(work.step("inner", ECHO)),
+        *[work.returns("no")] * 3,
+        work.returns("done at once"),
+    )
+    done = work("--json")
+    assert done.exit_code == 0
+    assert ended(work, done) == [("1.1", False, 3), ("1", True, 2), ("", True, 1)]
+    assert "Step 1.1 (inner) failed" in work.prompts[5]
+
+
+def test_lists_nested_too_deep_end_at_the_limit(work) -> None:
+    work.server.script(*[work.listed(work.step("deeper"))] * 20)
+    done = work("--json")
+    assert done.exit_code == 6
+    assert len(work.server.requests) == 13  # ten lists, and three attempts at the eleventh
+    assert "nested 10 deep" in work.prompts[-1]
+    assert work.told(done, "tasks.listed")[-1]["step"] == ".".join(["1"] * 9)
+
+
+def test_a_thousand_steps_are_more_than_the_limit(work) -> None:
+    many = work.code(
+        f"const step = {json.dumps(work.step())}; return {{ title: 't', steps: Array.from({{ length: 1000 }}, () => step) }};"
+    )
+    work.server.script(many, many, many)
+    done = work()
+    assert done.exit_code == 6
+    assert len(work.server.requests) == 3
+    assert "of the 100 that this task may take, 100 are left" in work.prompts[1]
+
+
+def test_the_steps_of_all_lists_count(work) -> None:
+    work.configure(max_steps=3)
+    two = work.listed(work.step("a"), work.step("b"))
+    work.server.script(two, two, two, two)
+    assert work().exit_code == 6
+    assert "of the 3 that this task may take, 1 are left" in work.prompts[2]
+
+
+def test_the_time_of_a_task_is_limited(work) -> None:
+    work.configure(max_seconds=0.5)
+    work.server.script(work.code("for (;;) {}"), work.returns("late"))
+    done = work()
+    assert done.exit_code == 6
+    assert "0.5 s" in done.stderr
+
+
+# --- what is left of it --------------------------------------------------------------------------------------------
+
+
+def test_the_run_folder_shows_each_attempt(work) -> None:
+    work.server.script(
+        work.listed(work.step("one", ECHO)),
+        work.code("console.log('hello'); return await show('README.md');"),
+        work.returns("ok"),
+    )
+    done = work("--json")
+    assert done.exit_code == 0
+    folder = work.project.run_folder
+    assert {"1-task.txt", "2-step-1.txt", "3-step-1.txt", "task-attempt-1.ts", "step-1-attempt-2.ts"} <= {
+        each.name for each in folder.iterdir()
+    }
+    logged = [json.loads(line) for line in (folder / "step-1-attempt-1.jsonl").read_text("utf-8").splitlines()]
+    assert logged == [
+        {"printed": "hello"},
+        {"call": "show", "given": {"path": "README.md"}, "answer": "one\ntwo\n", "is_error": False},
+    ]
+    [called] = work.told(done, "tasks.called")
+    assert (called["step"], called["attempt"], called["tool"], called["call"]) == (
+        "1",
+        1,
+        "show",
+        "show(path='README.md')",
+    )
+    files = [(each["code"], each["log"]) for each in work.told(done, "tasks.code")]
+    assert files[1] == ("step-1-attempt-1.ts", "step-1-attempt-1.jsonl")
+    assert [each["step"] for each in work.told(done, "tasks.listed")] == [""]
+
+
+def test_progress_is_a_tree(work) -> None:
+    work.server.script(
+        work.listed(work.step("outer"), work.step("after", ECHO)),
+        work.listed(work.step("inner")),
+        work.returns("x"),
+        work.returns("no"),
+        work.returns("ok"),
+    )
+    told = work().stderr
+    for line in (
+        "├─ 1 outer (research)",
+        "│  ├─ 1.1 inner (research)",
+        "├─ 2 after",
+        "│     attempt 1 failed: The exit",
+    ):
+        assert line in told
+
+
+def test_escapes_do_not_reach_the_terminal_or_the_files_of_keys(work) -> None:
+    work.project.write({"agent-config/tiny-key.txt": "k-0123456789abcdef\n"})
+    work.server.script(
+        work.code("console.log('k-0123456789' + 'abcdef'); return 'ends in ' + 'k-0123456789' + 'abcdef';")
+    )
+    done = work()
+    assert "k-0123456789abcdef" not in done.stdout + done.stderr
+    for each in work.project.run_folder.iterdir():
+        assert b"k-0123456789abcdef" not in each.read_bytes()
