@@ -27,6 +27,7 @@ FIRST_PARTY_FLAGS = {
     "--autonomous": "code-commit-planner",
     "--auto": "code-commit-planner",
     "--chat": "code-commit-planner",
+    "--max-turns": "code-commit-planner",
     "--task": "code-commit-tasks",
     "--task-file": "code-commit-tasks",
     "--resume": "code-commit-tasks",

@@ -6,7 +6,7 @@ import json
 import sys
 import time
 
-from code_commit.records.errors import CodeCommitError
+from code_commit.records.errors import ExitCode
 
 
 def print_error(message: str, hint: str = "", *, folder: str = "") -> None:
@@ -24,15 +24,15 @@ def print_error(message: str, hint: str = "", *, folder: str = "") -> None:
     sys.stderr.write(printable(censored("\n".join(indented))) + "\n")
 
 
-def print_lone_finish(error: CodeCommitError) -> None:
+def print_lone_finish(exit_code: ExitCode, summary: str, hint: str = "") -> None:
     """Print the one event of a run that never began."""
     from code_commit.cli.censoring import censored
 
     data = {
-        "outcome": error.exit_code.outcome,
-        "exit_code": int(error.exit_code),
-        "summary": censored(error.message),
-        "data": {"hint": censored(error.hint)} if error.hint else {},
+        "outcome": exit_code.outcome,
+        "exit_code": int(exit_code),
+        "summary": censored(summary),
+        "data": {"hint": censored(hint)} if hint else {},
     }
     record = {
         "seq": 1, "time": time.time(), "run": "", "span": 0, "parent": None, "kind": "run.finished", "data": data,

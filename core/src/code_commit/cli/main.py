@@ -67,7 +67,7 @@ def _failed(error: CodeCommitError, argv: Sequence[str]) -> int:
 
     print_error(error.message, error.hint)
     if "--json" in argv:
-        print_lone_finish(error)
+        print_lone_finish(error.exit_code, error.message, error.hint)
     return error.exit_code
 
 
@@ -86,7 +86,7 @@ def _unforeseen(error: BaseException, argv: Sequence[str]) -> int:
         message, hint = "".join(traceback.format_exception(error)).rstrip(), ""
     print_error(message, hint)
     if "--json" in argv:
-        print_lone_finish(CodeCommitError(message))
+        print_lone_finish(ExitCode.INTERNAL, message)
     return ExitCode.INTERNAL
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from code_commit.cli.arguments import Invocation
-from code_commit.cli.last_words import print_error
+from code_commit.cli.last_words import print_error, print_lone_finish
 from code_commit.named import named
 from code_commit.plugin_host import PluginHost
 from code_commit.records.errors import ExitCode, NotReady, UsageError
@@ -25,6 +25,8 @@ from code_commit.run_log import JsonLines, Progress
 from code_commit.settings import about_a_flag, explained, load_settings
 from code_commit.terminal import printable, read_answer
 
+_QUIT = "quit before the run began"
+
 
 def run_invocation(invocation: Invocation, host: PluginHost, registry: Registry) -> int:
     """Run what the command line asks for; return the exit code.
@@ -33,9 +35,13 @@ def run_invocation(invocation: Invocation, host: PluginHost, registry: Registry)
         CodeCommitError: the run cannot begin.
     """
     plan = plan_for(invocation, host)
+    if plan is None:
+        if invocation.as_json:
+            print_lone_finish(ExitCode.REACHED, _QUIT)
+        return ExitCode.REACHED
     watchers: dict[str, LogSink] = {}
     if not invocation.quiet:
-        watchers["progress"] = Progress.on(sys.stderr, os.environ)
+        watchers["progress"] = Progress.on(sys.stderr, os.environ, narrated=plan.workflow.narrates and not plan.as_json)
     if invocation.as_json:
         watchers["json"] = JsonLines(sys.stdout)
     ending = run_session(plan, host, registry, watchers)
@@ -43,8 +49,8 @@ def run_invocation(invocation: Invocation, host: PluginHost, registry: Registry)
     return ending.exit_code
 
 
-def plan_for(invocation: Invocation, host: PluginHost) -> Plan:
-    """Validate flags and settings together.
+def plan_for(invocation: Invocation, host: PluginHost) -> Plan | None:
+    """Validate flags and settings together; None when the person quit, asked for the root.
 
     Raises:
         UsageError: a flag's value is wrong.
@@ -54,6 +60,8 @@ def plan_for(invocation: Invocation, host: PluginHost) -> Plan:
     model = named(workflow.options) if workflow.options else None
     options = _options(model, invocation.flags)
     root = named(workflow.root)(options, partial(_ask, workflow)) if workflow.root else Path.cwd()
+    if root is None:
+        return None
     if not root.is_dir():
         raise NotReady(f"there is no folder {root}")
     section_model = settings_model(host, plugin)

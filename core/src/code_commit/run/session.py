@@ -69,7 +69,9 @@ def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapp
             if ground.recovered:
                 log.emit(MessageLogged(f"an earlier run was cut off: {ground.recovered}", level="warning"))
             run = assembled(plan, host, registry, ground, log, recording)
-            with _wrapped_up(run, plan.settings.on_failure, ending), ended_when_interrupted(run.end_what_waits):
+            # What a person and a model have come to is theirs; a run that they leave is gone on with later.
+            on_failure = "keep" if plan.workflow.interactive else plan.settings.on_failure
+            with _wrapped_up(run, on_failure, ending), ended_when_interrupted(run.end_what_waits):
                 ending.result = named(plan.workflow.run)(run)
     return replace(ending.told(log.folder), late_failures=ending.late_failures)
 

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Protocol, Self, TextIO, cast
 
 from code_commit.records.event import Record
 from code_commit.run_log.frail_stream import FrailStream
-from code_commit.run_log.progress_words import Activity, Line, Tone, begun, clock, ended, lines_of
+from code_commit.run_log.progress_words import (
+    Activity,
+    Line,
+    Tone,
+    begun,
+    clock,
+    ended,
+    lines_beside_a_narrator,
+    lines_of,
+)
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -22,15 +31,17 @@ _STILL_HERE = 60.0  # a CI service takes a longer silence for a hang
 class Progress:
     """A log sink. `live` repaints a status line, which only a terminal can show; `color` may stand beside it.
 
-    Whoever else writes to that terminal does it inside `aside`.
+    Whoever else writes to that terminal does it inside `aside`. With `narrated`, the workflow tells what it does.
     """
 
-    def __init__(self, stream: TextIO | None, *, live: bool, color: bool) -> None:
+    def __init__(self, stream: TextIO | None, *, live: bool, color: bool, narrated: bool = False) -> None:
         self._lock = threading.RLock()
         self._started = time.monotonic()
         self._start_time: float | None = None
         self._going_on: tuple[tuple[Activity, float], ...] = ()
         self._attempt = ""
+        self._narrated = narrated
+        self._asked: set[str] = set()
         self._person_types = False
         self._painter: _Painter = _LivePainter(stream, color=color) if live else _PlainPainter(stream)
         self._tick = _REPAINT if live else _STILL_HERE
@@ -38,11 +49,11 @@ class Progress:
         self._closed = threading.Event()
 
     @classmethod
-    def on(cls, stream: TextIO | None, environment: Mapping[str, str]) -> Self:
+    def on(cls, stream: TextIO | None, environment: Mapping[str, str], *, narrated: bool = False) -> Self:
         """Choose what `stream` can show: plain lines without a terminal, with `NO_COLOR` or `TERM=dumb`."""
         terminal = stream is not None and not stream.closed and stream.isatty()
         live = terminal and not environment.get("NO_COLOR") and environment.get("TERM", "") not in {"", "dumb"}
-        return cls(stream, live=live, color=live)
+        return cls(stream, live=live, color=live, narrated=narrated)
 
     def receive(self, record: Record) -> None:
         """Print what the record means to a person, and keep the status line true."""
@@ -55,7 +66,7 @@ class Progress:
             if done is not None:
                 self._going_on = tuple(each for each in self._going_on if each[0].key != done)
                 self._painter.status(self._status())
-            for line in lines_of(record):
+            for line in self._lines(record):
                 self._painter.print(f"[{clock(record.time - self._start_time)}] ", line)
             if activity := begun(record):
                 self._going_on = (*self._going_on, (activity, time.monotonic()))
@@ -82,6 +93,16 @@ class Progress:
             finally:
                 if not self._closed.is_set():
                     self._painter.status(self._status())
+
+    def _lines(self, record: Record) -> Sequence[Line]:
+        if not self._narrated:
+            return lines_of(record)
+        lines = lines_beside_a_narrator(record)
+        if record.kind != "call.started":
+            return lines
+        new = [line for line in lines if line.text not in self._asked]  # once for each model and address
+        self._asked.update(line.text for line in new)
+        return new
 
     def _status(self) -> str:
         if not self._going_on or self._person_types:

@@ -37,6 +37,24 @@ def lines_of(record: Record) -> Sequence[Line]:
     return () if words is None else words(record.data)
 
 
+def lines_beside_a_narrator(record: Record) -> Sequence[Line]:
+    """Say what a workflow that tells people of its doings does not: where it asks, what fails, what is logged."""
+    data = record.data
+    match record.kind:
+        case "call.started":
+            where = [data[name] for name in ("address", "key_source") if data.get(name)]
+            return (
+                Line(f"asking {data.get('model')} ({', '.join(where)})" if where else f"asking {data.get('model')}"),
+            )
+        case "state.entered" | "changes.applied" | "process.started":
+            return ()
+        case "call.finished" if data.get("error") is None:
+            return ()
+        case "process.finished" if not data.get("tampered"):
+            return ()
+    return lines_of(record)
+
+
 def begun(record: Record) -> Activity | None:
     """Return what begins with `record`."""
     data = record.data

@@ -1,0 +1,3 @@
+"""Planning with a person, and building with a coach and a player: workflows of code-commit."""
+
+__version__ = "0.1.0"

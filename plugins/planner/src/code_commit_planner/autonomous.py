@@ -1,0 +1,42 @@
+"""Autonomous mode: the coach and the player on `requirements.md`, without a person."""
+
+from __future__ import annotations
+
+from code_commit.plugin_api import NotReady, Outcome, Result, Run
+from code_commit_planner import words
+from code_commit_planner.coach_and_player import LoopEnd, Task, build
+from code_commit_planner.feedback_kept import read_progress
+from code_commit_planner.plan_folder import PlanFolder
+from code_commit_planner.prompts import filled
+from code_commit_toolbox.toolbox import open_toolbox
+
+REQUIREMENTS = "requirements.md"
+
+
+def build_alone(run: Run) -> Result:
+    """Build what `requirements.md` asks for, until the coach approves or the turns are used up.
+
+    A run that was cut off is gone on with: what the coach said last goes to the player.
+
+    Raises:
+        NotReady: there are no requirements.
+        ProviderFailed: a model cannot be asked.
+    """
+    requirements = PlanFolder(run).utf8(REQUIREMENTS)
+    if requirements is None or not requirements.strip():
+        what = f"there is no {REQUIREMENTS}" if requirements is None else f"{REQUIREMENTS} is empty"
+        raise NotReady(f"{what} in {run.root}", hint=f"write down in {REQUIREMENTS} what is to be built")
+    toolbox = open_toolbox(run)
+    so_far = read_progress(run.state, requirements)
+    if so_far.turn:
+        run.say(filled(words.LOOP_RESUMED, turn=str(so_far.turn)))
+    result = build(run, toolbox, Task(REQUIREMENTS, requirements), max_turns=run.options.max_turns, so_far=so_far)
+    data = {"turns": result.turns, "end": result.end.value, "feedback": result.feedback}
+    match result.end:
+        case LoopEnd.APPROVED:
+            return Result(Outcome.REACHED, words.APPROVED, data)
+        case LoopEnd.OUT_OF_TURNS:
+            return Result(Outcome.NOT_REACHED, filled(words.OUT_OF_TURNS, turns=str(result.turns)), data)
+    if result.raised is not None:
+        raise result.raised
+    return Result(Outcome.NOT_REACHED, filled(words.LOOP_FAILED, error=result.error), data)

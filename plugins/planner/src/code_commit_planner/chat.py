@@ -1,0 +1,100 @@
+"""Chat: the loop of coach and player, with a person in the coach's place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from code_commit.plugin_api import Message, NotReady, Outcome, Result, Run, StateEntered
+from code_commit_planner import words
+from code_commit_planner.answers import YES_OR_NO, ask, meaning
+from code_commit_planner.coach_and_player import PLAYER_TOOLS, say_call
+from code_commit_planner.machine import Event
+from code_commit_planner.prompts import CHAT_SYSTEM, filled
+from code_commit_planner.wrapping import legible
+from code_commit_toolbox.agent import run_agent
+from code_commit_toolbox.toolbox import open_toolbox
+from code_commit_toolbox.transcript import Recorded, read_transcript
+
+_KEPT = "chat.json"
+
+
+def chat(run: Run) -> Result:
+    """Let the player do what the person says, turn by turn, until the person quits.
+
+    The whole conversation goes on from turn to turn. One that was cut off is offered to be gone on with.
+    """
+    toolbox, player = open_toolbox(run), run.model("player")
+    system = filled(CHAT_SYSTEM, codepath=legible(str(run.root)))
+    history: tuple[Message, ...] = ()
+    if (earlier := _cut_off(run)) is not None:
+        run.emit(StateEntered("recovery"))
+        when, recorded = earlier
+        choice = ask(run, filled(words.CHAT_RESUME, when=when), YES_OR_NO)
+        if choice in {Event.QUIT, Event.INPUT_ENDED}:
+            return _ended(choice, 0)
+        history = recorded.messages if choice is Event.YES else ()
+        _forget(run)
+    turns = 0
+    while True:
+        run.emit(StateEntered("prompt"))
+        typed = run.ask(words.CHAT_GO_ON if history else words.CHAT)
+        event = meaning(typed)
+        if event is Event.QUIT or event is Event.INPUT_ENDED:
+            _forget(run)
+            return _ended(event, turns)
+        if typed is None or not typed.strip():
+            continue
+        turns += 1
+        run.emit(StateEntered("player"))
+        _remember(run)
+        result = run_agent(
+            run,
+            player,
+            toolbox,
+            allow=PLAYER_TOOLS,
+            system=system,
+            prompt=typed,
+            history=history,
+            label="player",
+            on_call=lambda called: say_call(run, "player", called),
+        )
+        history = result.messages
+        run.say(result.text or f"[{result.end.value}]")
+        if result.tampered:
+            told = f"a command altered what judges the project: {', '.join(result.tampered)}"
+            return Result(Outcome.NOT_REACHED, told, {"turns": turns})
+
+
+def _ended(event: Event, turns: int) -> Result:
+    if event is Event.QUIT:
+        return Result(Outcome.REACHED, f"quit after {turns} turns", {"turns": turns})
+    return Result(Outcome.NOT_REACHED, filled(words.INPUT_ENDED, state="prompt"), {"turns": turns})
+
+
+def _remember(run: Run) -> None:
+    """A conversation is under way in this run's folder."""
+    fresh = run.state / f"{_KEPT}.new"
+    fresh.write_text(json.dumps({"run": run.folder.name}), "utf-8")
+    fresh.replace(run.state / _KEPT)
+
+
+def _forget(run: Run) -> None:
+    (run.state / _KEPT).unlink(missing_ok=True)
+
+
+def _cut_off(run: Run) -> tuple[str, Recorded] | None:
+    """Return the name and the conversation of a chat that did not end by itself."""
+    try:
+        name = json.loads((run.state / _KEPT).read_text("utf-8"))["run"]
+        folder = run.find_run(name)
+        latest = max(folder.glob("player-transcript*.jsonl"), key=_number)
+        return name, read_transcript(latest)
+    except (OSError, ValueError, KeyError, TypeError, NotReady):
+        return None
+
+
+def _number(transcript: Path) -> int:
+    """Transcripts of one run are told apart by `-2`, `-3`, ..., each holding all that was said before."""
+    last = transcript.stem.rpartition("-")[2]
+    return int(last) if last.isdecimal() else 1

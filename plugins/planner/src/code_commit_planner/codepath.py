@@ -1,0 +1,51 @@
+"""Which codebase is to be worked in: the root of a planning run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from code_commit.plugin_api import NotReady
+from code_commit_planner.answers import meaning
+from code_commit_planner.machine import Event
+from code_commit_planner.prompts import filled
+from code_commit_planner.words import ASK_CODEPATH, NO_SUCH_FOLDER
+
+if TYPE_CHECKING:
+    from code_commit_planner.options import PlanningOptions
+
+
+def choose_codepath(options: PlanningOptions, ask: Callable[[str], str | None]) -> Path | None:
+    """Return the folder that `--codepath` names, or that the person types; None when the person quits.
+
+    Raises:
+        NotReady: `--codepath` names no folder, or the input ended.
+    """
+    if options.codepath is not None:
+        return _folder(options.codepath)
+    question = ASK_CODEPATH
+    while True:
+        answer = ask(question)
+        if answer is None:
+            raise NotReady("no codepath was given: the input ended", hint="give it with --codepath=PATH")
+        if meaning(answer) is Event.QUIT:
+            return None
+        try:
+            return _folder(answer.strip())
+        except NotReady as error:
+            question = f"{error.message}\n{ASK_CODEPATH}" if answer.strip() else ASK_CODEPATH
+
+
+def _folder(given: str) -> Path:
+    try:
+        path = Path(given).expanduser().resolve(strict=True)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise NotReady(_missing(given), hint="give the path of a folder with --codepath=PATH") from error
+    if not given or not path.is_dir():
+        raise NotReady(_missing(given), hint="give the path of a folder with --codepath=PATH")
+    return path
+
+
+def _missing(given: str) -> str:
+    return filled(NO_SUCH_FOLDER, path=given)

@@ -1,0 +1,47 @@
+"""The message of a commit, made of what the model wrote and what the code knows."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from code_commit_planner.history import Completed
+from code_commit_planner.wrapping import plain_lines, wrap
+
+WIDTH = 72
+LINES = 10  # of the description, all that is added included
+_LABEL = re.compile(r"(?:summary|subject|commit message|commit|title|description|body)(?: line)?\s*:\s*", re.IGNORECASE)
+_ADDED = re.compile(r"(?:requirements|todos?)\s*:\s*completed_\S+", re.IGNORECASE)  # the code adds them itself
+_MARKUP = "#*`\"' "
+
+
+@dataclass(frozen=True, slots=True)
+class CommitMessage:
+    """A summary of at most 72 characters, and a description of at most 10 lines of at most 72."""
+
+    summary: str
+    description: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """The message as git takes it."""
+        return "\n".join([self.summary, "", *self.description]) + "\n"
+
+
+def commit_message(written: str, completion: Completed) -> CommitMessage:
+    """Make a message of what the model has written: its first line, then the rest, wrapped.
+
+    What does not fit the summary goes on in the description. The names of the completed files come last.
+    """
+    lines = [line for line in (_unlabelled(line) for line in plain_lines(written)) if line and not _ADDED.match(line)]
+    first = lines[0].strip(_MARKUP).removesuffix(".") if lines else ""
+    summary, *rest = wrap(first, WIDTH) or [f"Complete {completion.requirements}"]
+    named = [f"Requirements: {completion.requirements}"]
+    if completion.with_todo:
+        named.append(f"Todo: {completion.todo}")
+    told = [*wrap(" ".join(rest), WIDTH), *(piece for line in lines[1:] for piece in wrap(line, WIDTH))]
+    told = told[: LINES - len(named) - 1]
+    return CommitMessage(summary, (*told, *([""] if told else []), *named))
+
+
+def _unlabelled(line: str) -> str:
+    return _LABEL.sub("", line.lstrip("#* "), count=1).lstrip("* ") if _LABEL.match(line.lstrip("#* ")) else line

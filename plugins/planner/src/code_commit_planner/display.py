@@ -1,0 +1,68 @@
+"""What a person sees of the agents' work: one line for each call of a tool, the coach's feedback not without end."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from code_commit_planner.wrapping import wrap
+from code_commit_toolbox.outcome import CalledTool
+
+WIDTH = 80
+FEEDBACK_LINES = 25
+_REASON = 40
+_TOLD_OF = ("path", "command", "pattern", "searches")
+_EXIT_CODE = "exit code: "
+
+
+def tool_line(agent: str, called: CalledTool) -> str:
+    """Return one line of at most 80 characters for a call."""
+    told = _one_line(_subject(called))
+    reason = f"  -> {_one_line(called.text)}" if called.is_error else _ending(called)
+    mark = "!" if called.is_error else " "
+    return shortened(f" {mark}{agent}: {called.name} {told}".rstrip(), WIDTH - min(len(reason), _REASON)) + shortened(
+        reason, _REASON
+    )
+
+
+def feedback_lines(feedback: str, whole: str) -> str:
+    """Return the feedback, wrapped, at most 25 lines of it; `whole` says where all of it is."""
+    lines = [f"  {piece}" for line in feedback.split("\n") if line.strip() for piece in wrap(line, WIDTH - 2)]
+    if len(lines) > FEEDBACK_LINES:
+        left = len(lines) - (FEEDBACK_LINES - 1)
+        lines = [*lines[: FEEDBACK_LINES - 1], shortened(f"  ... {left} more lines, see {whole}", WIDTH)]
+    return "\n".join(lines)
+
+
+def shortened(line: str, width: int) -> str:
+    """Return `line`, its end replaced by dots where it is longer than `width`."""
+    return line if len(line) <= width else f"{line[: width - 3].rstrip()}..."
+
+
+def _ending(called: CalledTool) -> str:
+    """How a command ended, unless it went well."""
+    ending = called.text.partition("\n")[0]
+    failed = called.name == "shell" and ending != f"{_EXIT_CODE}0"
+    return f"  -> {_one_line(ending)}" if failed else ""
+
+
+def _subject(called: CalledTool) -> str:
+    """The argument that says most about a call."""
+    try:
+        given: Any = json.loads(called.arguments)
+    except ValueError:
+        return called.arguments
+    if not isinstance(given, dict):
+        return called.arguments
+    for name in _TOLD_OF:
+        value = given.get(name)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, list):
+            patterns = [str(each.get("pattern", "")) for each in value if isinstance(each, dict)]
+            return ", ".join(patterns)
+    return ""
+
+
+def _one_line(text: str) -> str:
+    return " ".join("".join(each if each.isprintable() else " " for each in text).split())

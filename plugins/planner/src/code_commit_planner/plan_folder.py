@@ -1,0 +1,143 @@
+"""The folder `g3-plan` of a codebase: its files, and what a completion makes of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from code_commit.plugin_api import Change, NotReady, Run
+from code_commit_planner.history import Completed, completed_at, is_recorded
+
+FOLDER = "g3-plan"
+HISTORY = f"{FOLDER}/planner_history.txt"
+NEW = f"{FOLDER}/new_requirements.md"
+CURRENT = f"{FOLDER}/current_requirements.md"
+TODO = f"{FOLDER}/todo.g3.md"
+_LIMIT = 10 * 1024 * 1024
+_ONE_SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFolder:
+    """The files of `g3-plan`, read and written through the host: its rules hold here as well, and its transactions."""
+
+    run: Run
+
+    def require_allowed(self) -> None:
+        """Make sure that the folder can be worked with at all.
+
+        Raises:
+            NotReady: git ignores it, a link is in the way, or another rule keeps its files from being written.
+        """
+        paths = (HISTORY, NEW, CURRENT, TODO, f"{FOLDER}/{Completed(datetime(2000, 1, 1)).requirements}")  # noqa: DTZ001
+        refusals = self.run.check([Change(path, b"") for path in paths])
+        if refusals:
+            told = "; ".join(f"{each.path}: {each.reason}" for each in refusals[:1])
+            raise NotReady(f"planning cannot work in {FOLDER}: {told}", hint="take out of the way what is refused")
+
+    def create(self) -> None:
+        """Make the folder with a blank history, where there is none."""
+        if self.read(HISTORY) is None:
+            self.run.apply([Change(HISTORY, b"")])
+
+    def read(self, path: str) -> bytes | None:
+        """Return a file's content, None where there is none.
+
+        Raises:
+            NotReady: it cannot be read, or is too large to be what it should be.
+        """
+        try:
+            content = self.run.tree.read(path, _LIMIT + 1)
+        except OSError as error:
+            raise NotReady(f"{path} cannot be read: {error.strerror or error}") from error
+        if content is not None and len(content) > _LIMIT:
+            raise NotReady(f"{path} is larger than {_LIMIT} bytes")
+        return content
+
+    def text(self, path: str) -> str | None:
+        """Return a file as text, None where there is none; what is not UTF-8 becomes replacement characters."""
+        content = self.read(path)
+        return None if content is None else content.decode("utf-8", "replace")
+
+    def utf8(self, path: str) -> str | None:
+        """Return a file as text, None where there is none.
+
+        Raises:
+            NotReady: it is not UTF-8.
+        """
+        content = self.read(path)
+        try:
+            return None if content is None else content.decode()
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1 if content else 1
+            raise NotReady(f"{path} is not UTF-8, in line {line}", hint="save it as UTF-8") from None
+
+    def write(self, path: str, text: str) -> None:
+        """Make `text` the content of a file."""
+        self.run.apply([Change(path, text.encode())])
+
+    def changed_at(self, path: str) -> datetime:
+        """Return when a file was last changed."""
+        seconds = os.lstat(self.run.root / path).st_mtime
+        return datetime.fromtimestamp(seconds).replace(microsecond=0)  # noqa: DTZ006 - local time, as people read it
+
+    def record(self, *lines: str) -> None:
+        """Add lines to the history."""
+        self.run.apply([self._history_with(*lines)])
+
+    def start(self) -> None:
+        """Make the new requirements the current ones.
+
+        Raises:
+            NotReady: there are none, or there are current ones already.
+        """
+        content = self.read(NEW)
+        if content is None:
+            raise NotReady(f"there is no {NEW} any more")
+        if self.read(CURRENT) is not None:
+            raise NotReady(f"{CURRENT} is in the way of {NEW}", hint="start again: the first is offered to be resumed")
+        self.run.apply([Change(CURRENT, content), Change(NEW, None)])
+
+    def complete(self, when: datetime, *, line: Callable[[Completed], str] | None = None) -> Completed:
+        """Rename the current requirements and the todos to what they are called once completed.
+
+        With `line`, the history gets that line in the same step.
+
+        Raises:
+            NotReady: there are no current requirements.
+        """
+        requirements, todo = self.read(CURRENT), self.read(TODO)
+        if requirements is None:
+            raise NotReady(f"there is no {CURRENT} any more")
+        completion = Completed(when, with_todo=todo is not None)
+        while any(self.read(f"{FOLDER}/{name}") is not None for name in completion.files):
+            completion = Completed(completion.when + _ONE_SECOND, with_todo=todo is not None)
+        changes = [Change(f"{FOLDER}/{completion.requirements}", requirements), Change(CURRENT, None)]
+        if todo is not None:
+            changes += [Change(f"{FOLDER}/{completion.todo}", todo), Change(TODO, None)]
+        if line is not None:
+            changes.append(self._history_with(line(completion)))
+        self.run.apply(changes)
+        return completion
+
+    def unrecorded(self) -> Completed | None:
+        """Return the latest completion that is on disk and not in the history, None when all are."""
+        history = self.text(HISTORY) or ""
+        try:
+            names = frozenset(entry.name for entry in Path(self.run.root, FOLDER).iterdir())
+        except OSError as error:
+            raise NotReady(f"{FOLDER} cannot be read: {error.strerror}") from error
+        times = sorted(when for name in names if (when := completed_at(name)) is not None)
+        for when in reversed(times):
+            completion = Completed(when, with_todo=Completed(when).todo in names)
+            if not is_recorded(history, completion):
+                return completion
+        return None
+
+    def _history_with(self, *lines: str) -> Change:
+        before = self.read(HISTORY) or b""
+        between = b"" if not before or before.endswith(b"\n") else b"\n"
+        return Change(HISTORY, before + between + "".join(lines).encode())

@@ -1,0 +1,54 @@
+"""What the planner's model is asked for: a review of requirements, and two short texts about them."""
+
+from __future__ import annotations
+
+from code_commit.plugin_api import Message, Request, Run, Text
+from code_commit_planner.coach_and_player import say_call
+from code_commit_planner.prompts import (
+    COMMIT_MESSAGE,
+    PLANNER_ASKED,
+    PLANNER_REVIEW,
+    PLANNER_SYSTEM,
+    REQUIREMENTS_SUMMARY,
+    filled,
+)
+from code_commit_planner.wrapping import legible
+from code_commit_toolbox.agent import run_agent
+from code_commit_toolbox.outcome import AgentResult
+from code_commit_toolbox.toolbox import Toolbox
+
+PLANNER_TOOLS = ("read_file", "write_file", "shell", "code_search", "str_replace", "final_output")
+
+
+def review(run: Run, toolbox: Toolbox, words: str) -> AgentResult:
+    """Let the planner review the new requirements; `words` are what the person has typed besides."""
+    codepath = legible(str(run.root))
+    prompt = filled(PLANNER_REVIEW, codepath=codepath)
+    if words:
+        prompt += filled(PLANNER_ASKED, words=words)
+    return run_agent(
+        run,
+        run.model("planner"),
+        toolbox,
+        allow=PLANNER_TOOLS,
+        system=filled(PLANNER_SYSTEM, codepath=codepath),
+        prompt=prompt,
+        label="planner",
+        on_call=lambda called: say_call(run, "planner", called),
+    )
+
+
+def summarise(run: Run, requirements: str) -> str:
+    """Have the requirements summarised for the history."""
+    return _asked(run, REQUIREMENTS_SUMMARY, requirements, "requirements-summary") or requirements
+
+
+def describe(run: Run, requirements: str) -> str:
+    """Have a commit of what was implemented described: a summary line, then more."""
+    return _asked(run, COMMIT_MESSAGE, requirements, "commit-message")
+
+
+def _asked(run: Run, prompt: str, requirements: str, label: str) -> str:
+    words = filled(prompt, token=run.token, requirements=requirements)
+    request = Request((Message("user", (Text(words),)),))
+    return run.model("planner").complete(request, label=label).text.strip()

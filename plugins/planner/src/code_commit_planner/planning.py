@@ -1,0 +1,60 @@
+"""Planning (seed 003): the state machine, set in motion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from code_commit.plugin_api import Outcome, Result, Run, StateEntered
+from code_commit_planner import completing, implementing, refining, starting, words
+from code_commit_planner.machine import FINAL, Event, State, next_state
+from code_commit_planner.plan import Plan
+from code_commit_planner.plan_folder import TODO, PlanFolder
+from code_commit_planner.repository import Repository
+from code_commit_toolbox.toolbox import open_toolbox
+
+STEPS: Mapping[State, Callable[[Plan], Event]] = {
+    State.STARTUP: starting.startup,
+    State.BRANCH_CHECK: starting.check_branch,
+    State.DIRTY_CHECK: starting.check_dirty,
+    State.LEFTOVERS: starting.look_for_leftovers,
+    State.RECOVERY: starting.offer_recovery,
+    State.RECOVERY_ATTEMPTED: starting.attempt_recovery,
+    State.RECOVERY_SKIPPED: starting.skip_recovery,
+    State.NEW_REQUIREMENTS: refining.prompt_for_requirements,
+    State.REFINE: refining.refine,
+    State.APPROVAL: refining.ask_for_approval,
+    State.IMPLEMENT: implementing.implement,
+    State.COACH_AND_PLAYER: implementing.coach_and_player,
+    State.COMPLETE: implementing.judge_completion,
+    State.RENAME: completing.rename,
+    State.STAGE: completing.stage,
+    State.REVIEW: completing.review_staged,
+    State.COMMIT: completing.commit,
+    State.COMMIT_FAILED: completing.offer_commit_again,
+}
+
+
+def plan(run: Run) -> Result:
+    """Refine requirements with a person, have them implemented, commit, and begin again until the person quits.
+
+    Raises:
+        NotReady: there is no repository, or a file of the plan folder is in the way.
+        ProviderFailed, LimitReached: the planner's model cannot be asked; the next start goes on from the files.
+    """
+    repository = None if run.options.no_git else Repository(run, hooks=run.settings.commit_hooks)
+    shared = Plan(run, PlanFolder(run), open_toolbox(run, todo=TODO), repository)
+    state, before = State.STARTUP, State.STARTUP
+    while state not in FINAL:
+        run.emit(StateEntered(state.value))
+        event = STEPS[state](shared)
+        before, state = state, next_state(state, event)
+    run.emit(StateEntered(state.value))
+    return _result(shared, state, before)
+
+
+def _result(shared: Plan, state: State, before: State) -> Result:
+    data = {"state": before.value, "commits": shared.commits}
+    if state is State.QUIT:
+        return Result(Outcome.REACHED, shared.worded(words.BYE, state=before.value), data)
+    told = words.NO_ANSWER if state is State.NO_ANSWER else words.INPUT_ENDED
+    return Result(Outcome.NOT_REACHED, shared.worded(told, state=before.value), data)

@@ -1,0 +1,55 @@
+"""What the host reads at every start: the definitions alone, nothing heavy."""
+
+from __future__ import annotations
+
+from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
+
+_MAX_TURNS = Flag(("--max-turns",), "turns of the player, each judged by the coach (default 5)", metavar="N")
+
+
+@hookimpl
+def code_commit_settings() -> str:
+    """The section `[plugins.planner]`."""
+    return "code_commit_planner.settings:PlannerSettings"
+
+
+@hookimpl
+def code_commit_workflows() -> list[WorkflowDefinition]:
+    """Planning (seed 003), and its two peers."""
+    return [
+        WorkflowDefinition(
+            name="planning",
+            help="refine requirements with a model, have them built by a coach and a player, commit",
+            flags=(
+                Flag(("--planning",), "plan with a person, in the folder g3-plan", selects=True),
+                Flag(("--codepath",), "the codebase to work in; asked for where it is not given", metavar="PATH"),
+                Flag(("--no-git",), "leave git alone: no checks, no staging, no commit"),
+                _MAX_TURNS,
+            ),
+            run="code_commit_planner.planning:plan",
+            roles=("planner", "coach", "player"),
+            options="code_commit_planner.options:PlanningOptions",
+            root="code_commit_planner.codepath:choose_codepath",
+            ignores=("--task",),
+            interactive=True,
+            narrates=True,
+        ),
+        WorkflowDefinition(
+            name="autonomous",
+            help="have requirements.md built by a coach and a player, without a person",
+            flags=(Flag(("--autonomous", "--auto"), "coach and player on requirements.md", selects=True), _MAX_TURNS),
+            run="code_commit_planner.autonomous:build_alone",
+            roles=("coach", "player"),
+            options="code_commit_planner.options:AutonomousOptions",
+            narrates=True,
+        ),
+        WorkflowDefinition(
+            name="chat",
+            help="have a player build what a person says, who judges each turn",
+            flags=(Flag(("--chat",), "the player, with you for its coach", selects=True),),
+            run="code_commit_planner.chat:chat",
+            roles=("player",),
+            interactive=True,
+            narrates=True,
+        ),
+    ]

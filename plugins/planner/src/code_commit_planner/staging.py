@@ -1,0 +1,108 @@
+"""Which files of a repository go into a commit. Nothing here calls git."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from code_commit_planner.wrapping import legible
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+# What appears to be a temporary artifact of running, testing or editing, in the syntax of .gitignore files. The first
+# lines are seed 003's own.
+TEMPORARY = (
+    *("target/", "node_modules/", "__pycache__/", ".venv/"),
+    *("*.log", "*.tmp", "*.bak"),
+    *(".ds_store", "thumbs.db"),
+    "*.pyc",
+    *("tmp/", "temp/"),
+    *(".pytest_cache/", ".mypy_cache/", ".ruff_cache/", ".tox/", ".nox/", ".hypothesis/", "*.egg-info/"),
+    *("*.pyo", ".coverage", "coverage.xml", "htmlcov/", "desktop.ini", "*.pid", "core.[0-9]*"),
+    *("*~", "*.swp", "*.swo", "*.orig", "*.rej", ".#*", "\\#*#"),
+)
+_UNMERGED = frozenset({"DD", "AU", "UD", "UA", "DU", "AA", "UU"})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of `git status`: the state in the index, the state in the work tree, the path from the top."""
+
+    index: str
+    tree: str
+    path: str
+
+    @property
+    def unmerged(self) -> bool:
+        """Whether a merge left it to be settled."""
+        return self.index + self.tree in _UNMERGED
+
+    @property
+    def staged(self) -> bool:
+        """Whether the index differs from the last commit."""
+        return self.index not in {" ", "?"} and not self.unmerged
+
+    @property
+    def unstaged(self) -> bool:
+        """Whether the work tree differs from the index."""
+        return self.tree != " " and not self.unmerged
+
+    def __str__(self) -> str:
+        """The line, for a person."""
+        return f"{self.index}{self.tree} {self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What becomes of the files that differ from the last commit."""
+
+    stage: tuple[str, ...]
+    temporary: tuple[str, ...]
+    unclear: tuple[str, ...]
+
+
+def read_status(listing: str) -> list[Entry]:
+    """Read `git status --porcelain=v1 -z --no-renames`."""
+    return [Entry(row[0], row[1], row[3:]) for row in listing.split("\0") if row]
+
+
+def select(entries: Iterable[Entry], foreign: Iterable[str], prefix: str) -> Selection:
+    """Choose what is staged, file by file.
+
+    `foreign` was staged before by someone else: it stays as it is. `prefix` is where the codepath lies below the top,
+    with a slash at its end: inside, folders above it do not count, so that a codebase may lie in some `tmp/`.
+    """
+    others = frozenset(foreign)
+    stage, temporary, unclear = [], [], []
+    for entry in entries:
+        if entry.path in others or not (entry.unstaged or entry.unmerged):
+            continue
+        if entry.unmerged or entry.path.endswith("/"):  # the latter: a repository inside this one
+            unclear.append(entry.path)
+        elif is_temporary(entry.path.removeprefix(prefix)):
+            temporary.append(entry.path)
+        else:
+            stage.append(entry.path)
+    return Selection(tuple(stage), tuple(temporary), tuple(unclear))
+
+
+def is_temporary(path: str) -> bool:
+    """Whether the file at `path` appears to be a temporary artifact; capitals count as small letters."""
+    return _temporary().match_file(path.casefold())
+
+
+@cache
+def _temporary() -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines(TEMPORARY)
+
+
+def shown_paths(paths: Sequence[str], *, at_most: int = 20) -> str:
+    """Return paths for a person, one a line; a name that is no text is escaped."""
+    lines = [f"  {legible(path)}" for path in paths[:at_most]]
+    more = [f"  ... and {len(paths) - at_most} more"] if len(paths) > at_most else []
+    return "\n".join([*lines, *more])

@@ -1,0 +1,112 @@
+"""Autonomous mode and chat."""
+
+from __future__ import annotations
+
+import pytest
+
+from code_commit.testing import Reply
+
+
+@pytest.fixture
+def alone(codebase):
+    codebase.write("requirements.md", "Add two.\n")
+
+    def run(*flags):
+        return codebase.project.command("--autonomous", "--json", *flags)
+
+    return run
+
+
+def test_autonomous_builds_until_the_coach_approves(codebase, alone):
+    cast = codebase.cast
+    cast.coach = [cast.done("More."), *cast.coach]
+    done = alone()
+    assert done.exit_code == 0
+    assert done.events[-1]["data"]["data"] == {"turns": 2, "end": "approved", "feedback": ""}
+    assert codebase.read("two.txt") == "2\n"
+    assert codebase.read("todo.g3.md") == "- [x] two\n"
+    player = str(cast.requests["player"][-1].json["messages"])
+    assert "More." in player
+    assert "requirements.md" in player
+    assert codebase.read("requirements.md") == "Add two.\n"
+
+
+def test_autonomous_out_of_turns_is_not_reached_and_the_next_run_goes_on(codebase, alone):
+    codebase.cast.coach = [codebase.cast.done("Not yet.")]
+    done = alone("--max-turns=2")
+    assert done.exit_code == 1
+    assert done.events[-1]["data"]["data"]["end"] == "out of turns"
+    asked = len(codebase.cast.requests["player"])
+    alone("--max-turns=1")
+    assert "Not yet." in str(codebase.cast.requests["player"][asked].json)
+
+
+def test_changed_requirements_begin_anew(codebase, alone):
+    codebase.cast.coach = [codebase.cast.done("Not yet.")]
+    alone("--max-turns=1")
+    codebase.write("requirements.md", "Add three.\n")
+    asked = len(codebase.cast.requests["player"])
+    alone("--max-turns=1")
+    assert "Not yet." not in str(codebase.cast.requests["player"][asked].json)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"), [(None, "there is no requirements.md"), (" \n", "requirements.md is empty")]
+)
+def test_autonomous_needs_requirements(codebase, content, told):
+    if content is not None:
+        codebase.write("requirements.md", content)
+    done = codebase.project.command("--auto")
+    assert done.exit_code == 3
+    assert told in done.stderr
+
+
+def test_autonomous_says_what_failed(codebase, alone):
+    codebase.cast.player = [Reply.error(401, "no")]
+    assert alone().exit_code == 4
+
+
+def test_the_settings_bound_the_turns(codebase, alone):
+    codebase.cast.coach = [codebase.cast.done("Not yet.")]
+    config = codebase.read("agent-config/config.toml")
+    codebase.write("agent-config/config.toml", f"{config}[plugins.planner]\nmax_turns = 1\n")
+    assert alone().events[-1]["data"]["data"]["turns"] == 1
+    assert alone("--max-turns=2").events[-1]["data"]["data"]["turns"] == 2
+
+
+def test_chat_does_what_the_person_says(codebase):
+    cast = codebase.cast
+    cast.player = [cast.writes("two.txt", "2\n"), cast.done("Two is there."), cast.done("Nothing to do.")]
+    done = codebase.project.command("--chat", stdin="add two\n\nand now?\nquit\n")
+    assert done.exit_code == 0
+    assert "Two is there." in done.stdout
+    assert "Nothing to do." in done.stdout
+    assert codebase.read("two.txt") == "2\n"
+    last = cast.requests["player"][-1].json["messages"]
+    assert [message["content"] for message in last if message["role"] == "user"] == ["add two", "and now?"]
+
+
+def test_chat_that_was_killed_is_offered_again(codebase):
+    cast = codebase.cast
+    cast.player = [cast.done("one"), cast.done("two"), cast.done("three")]
+    person = codebase.start(workflow=("--chat",))
+    person.answers("first")
+    person.question()
+    cast.before["player"] = person.kill
+    person.says("second")
+    person.process.wait(60)
+    cast.before.clear()
+    person = codebase.start(workflow=("--chat",))
+    asked = person.answers("yes", "third")
+    assert asked[0].endswith("was cut off. Go on with it? [yes/no/quit]")
+    person.quits()
+    said = [message["content"] for message in cast.requests["player"][-1].json["messages"] if message["role"] == "user"]
+    assert "first" in str(said)
+    assert "second" in str(said)
+    assert "third" in str(said)
+    person = codebase.start(workflow=("--chat",))
+    assert person.question().startswith("What shall be done?")
+
+
+def test_chat_ends_with_its_input(codebase):
+    assert codebase.project.command("--chat").exit_code == 1

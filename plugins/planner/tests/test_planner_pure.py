@@ -1,0 +1,466 @@
+"""What needs no repository, no model and no person: the table, the texts, the choice of files."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_commit_planner import machine, prompts, words
+from code_commit_planner.answers import meaning, understood
+from code_commit_planner.coach_and_player import COACH_TOOLS, PLAYER_TOOLS, approves
+from code_commit_planner.commit_message import commit_message
+from code_commit_planner.display import feedback_lines, tool_line
+from code_commit_planner.history import (
+    Completed,
+    attempting_recovery,
+    completed,
+    completed_at,
+    git_commit,
+    git_head,
+    is_recorded,
+    is_started,
+    refining,
+    skipped_recovery,
+    start_implementing,
+    summary_lines,
+)
+from code_commit_planner.machine import ASKING, FINAL, TABLE, Event, State, next_state
+from code_commit_planner.planner_model import PLANNER_TOOLS
+from code_commit_planner.prompts import filled
+from code_commit_planner.requirements_text import has_heading, is_answered, with_tag
+from code_commit_planner.staging import Entry, is_temporary, read_status, select
+from code_commit_planner.todo import read_todos
+from code_commit_planner.wrapping import plain_lines, wrap
+from code_commit_toolbox.outcome import CalledTool
+
+SEED = (Path(__file__).parent / "cases/seed-003.txt").read_text("utf-8")
+at = datetime.fromisoformat
+WHEN = at("2025-12-08 18:30:00")
+COMPLETED = Completed(WHEN)
+
+
+# --- the table ------------------------------------------------------------------------------------------------------
+
+
+def reachable(start: State) -> set[State]:
+    found, new = set(), {start}
+    while new:
+        found |= new
+        steps = {after for (before, _), after in TABLE.items() if before in new}
+        new = (steps | ({State.QUIT, State.INPUT_ENDED} if new & ASKING else set())) - found
+    return found
+
+
+def test_every_state_is_reached_and_none_is_a_dead_end():
+    assert reachable(State.STARTUP) == set(State)
+    assert {before for before, _ in TABLE} == set(State) - FINAL
+    for state in set(State) - FINAL:
+        assert State.NEW_REQUIREMENTS in reachable(state)
+
+
+def test_every_event_leads_somewhere_and_what_cannot_happen_is_an_error():
+    events = {event for _, event in TABLE} | {Event.QUIT, Event.INPUT_ENDED}
+    assert events == set(Event)
+    with pytest.raises(KeyError):
+        next_state(State.STARTUP, Event.YES)
+    with pytest.raises(KeyError):
+        next_state(State.COACH_AND_PLAYER, Event.QUIT)  # nobody is asked there
+
+
+@pytest.mark.parametrize("state", sorted(ASKING, key=str))
+def test_a_person_can_quit_wherever_there_is_a_question(state):
+    assert next_state(state, Event.QUIT) is State.QUIT
+    assert next_state(state, Event.INPUT_ENDED) is State.INPUT_ENDED
+
+
+def test_the_edges_that_the_seed_draws():
+    path = [
+        (State.STARTUP, Event.WITHOUT_GIT),
+        (State.LEFTOVERS, Event.NOTHING_LEFT),
+        (State.NEW_REQUIREMENTS, Event.GO),
+        (State.REFINE, Event.UPDATED),
+        (State.APPROVAL, Event.YES),
+        (State.IMPLEMENT, Event.DONE),
+        (State.COACH_AND_PLAYER, Event.DONE),
+        (State.COMPLETE, Event.YES),
+    ]
+    state = State.STARTUP
+    for expected, event in path:
+        assert state is expected
+        state = next_state(state, event)
+    assert next_state(State.COMMIT, Event.DONE) is State.NEW_REQUIREMENTS
+    assert next_state(State.RECOVERY_ATTEMPTED, Event.DONE) is State.IMPLEMENT
+    assert next_state(State.RECOVERY_SKIPPED, Event.DONE) is State.COMPLETE
+
+
+# --- the seed's words -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        prompts.PLANNER_SYSTEM,
+        f'"{prompts.ORIGINAL_REQUIREMENTS}"',
+        f"`{prompts.CURRENT_REQUIREMENTS}`",
+        f'"""{words.REFINE}"""',
+        '"""'
+        + words.RECOVERY.replace(
+            "<found>", "- current_requirements.md from <DATE AND TIME>\n- todo.g3.md <IF PRESENT, SHOW CONTENTS>"
+        ),
+        f'"{words.FILE_NOT_FOUND.replace("<codepath>", "<path>")}"',
+    ],
+)
+def test_texts_of_the_seed_are_word_for_word(text):
+    assert text in SEED
+
+
+def test_the_found_files_are_worded_as_in_the_seed():
+    assert words.FOUND_REQUIREMENTS.replace("<when>", "<DATE AND TIME>") in SEED
+    assert words.FOUND_TODO.replace("<contents>", "<IF PRESENT, SHOW CONTENTS>") in SEED
+
+
+def test_no_prompt_stands_outside_of_its_module():
+    package = Path(prompts.__file__).parent
+    for module in package.glob("*.py"):
+        if module.name != "prompts.py":
+            text = module.read_text("utf-8")
+            assert "You are " not in text
+            assert not re.search(r'system="|prompt="', text)
+
+
+def test_what_is_filled_in_is_not_filled_again():
+    assert filled("<a> <b> <a>", a="<b>", b="2") == "<b> 2 <b>"
+    assert filled("{{CURRENT}} <c>", c="{x} <c>") == "{{CURRENT}} {x} <c>"
+
+
+def test_the_tools_of_each_part():
+    assert PLANNER_TOOLS == ("read_file", "write_file", "shell", "code_search", "str_replace", "final_output")
+    assert "todo_write" in PLAYER_TOOLS
+    assert not {"todo_write", "write_file", "str_replace"} & set(COACH_TOOLS)
+
+
+# --- history --------------------------------------------------------------------------------------------------------
+
+
+def test_the_history_is_written_as_in_the_seed():
+    """The stored seed has lost the two blanks in front of the summary's lines."""
+    example = SEED.partition('Format:\n"""\n')[2].partition('\n"""')[0]
+    summary = example.partition("<<\n")[2].partition("\n>>")[0]
+    written = (
+        refining(at("2025-12-08 14:31:00"))
+        + git_head(at("2025-12-08 17:24:05"), "<SHA>")
+        + start_implementing(at("2025-12-08 17:25:31"), summary)
+        + attempting_recovery(at("2025-12-08 18:20:00"))
+        + completed(COMPLETED)
+        + git_commit(WHEN, "<MESSAGE>")
+    )
+    assert "\n  This is an example of" in written
+    lines = example.split("\n")
+    assert written.replace("\n  ", "\n").split("\n")[:-1] == lines[: written.count("\n")]
+    assert skipped_recovery(at("2025-12-08 14:31:00")) == f"{_quoted('USER SKIPPED RECOVERY')}\n"
+    assert attempting_recovery(at("2025-12-08 14:31:00")) == f"{_quoted('ATTEMPTING RECOVERY')}\n"
+
+
+def _quoted(words_of_it: str) -> str:
+    found = re.search(rf'"(2025-12-08 14:31:00 {words_of_it})"', SEED)
+    assert found
+    return found[1]
+
+
+@given(st.text())
+def test_a_summary_is_at_most_five_lines_of_at_most_120(text):
+    lines = summary_lines(text)
+    assert len(lines) <= 5
+    assert all(line and len(f"  {line}") <= 120 for line in lines)
+    entry = start_implementing(WHEN, text)
+    assert entry.count("\n<<\n") == 1
+    assert entry.count("\n>>\n") == 1
+    assert entry.isprintable() or "\n" in entry
+
+
+@given(st.datetimes(min_value=at("1000-01-01 00:00:00")), st.booleans())
+def test_a_completion_is_found_again_by_its_names(when, with_todo):
+    completion = Completed(when.replace(microsecond=0), with_todo)
+    assert completed_at(completion.requirements) == completion.when
+    assert is_recorded(refining(when) + completed(completion), completion)
+    assert not is_recorded(completed(Completed(completion.when + timedelta(seconds=1))), completion)
+
+
+def test_other_names_are_no_completions():
+    for name in ("completed_requirements_2025-13-08_17-25-31.md", "completed_todo_2025-12-08_17-25-31.md", "x.md"):
+        assert completed_at(name) is None
+
+
+def test_the_history_tells_whether_the_implementation_has_begun():
+    begun = (
+        refining(WHEN)
+        + git_head(WHEN, None)
+        + start_implementing(WHEN, "2025-12-08 18:30:00 - COMPLETED REQUIREMENTS ()")
+    )
+    assert not is_started("")
+    assert not is_started(refining(WHEN) + git_head(WHEN, "abc"))
+    assert is_started(begun + attempting_recovery(WHEN) + attempting_recovery(WHEN))
+    assert not is_started(begun + completed(COMPLETED) + git_commit(WHEN, "x"))
+    assert "GIT HEAD (no commit yet)" in begun
+
+
+# --- wrapping and the commit message --------------------------------------------------------------------------------
+
+
+@given(st.text(), st.integers(1, 100))
+def test_wrapping_loses_nothing_but_blanks(text, width):
+    lines = wrap(text, width)
+    assert all(line and len(line) <= width for line in lines)
+    assert "".join("".join(lines).split()) == "".join(text.split())
+
+
+def test_a_character_is_not_parted_from_its_marks():
+    word = "e\u0301" * 50
+    assert all(line.startswith("e") and line.endswith("\u0301") for line in wrap(word, 7))
+
+
+@given(st.text(), st.booleans())
+def test_a_commit_message_keeps_its_bounds(written, with_todo):
+    completion = Completed(WHEN, with_todo)
+    message = commit_message(written, completion)
+    assert 0 < len(message.summary) <= 72
+    assert "\n" not in message.summary
+    assert len(message.description) <= 10
+    assert all(len(line) <= 72 for line in message.description)
+    assert (
+        message.description[-len(completion.files) :]
+        == (
+            "Requirements: completed_requirements_2025-12-08_18-30-00.md",
+            "Todo: completed_todo_2025-12-08_18-30-00.md",
+        )[: len(completion.files)]
+    )
+
+
+def test_the_example_of_the_seed():
+    written = """Add user authentication with OAuth2 support
+
+Implements OAuth2 flow for Google and GitHub providers.
+Includes token refresh logic and secure storage."""
+    message = commit_message(written, Completed(at("2025-12-08 17:25:31")))
+    example = SEED.partition("Example:\nAdd user")[2].partition("\nTimestamp Formats")[0]
+    lines = [line for line in str(message).split("\n") if line]
+    assert "\n".join(lines) == f"Add user{example}"  # the stored seed has lost its empty lines
+
+
+@pytest.mark.parametrize(
+    ("written", "summary"),
+    [
+        ("Summary: Add a file.\n\nDescription: It is new.", "Add a file"),
+        ("```\nAdd a file\n\nIt is new.\n```", "Add a file"),
+        ("**Add a file**\n\nIt is new.", "Add a file"),
+        ("Ajoute « é » 漢字\r\n\r\nIt is new.", "Ajoute « é » 漢字"),
+        ("Add \x1b[31ma file\x07\n\nIt is new.", "Add [31ma file"),
+    ],
+)
+def test_what_models_put_around_a_message_is_taken_off(written, summary):
+    message = commit_message(written, COMPLETED)
+    assert message.summary == summary
+    assert message.description[0] == "It is new."
+    assert message.description[1] == ""
+
+
+def test_a_long_summary_goes_on_in_the_description():
+    message = commit_message("Add " + "word " * 30 + "\n\nMore.", COMPLETED)
+    assert message.summary == ("Add " + "word " * 13).strip()
+    assert message.description[0].startswith("word word")
+    assert "More." in message.description
+
+
+def test_without_words_the_message_is_made_of_names():
+    message = commit_message(" \n", COMPLETED)
+    assert message.summary == "Complete completed_requirements_2025-12-08_18-30-00.md"
+
+
+def test_a_long_description_ends_at_a_line():
+    message = commit_message("Add\n" + "\n".join(f"line {number}" for number in range(20)), COMPLETED)
+    assert message.description[:7] == tuple(f"line {number}" for number in range(7))
+    assert len(message.description) == 10
+
+
+@given(st.text())
+def test_plain_lines_hold_no_controls(text):
+    for line in plain_lines(text):
+        assert line.strip() == line != ""
+        assert "\x1b" not in line
+
+
+# --- requirements and todos -----------------------------------------------------------------------------------------
+
+
+def test_the_tag_is_put_first_once():
+    marked = with_tag("old words\n")
+    assert marked == f"{prompts.ORIGINAL_REQUIREMENTS}\n\nold words\n"
+    assert with_tag(marked) == marked
+    assert with_tag("{{CURRENT REQUIREMENTS}}\nx") == "{{CURRENT REQUIREMENTS}}\nx"
+    assert with_tag("a\r\nb").startswith(f"{prompts.ORIGINAL_REQUIREMENTS}\r\n\r\na")
+    assert with_tag("\ufeffa") == f"\ufeff{prompts.ORIGINAL_REQUIREMENTS}\n\na"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{{CURRENT REQUIREMENTS}}",
+        "# {{CURRENT REQUIREMENTS}}",
+        "**{{CURRENT REQUIREMENTS}}**:\r",
+        "## `{{CURRENT REQUIREMENTS}}` ##",
+    ],
+)
+def test_a_heading_is_a_line_of_its_own(line):
+    assert has_heading(f"x\n{line}\ny")
+
+
+def test_a_mention_is_no_heading_and_an_old_heading_no_answer():
+    assert not has_heading("put it under {{CURRENT REQUIREMENTS}} please")
+    assert not is_answered("{{CURRENT REQUIREMENTS}}\na", "{{CURRENT REQUIREMENTS}}\na")
+    assert is_answered("{{CURRENT REQUIREMENTS}}\na", "{{CURRENT REQUIREMENTS}}\nb")
+    assert not is_answered("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "all_of_them", "open_ones"),
+    [
+        ("", 0, 0),
+        ("just words\n", 0, 0),
+        ("- [x] a\n* [X] b\n", 2, 0),
+        ("- [ ] a\n- [x] b\n  - [ ] c\n1. [x] d\n", 4, 2),
+        ("- [-] a\r\n- [x] b\r\n", 2, 1),
+    ],
+)
+def test_todos_are_counted(text, all_of_them, open_ones):
+    todos = read_todos(text)
+    assert (todos.all, len(todos.open)) == (all_of_them, open_ones)
+    assert todos.done is (all_of_them > 0 and open_ones == 0)
+
+
+# --- answers --------------------------------------------------------------------------------------------------------
+
+
+def test_the_end_of_input_means_quit_and_never_yes():
+    assert meaning(None) is Event.INPUT_ENDED
+    assert understood(None, {Event.YES: Event.YES}, empty=Event.YES) is Event.INPUT_ENDED
+
+
+@pytest.mark.parametrize(
+    ("typed", "event"),
+    [
+        ("y", Event.YES),
+        (" YES ", Event.YES),
+        ("[N]", Event.NO),
+        ("Q", Event.QUIT),
+        ("quit", Event.QUIT),
+        ("'yes'", Event.YES),
+        ("yes, but", None),
+        ("", None),
+    ],
+)
+def test_answers_are_understood(typed, event):
+    assert meaning(typed) is event
+
+
+def test_approval_is_a_line_of_its_own():
+    assert approves("Well.\nIMPLEMENTATION_APPROVED\nGood.")
+    for text in (
+        "",
+        "Not IMPLEMENTATION_APPROVED",
+        "IMPLEMENTATION_APPROVED.",
+        " IMPLEMENTATION_APPROVED",
+        "implementation_approved",
+    ):
+        assert not approves(text)
+
+
+# --- staging --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "target/debug/x", "a/target/x", "node_modules/a/b.js", "x/__pycache__/m.pyc", ".venv/bin/python", "app.log",
+        "a/b.tmp", "x.bak", ".DS_Store", "a/Thumbs.db", "m.pyc", "tmp/x.txt", "a/temp/y", ".pytest_cache/v/x",
+        ".mypy_cache/x", ".ruff_cache/x", ".a.swp", "a.py~", "#a.py#", ".#a.py", "DEBUG.LOG",
+    ],
+)  # fmt: skip
+def test_temporary_files_are_known(path):
+    assert is_temporary(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["src/target.py", "docs/logs.md", "templates/x", "temporary.md", "a.logs", "log", "tmpfile", "src/attempt/x"],
+)
+def test_other_files_are_not(path):
+    assert not is_temporary(path)
+
+
+names = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1).map(
+    lambda name: name.strip("/") or "x"
+)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["??", " M", "M ", "MM", "A ", "AM", " D", "D ", "UU", "AA"]), names),
+        unique_by=lambda row: row[1],
+    )
+)
+def test_the_status_is_read_back_with_any_name(rows):
+    listing = "".join(f"{state} {path}\0" for state, path in rows)
+    entries = read_status(listing)
+    assert [(entry.index + entry.tree, entry.path) for entry in entries] == rows
+    chosen = select(entries, {rows[0][1]} if rows else (), "")
+    everything = [*chosen.stage, *chosen.temporary, *chosen.unclear]
+    assert len(everything) == len(set(everything))
+    for state, path in rows[1:]:
+        assert (path in everything) is (state[1] != " " or state in {"UU", "AA"})
+        assert (path in chosen.unclear) is (state in {"UU", "AA"})
+    assert not rows or rows[0][1] not in everything
+
+
+def test_a_codebase_may_lie_in_a_temporary_folder():
+    entries = [Entry(" ", "M", "tmp/app/src/a.py"), Entry("?", "?", "tmp/app/tmp/b"), Entry("?", "?", "tmp/c")]
+    assert select(entries, (), "tmp/app/").stage == ("tmp/app/src/a.py",)
+
+
+def test_a_repository_inside_is_not_staged():
+    assert select([Entry("?", "?", "inner/")], (), "").unclear == ("inner/",)
+
+
+# --- what is shown --------------------------------------------------------------------------------------------------
+
+
+@given(st.sampled_from(["shell", "read_file", "code_search"]), st.text(), st.text(), st.booleans())
+def test_a_call_is_one_line_of_80(name, arguments, text, is_error):
+    line = tool_line("player", CalledTool(name, arguments, text, is_error, 0.1))
+    assert len(line) <= 80
+    assert line.isprintable()
+
+
+def test_a_call_tells_what_it_is_about():
+    called = CalledTool("shell", '{"command": "make test"}', "exit code: 2\n--- stderr ---\nno", False, 1.0)
+    assert tool_line("player", called) == "  player: shell make test  -> exit code: 2"
+    searched = CalledTool("code_search", '{"searches": [{"pattern": "a"}, {"pattern": "b"}]}', "", False, 1.0)
+    assert tool_line("coach", searched) == "  coach: code_search a, b"
+
+
+def test_feedback_is_shown_up_to_25_lines():
+    text = "\n\n".join(f"line {number}" for number in range(25))
+    assert feedback_lines(text, "x").split("\n") == [f"  line {number}" for number in range(25)]
+    shown = feedback_lines(text + "\n" + "word " * 40, "coach-transcript.jsonl").split("\n")
+    assert len(shown) == 25
+    assert shown[-1] == "  ... 4 more lines, see coach-transcript.jsonl"
+    assert all(len(line) <= 80 for line in shown)
+
+
+def test_the_machine_knows_nothing_of_input_and_output():
+    imports = re.findall(r"^(?:from|import) .*", Path(machine.__file__).read_text("utf-8"), re.MULTILINE)
+    assert imports == ["from __future__ import annotations", "from enum import Enum"]

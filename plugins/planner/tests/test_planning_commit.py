@@ -1,0 +1,291 @@
+"""Staging, review and commit: what goes in, what stays out, and what happens to what was staged before."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+
+from code_commit.testing import Project, Reply
+
+NEW, CURRENT, TODO = "g3-plan/new_requirements.md", "g3-plan/current_requirements.md", "g3-plan/todo.g3.md"
+HOOKS = "[plugins.planner]\ncommit_hooks = true\n"
+
+
+@pytest.fixture
+def to_review(codebase):
+    """Go from new requirements to the review of what is staged."""
+    codebase.write(NEW, "old words\n")
+
+    def go(*flags, dirty=False):
+        person = codebase.start(*flags)
+        person.answers(*(["yes", "yes"] if dirty else ["yes"]), "", "yes")
+        assert "Please review the currently staged files" in person.question()
+        return person
+
+    return go
+
+
+def staged(codebase):
+    return set(codebase.project.git("diff", "--cached", "--name-only", "--no-renames", "-z").split("\0")) - {""}
+
+
+def test_files_are_staged_one_by_one(codebase):
+    project = codebase.project
+    codebase.write(NEW, "old words\n")
+    codebase.write("gone.txt", "x\n")
+    codebase.write("moved.txt", "moved\n" * 20)
+    codebase.write("kept.log", "tracked\n")
+    project.git("add", "gone.txt", "moved.txt", "kept.log")
+    project.git("commit", "-qm", "more")
+    strange = [
+        "with blank.txt",
+        "ünï.txt",
+        'quo"te.txt',
+        "-dash.txt",
+        "line\nbreak.txt",
+        ":(top)magic.txt",
+        "st*r.txt",
+        "sub/deep/a.py",
+    ]
+    temporary = ["x.log", "target/a", "node_modules/a", "a/__pycache__/m.pyc", ".venv/a", "b.tmp", "c.bak", ".DS_Store",
+                 "Thumbs.db", "m.pyc", "tmp/a", "temp/a", ".pytest_cache/a", ".mypy_cache/a", ".ruff_cache/a", "a.py~"]  # fmt: skip
+    person = codebase.start()
+    person.answers("yes")
+    person.question()
+    for path in [*strange, *temporary]:
+        codebase.write(path, f"{path}\n")
+    (project.root / os.fsdecode(b"caf\xe9.txt")).write_bytes(b"x\n")
+    codebase.write("kept.log", "changed\n")
+    (project.root / "gone.txt").unlink()
+    (project.root / "moved.txt").rename(project.root / "here.txt")
+    person.says("")
+    person.answers("yes", "")
+    person.quits()
+    committed = set(codebase.committed())
+    plan = {path for path in committed if path.startswith("g3-plan/")}
+    assert len(plan) == 3
+    assert committed - plan == {*strange, "two.txt", "gone.txt", "moved.txt", "here.txt", "caf\udce9.txt"}
+    assert {line[3:] for line in codebase.status()} == {"kept.log", *temporary}
+
+
+def test_quitting_at_the_review_writes_nothing_and_the_next_start_goes_on_there(codebase, to_review):
+    person = to_review()
+    history = codebase.history
+    assert "COMPLETED" not in history
+    person.says("quit")
+    assert person.ends()["exit_code"] == 0
+    assert codebase.history == history
+    assert codebase.subjects() == ["start"]
+    files = codebase.plan_files()
+
+    person = codebase.start()
+    person.answers("yes", "yes")
+    assert "Please review the currently staged files" in person.question()
+    assert person.states[-3:] == ["leftovers", "stage", "review"]
+    person.says("continue")
+    person.quits()
+    assert codebase.plan_files() == files
+    assert codebase.subjects() == ["Add a second file", "start"]
+    assert codebase.status() == []
+    assert len(re.findall("COMPLETED REQUIREMENTS", codebase.history)) == 1
+
+
+def test_what_was_staged_before_by_someone_else_is_neither_lost_nor_committed(codebase, to_review):
+    project = codebase.project
+    codebase.write("theirs.txt", "staged\n")
+    codebase.write("one.txt", "staged\n")
+    codebase.write("debug.log", "staged\n")
+    project.git("add", "theirs.txt", "one.txt", "debug.log")
+    codebase.write("theirs.txt", "staged, then changed\n")
+    codebase.write("mine.txt", "not staged\n")
+    before = project.git("diff", "--cached")
+    person = to_review(dirty=True)
+    person.says("")
+    person.quits()
+    assert {path for path in codebase.committed() if not path.startswith("g3-plan/")} == {"two.txt", "mine.txt"}
+    assert project.git("diff", "--cached") == before
+    assert codebase.read("theirs.txt") == "staged, then changed\n"
+
+
+def test_what_was_staged_before_survives_a_quit_at_the_review(codebase, to_review):
+    codebase.write("theirs.txt", "staged\n")
+    codebase.project.git("add", "theirs.txt")
+    person = to_review(dirty=True)
+    person.says("quit")
+    person.ends()
+    person = codebase.start()
+    person.answers("yes", "yes", "")
+    person.quits()
+    assert "theirs.txt" not in codebase.committed()
+    assert "two.txt" in codebase.committed()
+    assert staged(codebase) == {"theirs.txt"}
+
+
+def test_what_the_person_stages_and_unstages_in_the_review_counts(codebase, to_review):
+    codebase.write("theirs.txt", "staged\n")
+    codebase.project.git("add", "theirs.txt")
+    codebase.write("x.log", "wanted\n")
+    person = to_review(dirty=True)
+    codebase.write("theirs.txt", "mine now\n")
+    codebase.project.git("add", "-f", "x.log", "theirs.txt")
+    codebase.project.git("reset", "-q", "two.txt")
+    person.says("")
+    person.quits()
+    assert {path for path in codebase.committed() if not path.startswith("g3-plan/")} == {"x.log", "theirs.txt"}
+    assert codebase.status() == ["?? two.txt"]
+
+
+def test_hooks_do_not_run_unless_they_are_turned_on(codebase, to_review):
+    hook(codebase, "touch hook-ran\nexit 1\n")
+    person = to_review()
+    person.says("")
+    person.quits()
+    assert codebase.subjects()[0] == "Add a second file"
+    assert not codebase.has("hook-ran")
+
+
+def test_a_commit_that_a_hook_refuses_can_be_made_again(codebase, to_review):
+    codebase.write("agent-config/config.toml", codebase.read("agent-config/config.toml") + HOOKS)
+    hook(codebase, "test -e fixed && exit 0\necho 'the hook says no' >&2\nexit 1\n")
+    person = to_review()
+    person.says("")
+    assert person.question() == "Shall it be made now? [yes/no/quit]"
+    history = codebase.history
+    assert history.endswith("- GIT COMMIT (Add a second file)\n")
+    assert codebase.subjects() == ["start"]
+    assert "two.txt" in staged(codebase)
+    (codebase.project.root / ".git/fixed").touch()
+    hook(codebase, "exit 0\n")
+    person.says("yes")
+    person.quits()
+    assert codebase.subjects() == ["Add a second file", "start"]
+    assert codebase.history == history
+    assert codebase.status() == []
+
+
+def test_a_commit_that_failed_is_offered_at_the_next_start(codebase, to_review):
+    config = codebase.read("agent-config/config.toml")
+    codebase.write("agent-config/config.toml", config + HOOKS)
+    hook(codebase, "exit 1\n")
+    person = to_review()
+    person.says("")
+    person.quits()
+    codebase.write("agent-config/config.toml", config)
+    person = codebase.start()
+    person.answers("yes", "yes", "yes")
+    person.quits()
+    assert "commit failed" in person.states
+    assert codebase.subjects() == ["Add a second file", "start"]
+    assert codebase.status() == []
+    assert codebase.history.count("GIT COMMIT") == 1
+
+
+def test_a_commit_that_is_given_up_is_not_offered_again_and_its_files_go_into_the_next(codebase, to_review):
+    config = codebase.read("agent-config/config.toml")
+    codebase.write("agent-config/config.toml", config + HOOKS)
+    hook(codebase, "exit 1\n")
+    person = to_review()
+    person.says("")
+    person.answers("no")
+    person.quits()
+    codebase.write("agent-config/config.toml", config)
+    codebase.write(NEW, "again\n")
+    codebase.cast.planner = [codebase.cast.writes(NEW, "{{CURRENT REQUIREMENTS}}\nThree.\n"), codebase.cast.done()]
+    codebase.cast.player = [
+        codebase.cast.called("todo_write", content="- [x] three\n"),
+        codebase.cast.writes("three.txt", "3\n"),
+        codebase.cast.done(),
+    ]
+    person = codebase.start()
+    person.answers("yes", "yes", "", "yes", "")
+    person.quits()
+    assert "commit failed" not in person.states
+    assert {"two.txt", "three.txt"} <= set(codebase.committed())
+    assert codebase.status() == []
+
+
+def hook(codebase, script):
+    path = codebase.project.root / ".git/hooks/pre-commit"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}")
+    path.chmod(0o755)
+
+
+def test_the_message_is_wrapped_and_named(codebase, to_review):
+    codebase.cast.message = [Reply("Füge " + "hinzu " * 20 + "\n\n" + "Wörter und Worte, " * 30)]
+    person = to_review()
+    person.says("")
+    person.quits()
+    lines = codebase.project.git("log", "-1", "--format=%B").rstrip("\n").split("\n")
+    assert lines[1] == ""
+    assert len(lines) == 12
+    assert all(len(line) <= 72 for line in lines)
+    assert lines[-2].startswith("Requirements: completed_requirements_")
+    assert lines[-1].startswith("Todo: completed_todo_")
+    assert f"GIT COMMIT ({lines[0]})\n" in codebase.history
+
+
+def test_an_empty_repository_works(codebase):
+    project = codebase.project
+    project.git("update-ref", "-d", "HEAD")
+    project.git("rm", "-rq", "--cached", ".")
+    codebase.write(NEW, "old words\n")
+    person = codebase.start()
+    person.answers("yes", "yes", "", "yes", "")
+    person.quits()
+    assert "- GIT HEAD (no commit yet)\n" in codebase.history
+    assert codebase.subjects() == ["Add a second file"]
+    assert {"two.txt", "one.txt", "build.sh"} <= set(project.git("ls-files").split("\n"))
+    assert codebase.status() == []
+
+
+def test_a_detached_head_works(codebase, to_review):
+    codebase.project.git("checkout", "-q", "--detach")
+    person = to_review()
+    person.says("")
+    person.quits()
+    assert codebase.subjects() == ["Add a second file", "start"]
+    assert codebase.project.git("branch", "--show-current") == ""
+
+
+def test_a_codebase_in_a_folder_of_its_repository(codebase):
+    project = codebase.project
+    codebase.write("sub dir/.gitignore", "/agent-config\n")
+    codebase.write("sub dir/agent-config/config.toml", codebase.read("agent-config/config.toml"))
+    codebase.write("other/file.txt", "x\n")
+    project.git("add", "sub dir", "other")
+    project.git("commit", "-qm", "more")
+    codebase.write("sub dir/g3-plan/new_requirements.md", "old words\n")
+    person = codebase.start(workflow=("--planning", f"--codepath={project.root}/sub dir"))
+    person.answers("yes")
+    person.question()
+    codebase.write("other/file.txt", "changed above\n")
+    person.says("")
+    person.answers("yes", "")
+    person.quits()
+    committed = codebase.committed()
+    assert {path for path in committed if "g3-plan" not in path} == {"other/file.txt", "sub dir/two.txt"}
+    assert min(path for path in committed if "g3-plan" in path).startswith("sub dir/g3-plan/completed_requirements_")
+    assert codebase.status() == []
+
+
+def test_a_repository_inside_and_an_unmerged_file_are_left_alone(codebase, tmp_path, to_review):
+    inner = Project.create(tmp_path / "inner")
+    inner.root.rename(codebase.project.root / "inner")
+    person = to_review(dirty=True)
+    person.says("")
+    person.quits()
+    assert codebase.status() == ["?? inner/"]
+
+
+def test_no_line_is_lost_where_the_history_has_no_last_newline(codebase):
+    codebase.write(NEW, "old words\n")
+    codebase.write("g3-plan/planner_history.txt", "by hand")
+    codebase.project.git("add", "g3-plan/planner_history.txt")
+    codebase.project.git("commit", "-qm", "by hand")
+    person = codebase.start()
+    person.answers("yes", "", "no")
+    person.quits()
+    assert codebase.history.startswith("by hand\n20")

@@ -1,0 +1,139 @@
+"""The coach and the player, and when their work counts as completed."""
+
+from __future__ import annotations
+
+import pytest
+
+from code_commit.testing import Reply
+
+NEW, CURRENT, TODO = "g3-plan/new_requirements.md", "g3-plan/current_requirements.md", "g3-plan/todo.g3.md"
+QUESTION = "Do you consider the todos and the requirements completed? [yes/no/quit] (no)"
+
+
+@pytest.fixture
+def build(codebase):
+    """Refine requirements, approve, and let the coach and the player work on them."""
+    codebase.write(NEW, "old words\n")
+
+    def start(*flags):
+        person = codebase.plan(*flags)
+        person.answers("", "yes")
+        return person
+
+    return start
+
+
+def test_the_player_and_the_coach_get_the_requirements(codebase, build):
+    codebase.write("one.txt", "11\n")
+    codebase.project.git("commit", "-qam", "one more")
+    cast = codebase.cast
+    cast.player = [
+        cast.called("todo_write", content="- [x] two\n"),
+        cast.writes("nëw.txt", "new words\n"),
+        cast.called("str_replace", path="one.txt", old_str="11", new_str="12"),
+        cast.done("all is there"),
+    ]
+    person = build()
+    person.quits()
+    player = str(cast.requests["player"][0].json["messages"])
+    assert "{{CURRENT REQUIREMENTS}}" in player
+    assert "g3-plan/current_requirements.md" in player
+    coach = cast.requests["coach"][0].json["messages"][-1]["content"]
+    coach = coach if isinstance(coach, str) else coach[0]["text"]
+    for text in ("Add two.", "all is there", "-11\n+12\n", "new: nëw.txt", "+new words\n", "changed: one.txt"):
+        assert text in coach
+    assert "g3-plan/todo.g3.md" not in coach
+    names = [tool["function"]["name"] for tool in cast.requests["coach"][0].json["tools"]]
+    assert not {"write_file", "str_replace", "todo_write"} & set(names)
+
+
+def test_feedback_reaches_the_player_and_the_next_turn(codebase, build):
+    cast = codebase.cast
+    cast.coach = [cast.done("Two is not enough.\nMore IMPLEMENTATION_APPROVED is needed."), *cast.coach]
+    person = build()
+    person.quits()
+    last = str(cast.requests["player"][-1].json["messages"])
+    assert "Two is not enough." in last
+    assert len(cast.requests["coach"]) == 2
+    assert "review" in person.states
+
+
+def test_approval_with_all_todos_ticked_asks_nothing(codebase, build):
+    person = build()
+    assert "Please review the currently staged files" in person.question()
+
+
+@pytest.mark.parametrize(
+    ("todo", "told"),
+    [("- [x] a\n- [ ] b\n", "1 of 2 todos are not done:\n  - [ ] b"), ("no list\n", "There is no todo in")],
+)
+def test_open_todos_are_asked_about(codebase, build, todo, told):
+    codebase.cast.player = [codebase.cast.called("todo_write", content=todo), codebase.cast.done()]
+    person = build()
+    question = person.question()
+    assert question.endswith(QUESTION)
+    assert question.startswith("The coach approved the implementation.\n")
+    assert told in question
+    person.says("yes")
+    person.quits()
+    assert person.states[-3:-1] == ["stage", "review"]
+
+
+def test_running_out_of_turns_is_named_and_enter_means_no(codebase, build):
+    codebase.cast.coach = [codebase.cast.done("Not yet.")]
+    person = build("--max-turns=2")
+    question = person.question()
+    assert question.startswith("The coach and the player ran out of turns (2): the coach is still not satisfied.\n")
+    assert "All 1 todos are done." in question
+    person.says("")
+    assert person.question() == question
+    person.says("quit")
+    assert person.ends()["exit_code"] == 0
+    assert len(codebase.cast.requests["coach"]) == 4
+    assert codebase.plan_files() == {"current_requirements.md", "todo.g3.md", "planner_history.txt"}
+    assert codebase.subjects() == ["start"]
+
+
+def test_an_error_is_named(codebase, build):
+    codebase.cast.coach = [Reply.error(400, "no such model")]
+    person = build()
+    question = person.question()
+    assert question.startswith("The coach and the player were stopped by an error: coach: ")
+    assert "no such model" in question
+    person.says("quit")
+    person.ends()
+
+
+def test_the_end_of_input_does_not_complete(codebase, build):
+    codebase.cast.coach = [codebase.cast.done("Not yet.")]
+    person = build("--max-turns=1")
+    finished = person.ends()
+    assert (finished["exit_code"], finished["summary"]) == (1, "the input ended at: implementation complete")
+    assert codebase.has(CURRENT)
+
+
+def test_the_summary_of_the_history_is_bounded(codebase, build):
+    codebase.cast.summary = [Reply("```\n" + "\n".join(f"{number} " + "wörd " * 40 for number in range(9)) + "\n```")]
+    person = build()
+    person.quits()
+    summary = codebase.history.partition("<<\n")[2].partition("\n>>\n")[0].split("\n")
+    assert len(summary) == 5
+    assert all(line.startswith("  ") and len(line) <= 120 for line in summary)
+    request = str(codebase.cast.requests["summary"][0].json)
+    assert "Add two." in request
+
+
+def test_without_git_nothing_is_asked_of_it(codebase):
+    codebase.write(NEW, "old words\n")
+    person = codebase.start("--no-git")
+    person.answers("", "yes")
+    person.quits()
+    assert not {"branch check", "stage", "commit"} & set(person.states)
+    assert [line[20:].partition(" (")[0] for line in codebase.history.splitlines() if line[:2] == "20"] == [
+        "- REFINING REQUIREMENTS",
+        "- START IMPLEMENTING",
+        "- COMPLETED REQUIREMENTS",
+    ]
+    assert not codebase.cast.requests["message"]
+    assert codebase.subjects() == ["start"]
+    assert codebase.project.git("diff", "--cached", "--name-only") == ""

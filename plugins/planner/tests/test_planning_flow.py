@@ -1,0 +1,56 @@
+"""Planning from its start to a commit and on to the next requirements."""
+
+from __future__ import annotations
+
+import re
+
+STAMP = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+
+
+def test_from_new_requirements_to_a_commit_and_on(codebase):
+    codebase.write("g3-plan/new_requirements.md", "old words\n")
+    head = codebase.project.git("rev-parse", "HEAD").strip()
+    person = codebase.start()
+    asked = person.answers("yes", "", "yes", "")
+    assert asked[0] == "Is this the correct branch to start work on? [yes/no/quit]"
+    finished = person.quits()
+    assert finished["exit_code"] == 0
+    assert person.states == [
+        "startup",
+        "branch check",
+        "dirty check",
+        "leftovers",
+        "prompt for new requirements",
+        "refine requirements",
+        "approval",
+        "implement requirements",
+        "coach and player",
+        "implementation complete",
+        "rename",
+        "stage",
+        "review",
+        "commit",
+        "prompt for new requirements",
+        "quit",
+    ]
+    found = re.fullmatch(
+        rf"{STAMP} - REFINING REQUIREMENTS \(new_requirements\.md\)\n"
+        rf"{STAMP} - GIT HEAD \({head}\)\n"
+        rf"{STAMP} - START IMPLEMENTING \(current_requirements\.md\)\n"
+        r"<<\n  Add two\.\n  Nothing else\.\n>>\n"
+        rf"({STAMP}) - COMPLETED REQUIREMENTS \((completed_requirements_(\S+)\.md), (completed_todo_\3\.md)\)\n"
+        r"\1 - GIT COMMIT \(Add a second file\)\n",
+        codebase.history,
+    )
+    assert found
+    assert found[1].replace(" ", "_").replace(":", "-") == found[3]
+    assert codebase.project.git("log", "-1", "--format=%B") == (
+        f"Add a second file\n\nAdds two.txt beside one.txt.\n\nRequirements: {found[2]}\nTodo: {found[4]}\n\n"
+    )
+    assert codebase.status() == []
+    assert sorted(codebase.committed()) == sorted(
+        ["two.txt", "g3-plan/planner_history.txt", f"g3-plan/{found[2]}", f"g3-plan/{found[4]}"]
+    )
+    assert (
+        codebase.project.git("show", f"HEAD:g3-plan/{found[2]}") == "{{CURRENT REQUIREMENTS}}\nAdd two.\n\nold words\n"
+    )

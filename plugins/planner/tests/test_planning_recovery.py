@@ -1,0 +1,260 @@
+"""Runs that are killed, wherever they are, and what the next start makes of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from types import SimpleNamespace
+
+import pytest
+
+NEW, CURRENT, TODO = "g3-plan/new_requirements.md", "g3-plan/current_requirements.md", "g3-plan/todo.g3.md"
+HISTORY = "g3-plan/planner_history.txt"
+STAMP = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+
+
+def kinds(codebase) -> list[str]:
+    """The lines of the history without times and details."""
+    lines = [line for line in codebase.history.splitlines() if re.match(STAMP, line)]
+    return [re.sub(r" \(.*", "", line[20:].removeprefix("- ")) for line in lines]
+
+
+WHOLE = ["REFINING REQUIREMENTS", "GIT HEAD", "START IMPLEMENTING", "COMPLETED REQUIREMENTS", "GIT COMMIT"]
+
+
+@pytest.fixture
+def killed(codebase):
+    """Kill a run while a model is asked, or when a question is put, and start it again."""
+    codebase.write(NEW, "old words\n")
+
+    def at_call(part):
+        person = codebase.plan()
+
+        def kill():
+            codebase.cast.before.pop(part, None)
+            person.kill()
+
+        codebase.cast.before[part] = kill
+        person.answers("")
+        if part != "planner":
+            person.answers("yes")
+        person.process.wait(60)
+        assert person.process.returncode == -signal.SIGKILL
+        codebase.cast.rewind()
+        return codebase.start()
+
+    def at_question(number):
+        person = codebase.start()
+        person.answers(*["yes", "", "yes", ""][:number])
+        person.question()
+        person.kill()
+        codebase.cast.rewind()
+        return codebase.start()
+
+    return SimpleNamespace(at_call=at_call, at_question=at_question)
+
+
+@pytest.mark.parametrize("part", ["summary", "player", "coach"])
+def test_killed_while_implementing_and_resumed(codebase, killed, part):
+    person = killed.at_call(part)
+    requirements = codebase.read(CURRENT)
+    codebase.write(NEW, "the next ones\n")
+    asked = person.answers("yes", "yes", "yes", "")
+    assert re.search(rf"\n- current_requirements\.md from {STAMP}\n", asked[2])
+    assert ("- todo.g3.md \n- [x] two" in asked[2]) is (part == "coach")
+    person.quits()
+    assert codebase.read(NEW) == "the next ones\n"  # it was not renamed over the current ones
+    done = next(name for name in codebase.plan_files() if name.startswith("completed_requirements"))
+    assert codebase.read(f"g3-plan/{done}") == requirements
+    expected = [*WHOLE[:3], "ATTEMPTING RECOVERY", *WHOLE[3:]]
+    if part == "summary":  # it had not been written down that the implementation began
+        expected = [*WHOLE[:2], "ATTEMPTING RECOVERY", *WHOLE[1:]]
+    assert kinds(codebase) == expected
+    assert re.search(rf"^{STAMP} ATTEMPTING RECOVERY$", codebase.history, re.MULTILINE)
+    assert codebase.subjects() == ["Add a second file", "start"]
+    assert codebase.status() == []
+
+
+def test_resumed_work_goes_on_with_the_feedback(codebase, killed):
+    cast = codebase.cast
+    cast.coach = [cast.done("Three is missing."), *cast.coach]
+    person = codebase.plan()
+
+    def kill():
+        if len(cast.requests["player"]) == 4:
+            person.kill()
+
+    cast.before["player"] = kill
+    person.answers("", "yes")
+    person.process.wait(60)
+    cast.before.clear()
+    person = codebase.start()
+    person.answers("yes", "yes", "yes")
+    person.quits()
+    assert "Three is missing." in str(cast.requests["player"][-1].json)
+
+
+def test_recovery_skipped_counts_as_complete(codebase, killed):
+    person = killed.at_call("coach")
+    person.answers("yes", "yes", "no", "")
+    person.quits()
+    assert kinds(codebase) == [*WHOLE[:3], "USER SKIPPED RECOVERY", *WHOLE[3:]]
+    assert re.search(rf"^{STAMP} USER SKIPPED RECOVERY$", codebase.history, re.MULTILINE)
+    assert codebase.status() == []
+
+
+def test_recovery_skipped_with_open_todos_asks(codebase, killed):
+    person = killed.at_call("player")
+    asked = person.answers("yes", "yes", "no", "quit")
+    assert asked[3].startswith("The recovery was skipped.\nThere is no todo in g3-plan/todo.g3.md")
+    assert person.ends()["exit_code"] == 0
+    assert codebase.has(CURRENT)
+
+
+def test_quitting_the_recovery_leaves_everything(codebase, killed):
+    person = killed.at_call("coach")
+    before = {name: codebase.read(f"g3-plan/{name}") for name in codebase.plan_files()}
+    person.answers("yes", "yes", "q")
+    assert person.ends()["exit_code"] == 0
+    assert {name: codebase.read(f"g3-plan/{name}") for name in codebase.plan_files()} == before
+
+
+def test_killed_while_the_planner_reviews(codebase, killed):
+    person = killed.at_call("planner")
+    person.answers("yes", "yes", "", "yes", "")
+    person.quits()
+    assert kinds(codebase) == [WHOLE[0], *WHOLE]
+    assert codebase.status() == []
+
+
+@pytest.mark.parametrize(
+    ("number", "answers"),
+    [
+        (0, ["yes", "", "yes", ""]),
+        (1, ["yes", "yes", "", "yes", ""]),
+        (2, ["yes", "yes", "", "yes", ""]),
+        (3, ["yes", "yes", ""]),  # in the review
+    ],
+)
+def test_killed_at_a_question(codebase, killed, number, answers):
+    person = killed.at_question(number)
+    person.answers(*answers)
+    person.quits()
+    assert codebase.subjects() == ["Add a second file", "start"]
+    assert kinds(codebase)[-2:] == WHOLE[-2:]
+    assert kinds(codebase).count("COMPLETED REQUIREMENTS") == 1
+    assert codebase.status() == []
+
+
+def test_killed_while_the_message_is_written(codebase, killed):
+    codebase.write("theirs.txt", "x\n")
+    codebase.project.git("add", "theirs.txt")
+    person = codebase.start()
+    person.answers("yes", "yes", "", "yes")
+    codebase.cast.before["message"] = person.kill
+    person.process.wait(60)
+    codebase.cast.before.clear()
+    person = codebase.start()
+    person.answers("yes", "yes", "")
+    person.quits()
+    assert "two.txt" in codebase.committed()
+    assert codebase.status() == ["A  theirs.txt"]
+
+
+def test_killed_in_the_commit(codebase, killed):
+    """git itself is stopped half-way, by a hook that never ends; both lines are written and nothing is committed."""
+    codebase.write("theirs.txt", "x\n")
+    codebase.project.git("add", "theirs.txt")
+    config = codebase.read("agent-config/config.toml")
+    codebase.write("agent-config/config.toml", f"{config}[plugins.planner]\ncommit_hooks = true\n")
+    hook = codebase.project.root / ".git/hooks/pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\nkill -9 $(cat '{codebase.project.home}/pid')\nexit 1\n")
+    hook.chmod(0o755)
+    person = codebase.start()
+    (codebase.project.home / "pid").write_text(str(person.process.pid))
+    person.answers("yes", "yes", "", "yes", "")
+    person.process.wait(60)
+    assert person.process.returncode == -signal.SIGKILL
+    assert codebase.subjects() == ["start"]
+    assert kinds(codebase) == WHOLE
+    codebase.write("agent-config/config.toml", config)
+    (codebase.project.root / ".git/index.lock").unlink(missing_ok=True)
+    person = codebase.start()
+    asked = person.answers("yes", "yes", "yes")
+    assert asked[2] == "Shall it be made now? [yes/no/quit]"
+    person.quits()
+    assert codebase.subjects() == ["Add a second file", "start"]
+    assert kinds(codebase) == WHOLE
+    assert codebase.status() == ["A  theirs.txt"]
+
+
+def test_completed_files_without_git_are_recorded(codebase, killed):
+    person = killed.at_question(3)
+    person.kill()
+    person = codebase.start("--no-git")
+    person.quits()
+    assert kinds(codebase) == WHOLE[:4]
+    assert codebase.subjects() == ["start"]
+
+
+def test_requirements_that_were_left_by_hand_are_written_down_when_resumed(codebase):
+    codebase.write(CURRENT, "{{CURRENT REQUIREMENTS}}\nAdd two.\n")
+    person = codebase.start()
+    person.answers("yes", "yes", "yes", "")
+    person.quits()
+    assert kinds(codebase) == ["ATTEMPTING RECOVERY", *WHOLE[1:]]
+
+
+@pytest.mark.parametrize("part", ["planner", "player", "message"])
+def test_ctrl_c_while_a_model_works_can_be_gone_on_from(codebase, part):
+    codebase.write(NEW, "old words\n")
+    person = codebase.plan()
+    codebase.cast.before[part] = lambda: person.process.send_signal(signal.SIGINT)
+    person.answers("", *([] if part == "planner" else ["yes"]))
+    finished = person.until("run.finished")
+    assert finished["outcome"] == "interrupted"
+    assert person.process.wait(60) == 130
+    codebase.cast.before.clear()
+    codebase.cast.rewind()
+    person = codebase.start()
+    person.answers(*{"planner": ["yes", "yes", "", "yes"], "player": ["yes"] * 3, "message": ["yes"] * 2}[part], "")
+    person.quits()
+    assert codebase.subjects() == ["Add a second file", "start"]
+    assert codebase.status() == []
+
+
+def test_ctrl_c_at_a_question_leaves_the_files(codebase):
+    codebase.write(NEW, "old words\n")
+    person = codebase.plan()
+    person.question()
+    person.process.send_signal(signal.SIGINT)
+    assert person.until("run.finished")["exit_code"] == 130
+    assert codebase.plan_files() == {"new_requirements.md", "planner_history.txt"}
+
+
+def test_a_commit_that_was_begun_before_its_lines_were_written_gets_them(codebase, killed):
+    person = killed.at_question(3)
+    person.kill()
+    state = codebase.project.root / "agent-config/.code-commit/state/planner/staging.json"
+    staging = json.loads(state.read_text())
+    state.write_text(json.dumps({**staging, "summary": "Add a second file", "description": ["x"]}))
+    person = codebase.start()
+    person.answers("yes", "yes", "")
+    person.quits()
+    assert kinds(codebase)[-2:] == WHOLE[-2:]
+    assert codebase.status() == []
+
+
+@pytest.mark.parametrize("broken", ["", "{", "[]", '{"head": 1}', '{"head": null, "ours": 5}'])
+def test_a_broken_state_is_no_obstacle(codebase, broken):
+    state = codebase.project.root / "agent-config/.code-commit/state/planner"
+    state.mkdir(parents=True)
+    for name in ("staging.json", "coach-feedback.json", "chat.json"):
+        (state / name).write_text(broken)
+    codebase.write(NEW, "old words\n")
+    person = codebase.plan()
+    person.answers("", "yes", "")
+    person.quits()
+    assert codebase.status() == []

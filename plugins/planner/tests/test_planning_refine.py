@@ -1,0 +1,138 @@
+"""Refining: what is asked of the planner, and what counts as its answer."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from code_commit.testing import Reply
+
+NEW, CURRENT, TODO = "g3-plan/new_requirements.md", "g3-plan/current_requirements.md", "g3-plan/todo.g3.md"
+ORIGINAL = "{{ORIGINAL USER REQUIREMENTS -- THIS SECTION WILL BE IGNORED BY THE IMPLEMENTATION}}"
+
+
+def test_a_missing_file_is_told_and_not_made(codebase):
+    done = codebase.project.command("--planning", f"--codepath={codebase.project.root}", stdin="yes\n\nquit\n")
+    assert done.exit_code == 0
+    assert f"File not found: {codebase.project.root}/g3-plan/new_requirements.md\n" in done.stdout
+    assert done.stdout.count("Hit enter for me to start a review of that file.") == 2
+    assert not codebase.has(NEW)
+    assert codebase.history == ""
+    assert not codebase.cast.requests
+
+
+@pytest.mark.parametrize("content", [b"", b" \n", b"caf\xe9\n"])
+def test_a_file_that_cannot_be_reviewed_is_told(codebase, content):
+    codebase.write(NEW, "x")
+    (codebase.project.root / NEW).write_bytes(content)
+    person = codebase.plan()
+    person.answers("")
+    person.quits()
+    assert (codebase.project.root / NEW).read_bytes() == content
+    assert not codebase.cast.requests
+
+
+def test_the_planner_is_asked_with_the_words_and_tools_of_the_seed(codebase):
+    codebase.write(NEW, "old words\n")
+    person = codebase.plan()
+    question, approval = person.answers("please rewrite it", "no")
+    assert question == (
+        "I will help you refine the current requirements of your project.\n"
+        f"Please write or edit your requirements in `{codebase.project.root}/g3-plan/new_requirements.md`.\n"
+        "Hit enter for me to start a review of that file."
+    )
+    assert f"The LLM has updated `{codebase.project.root}/g3-plan/new_requirements.md`." in approval
+    person.quits()
+    request = codebase.cast.requests["planner"][0].json
+    system, prompt = (message["content"] for message in request["messages"][:2])
+    assert "You're an experienced software engineering architect. Please help me to ideate and refine\n" in str(system)
+    assert f"at {codebase.project.root}.\n" in str(system)
+    assert "<codepath>" not in str(system) + str(prompt)
+    assert "please rewrite it" in str(prompt)
+    assert [tool["function"]["name"] for tool in request["tools"]] == [
+        *("read_file", "write_file", "shell", "code_search", "str_replace", "final_output")
+    ]
+
+
+def test_the_tag_is_prepended_once(codebase):
+    codebase.write(NEW, "old words\n")
+    seen = []
+    codebase.cast.before["planner"] = lambda: seen.append(codebase.read(NEW))
+    person = codebase.plan()
+    person.answers("", "no")
+    person.quits()
+    assert seen[0] == f"{ORIGINAL}\n\nold words\n"
+    assert codebase.read(NEW) == "{{CURRENT REQUIREMENTS}}\nAdd two.\n\nold words\n"
+
+
+def test_the_planner_cannot_write_todos(codebase):
+    cast = codebase.cast
+    cast.planner = [cast.called("todo_write", content="- [ ] x\n"), *cast.planner]
+    codebase.write(NEW, "old words\n")
+    person = codebase.plan()
+    person.answers("", "no")
+    person.quits()
+    answer = cast.requests["planner"][1].json["messages"][-1]
+    assert "There is no tool 'todo_write' for you." in json.dumps(answer)
+    assert not codebase.has(TODO)
+
+
+@pytest.mark.parametrize(
+    ("before", "replies"),
+    [
+        ("old words\n", [Reply("It is incoherent.")]),
+        ("{{CURRENT REQUIREMENTS}}\nfrom before\n", [Reply("I have nothing to add.")]),
+    ],
+)
+def test_a_model_that_does_not_answer_in_the_file_ends_the_run(codebase, before, replies):
+    codebase.write(NEW, before)
+    codebase.cast.planner = replies
+    person = codebase.plan()
+    person.answers("")
+    finished = person.ends()
+    assert finished["exit_code"] == 1
+    assert person.states[-1] == "no answer of the model"
+    assert "The LLM didn't respond" in person.messages()[-1]
+    assert "restart the app" in person.messages()[-1]
+    assert codebase.has(NEW)
+    assert not codebase.has(CURRENT)
+
+
+def test_a_heading_from_before_with_new_words_below_it_is_an_answer(codebase):
+    codebase.write(NEW, "{{CURRENT REQUIREMENTS}}\nfrom before\n")
+    person = codebase.plan()
+    person.answers("", "no")
+    person.quits()
+    assert person.states.count("approval") == 1
+
+
+def test_a_no_refines_again_with_a_line_each(codebase):
+    cast = codebase.cast
+    cast.planner += [cast.writes(NEW, "{{CURRENT REQUIREMENTS}}\nAdd three.\n"), cast.done()]
+    codebase.write(NEW, "old words\n")
+    person = codebase.plan()
+    person.answers("", "hm", "", "no")
+    person.quits()
+    assert codebase.read(NEW) == "{{CURRENT REQUIREMENTS}}\nAdd three.\n"
+    assert [line[20:] for line in codebase.history.splitlines()] == [
+        "- REFINING REQUIREMENTS (new_requirements.md)"
+    ] * 2
+
+
+def test_quitting_instead_of_approving_leaves_the_files(codebase):
+    codebase.write(NEW, "old words\n")
+    person = codebase.plan()
+    person.answers("", "quit")
+    assert person.ends()["exit_code"] == 0
+    assert codebase.plan_files() == {"new_requirements.md", "planner_history.txt"}
+
+
+def test_a_service_that_fails_is_told_in_words(codebase):
+    codebase.write(NEW, "old words\n")
+    codebase.cast.planner = [Reply.error(401, "bad key")]
+    person = codebase.plan()
+    person.answers("")
+    finished = person.ends()
+    assert finished["exit_code"] == 4
+    assert "key" in finished["data"]["hint"]

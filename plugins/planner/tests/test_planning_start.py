@@ -1,0 +1,202 @@
+"""The start of planning: flags, codepath, git's checks, models."""
+
+from __future__ import annotations
+
+import pytest
+
+NEW, TODO = "g3-plan/new_requirements.md", "g3-plan/todo.g3.md"
+
+
+def test_the_branch_is_named_and_a_no_ends_it(codebase):
+    person = codebase.start()
+    person.answers("no")
+    finished = person.ends()
+    assert (finished["exit_code"], finished["summary"]) == (0, "quit at: branch check")
+    assert not codebase.has("g3-plan")
+
+
+def test_the_end_of_input_is_no_yes(codebase):
+    finished = codebase.start().ends()
+    assert (finished["exit_code"], finished["summary"]) == (1, "the input ended at: branch check")
+    assert not codebase.has("g3-plan")
+
+
+def test_what_is_not_understood_is_asked_again(codebase):
+    person = codebase.start()
+    asked = person.answers("maybe", "", "quit")
+    assert len(set(asked)) == 1
+    assert person.ends()["exit_code"] == 0
+
+
+def test_the_plan_folder_is_made_and_quitting_leaves_it_so(codebase):
+    person = codebase.plan()
+    assert person.quits()["exit_code"] == 0
+    assert codebase.plan_files() == {"planner_history.txt"}
+    assert codebase.history == ""
+
+
+def test_dirty_files_of_the_whole_repository_are_told(codebase):
+    codebase.write("sub/.gitignore", "/agent-config\n/logs\n")
+    codebase.write("sub/agent-config/config.toml", codebase.read("agent-config/config.toml"))
+    codebase.write("ünï \tcode\n.txt", "x\n")
+    codebase.write("sub/g3-plan/new_requirements.md", "x\n")
+    codebase.write("g3-plan/new_requirements.md", "not the one that is meant\n")
+    codebase.project.git("mv", "one.txt", "uno.txt")
+    codebase.write("a.txt", "changed\n")
+    person = codebase.start(workflow=("--planning", f"--codepath={codebase.project.root}/sub"))
+    person.answers("yes")
+    assert person.question() == "Proceed all the same? [yes/no/quit]"
+    person.says("no")
+    assert person.ends()["exit_code"] == 0
+
+
+def test_dirty_files_are_shown_to_the_person(codebase):
+    codebase.write("ünï code.txt", "x\n")
+    codebase.write(NEW, "x\n")
+    codebase.project.git("mv", "one.txt", "uno.txt")
+    done = codebase.project.command("--planning", f"--codepath={codebase.project.root}", stdin="yes\nquit\n")
+    assert done.exit_code == 0
+    shown = done.stdout.partition("dirty files on master:\n")[2].partition("Proceed")[0]
+    assert shown.split("\n") == ["  D  one.txt", "  A  uno.txt", "  ?? ünï code.txt", ""]
+
+
+def test_new_requirements_alone_are_not_dirty(codebase):
+    codebase.write(NEW, "x\n")
+    codebase.plan().quits()
+
+
+def test_no_repository_ends_it(tmp_path, codebase):
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (folder / ".gitignore").write_text("/agent-config\n")
+    done = codebase.project.command(
+        "--planning", f"--codepath={folder}", environ={"GIT_CEILING_DIRECTORIES": str(tmp_path)}
+    )
+    assert done.exit_code == 3
+    assert "git init" in done.stderr
+
+
+@pytest.mark.parametrize("state", ["detached", "empty"])
+def test_the_branch_of_a_repository_that_has_none(codebase, state):
+    project = codebase.project
+    if state == "detached":
+        project.git("checkout", "-q", "--detach")
+        shown = f"no branch: HEAD is detached at {project.git('rev-parse', 'HEAD')[:12]}"
+    else:
+        project.git("checkout", "-q", "--orphan", "fresh")
+        shown = "fresh"
+    done = project.command("--planning", f"--codepath={project.root}", stdin="no\n")
+    assert done.exit_code == 0
+    assert f"Current git branch: {shown}\n" in done.stdout
+
+
+def test_the_codepath_is_printed_and_its_tilde_expands(codebase):
+    home = codebase.project.root.parent
+    done = codebase.project.command(
+        "--planning", "--codepath=~/project", stdin="no\n", cwd=codebase.project.home, environ={"HOME": str(home)}
+    )
+    assert done.exit_code == 0
+    assert f"Codepath: {codebase.project.root}\n" in done.stdout
+
+
+def test_the_codepath_is_asked_for(codebase):
+    root = codebase.project.root
+    typed = f"\nnowhere\n{root}\nno\n"
+    done = codebase.project.command("--planning", stdin=typed, cwd=codebase.project.home)
+    assert done.exit_code == 0
+    assert done.stderr.count("Which codebase do you want to work in?") == 3
+    assert "There is no folder nowhere." in done.stderr
+    assert f"Codepath: {root}\n" in done.stdout
+
+
+def test_quitting_at_the_codepath_is_an_end_like_any_other(codebase):
+    done = codebase.project.command("--planning", "--json", stdin="quit\n", cwd=codebase.project.home)
+    assert done.exit_code == 0
+    assert [event["kind"] for event in done.events] == ["run.finished"]
+    assert done.events[0]["data"]["outcome"] == "reached"
+    assert not list(codebase.project.home.iterdir())
+
+
+def test_a_codepath_that_is_none(codebase):
+    for given in ("nowhere", "~nobody-at-all/x", "a.txt", ""):
+        done = codebase.project.command("--planning", f"--codepath={given}")
+        assert done.exit_code == 3
+        assert "There is no folder" in done.stderr
+    assert codebase.project.command("--planning").exit_code == 3  # the input ended
+
+
+@pytest.mark.parametrize("other", ["--autonomous", "--auto", "--chat"])
+def test_planning_excludes_its_peers(codebase, other):
+    done = codebase.project.command("--planning", other)
+    assert done.exit_code == 2
+    assert "exclude each other" in done.stderr
+
+
+def test_a_task_is_ignored(codebase):
+    person = codebase.start("--task=do something else")
+    assert person.quits()["exit_code"] == 0
+
+
+@pytest.mark.parametrize("turns", ["0", "-1", "many"])
+def test_turns_are_a_number(codebase, turns):
+    assert codebase.project.command("--planning", f"--max-turns={turns}").exit_code == 2
+
+
+def test_a_planner_that_falls_back_is_told(codebase):
+    config = codebase.read("agent-config/config.toml").replace('planner = "openai.planner"\n', "")
+    codebase.write("agent-config/config.toml", config)
+    environ = {"OPENAI_API_KEY": "sk-0123456789abcdef"}
+    done = codebase.project.command("--planning", f"--codepath={codebase.project.root}", stdin="no\n", environ=environ)
+    assert "No `planner` is specified in [providers]: falling back to gpt-5, by default_provider" in done.stdout
+
+
+def test_a_default_that_resolves_to_nothing_shows_an_example(codebase):
+    codebase.write("agent-config/config.toml", '[providers]\ndefault_provider = "openai.nothing"\n')
+    done = codebase.project.command("--planning", f"--codepath={codebase.project.root}", stdin="no\n")
+    assert done.exit_code == 3
+    assert "[providers.anthropic.planner]" in done.stderr
+
+
+def test_a_plan_folder_that_git_ignores_is_not_ready(codebase):
+    codebase.write(".gitignore", "/agent-config\n/g3-plan\n")
+    codebase.project.git("commit", "-qam", "ignore")
+    person = codebase.start()
+    person.answers("yes")
+    finished = person.until("run.finished")
+    assert finished["exit_code"] == 3
+    assert "planning cannot work in g3-plan" in finished["summary"]
+
+
+def test_a_plan_folder_that_is_a_link_is_not_ready(codebase, tmp_path):
+    (tmp_path / "out").mkdir()
+    (codebase.project.root / "g3-plan").symlink_to(tmp_path / "out")
+    person = codebase.start()
+    person.answers("yes", "yes")
+    assert person.until("run.finished")["exit_code"] == 3
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_an_unknown_author_is_told_in_time(codebase):
+    codebase.project.git("config", "--unset", "user.name")
+    codebase.project.git("config", "--unset", "user.email")
+    codebase.project.git("config", "user.useConfigOnly", "true")
+    person = codebase.start()
+    person.answers("yes")
+    person.quits()
+    assert any("whose commits these are" in message for message in person.messages())
+
+
+def test_a_todo_alone_cannot_be_resumed(codebase):
+    codebase.write(TODO, "- [ ] éà\n")
+    person = codebase.start()
+    asked = person.answers("yes", "yes", "yes", "no")
+    assert asked[2] == (
+        "The last run didn't complete successfully. Found:\n- todo.g3.md \n- [ ] éà\n"
+        "Would you like to resume the previous implementation?\n[Y] Yes - Attempt to resume\n"
+        "[N] No - Mark as complete and proceed to review new_requirements.md\n"
+        "[Q] Quit - Exit and investigate manually"
+    )
+    assert asked[3] == asked[2]
+    person.quits()
+    assert not codebase.has(TODO)
+    assert codebase.history[20:] == "USER SKIPPED RECOVERY\n"

@@ -1,0 +1,66 @@
+"""Planning over the three protocols: one scripted service plays the planner, the player and the coach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from code_commit.plugin_api import ToolCall
+from code_commit.testing import Project, Reply, ScriptedServer
+
+PROVIDERS = {
+    "gemini": ("gemini-2.5-pro", "GEMINI_API_KEY"),
+    "openai": ("gpt-5", "OPENAI_API_KEY"),
+    "anthropic": ("claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
+}
+KEY = "sk-canary-0123456789-key7Q"
+
+
+def called(name: str, **arguments: Any) -> ToolCall:
+    return ToolCall(f"call_{name}", name, arguments)
+
+
+SCRIPT = (
+    Reply("I look.", tool_calls=(called("read_file", path="g3-plan/new_requirements.md"),)),
+    Reply(
+        thinking="hm",
+        tool_calls=(
+            called("write_file", path="g3-plan/new_requirements.md", content="{{CURRENT REQUIREMENTS}}\nAdd é.\n"),
+            called("final_output", summary="Add é alone."),
+        ),
+    ),
+    Reply("Add é."),
+    Reply(tool_calls=(called("todo_write", content="- [x] é\n"), called("write_file", path="é.txt", content="é\n"))),
+    Reply(tool_calls=(called("final_output", summary="é is there"),)),
+    Reply(tool_calls=(called("final_output", summary="IMPLEMENTATION_APPROVED"),)),
+    Reply("Add é\n\nAdds é.txt."),
+)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_planning_over_each_protocol(provider, tmp_path):
+    model, variable = PROVIDERS[provider]
+    project = Project.create(tmp_path)
+    project.git("config", "user.name", "Author")
+    project.git("config", "user.email", "author@example.org")
+    project.write({"g3-plan/new_requirements.md": "é, please\n"})
+    with ScriptedServer(SCRIPT) as server:
+        done = project.command(
+            *("--planning", f"--codepath={project.root}", "--model", model, "--sandbox=off"),
+            environ={variable: KEY, **server.environment()},
+            stdin="yes\n\nyes\n\nquit\n",
+        )
+        assert (done.exit_code, server.unused) == (0, 0)
+    assert project.git("log", "--format=%s").splitlines() == ["Add é", "start"]
+    assert project.git("status", "--porcelain") == ""
+    assert project.read("é.txt") == "é\n"
+    assert KEY not in done.stdout + done.stderr
+
+
+def test_flags_of_a_planner_that_is_not_installed_name_it(tmp_path):
+    project = Project.create(tmp_path)
+    for flag in ("--planning", "--codepath=x", "--no-git", "--max-turns=3", "--autonomous", "--auto", "--chat"):
+        done = project.command(flag, "--disable-plugin", "planner")
+        assert done.exit_code == 2
+        assert "code-commit-planner" in done.stderr
