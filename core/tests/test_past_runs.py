@@ -72,6 +72,8 @@ def answer(text, path="a.txt"):
 class Runs:
     """A project whose model gives the replies of the test."""
 
+    repaired = failed = unknown = ""  # names of runs
+
     def __init__(self, folder, name="work"):
         self.plugins = [install_plugin(folder / "plugins", "told", PROVIDER)]
         self.project = Project.create(folder / name, build="echo built >> built.txt\ngrep -q good a.txt\n")

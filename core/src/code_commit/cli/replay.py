@@ -143,9 +143,11 @@ def _run_again(recorded: RunSummary, scratch: Path, *, quiet: bool) -> RunSummar
     os.chdir(scratch)
     host = PluginHost()
     registry = Registry(host, reserved_flags=RESERVED)
-    plan = plan_for(_invocation(recorded, host, registry), host)
-    if plan.workflow.interactive:
+    invocation = _invocation(recorded, host, registry)
+    if invocation.workflow.interactive:
         raise NotReady(f"{recorded.workflow} asks a person, so it cannot be replayed", hint="`runs show` tells of it")
+    plan = plan_for(invocation, host)
+    assert plan  # there is none when a person quits, and nobody is asked here
     watchers: dict[str, LogSink] = {} if quiet else {"progress": Progress.on(sys.stderr, os.environ)}
     ending = run_session(replace(plan, root=scratch), host, registry, watchers)
     return read_run(ending.folder)
