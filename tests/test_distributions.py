@@ -139,6 +139,6 @@ def test_every_list_of_plugins_is_complete() -> None:
     for folder in PLUGINS:
         assert folder.name in environments.split(", ")
         assert matrix.count(f" ./plugins/{folder.name}\n") >= 3  # alone, with the others, editable
-        assert layers.count(f" {import_name(folder)}\n") == 4
+        assert layers.count(f" {import_name(folder)}\n") >= 4
         assert f"    {import_name(folder)}.** -> code_commit.plugin_api\n" in layers
         assert f"plugins/{folder.name}/src" in types
