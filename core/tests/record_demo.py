@@ -20,6 +20,7 @@ KEPT = {
     "run.started": ("workflow", "token"),
     "call.started": ("number", "label", "provider", "model", "request"),
     "call.finished": None,
+    "run.finished": ("outcome", "exit_code", "summary"),
 }
 
 
