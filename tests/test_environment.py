@@ -28,9 +28,10 @@ def meant_plugins() -> set[str]:
 
 
 def stood_on(plugin: str) -> set[str]:
-    """The other plugins that a plugin needs."""
+    """The other plugins that a plugin needs, or its tests do."""
     project = tomllib.loads((ROOT / "plugins" / plugin / "pyproject.toml").read_text("utf-8"))["project"]
-    names = {canonicalize_name(Requirement(text).name) for text in project.get("dependencies", [])}
+    needed = [*project.get("dependencies", []), *project.get("optional-dependencies", {}).get("testing", [])]
+    names = {canonicalize_name(Requirement(text).name) for text in needed}
     return {name for name in PLUGINS if f"code-commit-{name}" in names}
 
 
