@@ -143,8 +143,9 @@ def _run_again(recorded: RunSummary, scratch: Path, *, quiet: bool) -> RunSummar
     os.chdir(scratch)
     host = PluginHost()
     registry = Registry(host, reserved_flags=RESERVED)
-    plan = plan_for(_invocation(recorded, host, registry), host)
-    if plan.workflow.interactive:
+    invocation = _invocation(recorded, host, registry)
+    plan = None if invocation.workflow.interactive else plan_for(invocation, host)
+    if plan is None:
         raise NotReady(f"{recorded.workflow} asks a person, so it cannot be replayed", hint="`runs show` tells of it")
     watchers: dict[str, LogSink] = {} if quiet else {"progress": Progress.on(sys.stderr, os.environ)}
     ending = run_session(replace(plan, root=scratch), host, registry, watchers)
