@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,6 @@ from code_commit_planner import machine, prompts, words
 from code_commit_planner.answers import meaning, understood
 from code_commit_planner.coach_and_player import COACH_TOOLS, PLAYER_TOOLS, approves
 from code_commit_planner.display import feedback_lines, tool_line
-from code_commit_planner.history import (
-    Completed,
-)
 from code_commit_planner.machine import ASKING, FINAL, TABLE, Event, State, next_state
 from code_commit_planner.planner_model import PLANNER_TOOLS
 from code_commit_planner.prompts import filled
@@ -26,9 +22,6 @@ from code_commit_planner.todo import read_todos
 from code_commit_toolbox.outcome import CalledTool
 
 SEED = (Path(__file__).parent / "cases/seed-003.txt").read_text("utf-8")
-at = datetime.fromisoformat
-WHEN = at("2025-12-08 18:30:00")
-COMPLETED = Completed(WHEN)
 
 
 # --- the table ------------------------------------------------------------------------------------------------------
