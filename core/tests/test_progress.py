@@ -27,9 +27,9 @@ def record(event: Event, at: float = 0.0) -> Record:
     return Record(1, 1000.0 + at, "run", 1, None, event.kind, data_of(event))
 
 
-def shown(*told: Event) -> list[str]:
+def shown(*told: Event, narrated: bool = False) -> list[str]:
     stream = io.StringIO()
-    progress = Progress(stream, live=False, color=False)
+    progress = Progress(stream, live=False, color=False, narrated=narrated)
     for seconds, event in enumerate(told):
         progress.receive(record(event, seconds))
     progress.close()
@@ -244,3 +244,22 @@ def rendered(written: str) -> list[str]:
             rows[row] = rows[row].ljust(column)[:column] + character + rows[row][column + 1 :]
             column += 1
     return [line for line in rows if line]
+
+
+def test_beside_a_workflow_that_narrates_only_what_it_does_not_tell_is_shown():
+    again = events.CallStarted(2, "player", "gemini", "gemini-2.5-pro", "https://x", "key from a file", "2.txt")
+    failed = events.CallFinished(2, "q", "gemini-2.5-pro", None, "", 1.0, None, None, error="no network")
+    tampered = events.ProcessFinished(BUILD, 0, 3.0, timed_out=False, tampered=("build.sh",), log="l")
+    passed = events.ProcessFinished(BUILD, 1, 3.0, timed_out=False, tampered=(), log="l")
+    lines = shown(
+        events.StateEntered("review"), ASKED, ANSWERED, again, failed, events.ChangesApplied(("a",), ()), BUILDING, passed,
+        tampered, events.CallRetried(1, 2, 0.5, "503"), events.MessageLogged("words", "error"),
+        narrated=True,
+    )  # fmt: skip
+    assert [line.partition("] ")[2] for line in lines] == [
+        "asking gemini-2.5-pro (https://x, key from a file)",
+        "gemini-2.5-pro failed after 1.0 s: no network",
+        "build altered what judges it: build.sh, see l",
+        "try 2 failed: 503; next in 0.5 s",
+        "error: words",
+    ]

@@ -37,6 +37,8 @@ def root(options, ask):
     folder = ask("which\\x1b folder?")
     if folder is None:
         raise NotReady("no folder was named")
+    if folder == "quit":
+        return None
     return Path(folder)
 
 def reach(run):
@@ -260,6 +262,13 @@ def test_without_a_root_there_is_no_run(elsewhere, stdin, message):
     assert finished.exit_code == 3
     assert [event["kind"] for event in finished.events] == ["run.finished"]
     assert message in finished.stderr
+
+
+def test_a_person_may_quit_instead_of_naming_a_root(project, elsewhere):
+    finished = elsewhere("quit\n")
+    assert finished.exit_code == 0
+    assert [(event["kind"], event["data"]["outcome"]) for event in finished.events] == [("run.finished", "reached")]
+    assert not (project.root / "logs").exists()
 
 
 def test_a_workflow_that_is_not_interactive_asks_nobody(project, plugins):

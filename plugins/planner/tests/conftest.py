@@ -159,6 +159,9 @@ class Person:
     def states(self) -> list[str]:
         return [event["data"]["state"] for event in self.events if event["kind"] == "state.entered"]
 
+    def told(self) -> str:
+        return "\n".join(event["data"]["text"] for event in self.events if event["kind"] == "planner.told")
+
     def messages(self) -> list[str]:
         return [event["data"]["text"] for event in self.events if event["kind"] == "message"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,35 +12,16 @@ from hypothesis import strategies as st
 from code_commit_planner import machine, prompts, words
 from code_commit_planner.answers import meaning, understood
 from code_commit_planner.coach_and_player import COACH_TOOLS, PLAYER_TOOLS, approves
-from code_commit_planner.commit_message import commit_message
 from code_commit_planner.display import feedback_lines, tool_line
-from code_commit_planner.history import (
-    Completed,
-    attempting_recovery,
-    completed,
-    completed_at,
-    git_commit,
-    git_head,
-    is_recorded,
-    is_started,
-    refining,
-    skipped_recovery,
-    start_implementing,
-    summary_lines,
-)
 from code_commit_planner.machine import ASKING, FINAL, TABLE, Event, State, next_state
 from code_commit_planner.planner_model import PLANNER_TOOLS
 from code_commit_planner.prompts import filled
 from code_commit_planner.requirements_text import has_heading, is_answered, with_tag
 from code_commit_planner.staging import Entry, is_temporary, read_status, select
 from code_commit_planner.todo import read_todos
-from code_commit_planner.wrapping import plain_lines, wrap
 from code_commit_toolbox.outcome import CalledTool
 
 SEED = (Path(__file__).parent / "cases/seed-003.txt").read_text("utf-8")
-at = datetime.fromisoformat
-WHEN = at("2025-12-08 18:30:00")
-COMPLETED = Completed(WHEN)
 
 
 # --- the table ------------------------------------------------------------------------------------------------------
@@ -142,156 +122,6 @@ def test_the_tools_of_each_part():
     assert PLANNER_TOOLS == ("read_file", "write_file", "shell", "code_search", "str_replace", "final_output")
     assert "todo_write" in PLAYER_TOOLS
     assert not {"todo_write", "write_file", "str_replace"} & set(COACH_TOOLS)
-
-
-# --- history --------------------------------------------------------------------------------------------------------
-
-
-def test_the_history_is_written_as_in_the_seed():
-    """The stored seed has lost the two blanks in front of the summary's lines."""
-    example = SEED.partition('Format:\n"""\n')[2].partition('\n"""')[0]
-    summary = example.partition("<<\n")[2].partition("\n>>")[0]
-    written = (
-        refining(at("2025-12-08 14:31:00"))
-        + git_head(at("2025-12-08 17:24:05"), "<SHA>")
-        + start_implementing(at("2025-12-08 17:25:31"), summary)
-        + attempting_recovery(at("2025-12-08 18:20:00"))
-        + completed(COMPLETED)
-        + git_commit(WHEN, "<MESSAGE>")
-    )
-    assert "\n  This is an example of" in written
-    lines = example.split("\n")
-    assert written.replace("\n  ", "\n").split("\n")[:-1] == lines[: written.count("\n")]
-    assert skipped_recovery(at("2025-12-08 14:31:00")) == f"{_quoted('USER SKIPPED RECOVERY')}\n"
-    assert attempting_recovery(at("2025-12-08 14:31:00")) == f"{_quoted('ATTEMPTING RECOVERY')}\n"
-
-
-def _quoted(words_of_it: str) -> str:
-    found = re.search(rf'"(2025-12-08 14:31:00 {words_of_it})"', SEED)
-    assert found
-    return found[1]
-
-
-@given(st.text())
-def test_a_summary_is_at_most_five_lines_of_at_most_120(text):
-    lines = summary_lines(text)
-    assert len(lines) <= 5
-    assert all(line and len(f"  {line}") <= 120 for line in lines)
-    entry = start_implementing(WHEN, text)
-    assert entry.count("\n<<\n") == 1
-    assert entry.count("\n>>\n") == 1
-    assert entry.isprintable() or "\n" in entry
-
-
-@given(st.datetimes(min_value=at("1000-01-01 00:00:00")), st.booleans())
-def test_a_completion_is_found_again_by_its_names(when, with_todo):
-    completion = Completed(when.replace(microsecond=0), with_todo)
-    assert completed_at(completion.requirements) == completion.when
-    assert is_recorded(refining(when) + completed(completion), completion)
-    assert not is_recorded(completed(Completed(completion.when + timedelta(seconds=1))), completion)
-
-
-def test_other_names_are_no_completions():
-    for name in ("completed_requirements_2025-13-08_17-25-31.md", "completed_todo_2025-12-08_17-25-31.md", "x.md"):
-        assert completed_at(name) is None
-
-
-def test_the_history_tells_whether_the_implementation_has_begun():
-    begun = (
-        refining(WHEN)
-        + git_head(WHEN, None)
-        + start_implementing(WHEN, "2025-12-08 18:30:00 - COMPLETED REQUIREMENTS ()")
-    )
-    assert not is_started("")
-    assert not is_started(refining(WHEN) + git_head(WHEN, "abc"))
-    assert is_started(begun + attempting_recovery(WHEN) + attempting_recovery(WHEN))
-    assert not is_started(begun + completed(COMPLETED) + git_commit(WHEN, "x"))
-    assert "GIT HEAD (no commit yet)" in begun
-
-
-# --- wrapping and the commit message --------------------------------------------------------------------------------
-
-
-@given(st.text(), st.integers(1, 100))
-def test_wrapping_loses_nothing_but_blanks(text, width):
-    lines = wrap(text, width)
-    assert all(line and len(line) <= width for line in lines)
-    assert "".join("".join(lines).split()) == "".join(text.split())
-
-
-def test_a_character_is_not_parted_from_its_marks():
-    word = "e\u0301" * 50
-    assert all(line.startswith("e") and line.endswith("\u0301") for line in wrap(word, 7))
-
-
-@given(st.text(), st.booleans())
-def test_a_commit_message_keeps_its_bounds(written, with_todo):
-    completion = Completed(WHEN, with_todo)
-    message = commit_message(written, completion)
-    assert 0 < len(message.summary) <= 72
-    assert "\n" not in message.summary
-    assert len(message.description) <= 10
-    assert all(len(line) <= 72 for line in message.description)
-    assert (
-        message.description[-len(completion.files) :]
-        == (
-            "Requirements: completed_requirements_2025-12-08_18-30-00.md",
-            "Todo: completed_todo_2025-12-08_18-30-00.md",
-        )[: len(completion.files)]
-    )
-
-
-def test_the_example_of_the_seed():
-    written = """Add user authentication with OAuth2 support
-
-Implements OAuth2 flow for Google and GitHub providers.
-Includes token refresh logic and secure storage."""
-    message = commit_message(written, Completed(at("2025-12-08 17:25:31")))
-    example = SEED.partition("Example:\nAdd user")[2].partition("\nTimestamp Formats")[0]
-    lines = [line for line in str(message).split("\n") if line]
-    assert "\n".join(lines) == f"Add user{example}"  # the stored seed has lost its empty lines
-
-
-@pytest.mark.parametrize(
-    ("written", "summary"),
-    [
-        ("Summary: Add a file.\n\nDescription: It is new.", "Add a file"),
-        ("```\nAdd a file\n\nIt is new.\n```", "Add a file"),
-        ("**Add a file**\n\nIt is new.", "Add a file"),
-        ("Ajoute « é » 漢字\r\n\r\nIt is new.", "Ajoute « é » 漢字"),
-        ("Add \x1b[31ma file\x07\n\nIt is new.", "Add [31ma file"),
-    ],
-)
-def test_what_models_put_around_a_message_is_taken_off(written, summary):
-    message = commit_message(written, COMPLETED)
-    assert message.summary == summary
-    assert message.description[0] == "It is new."
-    assert message.description[1] == ""
-
-
-def test_a_long_summary_goes_on_in_the_description():
-    message = commit_message("Add " + "word " * 30 + "\n\nMore.", COMPLETED)
-    assert message.summary == ("Add " + "word " * 13).strip()
-    assert message.description[0].startswith("word word")
-    assert "More." in message.description
-
-
-def test_without_words_the_message_is_made_of_names():
-    message = commit_message(" \n", COMPLETED)
-    assert message.summary == "Complete completed_requirements_2025-12-08_18-30-00.md"
-
-
-def test_a_long_description_ends_at_a_line():
-    message = commit_message("Add\n" + "\n".join(f"line {number}" for number in range(20)), COMPLETED)
-    assert message.description[:7] == tuple(f"line {number}" for number in range(7))
-    assert len(message.description) == 10
-
-
-@given(st.text())
-def test_plain_lines_hold_no_controls(text):
-    for line in plain_lines(text):
-        assert line.strip() == line != ""
-        assert "\x1b" not in line
 
 
 # --- requirements and todos -----------------------------------------------------------------------------------------

@@ -15,6 +15,11 @@ def test_from_new_requirements_to_a_commit_and_on(codebase):
     assert asked[0] == "Is this the correct branch to start work on? [yes/no/quit]"
     finished = person.quits()
     assert finished["exit_code"] == 0
+    assert [event["data"]["answer"] for event in person.events if event["kind"] == "question.answered"] == [
+        *("yes", "", "yes", "", "quit")
+    ]
+    for text in ("Current git branch: master", "code-commit is ready to make a git commit.", "  two.txt"):
+        assert text in person.told()
     assert person.states == [
         "startup",
         "branch check",

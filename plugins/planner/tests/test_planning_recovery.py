@@ -258,3 +258,32 @@ def test_a_broken_state_is_no_obstacle(codebase, broken):
     person.answers("", "yes", "")
     person.quits()
     assert codebase.status() == []
+
+
+def test_what_is_left_is_not_taken_back_when_the_goal_is_not_reached(codebase):
+    codebase.write(NEW, "old words\n")
+    person = codebase.plan("--on-failure=restore")
+    person.answers("", "yes", "")
+    assert person.ends()["exit_code"] == 1
+    assert codebase.subjects() == ["Add a second file", "start"]
+    assert codebase.status() == []
+
+
+def test_what_was_set_aside_is_not_put_over_what_came_since(codebase):
+    """A run was killed in its commit, and somebody has gone on with the file that was out of the index meanwhile."""
+    project = codebase.project
+    project.git("add", "one.txt")
+    old = project.git("rev-parse", "HEAD:one.txt").strip()
+    codebase.write("one.txt", "staged before\n")
+    project.git("add", "one.txt")
+    new = project.git("rev-parse", ":one.txt").strip()
+    entry = {"path": "one.txt", "old_mode": "100644", "old_id": old, "mode": "100644", "id": new}
+    fresh = {"path": "new.txt", "old_mode": "000000", "old_id": "0" * 40, "mode": "100644", "id": new}
+    state = project.root / "agent-config/.code-commit/state/planner/staging.json"
+    state.parent.mkdir(parents=True)
+    kept = {"head": None, "ours": [], "foreign": [], "set_aside": [entry, fresh], "summary": "", "description": []}
+    state.write_text(json.dumps(kept))
+    codebase.write("one.txt", "committed since\n")
+    project.git("commit", "-qam", "since")
+    codebase.plan().quits()
+    assert codebase.status() == ["AD new.txt", "?? g3-plan/planner_history.txt"]

@@ -144,10 +144,9 @@ def _run_again(recorded: RunSummary, scratch: Path, *, quiet: bool) -> RunSummar
     host = PluginHost()
     registry = Registry(host, reserved_flags=RESERVED)
     invocation = _invocation(recorded, host, registry)
-    if invocation.workflow.interactive:
+    plan = None if invocation.workflow.interactive else plan_for(invocation, host)
+    if plan is None:
         raise NotReady(f"{recorded.workflow} asks a person, so it cannot be replayed", hint="`runs show` tells of it")
-    plan = plan_for(invocation, host)
-    assert plan  # there is none when a person quits, and nobody is asked here
     watchers: dict[str, LogSink] = {} if quiet else {"progress": Progress.on(sys.stderr, os.environ)}
     ending = run_session(replace(plan, root=scratch), host, registry, watchers)
     return read_run(ending.folder)

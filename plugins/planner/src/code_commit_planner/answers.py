@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from code_commit.plugin_api import Run
 from code_commit_planner.machine import Event
 from code_commit_planner.prompts import filled
+from code_commit_planner.telling import tell
 from code_commit_planner.words import NOT_UNDERSTOOD
 
 _WORDS = {
@@ -50,4 +51,4 @@ def ask(
         event = understood(run.ask(question, choices=names), accepted, empty=empty)
         if event is not None:
             return event
-        run.say(filled(NOT_UNDERSTOOD, choices=" or ".join(f"'{name}'" for name in names)))
+        tell(run, filled(NOT_UNDERSTOOD, choices=" or ".join(f"'{name}'" for name in names)))

@@ -8,6 +8,7 @@ from code_commit_planner.coach_and_player import LoopEnd, Task, build
 from code_commit_planner.feedback_kept import read_progress
 from code_commit_planner.plan_folder import PlanFolder
 from code_commit_planner.prompts import filled
+from code_commit_planner.telling import tell
 from code_commit_toolbox.toolbox import open_toolbox
 
 REQUIREMENTS = "requirements.md"
@@ -29,7 +30,7 @@ def build_alone(run: Run) -> Result:
     toolbox = open_toolbox(run)
     so_far = read_progress(run.state, requirements)
     if so_far.turn:
-        run.say(filled(words.LOOP_RESUMED, turn=str(so_far.turn)))
+        tell(run, filled(words.LOOP_RESUMED, turn=str(so_far.turn)))
     result = build(run, toolbox, Task(REQUIREMENTS, requirements), max_turns=run.options.max_turns, so_far=so_far)
     data = {"turns": result.turns, "end": result.end.value, "feedback": result.feedback}
     match result.end:

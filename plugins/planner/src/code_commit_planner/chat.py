@@ -11,6 +11,7 @@ from code_commit_planner.answers import YES_OR_NO, ask, meaning
 from code_commit_planner.coach_and_player import PLAYER_TOOLS, say_call
 from code_commit_planner.machine import Event
 from code_commit_planner.prompts import CHAT_SYSTEM, filled
+from code_commit_planner.telling import tell
 from code_commit_planner.wrapping import legible
 from code_commit_toolbox.agent import run_agent
 from code_commit_toolbox.toolbox import open_toolbox
@@ -60,7 +61,7 @@ def chat(run: Run) -> Result:
             on_call=lambda called: say_call(run, "player", called),
         )
         history = result.messages
-        run.say(result.text or f"[{result.end.value}]")
+        tell(run, result.text or f"[{result.end.value}]")
         if result.tampered:
             told = f"a command altered what judges the project: {', '.join(result.tampered)}"
             return Result(Outcome.NOT_REACHED, told, {"turns": turns})

@@ -18,6 +18,7 @@ from code_commit_planner.prompts import (
     PLAYER_TURN,
     filled,
 )
+from code_commit_planner.telling import tell
 from code_commit_planner.words import COACH, FEEDBACK, IS_APPROVED, TURN
 from code_commit_planner.wrapping import legible
 from code_commit_toolbox.agent import run_agent
@@ -73,7 +74,7 @@ def build(run: Run, toolbox: Toolbox, task: Task, *, max_turns: int, so_far: Pro
                 return LoopResult(LoopEnd.FAILED, turn, feedback, error.message, error)
         if result.end is LoopEnd.APPROVED:
             forget_progress(run.state)
-            run.say(IS_APPROVED)
+            tell(run, IS_APPROVED)
             return result
         if result.end is LoopEnd.FAILED:
             return result
@@ -88,18 +89,18 @@ def approves(feedback: str) -> bool:
 
 
 def _turn(run: Run, toolbox: Toolbox, task: Task, turn: int, max_turns: int, feedback: str) -> LoopResult:
-    run.say(filled(TURN, number=str(turn), turns=str(max_turns)))
+    tell(run, filled(TURN, number=str(turn), turns=str(max_turns)))
     player = _player(run, toolbox, task, feedback)
     if player.tampered:
         return _tampered("player", player, turn, feedback)
-    run.say(filled(COACH, number=str(turn), turns=str(max_turns)))
+    tell(run, filled(COACH, number=str(turn), turns=str(max_turns)))
     coach = _coach(run, toolbox, task, f"[{player.end.value}]\n{player.text}")
     if coach.tampered:
         return _tampered("coach", coach, turn, feedback)
     if coach.finished and approves(coach.text):
         return LoopResult(LoopEnd.APPROVED, turn)
     said = coach.text or f"The coach said nothing: {coach.end.value}."
-    run.say(f"{FEEDBACK}\n{feedback_lines(said, coach.transcript.name)}")
+    tell(run, f"{FEEDBACK}\n{feedback_lines(said, coach.transcript.name)}")
     return LoopResult(LoopEnd.OUT_OF_TURNS, turn, said)
 
 

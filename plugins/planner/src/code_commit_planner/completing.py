@@ -13,6 +13,7 @@ from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder import FOLDER, HISTORY
 from code_commit_planner.planner_model import describe
 from code_commit_planner.staging import shown_paths
+from code_commit_planner.telling import tell
 
 _CONTINUE = (Event.GO, Event.QUIT)
 
@@ -46,7 +47,7 @@ def review_staged(plan: Plan) -> Event:
     """Show what is about to be committed. Whoever quits here leaves everything as it is."""
     message = _message(plan)
     plan.say(words.READY)
-    plan.run.say(_indented(message))
+    tell(plan.run, _indented(message))
     plan.say(f"{words.STAGED}\n{shown_paths(plan.git.staged_for_commit())}")
     return ask(plan.run, words.ASK_REVIEW, _CONTINUE, empty=Event.GO, also={Event.YES: Event.GO, Event.NO: Event.QUIT})
 

@@ -38,7 +38,7 @@ def coach_and_player(plan: Plan) -> Event:
     task = Task(CURRENT, _requirements(plan))
     turns = plan.run.options.max_turns
     so_far = read_progress(plan.run.state, task.requirements)
-    if so_far.turn:
+    if so_far.turn and plan.loop is None:
         plan.say(words.LOOP_RESUMED, turn=str(so_far.turn))
     plan.say(words.IMPLEMENTING, turns=str(turns))
     plan.loop = build(plan.run, plan.toolbox, task, max_turns=turns, so_far=so_far)

@@ -11,6 +11,7 @@ from code_commit_planner.history import Completed
 from code_commit_planner.plan_folder import PlanFolder
 from code_commit_planner.prompts import filled
 from code_commit_planner.repository import Repository
+from code_commit_planner.telling import tell
 from code_commit_planner.wrapping import legible
 from code_commit_toolbox.toolbox import Toolbox
 
@@ -36,7 +37,7 @@ class Plan:
 
     def say(self, words: str, **values: str) -> None:
         """Tell the person."""
-        self.run.say(self.worded(words, **values))
+        tell(self.run, self.worded(words, **values))
 
     def worded(self, words: str, **values: str) -> str:
         """Return `words` with everything filled in."""

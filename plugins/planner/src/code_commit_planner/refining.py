@@ -11,6 +11,7 @@ from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder import NEW, TODO
 from code_commit_planner.planner_model import review
 from code_commit_planner.requirements_text import is_answered, with_tag
+from code_commit_planner.telling import tell
 
 
 def prompt_for_requirements(plan: Plan) -> Event:
@@ -37,7 +38,7 @@ def refine(plan: Plan) -> Event:
     plan.say(words.REVIEWING)
     result = review(plan.run, plan.toolbox, plan.typed)
     if result.text:
-        plan.run.say(result.text)
+        tell(plan.run, result.text)
     if result.tampered:
         told = f"a command of the planner altered what judges the project: {', '.join(result.tampered)}"
         plan.run.emit(MessageLogged(told, level="error"))

@@ -1,0 +1,149 @@
+"""What a person sees on a terminal of 80 columns."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+import threading
+
+import pytest
+
+ON_TERMINAL = """
+import fcntl, runpy, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # where Ctrl-C comes from
+runpy.run_module("code_commit", run_name="__main__", alter_sys=True)
+"""
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class Terminal:
+    """The command on a terminal, with a person who types when something is shown."""
+
+    def __init__(self, project, *flags: str) -> None:
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", ON_TERMINAL, *flags],
+            cwd=project.root,
+            env=project.environment({"TERM": "xterm"}),
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+        )
+        os.close(slave)
+        self.shown = ""
+        self.read_to = 0
+
+    def until(self, words: str) -> None:
+        watchdog = threading.Timer(60, self.process.kill)
+        watchdog.start()
+        try:
+            while words not in self.shown[self.read_to :]:
+                self._read()
+            self.read_to = self.shown.index(words, self.read_to) + len(words)
+        finally:
+            watchdog.cancel()
+
+    def types(self, text: str) -> None:
+        os.write(self.master, text.encode())
+
+    def ends(self) -> int:
+        while True:
+            try:
+                self._read()
+            except OSError:
+                return self.process.wait(60)
+
+    def _read(self) -> None:
+        data = os.read(self.master, 65536)
+        if not data:
+            raise OSError("the terminal is closed")
+        self.shown += data.decode("utf-8", "replace")
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait(60)
+        os.close(self.master)
+
+    @property
+    def lines(self) -> list[str]:
+        """What stays on the screen: of a line that is repainted, the last state."""
+        lines = [ESCAPES.sub("", line).rstrip("\r") for line in self.shown.split("\n")]
+        return [line.rpartition("\r")[2] for line in lines]
+
+
+@pytest.fixture
+def on_terminal(codebase):
+    opened = []
+
+    def start(*flags):
+        opened.append(Terminal(codebase.project, *flags))
+        return opened[-1]
+
+    yield start
+    for terminal in opened:
+        terminal.close()
+
+
+def test_a_whole_cycle_on_a_terminal(codebase, on_terminal):
+    cast = codebase.cast
+    codebase.write("g3-plan/new_requirements.md", "old words\n")
+    cast.player = [
+        cast.called("todo_write", content="- [x] two\n"),
+        cast.called("shell", command="echo a command that is longer than a line of the terminal can ever be; exit 3"),
+        cast.called("read_file", path="no\x1b[31msuch.txt"),
+        cast.writes("two.txt", "2\n"),
+        cast.done("two.txt is there"),
+    ]
+    cast.coach = [cast.done("\n\n".join(f"{number}: {'word ' * 20}" for number in range(30))), *cast.coach]
+    terminal = on_terminal("--planning", f"--codepath={codebase.project.root}", "--sandbox=off")
+    for shown, typed in (
+        ("correct branch", "yes\n"),
+        ("start a review", "\n"),
+        ("refine it further", "yes\n"),
+        ("Hit enter to continue", "\n"),
+        ("start a review", "quit\n"),
+    ):
+        terminal.until(shown)
+        terminal.types(typed)
+    assert terminal.ends() == 0
+    lines = terminal.lines
+    for called in ("todo_write", "shell echo a command", "read_file", "write_file two.txt"):
+        assert len([line for line in lines if f"player: {called}" in line]) == 1
+    assert any(line.endswith("-> exit code: 3") for line in lines)
+    feedback = lines[lines.index("The coach is not satisfied yet:") + 1 :]
+    assert next(at for at, line in enumerate(feedback) if not line.startswith("  ")) == 25
+    assert "\x1b[31msuch" not in terminal.shown
+    path = str(codebase.project.root)
+    assert [line for line in lines if len(line) > 80 and path not in line and "logs/" not in line] == []
+    assert "\n\n\n" not in "\n".join(line.strip() for line in lines)
+
+
+def test_ctrl_c_ends_it_at_once(codebase, on_terminal):
+    codebase.write("g3-plan/new_requirements.md", "old words\n")
+    terminal = on_terminal("--planning", f"--codepath={codebase.project.root}")
+    terminal.until("correct branch")
+    terminal.types("\x03")
+    assert terminal.ends() == 130
+    assert sorted(codebase.plan_files()) == ["new_requirements.md"]
+
+
+def test_ctrl_d_is_the_end_of_the_input(codebase, on_terminal):
+    terminal = on_terminal("--planning", f"--codepath={codebase.project.root}")
+    terminal.until("correct branch")
+    terminal.types("\x04")
+    assert terminal.ends() == 1
+
+
+def test_ctrl_c_at_the_codepath(codebase, on_terminal):
+    terminal = on_terminal("--planning")
+    terminal.until("Which codebase")
+    terminal.types("\x03")
+    assert terminal.ends() == 130
