@@ -72,7 +72,7 @@ def answer(text, path="a.txt"):
 class Runs:
     """A project whose model gives the replies of the test."""
 
-    repaired = failed = unknown = ""  # names of runs
+    repaired = failed = unknown = ""  # the runs of the fixture `told`
 
     def __init__(self, folder, name="work"):
         self.plugins = [install_plugin(folder / "plugins", "told", PROVIDER)]

@@ -46,10 +46,18 @@ class TraceSink:
             if self._spans is None:
                 return
             self._spans.end()
-            if self._exporter.export(self._ended.spans) is not SpanExportResult.SUCCESS:
-                raise ExportFailed(f"the collector did not take the trace of {len(self._ended.spans)} spans")
+            self._export(self._ended.spans)
         finally:
             self._exporter.shutdown()
+
+    def _export(self, spans: list[ReadableSpan]) -> None:
+        failed = f"the collector did not take the trace of {len(spans)} spans"
+        try:
+            result = self._exporter.export(spans)
+        except Exception as error:  # older exporters let the errors of their HTTP library through
+            raise ExportFailed(f"{failed}: {type(error).__name__}") from error
+        if result is not SpanExportResult.SUCCESS:
+            raise ExportFailed(failed)
 
     def _begun(self, record: Record) -> RunSpans:
         versions = record.data.get("versions")
