@@ -70,7 +70,7 @@ def test_no_repository_ends_it(tmp_path, codebase):
     folder.mkdir()
     (folder / ".gitignore").write_text("/agent-config\n")
     done = codebase.project.command(
-        "--planning", f"--codepath={folder}", environ={"GIT_CEILING_DIRECTORIES": str(tmp_path)}
+        "--planning", "--model=gpt-5", f"--codepath={folder}", environ={"GIT_CEILING_DIRECTORIES": str(tmp_path)}
     )
     assert done.exit_code == 3
     assert "git init" in done.stderr
