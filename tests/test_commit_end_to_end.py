@@ -102,6 +102,14 @@ def test_all_red_after_one_and_three_repairs_is_exit_1(project):
     assert "bad 0" not in prompts[3]
 
 
+def test_a_file_named_in_two_ways_is_one_file_with_one_latest_replacement(project):
+    script = [Reply(replaced("./a.txt", "bad first\n")), Reply(replaced("a.txt", "bad second\n")), Reply("no")]
+    with ScriptedServer(script) as server:
+        run(project, server, "--repairs", "2")
+        shown = server.requests[2].prompt.partition("[file replacements]\n")[2]
+    assert shown == "--- FILE REPLACEMENT a.txt ---\nbad second\n"
+
+
 def test_on_failure_restore_gives_the_tree_back(project):
     before = files_of(project)
     with ScriptedServer([Reply(replaced("a.txt", "bad\n") + replaced("c/d.txt", "x\n"))]) as server:

@@ -60,7 +60,7 @@ def commit(run: Run) -> Result:
                 return Result(Outcome.REACHED, f"{_count(judged)} would change; nothing was written", _paths(judged))
             else:
                 run.apply(judged)
-                replaced.update({change.path: change for change in judged})
+                replaced.update({_file_of(change): change for change in judged})
                 build = run.build()
                 if build.passed:
                     changes = [replaced[path] for path in sorted(replaced)]
@@ -151,7 +151,7 @@ def judge(
 
 
 def _require_unchanged(changes: Sequence[Change], run: Run, rolled_up: RolledUp) -> None:
-    changed = rolled_up.changed([change.path.removeprefix("./") for change in changes])
+    changed = rolled_up.changed([_file_of(change) for change in changes])
     if changed:
         reason = "It was changed since the model was shown it."
         run.emit(ChangesRefused(reason, tuple({"path": path, "rule": "rollup", "reason": reason} for path in changed)))
@@ -169,9 +169,14 @@ def _changes_of(completion: Completion, run: Run) -> tuple[Change, ...]:
     return changes
 
 
+def _file_of(change: Change) -> str:
+    """The file that is meant: `./a` and `a` are one."""
+    return change.path.removeprefix("./")
+
+
 def _is_on_disk(change: Change, run: Run) -> bool:
     try:
-        return run.tree.read(change.path.removeprefix("./")) == change.content
+        return run.tree.read(_file_of(change)) == change.content
     except (OSError, ValueError):
         return False  # not a plain file or path: the guard has a word for it
 
