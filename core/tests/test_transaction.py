@@ -13,6 +13,7 @@ from code_commit.project_tree import ProjectTree
 from code_commit.records.change import Change
 from code_commit.records.errors import NotReady
 from code_commit.transaction import ProjectLock, Write, apply, recover, replace
+from code_commit.transaction.journal import Journal
 
 
 @pytest.fixture
@@ -285,3 +286,19 @@ def test_a_thousand_files(root, tree):
     plant(root, {f"d{n % 10}/f{n}": b"old" for n in range(500)})
     run(tree, root, {f"d{n % 20}/f{n}": b"new" for n in range(1000)})
     assert all((root / f"d{n % 20}/f{n}").read_bytes() == b"new" for n in range(1000))
+
+
+@pytest.mark.parametrize("lock", [ProjectLock, Journal])
+def test_a_lock_ends_although_a_process_started_meanwhile_shares_its_handle(root, lock):
+    with lock(home(root)):
+        handles = [int(link.name) for link in Path("/proc/self/fd").iterdir() if leads_below(home(root), link)]
+        sharer = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=handles)
+    with sharer, lock(home(root)):
+        assert len(handles) == 1
+
+
+def leads_below(folder: Path, link: Path) -> bool:
+    try:
+        return link.readlink().is_relative_to(folder)
+    except FileNotFoundError:  # the handle that lists the handles
+        return False

@@ -67,6 +67,8 @@ class EventFile:
         """Give the file and its lock back; once."""
         handle, self._handle = self._handle, -1
         if handle >= 0:
+            with suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_UN)  # a process about to exec may share the handle
             os.close(handle)
 
 

@@ -173,8 +173,14 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Give the folder and its lock back."""
+        """Give the folder and its lock back.
+
+        Unlocked by name: a process that another thread is starting shares the handle until its exec, and would keep the
+        lock past the closing of ours.
+        """
         if self.handle >= 0:
+            with suppress(OSError):
+                fcntl.flock(self.handle, fcntl.LOCK_UN)
             os.close(self.handle)
             self.handle = -1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -63,8 +64,10 @@ class ProjectLock:
         os.pwrite(self._handle, text, 0)
 
     def close(self) -> None:
-        """Give the lock back."""
+        """Give the lock back, also where a process about to exec still shares the handle."""
         if self._handle >= 0:
+            with suppress(OSError):
+                fcntl.flock(self._handle, fcntl.LOCK_UN)
             os.close(self._handle)
             self._handle = -1
 
