@@ -17,6 +17,7 @@ import pluggy
 
 if TYPE_CHECKING:
     from code_commit.prices import cost_of
+    from code_commit.project_text import decode_text, read_text
     from code_commit.records.change import Change, PathRule, Refusal, Tree
     from code_commit.records.conversation import (
         Completion,
@@ -144,12 +145,14 @@ _HOMES = {
     "Wire": "code_commit.records.provider",
     "WorkflowDefinition": "code_commit.records.workflow",
     "cost_of": "code_commit.prices",
+    "decode_text": "code_commit.project_text",
     "kind_of_status": "code_commit.records.reply",
     "parts_from_json": "code_commit.records.conversation_json",
     "parts_to_json": "code_commit.records.conversation_json",
     "protected_list": "code_commit.records.protected",
     "read_arguments": "code_commit.records.reply",
     "read_records": "code_commit.records.json_record",
+    "read_text": "code_commit.project_text",
     "reply_error": "code_commit.records.reply",
     "reply_member": "code_commit.records.reply",
     "reply_object": "code_commit.records.reply",
@@ -218,6 +221,7 @@ __all__ = [
     "Wire",
     "WorkflowDefinition",
     "cost_of",
+    "decode_text",
     "hookimpl",
     "hookspec",
     "kind_of_status",
@@ -226,6 +230,7 @@ __all__ = [
     "protected_list",
     "read_arguments",
     "read_records",
+    "read_text",
     "reply_error",
     "reply_member",
     "reply_object",

@@ -28,6 +28,8 @@ from code_commit.plugin_api import (
     Result,
     Run,
     Text,
+    decode_text,
+    read_text,
 )
 
 QUERY = "agent-config/query.txt"
@@ -84,7 +86,7 @@ def read_context(run: Run) -> Context:
     if run.options.query is not None:
         query = run.options.query
     elif run.options.query_file is not None:
-        query = _decoded(_read_query_file(run.options.query_file), run.options.query_file)
+        query = decode_text(_read_query_file(run.options.query_file), run.options.query_file)
     else:
         query = _required(run, QUERY, "write into it what is to be changed, or use --query")
     if not query.strip():
@@ -215,13 +217,10 @@ def _request(prompt: str) -> Request:
 
 
 def _required(run: Run, path: str, hint: str) -> str:
-    try:
-        content = run.tree.read(path)
-    except OSError as error:
-        raise NotReady(f"{path} cannot be read: {error.strerror}", hint="it must be a regular file") from error
-    if content is None:
+    text = read_text(run.tree, path)
+    if text is None:
         raise NotReady(f"{path} is missing", hint=hint)
-    return _decoded(content, path)
+    return text
 
 
 def _read_query_file(name: str) -> bytes:
@@ -231,16 +230,6 @@ def _read_query_file(name: str) -> bytes:
         return Path(name).read_bytes()
     except OSError as error:
         raise NotReady(f"the query file {name} cannot be read: {error.strerror}") from error
-
-
-def _decoded(content: bytes, path: str) -> str:
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise NotReady(
-            f"{path} is not UTF-8: line {line}, byte {error.start}", hint="convert it, or leave that file out"
-        ) from None
 
 
 def _written(changes: Sequence[Change]) -> tuple[str, ...]:

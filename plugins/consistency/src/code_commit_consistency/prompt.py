@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from code_commit.plugin_api import NotReady, Tree
+from code_commit.plugin_api import NotReady, Tree, read_text
 
 QUERIES = ("agent-config/consistency-query.txt", "agent-config/query.txt")
 CODEBASE = "agent-config/codeRollup.txt"
@@ -27,7 +27,7 @@ def read_query(tree: Tree) -> str:
         NotReady: it cannot be read or is not UTF-8.
     """
     for path in QUERIES:
-        query = _read(tree, path)
+        query = read_text(tree, path)
         if query is not None:
             return query
     return ""
@@ -39,27 +39,11 @@ def read_codebase(tree: Tree) -> str:
     Raises:
         NotReady: it is missing, empty, cannot be read, or is not UTF-8.
     """
-    codebase = _read(tree, CODEBASE)
+    codebase = read_text(tree, CODEBASE)
     if codebase is None or not codebase.strip():
         what = "is missing" if codebase is None else "is empty"
         raise NotReady(f"{CODEBASE} {what}", hint="collect the code with codeRollup.sh or `code-commit rollup`")
     return codebase
-
-
-def _read(tree: Tree, path: str) -> str | None:
-    try:
-        content = tree.read(path)
-    except OSError as error:
-        raise NotReady(f"{path} cannot be read: {error.strerror}", hint="it must be a regular file") from error
-    if content is None:
-        return None
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise NotReady(
-            f"{path} is not UTF-8: line {line}, byte {error.start}", hint="convert it, or leave that file out"
-        ) from None
 
 
 def _labelled(label: str, text: str) -> str:
