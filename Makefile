@@ -1,5 +1,6 @@
 # make demo    the main job, on a small project, with recorded answers: about a minute, no key
 # make test    the whole matrix of tests
+# make docs    the pages as a site, in build/docs
 # make bench   the ratios that speed is judged by
 #
 # Needs python3 of 3.11 or later with venv, git and make. Everything it makes is below build/ and .tox/.
@@ -7,7 +8,7 @@
 PYTHON ?= python3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench clean python
+.PHONY: help demo test docs bench clean python
 
 # pyenv's shims answer for named versions alone: name every one that the matrix knows, the current one first.
 ifneq ($(shell command -v pyenv 2>/dev/null),)
@@ -25,6 +26,10 @@ demo: build/demo/.installed
 
 test: build/tools/.installed
 	build/tools/bin/python -m tox run-parallel --parallel 2 --parallel-no-spinner
+
+docs: build/tools/.installed
+	build/tools/bin/python -m tox run -e site
+	@echo 'Open build/docs/index.html'
 
 bench: build/tools/.installed
 	build/tools/bin/python -m tox run -e bench

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import re
 import shlex
@@ -15,18 +17,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from code_commit.cli.arguments import RESERVED, workflow_parser
 from code_commit.cli.commands import COMMANDS
 from code_commit.models import _HOST_FIELDS
 from code_commit.named import named
 from code_commit.plugin_host import PluginHost
+from code_commit.records.errors import ExitCode
+from code_commit.records.event import RunFinished
 from code_commit.registry import Registry
 from code_commit.settings import load_settings, validated
 from code_commit.testing import Reply, ScriptedServer
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("core/*.md"), *ROOT.glob("plugins/*/*.md")])
+PAGES = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("core/*.md"),
+        *ROOT.glob("plugins/*/*.md"),
+        *ROOT.glob("examples/*.md"),
+    ]
+)
 FENCE = re.compile(
     r"^(?P<indent> *)(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<text>.*?)^ *(?P=fence)$", re.MULTILINE | re.DOTALL
 )
@@ -71,6 +84,15 @@ def test_every_configuration_loads(page: Path, tmp_path: Path) -> None:
                 validated(model, {name: value for name, value in table if name not in _HOST_FIELDS}, text)
         for name, target in sections.items():
             settings.plugin(name, named(target))
+
+
+def test_the_shown_ending_of_a_run_is_one() -> None:
+    """Strictly: no field is missing, none is invented, and the outcome is that of the exit code."""
+    [text] = [text for text in blocks(ROOT / "docs/usage.md", "json") if "exit_code" in text]
+    shown = json.loads(text)
+    assert shown.keys() == {each.name for each in dataclasses.fields(RunFinished)}
+    assert shown["outcome"] == ExitCode(shown["exit_code"]).outcome
+    TypeAdapter(RunFinished).validate_json(text, strict=True)
 
 
 def configs(providers: Any) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""`code-commit check PATH…`: what the guard says of paths, and why."""
+"""`code-commit check PATH…`: what the guard says of paths, and why; with `--keys`, whether files hold an API key."""
 
 from __future__ import annotations
 
@@ -10,28 +10,41 @@ from pathlib import Path
 from code_commit.cli.arguments import Parser
 from code_commit.git import Git
 from code_commit.guard import Guard
+from code_commit.keys import KeyStore
 from code_commit.project_tree import ProjectTree
 from code_commit.records.change import Change, Refusal
-from code_commit.records.errors import ExitCode
+from code_commit.records.errors import ExitCode, NotReady
+from code_commit.redaction import Redactor
 from code_commit.terminal import printable
 
 
 def check(argv: Sequence[str]) -> int:
-    """Judge each path by itself; the exit code is 0 when all are allowed, else 1.
+    """Judge each path by itself; the exit code is 0 when all are in order, else 1.
 
     The rules of plugins are not asked: they judge content, and here there is none.
+
+    Raises:
+        NotReady: there is no git repository; with `--keys`, the project does not keep its keys out of git, a file
+            cannot be read, or a configuration is broken.
     """
     parser = Parser(prog="code-commit check", description="Say whether a response may change paths, and why not.")
     parser.add_argument("paths", nargs="+", metavar="PATH", help="as a response would name it, from the project's root")
-    parser.add_argument("--read", action="store_true", help="whether a model may read them instead")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--read", action="store_true", help="whether a model may be shown them instead")
+    instead.add_argument("--keys", action="store_true", help="whether they hold an API key that is configured instead")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     arguments = parser.parse_args(argv)
     root = Path.cwd().resolve()
-    git = Git(root)
-    git.require_repository()
     with ProjectTree(root) as tree:
-        guard = Guard(tree, git)
-        verdicts = {path: _verdict(guard, path, read=arguments.read) for path in arguments.paths}
+        if arguments.keys:
+            redactor = Redactor()
+            KeyStore(root, redactor).load_all(())
+            verdicts = {path: _held(tree, redactor, path) for path in arguments.paths}
+        else:
+            git = Git(root)
+            git.require_repository()
+            guard = Guard(tree, git)
+            verdicts = {path: _verdict(guard, path, read=arguments.read) for path in arguments.paths}
     if arguments.json:
         rows = [
             {"path": path, "allowed": not refusals, "reasons": [{"rule": r.rule, "reason": r.reason} for r in refusals]}
@@ -39,9 +52,10 @@ def check(argv: Sequence[str]) -> int:
         ]
         sys.stdout.write(json.dumps({"paths": rows}, indent=2) + "\n")
     else:
+        passed = "no key" if arguments.keys else "allowed"
         for path, refusals in verdicts.items():
             reasons = "; ".join(f"{refusal.reason} ({refusal.rule})" for refusal in refusals)
-            sys.stdout.write(printable(f"{path}: {reasons or 'allowed'}", newlines=False) + "\n")
+            sys.stdout.write(printable(f"{path}: {reasons or passed}", newlines=False) + "\n")
     return ExitCode.NOT_REACHED if any(verdicts.values()) else ExitCode.REACHED
 
 
@@ -50,3 +64,15 @@ def _verdict(guard: Guard, path: str, *, read: bool) -> tuple[Refusal, ...]:
         return guard.check([Change(path, b"")])
     refusal = guard.may_read(path)
     return (refusal,) if refusal else ()
+
+
+def _held(tree: ProjectTree, redactor: Redactor, path: str) -> tuple[Refusal, ...]:
+    """Say whether a file of the project holds a key, in any of the forms that would be censored."""
+    try:
+        content = tree.read(path)
+    except (OSError, ValueError) as error:  # ValueError: a path that is no plain one
+        why = error.strerror if isinstance(error, OSError) else error
+        raise NotReady(f"{path} cannot be read: {why}", hint="name regular files of the project") from error
+    if content is None:
+        raise NotReady(f"there is no file {path}", hint="name files of the project, from its root")
+    return (Refusal(path, "key", "holds an API key that is configured here"),) if redactor.holds_key(content) else ()

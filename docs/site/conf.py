@@ -1,0 +1,72 @@
+"""The pages of this checkout as a site. `make docs` builds it into build/docs.
+
+Sources are the Markdown files where they lie, so every link that works in the checkout works on the site. What the
+site shows beside the pages is made of docs/index.md: each of its headings is a part of the navigation.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import posixpath
+import re
+
+from sphinx.application import Sphinx
+
+project = "code-commit"
+author = "the authors of code-commit"
+version = release = importlib.metadata.version("code-commit")
+
+extensions = ["myst_parser", "sphinx_copybutton"]
+root_doc = "docs/index"
+include_patterns = [
+    "*.md",
+    "docs/*.md",
+    "docs/plugins/*.md",
+    "core/README.md",
+    "plugins/*/README.md",
+    "examples/README.md",
+]
+exclude_patterns = [".tox", ".venv", "build", "**/node_modules"]
+
+myst_heading_anchors = 6  # the anchors that forges give to headings
+copybutton_prompt_text = "$ "
+copybutton_only_copy_prompt_lines = True
+
+html_theme = "furo"
+html_title = f"code-commit {release}"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_additional_pages = {"index": "to_docs.html"}
+templates_path = ["templates"]
+html_copy_source = False
+html_show_sphinx = False
+html_show_copyright = False
+
+_PART = re.compile(r"^## (?P<title>.+)\n\n(?P<entries>(?:(?:- |  ).*\n)+)", re.MULTILINE)
+_ENTRY = re.compile(r"^- \[(?P<title>[^\]]+)\]\((?P<page>[^)]+)\.md\)", re.MULTILINE)
+_TITLED = re.compile(r"^(?P<fence>`{3,})(?P<language>\w+) title=\"(?P<title>[^\"]+)\"$", re.MULTILINE)
+
+
+def navigation(index: str) -> str:
+    """Return a hidden table of contents for each list of links below a heading of docs/index.md."""
+    parts = []
+    for part in _PART.finditer(index):
+        entries = [
+            f"{each['title']} </{posixpath.normpath('docs/' + each['page'])}>"
+            for each in _ENTRY.finditer(part["entries"])
+        ]
+        parts.append("\n".join(["```{toctree}", ":hidden:", f":caption: {part['title']}", "", *entries, "```", ""]))
+    return "\n".join(parts)
+
+
+def prepare(_app: Sphinx, page: str, content: list[str]) -> None:
+    """Show the names of files above their content; give the first page the navigation."""
+    content[0] = _TITLED.sub(r"\g<fence>{code-block} \g<language>\n:caption: `\g<title>`\n", content[0])
+    if page == root_doc:
+        content[0] += "\n" + navigation(content[0])
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Hook into the reading of pages."""
+    app.connect("source-read", prepare)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,51 @@
+"""docs/automation.md says what the files say: inputs, outputs, hooks, and YAML that can be copied."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+yaml = pytest.importorskip("yaml", reason="the page shows YAML; the environment `automation` has a reader")
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/automation.md").read_text("utf-8")
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+WORKFLOW = yaml.safe_load((ROOT / "examples/github-action/code-commit.yml").read_text("utf-8"))
+BLOCKS = [yaml.safe_load(text) for text in re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)]
+
+
+def table(head: str) -> list[list[str]]:
+    """The rows of the table whose first column is called `head`."""
+    lines = PAGE.partition(f"| {head} |")[2].partition("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def names(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def test_the_inputs_are_told_with_their_defaults() -> None:
+    told = {name: "".join(names(row[1])) for row in table("input") for name in names(row[0])}
+    assert told == {name: each["default"] for name, each in ACTION["inputs"].items()}
+
+
+def test_the_outputs_are_told() -> None:
+    assert [name for row in table("output") for name in names(row[0])] == list(ACTION["outputs"])
+
+
+def test_the_hooks_are_told() -> None:
+    assert [names(row[0]) for row in table("hook")] == [[hook["id"]] for hook in HOOKS]
+
+
+def test_the_shown_steps_are_those_of_the_example() -> None:
+    steps = {step["uses"]: step for step in WORKFLOW["jobs"]["change"]["steps"]}
+    for step in BLOCKS[0]:
+        shared = {name: value for name, value in steps[step["uses"]]["with"].items() if name in step["with"]}
+        assert step["with"] == shared
+
+
+def test_the_shown_configuration_of_pre_commit_is_the_example() -> None:
+    assert BLOCKS[1:] == [yaml.safe_load((ROOT / "examples/pre-commit/.pre-commit-config.yaml").read_text("utf-8"))]

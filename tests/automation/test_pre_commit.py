@@ -1,0 +1,150 @@
+"""The hooks, by pre-commit itself: installed from a copy of this checkout, in a real repository, with no network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from code_commit.testing import Project
+
+yaml = pytest.importorskip("yaml", reason="hooks are YAML; the environment `automation` has a reader")
+pytest.importorskip("pre_commit", reason="pre-commit runs the hooks; the environment `automation` has it")
+
+ROOT = Path(__file__).parents[2]
+HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+EXAMPLE = (ROOT / "examples/pre-commit/.pre-commit-config.yaml").read_text("utf-8")
+KEY = "sk-canary-0123456789-key7Q"
+# What an installation of the host from a checkout needs.
+PUBLISHED = (".pre-commit-hooks.yaml", "README.md", "hatch_build.py", "pyproject.toml", "core")
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A repository with the hooks, as somebody would have published it."""
+    made = Project.create(tmp_path_factory.mktemp("published"))
+    for name in PUBLISHED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, made.root / name, ignore=shutil.ignore_patterns("__pycache__", "tests"))
+        else:
+            shutil.copy(ROOT / name, made.root / name)
+    made.git("add", "--all")
+    made.git("commit", "-q", "-m", "published")
+    return made
+
+
+@dataclass(frozen=True)
+class Hooked:
+    """A project whose commits are watched. The environments of hooks are made once and shared."""
+
+    project: Project
+    environ: dict[str, str]
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command,
+            cwd=self.project.root,
+            env=self.environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+
+    def commit(self, files: dict[str, str], *flags: str) -> subprocess.CompletedProcess[str]:
+        self.project.write(files)
+        self.project.git("add", *flags, *files)
+        return self.run("git", "commit", "-q", "-m", "a change")
+
+
+@pytest.fixture(scope="module")
+def environments(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("environments")
+
+
+@pytest.fixture
+def hooked(published: Project, environments: Path, tmp_path: Path) -> Hooked:
+    project = Project.create(tmp_path)
+    config = EXAMPLE.replace("https://example.org/OWNER/code-commit", str(published.root))
+    config = config.replace("0" * 40, published.git("rev-parse", "HEAD").strip())
+    project.write({".pre-commit-config.yaml": config, "agent-config/gemini-key.txt": KEY})
+    project.git("add", ".pre-commit-config.yaml")
+    environ = project.environment() | {
+        "PATH": without_code_commit(os.environ["PATH"]),
+        "PRE_COMMIT_HOME": str(environments),
+        # Dependencies and what builds are there already: nothing is downloaded.
+        "PYTHONPATH": sysconfig.get_path("purelib"),
+        "PIP_NO_INDEX": "1",
+        "PIP_NO_BUILD_ISOLATION": "0",
+        **{f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+    }
+    made = Hooked(project, environ)
+    installed = made.run(sys.executable, "-m", "pre_commit", "install", "--install-hooks")
+    assert installed.returncode == 0, installed.stdout
+    return made
+
+
+def without_code_commit(path: str) -> str:
+    """Leave out folders with the command: the hooks are to run their own."""
+    folders = path.split(os.pathsep)
+    return os.pathsep.join(folder for folder in folders if not (Path(folder) / "code-commit").exists())
+
+
+def test_the_hooks_have_an_environment_of_their_own(hooked: Hooked, environments: Path) -> None:
+    assert len(list(environments.glob("repo*/py_env-*/bin/code-commit"))) == 1
+
+
+def test_a_sound_change_passes_and_the_rollup_is_fresh_after_it(hooked: Hooked) -> None:
+    done = hooked.commit({"a.txt": "one\n", "big.lock": "left out\n"})
+    assert done.returncode == 0, done.stdout
+    assert hooked.project.git("log", "--format=%s").splitlines() == ["a change", "start"]
+    rollup = hooked.project.read("agent-config/codeRollup.txt")
+    assert "--- a.txt ---\none\n" in rollup
+    assert "big.lock" not in rollup
+
+
+def test_a_key_is_not_committed(hooked: Hooked) -> None:
+    done = hooked.commit({"settings.py": f"KEY = {KEY!r}\n"})
+    assert done.returncode == 1
+    assert "no API key is committed" in done.stdout
+    assert "settings.py: holds an API key" in done.stdout
+    assert KEY not in done.stdout
+    assert hooked.project.git("log", "--format=%s").splitlines() == ["start"]
+
+
+def test_a_file_of_agent_config_is_not_committed(hooked: Hooked) -> None:
+    done = hooked.commit({"agent-config/query.txt": "secret plans\n"}, "--force")
+    assert done.returncode == 1
+    assert "agent-config stays out of git" in done.stdout
+
+
+def test_a_project_that_takes_the_line_back_is_told(hooked: Hooked) -> None:
+    done = hooked.commit({".gitignore": "*.o\n"})
+    assert done.returncode == 1
+    assert "/agent-config" in done.stdout
+
+
+def test_the_example_has_every_hook() -> None:
+    [repo] = yaml.safe_load(EXAMPLE)["repos"]
+    assert {hook["id"] for hook in repo["hooks"]} == {hook["id"] for hook in HOOKS}
+
+
+def test_pre_commit_finds_no_fault_in_the_files(tmp_path: Path) -> None:
+    for command, path in (
+        ("validate-manifest", ROOT / ".pre-commit-hooks.yaml"),
+        ("validate-config", ROOT / "examples/pre-commit/.pre-commit-config.yaml"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "pre_commit", command, path],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stdout + done.stderr) == (0, "")

@@ -1,0 +1,344 @@
+"""Every shell block of the pages is run, in a project of its own, and ends as it should.
+
+A service on loopback plays the model. Programs that would download or test everything are stood in for, by name and
+with the reason; what they are called with is judged. A line that cannot be run is parsed by the real parser.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import textwrap
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from code_commit.cli.arguments import RESERVED, Parser, parse_invocation
+from code_commit.cli.commands import COMMANDS
+from code_commit.named import named
+from code_commit.plugin_api import ToolCall
+from code_commit.plugin_host import PluginHost
+from code_commit.records.errors import UsageError
+from code_commit.registry import Registry
+from code_commit.testing import Project, RecordedRequest, Reply, ScriptedServer
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ("*.md", "docs/**/*.md", "core/*.md", "plugins/*/*.md", "examples/*.md")
+PAGES = {str(path.relative_to(ROOT)): path.read_text("utf-8") for each in SOURCES for path in sorted(ROOT.glob(each))}
+FENCE = re.compile(r"^ *(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<text>.*?)^ *(?P=fence)$", re.MULTILINE | re.DOTALL)
+
+# Lines that are not run, and why. They are parsed by the real parser.
+NOT_RUN = {
+    "code-commit --resume 2026-05-04-09-30-00-task": "names a run of somebody's; going on is tested with the plugin",
+}
+# Programs that are not run, and why. What they are called with is judged below.
+STOOD_IN = {
+    "pip": "downloads; the environments of tox install the same folders",
+    "uv": "as pip",
+    "make": "`make test` runs this test, and `make demo` installs; their recipes are read",
+    "tox": "runs this test",
+    "pytest": "runs this test; its paths are looked up",
+    "ruff": "a judge of its own environment",
+    "mypy": "as ruff",
+    "lint-imports": "as ruff",
+    "sphinx-build": "as ruff",
+}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a page takes for granted. `endings`: exit codes other than 0, by a block's first line."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    stdin: str = ""
+    answers: str | None = None  # what a person types into each command of the page
+    examples: tuple[str, ...] = ()  # plugins of tutorials that are installed
+    endings: Mapping[str, int] = field(default_factory=dict)
+
+
+USER = {"src/main.py": "print(1)\n", "src/text.py": "\n", "views.py": "\n", "a.txt": "old\n", "README.md": "One.\n"}
+TASK = {"task.md": "Say hello.\n", "issue.md": "It is slow.\n"}
+LLAMACPP = """\
+[providers.openai.llamacpp]
+base_url = "{url}"
+model = "local"
+"""
+SCENES = {
+    "README.md": Scene(stdin="a key that is pasted in\n"),
+    "docs/usage.md": Scene(files=TASK),
+    "docs/tasks.md": Scene(files=TASK),
+    "docs/models.md": Scene(files={"agent-config/config.toml": LLAMACPP}),
+    "docs/planning.md": Scene(answers="quit\n", files={"requirements.md": "Add two.\n"}),
+    "plugins/planner/README.md": Scene(answers="quit\n"),
+    "docs/response-format.md": Scene(endings={"code-commit check src/main.py build.sh ../elsewhere.txt": 1}),
+    "docs/plugins/provider.md": Scene(examples=("parrot",)),
+    "docs/plugins/workflow.md": Scene(examples=("explain",)),
+    "docs/plugins/own-hooks.md": Scene(examples=("advice",)),
+}
+
+
+def blocks(page: str) -> Iterator[str]:
+    """The shell blocks of a page; of a console, what is typed."""
+    for found in FENCE.finditer(PAGES[page]):
+        text = textwrap.dedent(found["text"])
+        if found["language"] in {"sh", "bash"}:
+            yield text
+        elif found["language"] == "console":
+            yield "".join(f"{line[2:]}\n" for line in text.splitlines() if line.startswith("$ "))
+
+
+# --- the stage --------------------------------------------------------------------------------------------------------
+
+STAND_IN = """\
+#!{python}
+import json, os, pathlib, sys
+name = pathlib.Path(sys.argv[0]).name
+with open({calls!r}, "a") as calls:
+    calls.write(json.dumps([name, os.getcwd(), sys.argv[1:]]) + "\\n")
+if name == "tox":
+    pathlib.Path(".venv/bin").mkdir(parents=True, exist_ok=True)
+    pathlib.Path(".venv/bin/activate").touch()
+"""
+PYTHON3 = """\
+#!/bin/sh
+if [ "$1 $2" = "-m venv" ]; then mkdir -p "$3" && exec ln -s {bin!r} "$3/bin"; fi
+exec {python!r} "$@"
+"""
+COMMAND = """\
+#!/bin/sh
+exec {python!r} -m code_commit "$@"{answers}
+"""
+
+
+def answer(request: RecordedRequest) -> Reply:
+    """Whoever is asked: a coach approves, an agent is done, a parrot speaks its own protocol, others change a file."""
+    if request.path.endswith("/v1/traces"):
+        return Reply(body=b"{}")  # a collector
+    asked = request.json
+    if request.path.endswith("/replies"):  # a parrot
+        words = {"model": "parrot-large", "say": change(request), "calls": [], "ending": "done"}
+        return Reply(body=json.dumps({**words, "tokens": {"in": 1, "out": 1}}).encode())
+    if asked.get("tools"):
+        return Reply(tool_calls=(ToolCall("call", "final_output", {"summary": "IMPLEMENTATION_APPROVED"}),))
+    if "agent_code" in json.dumps(asked):
+        return Reply('```typescript\nasync function agent_code(): Promise<any> {\nreturn "done";\n}\n```\n')
+    return Reply(change(request))
+
+
+def change(request: RecordedRequest) -> str:
+    """A change that no earlier one was."""
+    return f"^^^a.txt\n{request.port} {request.body[-40:].hex()} {id(request)}\n^^^end\n"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A project, stand-ins before everything else on PATH, and an environment in which blocks are run.
+
+    `instead`: words of the pages that are replaced, as a reader would.
+    """
+
+    project: Project
+    calls: Path
+    environ: dict[str, str]
+    stdin: str
+    instead: dict[str, str]
+
+    def run(self, block: str) -> subprocess.CompletedProcess[str]:
+        script = block
+        for words, others in self.instead.items():
+            script = script.replace(words, others)
+        command = ["bash", "-euo", "pipefail", "-c", script]
+        return subprocess.run(
+            command,
+            cwd=self.project.root,
+            env=self.environ,
+            input=self.stdin,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+
+def stage(page: str, scene: Scene, folder: Path, server: ScriptedServer) -> Stage:
+    project = Project.create(folder, files=USER)
+    files = {path: text.replace("{url}", server.url("openai")) for path, text in scene.files.items()}
+    project.write({**files, "agent-config/consistency-query.txt": "All of it.\n"})
+    shutil.copytree(project.root, project.home / "src" / "app")
+    calls, bin_folder, typed = folder / "calls.jsonl", folder / "bin", folder / "typed"
+    calls.touch()
+    bin_folder.mkdir()
+    typed.write_text(scene.answers or "", "utf-8")
+    scripts = dict.fromkeys(STOOD_IN, STAND_IN.format(python=sys.executable, calls=str(calls)))
+    scripts["python3"] = PYTHON3.format(bin=str(bin_folder), python=sys.executable)
+    answers = f" < {shlex.quote(str(typed))}" if scene.answers is not None else ""
+    scripts["code-commit"] = COMMAND.format(python=sys.executable, answers=answers)
+    for name, text in scripts.items():
+        (bin_folder / name).write_text(text, "utf-8")
+        (bin_folder / name).chmod(0o755)
+    if page == "CONTRIBUTING.md":
+        (project.root / "build/tools").mkdir(parents=True)
+        (project.root / "build/tools/bin").symlink_to(bin_folder)
+    identity = {
+        f"GIT_{who}_{what}": "reader@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
+    environ = project.environment(server.environment())
+    environ |= {
+        **identity,
+        "PATH": f"{bin_folder}{os.pathsep}{environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join(str(installed(name, folder)) for name in scene.examples),
+        "PARROT_BASE_URL": server.address,
+        "PARROT_API_KEY": "a key for a test",
+    }
+    instead = {"/tmp/": f"{folder}/", "http://localhost:4318": server.address, "…": "0123456789"}
+    return Stage(project, calls, environ, scene.stdin, instead)
+
+
+def installed(example: str, folder: Path) -> Path:
+    """Lay an example out as an installer would leave it."""
+    source = ROOT / "examples" / f"code-commit-{example}"
+    metadata = tomllib.loads((source / "pyproject.toml").read_text("utf-8"))["project"]
+    target = folder / f"installed-{example}"
+    shutil.copytree(source / "src", target)
+    info = target / f"code_commit_{example}-{metadata['version']}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {metadata['name']}\nVersion: {metadata['version']}\n")
+    points = metadata["entry-points"]
+    lines = (f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in named.items()) for group, named in points.items())
+    (info / "entry_points.txt").write_text("\n".join(lines))
+    return target
+
+
+# --- the play ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(blocks(page))])
+def test_the_blocks_of_a_page_run(page: str, tmp_path: Path) -> None:
+    scene = SCENES.get(page, Scene())
+    with ScriptedServer([answer] * 100) as server:
+        played = stage(page, scene, tmp_path, server)
+        for block in blocks(page):
+            lines = [line for line in block.splitlines() if line not in NOT_RUN]
+            done = played.run("\n".join(lines))
+            assert done.returncode == scene.endings.get(lines[0], 0), f"{block}\n{done.stdout}\n{done.stderr}"
+    for line in played.calls.read_text("utf-8").splitlines():
+        name, where, arguments = json.loads(line)
+        JUDGES[name](arguments, Path(where))
+
+
+def test_lines_that_are_not_run_are_parsed_and_are_there() -> None:
+    lines = {line for page in PAGES for block in blocks(page) for line in block.splitlines()}
+    assert set(NOT_RUN) <= lines
+    for line in NOT_RUN:
+        host = PluginHost()
+        parse_invocation(shlex.split(line)[1:], host, Registry(host, reserved_flags=RESERVED))
+
+
+def test_every_shell_block_is_found() -> None:
+    """No other language of a block hides commands."""
+    told = {found["language"] for text in PAGES.values() for found in FENCE.finditer(text)}
+    assert told <= {"sh", "bash", "console", "text", "toml", "json", "python", "yaml"}
+    assert sum(1 for page in PAGES for _ in blocks(page)) > 40
+
+
+# --- what stand-ins were called with ----------------------------------------------------------------------------------
+
+DISTRIBUTIONS = {"code-commit", *(f"code-commit-{path.parent.name}" for path in ROOT.glob("plugins/*/pyproject.toml"))}
+EXTRAS = {"all", "testing", *(path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml"))}
+MATRIX = (ROOT / "tox.ini").read_text("utf-8")
+
+
+def judge_installer(arguments: list[str], _where: Path) -> None:
+    """It installs folders of this checkout, extras that they have, or distributions of these names."""
+    words = [word for word in arguments if word not in {"pip", "tool", "install", "-e", "--with"}]
+    assert len(words) < len(arguments)
+    for word in words:
+        name, _, extra = word.rstrip("]").partition("[")
+        assert not extra or extra in EXTRAS, word
+        place = re.sub(r"^.*/code-commit/", "./", name)  # a checkout in somebody's home folder
+        assert name in DISTRIBUTIONS or (place.startswith(".") and (ROOT / place).exists()), word
+
+
+def judge_make(arguments: list[str], _where: Path) -> None:
+    """Its recipes can be read."""
+    subprocess.run(["make", "-n", *arguments], cwd=ROOT, check=True, capture_output=True)
+
+
+def judge_tox(arguments: list[str], _where: Path) -> None:
+    """The environment is there, by its own name."""
+    environment = arguments[arguments.index("-e") + 1]
+    assert f"[testenv:{environment}]" in MATRIX, environment
+
+
+def judge_paths(arguments: list[str], _where: Path) -> None:
+    """What looks like a path is one, but for what the program makes."""
+    for word in arguments:
+        assert "/" not in word or word.startswith("build/") or (ROOT / word).exists(), word
+
+
+JUDGES = {
+    "pip": judge_installer,
+    "uv": judge_installer,
+    "make": judge_make,
+    "tox": judge_tox,
+    **dict.fromkeys(("pytest", "ruff", "mypy", "lint-imports", "sphinx-build"), judge_paths),
+}
+
+
+# --- commands within sentences ----------------------------------------------------------------------------------------
+
+
+class Parsed(Exception):  # noqa: N818 - no error: the end of what is tried
+    """A command line was understood."""
+
+
+def spans(page: str) -> set[str]:
+    """`code-commit …` as code within the text. Words in capitals and dots stand for something."""
+    found = re.findall(r"`code-commit( [^`]+)`", FENCE.sub("", PAGES[page]))
+    return {re.sub(r"[\[\]]|(?<=\S)…", "", code).replace("…", "").replace(r"\|", "|") for code in found}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if spans(page)])
+def test_commands_within_sentences_are_understood(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the parser of the command itself."""
+    parse_args = Parser.parse_args
+
+    def parsed(*arguments, **options):
+        parse_args(*arguments, **options)
+        raise Parsed
+
+    monkeypatch.setattr(Parser, "parse_args", parsed)
+    host = PluginHost()
+    registry = Registry(host, reserved_flags=RESERVED)
+    for code in spans(page):
+        argv = shlex.split(code.partition("|")[0].partition(">")[0])
+        example = {"N": "1", "ACTION": "list"}
+        argv = [example.get(word, word) for word in argv]
+        try:
+            if argv[0] in COMMANDS and not argv[1:]:
+                continue  # its name alone, not a call of it
+            if argv[0] in COMMANDS:
+                with pytest.raises(Parsed):
+                    named(COMMANDS[argv[0]].run)(argv[1:])
+            else:
+                parse_invocation(argv, host, registry)
+        except UsageError as error:
+            pytest.fail(f"code-commit{code}: {error.message}")
+
+
+def test_the_commands_of_figures_name_files_that_exist() -> None:
+    """Tables give commands as code: their paths are looked up, and no part of a node id is left out."""
+    command = re.compile(r"`((?:[A-Z_]+=\S+ )*(?:pytest|python) [^`\n]+)`")
+    found = [code for text in PAGES.values() for code in command.findall(FENCE.sub("", text))]
+    assert len(found) > 10
+    for code in found:
+        paths = [word for word in shlex.split(code) if "/" in word and "=" not in word]
+        assert [path for path in paths if not (ROOT / path).exists()] == [], code

@@ -1,0 +1,121 @@
+"""The pages as a site: all of them are there, no link leads nowhere, and a reader needs no other machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+pytest.importorskip("sphinx", reason="Sphinx builds the site; the environment `site` has it")
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ("*.md", "docs/**/*.md", "core/*.md", "plugins/*/*.md", "examples/*.md")
+PAGES = sorted(path.relative_to(ROOT) for pattern in SOURCES for path in ROOT.glob(pattern))
+INDEX = "docs/index.html"
+# What a browser fetches by itself, for any value of the attribute.
+FETCHED = {("script", "src"), ("img", "src"), ("iframe", "src"), ("link", "href"), ("source", "src"), ("video", "src")}
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site that the environment `site` has just built, else one built here."""
+    if "SITE" in os.environ:
+        return Path(os.environ["SITE"])
+    target = tmp_path_factory.mktemp("site")
+    options = ["-W", "--keep-going", "-n", "-q", "-b", "html", "-c", "docs/site", "-d", str(target / ".doctrees")]
+    command = [sys.executable, "-m", "sphinx", *options, ".", str(target)]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    return target
+
+
+@dataclass
+class Read(HTMLParser):
+    """What a page names: its own anchors, the links that a reader follows, and what a browser fetches."""
+
+    anchors: set[str] = field(default_factory=set)
+    links: list[str] = field(default_factory=list)
+    fetched: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name == "id" and value:
+                self.anchors.add(value)
+            elif (tag, name) in FETCHED and value:
+                self.fetched.append(value)
+            elif (tag, name) == ("a", "href") and value:
+                self.links.append(value)
+
+
+@cache
+def read(page: Path) -> Read:
+    reader = Read()
+    reader.feed(page.read_text("utf-8"))
+    return reader
+
+
+def pages_of(site: Path) -> Iterator[Path]:
+    found = sorted(site.rglob("*.html"))
+    assert len(found) > len(PAGES)
+    yield from found
+
+
+def test_every_page_of_the_checkout_is_a_page_of_the_site(site: Path) -> None:
+    assert [page for page in PAGES if not (site / page.with_suffix(".html")).is_file()] == []
+
+
+def test_the_navigation_leads_to_each_page_once(site: Path) -> None:
+    """docs/index.md is where the navigation comes from: in it each page but itself stands once."""
+    text = (ROOT / "docs/index.md").read_text("utf-8")
+    assert len(text.split("\n## ")) > 5
+    sidebar = (site / INDEX).read_text("utf-8").partition('<div class="sidebar-tree">')[2].partition("</aside>")[0]
+    reader = Read()
+    reader.feed(sidebar)
+    led_to = Counter(os.path.normpath(f"docs/{link}") for link in reader.links)
+    assert led_to == {str(page.with_suffix(".html")): 1 for page in PAGES if str(page) != "docs/index.md"}
+
+
+def test_the_first_page_leads_to_the_index(site: Path) -> None:
+    assert f'content="0; url={INDEX}"' in (site / "index.html").read_text("utf-8")
+
+
+def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
+    followed, broken = 0, []
+    for page in pages_of(site):
+        for link in read(page).links:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            followed += 1
+            if not target.is_file() or (parts.fragment and parts.fragment not in read(target).anchors | {"top"}):
+                broken.append(f"{page.relative_to(site)}: {link}")
+    assert not broken
+    assert followed > 1000
+
+
+def test_nothing_is_fetched_from_another_machine(site: Path) -> None:
+    fetched = [(page, address) for page in pages_of(site) for address in read(page).fetched]
+    assert len(fetched) > len(PAGES)
+    assert [(page, address) for page, address in fetched if urlsplit(address).scheme or urlsplit(address).netloc] == []
+    for sheet in site.rglob("*.css"):
+        text = sheet.read_text("utf-8")
+        assert "@import" not in text, sheet
+        assert "url(http" not in text.replace('"', "").replace("'", ""), sheet
+
+
+def test_files_that_tutorials_name_are_named_on_the_site(site: Path) -> None:
+    page = (site / "docs/plugins/provider.html").read_text("utf-8")
+    assert '<span class="pre">src/code_commit_parrot/__init__.py</span>' in page
