@@ -12,6 +12,9 @@ _SELDOM = 100_000  # new objects between two looks for garbage; the imports of a
 
 def main() -> int:
     """Run the command with the process's arguments; return its exit code."""
+    _open_missing_streams()
+    # What stdout cannot encode is shown escaped; stderr does so by itself.
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     arguments = sys.argv[1:]
     if arguments == ["--version"]:
         from code_commit import __version__
@@ -20,15 +23,31 @@ def main() -> int:
         return 0
     # Nearly all that is made lives to the end: what looks for garbage in it takes a fifth of a short run.
     gc.set_threshold(_SELDOM)
-    from code_commit.cli.main import run_command
-
     try:
+        from code_commit.cli.main import run_command
+
         code = run_command(arguments)
+    except KeyboardInterrupt:  # while that was imported, or when all was over
+        sys.stderr.write("code-commit: interrupted\n")
+        code = _INTERRUPTED
     finally:
         gc.freeze()  # the end of the process frees it as well, without a look at each
     if code == _INTERRUPTED:
         _leave_at_once(code)
     return code
+
+
+def _open_missing_streams() -> None:
+    """Lead the streams that the caller has closed to nowhere: else the next file to be opened takes their place."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is not None:
+            continue
+        opened = os.open(os.devnull, os.O_RDWR)
+        if opened != number:
+            os.dup2(opened, number)
+            os.close(opened)
+        os.set_inheritable(number, True)
+        setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - a descriptor, for good
 
 
 def _leave_at_once(code: int) -> None:
