@@ -167,5 +167,6 @@ class Pressed:
 sys.meta_path.insert(0, Pressed())
 """
     (tmp_path / "sitecustomize.py").write_text(hook)
-    finished = project.command(plugins=[tmp_path])
+    finished = project.command("--json", plugins=[tmp_path])
     assert (finished.exit_code, finished.stderr) == (130, "code-commit: interrupted\n")
+    assert [event["data"]["outcome"] for event in finished.events] == ["interrupted"]

@@ -25,16 +25,26 @@ def main() -> int:
     gc.set_threshold(_SELDOM)
     try:
         from code_commit.cli.main import run_command
-
+    except KeyboardInterrupt:
+        _leave_at_once(_interrupted_early(arguments))
+    try:
         code = run_command(arguments)
-    except KeyboardInterrupt:  # while that was imported, or when all was over
-        sys.stderr.write("code-commit: interrupted\n")
-        code = _INTERRUPTED
     finally:
         gc.freeze()  # the end of the process frees it as well, without a look at each
     if code == _INTERRUPTED:
         _leave_at_once(code)
     return code
+
+
+def _interrupted_early(arguments: list[str]) -> int:
+    """Say what `run_command` would, had it been imported."""
+    from code_commit.cli.last_words import print_lone_finish
+    from code_commit.records.errors import ExitCode
+
+    sys.stderr.write("code-commit: interrupted\n")
+    if "--json" in arguments:
+        print_lone_finish(ExitCode.INTERRUPTED, "interrupted")
+    return _INTERRUPTED
 
 
 def _open_missing_streams() -> None:
