@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +40,14 @@ def put(path, content):
     return lambda project: (project.root / path).write_bytes(content)
 
 
+def instead(path, make):
+    return lambda project: (remove(path)(project), make(project.root / path))
+
+
+def link(path):
+    path.symlink_to("a.txt")
+
+
 NOT_READY = {
     "no query": (remove("agent-config/query.txt"), "agent-config/query.txt is missing", "--query"),
     "an empty query": (put("agent-config/query.txt", b" \n"), "the query is empty", "what is to be changed"),
@@ -48,7 +57,11 @@ NOT_READY = {
         "agent-config/codeRollup.txt is not UTF-8: line 3",
         "convert it",
     ),
+    "an empty rollup": (put("agent-config/codeRollup.txt", b"\n"), "codeRollup.txt is empty", "codeRollup.sh"),
+    "a rollup that is a link": (instead("agent-config/codeRollup.txt", link), "it is a link", "a regular file"),
     "no build.sh": (remove("build.sh"), "there is no build.sh", "exits with 0"),
+    "a folder build.sh": (instead("build.sh", Path.mkdir), "build.sh is no regular file", "put a file there"),
+    "a link build.sh": (instead("build.sh", link), "build.sh is a link", "put a file there"),
     "no line in .gitignore": (put(".gitignore", b"*.log\n"), ".gitignore", "/agent-config"),
     "no .gitignore": (remove(".gitignore"), ".gitignore", "/agent-config"),
     "broken TOML": (put("agent-config/config.toml", b'model = "x"\nbroken = [\n'), "config.toml", "line"),
@@ -71,6 +84,14 @@ def test_what_a_run_needs_and_has_not_is_exit_3(project, server, name):
     assert message in finished.stderr
     assert hint in finished.stderr
     assert "Traceback" not in finished.stderr
+    assert server.requests == []
+
+
+def test_a_query_in_another_encoding_is_exit_3(project, server):
+    command = [sys.executable, "-m", "code_commit", "--model", "gpt-5", "--query", b"caf\xe9"]
+    environ = project.environment(server.environment())
+    finished = subprocess.run(command, cwd=project.root, env=environ, capture_output=True, check=False)
+    assert (finished.returncode, b"--query is not UTF-8" in finished.stderr) == (3, True), finished.stderr
     assert server.requests == []
 
 

@@ -179,6 +179,20 @@ def test_unusable_to_the_end_is_exit_5(project):
     with ScriptedServer([Reply("no")] * 2) as server:
         finished = run(project, server, "--repairs", "1")
     assert (finished.exit_code, project.read("a.txt")) == (5, "old\n")
+    assert "attempt 2 of 2 gave no response that can be applied: there is no file replacement" in finished.stderr
+    assert "what to do: read the response" in finished.stderr
+
+
+def test_cut_short_to_the_end_says_what_bounds_a_reply(project):
+    with ScriptedServer([Reply("no", finish="length")]) as server:
+        finished = run(project, server, "--repairs", "0")
+    assert (finished.exit_code, "what to do: raise max_tokens" in finished.stderr) == (5, True)
+
+
+def test_a_reply_without_an_ending_is_not_taken_for_a_whole_one(project):
+    with ScriptedServer([Reply(replaced("a.txt", "good\n"), finish="")]) as server:
+        finished = run(project, server, "--repairs", "0")
+    assert (finished.exit_code, "the service did not tell why it ended" in finished.stderr) == (5, True)
 
 
 @pytest.mark.parametrize(

@@ -153,3 +153,20 @@ def test_a_full_disk_under_stdout_does_not_change_the_outcome(project):
         command = [sys.executable, "-m", "code_commit", "--model", "gpt-5", "--json", "--quiet"]
         done = subprocess.run(command, cwd=project.root, env=environ, stdout=full, stderr=subprocess.PIPE, check=False)
     assert (done.returncode, project.read("a.txt")) == (0, "new\n"), done.stderr
+
+
+def test_ctrl_c_while_the_command_is_being_imported(tmp_path):
+    project = Project.create(tmp_path / "made")
+    # The signal's own exception, at a moment that no test can hit by time.
+    hook = """
+import sys
+class Pressed:
+    def find_spec(self, name, *_):
+        if name == "code_commit.cli.main":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Pressed())
+"""
+    (tmp_path / "sitecustomize.py").write_text(hook)
+    finished = project.command("--json", plugins=[tmp_path])
+    assert (finished.exit_code, finished.stderr) == (130, "code-commit: interrupted\n")
+    assert [event["data"]["outcome"] for event in finished.events] == ["interrupted"]

@@ -31,6 +31,33 @@ GOOD = PROVIDER.format(name="good", model="good-1", alias="goody")
 BROKEN = {
     "an import that fails": ("import missing_module", "import", "ModuleNotFoundError"),
     "an exit at import": ("raise SystemExit(3)", "import", "SystemExit: 3"),
+    "what only asyncio raises": ("import asyncio\nraise asyncio.CancelledError", "import", "CancelledError"),
+    "an error without words": (
+        "class Mute(Exception):\n    def __str__(self):\n        raise TypeError\nraise Mute",
+        "import",
+        "Mute",
+    ),
+    "a provider with a wrong name": (
+        PROVIDER.format(name="Up/And.Away", model="m", alias="n"),
+        "provider",
+        "`name` must be lower-case letters",
+    ),
+    "a provider whose models are None": (
+        PROVIDER.format(name="p", model="m", alias="n").replace('{"m": ["n"]}', "None"),
+        "provider",
+        "`models` must be a mapping",
+    ),
+    "an alias that is a text, not a list": (
+        PROVIDER.format(name="p", model="m", alias="n").replace('["n"]', '"n"'),
+        "provider",
+        "`models` must be a mapping",
+    ),
+    "a workflow without flags": (
+        WORKFLOW.format(name="w", flag="--w").replace('(Flag(("--w",), "a flag", selects=True),)', "None"),
+        "workflow",
+        "`flags` must be a tuple",
+    ),
+    "a flag without dashes": (WORKFLOW.format(name="w", flag="w"), "workflow", "`flags` must be a tuple"),
     "a hook that raises": (
         "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_providers():\n    raise KeyError('x')",
         "code_commit_providers",

@@ -87,6 +87,12 @@ def test_refusals_are_listed():
     assert shown(refused) == ["[0:00] response refused: a path is not allowed", "[0:00]   .git/x: protected"]
 
 
+def test_refusals_are_told_once():
+    rows = ({"path": "a", "rule": "place", "reason": "a link"}, {"path": "b", "rule": "place", "reason": "a folder"})
+    refused = events.ChangesRefused("a: a link\nb: a folder", rows)
+    assert shown(refused) == ["[0:00] response refused:", "[0:00]   a: a link", "[0:00]   b: a folder"]
+
+
 def test_lines_bear_the_time_since_the_start():
     stream = io.StringIO()
     progress = Progress(stream, live=False, color=False)

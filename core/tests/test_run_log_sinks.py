@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -52,6 +53,27 @@ def failures(log: RunLog) -> list[str]:
         for record in read_records(log.folder / "events.jsonl")
         if record.kind == "plugin.failed"
     ]
+
+
+def test_what_is_no_sink_is_dropped_and_told(log):
+    log.add_sink("tests", object())
+    log.emit(StateEntered("on"))
+    log.finish(ExitCode.REACHED, "")
+    (failure,) = failures(log)
+    assert failure.startswith("tests: log sink: receive: AttributeError")
+
+
+def test_lines_that_cannot_be_written_are_a_failure_and_a_reader_who_left_is_none(log):
+    with Path("/dev/full").open("w") as full:
+        log.add_sink("full", JsonLines(full))
+        ear, mouth = os.pipe()
+        os.close(ear)
+        with os.fdopen(mouth, "w") as left:
+            log.add_sink("left", JsonLines(left))
+            log.emit(StateEntered("on"))
+            log.finish(ExitCode.REACHED, "")
+    (failure,) = failures(log)
+    assert failure.startswith("full: log sink: receive: OSError")
 
 
 def test_a_sink_gets_everything_from_the_first_record_on(log):

@@ -12,6 +12,9 @@ _SELDOM = 100_000  # new objects between two looks for garbage; the imports of a
 
 def main() -> int:
     """Run the command with the process's arguments; return its exit code."""
+    _open_missing_streams()
+    # What stdout cannot encode is shown escaped; stderr does so by itself.
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     arguments = sys.argv[1:]
     if arguments == ["--version"]:
         from code_commit import __version__
@@ -20,8 +23,10 @@ def main() -> int:
         return 0
     # Nearly all that is made lives to the end: what looks for garbage in it takes a fifth of a short run.
     gc.set_threshold(_SELDOM)
-    from code_commit.cli.main import run_command
-
+    try:
+        from code_commit.cli.main import run_command
+    except KeyboardInterrupt:
+        _leave_at_once(_interrupted_early(arguments))
     try:
         code = run_command(arguments)
     finally:
@@ -29,6 +34,30 @@ def main() -> int:
     if code == _INTERRUPTED:
         _leave_at_once(code)
     return code
+
+
+def _interrupted_early(arguments: list[str]) -> int:
+    """Say what `run_command` would, had it been imported."""
+    from code_commit.cli.last_words import print_lone_finish
+    from code_commit.records.errors import ExitCode
+
+    sys.stderr.write("code-commit: interrupted\n")
+    if "--json" in arguments:
+        print_lone_finish(ExitCode.INTERRUPTED, "interrupted")
+    return _INTERRUPTED
+
+
+def _open_missing_streams() -> None:
+    """Lead the streams that the caller has closed to nowhere: else the next file to be opened takes their place."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is not None:
+            continue
+        opened = os.open(os.devnull, os.O_RDWR)
+        if opened != number:
+            os.dup2(opened, number)
+            os.close(opened)
+        os.set_inheritable(number, True)
+        setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - a descriptor, for good
 
 
 def _leave_at_once(code: int) -> None:

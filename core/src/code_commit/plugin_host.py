@@ -24,6 +24,7 @@ from code_commit.spelling import did_you_mean
 PREFIX = "code_commit_"
 ADDHOOKS = "code_commit_addhooks"
 HOST = "code-commit"
+_LONGEST_WORDS = 2000  # characters of an error; a validation may tell much
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ class PluginHost:
         try:
             with contextlib.redirect_stdout(sys.stderr):  # stdout may be a stream of JSON
                 code: object = named(source.value)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
             self._fail(source, "import", _told(error))
             return
         twin = next((index for index, each in enumerate(self.plugins) if each.code is code), None)
@@ -127,13 +128,13 @@ class PluginHost:
             if hasattr(plugin.code, ADDHOOKS) and self._manager.parse_hookimpl_opts(plugin.code, ADDHOOKS) is not None:
                 with contextlib.redirect_stdout(sys.stderr):
                     getattr(plugin.code, ADDHOOKS)(self._manager)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
+        except BaseException as error:  # noqa: BLE001 - as above
             self.reject(plugin, ADDHOOKS, _told(error))
 
     def _register(self, plugin: Plugin) -> bool:
         try:
             self._manager.register(plugin.code)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
+        except BaseException as error:  # noqa: BLE001 - as above
             self.reject(plugin, "import", _told(error))
             return False
         return True
@@ -149,7 +150,7 @@ class PluginHost:
                 with contextlib.redirect_stdout(sys.stderr):
                     values = [arguments[name]() for name in implementation.argnames]
                     items += _listed(implementation.function(*values))
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
+            except BaseException as error:  # noqa: BLE001 - as above
                 self.reject(plugin, hook, _told(error))
         return items
 
@@ -188,7 +189,19 @@ def _listed(given: Any) -> list[Any]:
 
 
 def _told(error: BaseException) -> str:
-    text = str(error)
+    """Say what a plugin raised.
+
+    Raises:
+        KeyboardInterrupt: that was it, and only the person can tell whether the plugin or Ctrl-C was the reason.
+    """
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - its words are the plugin's code as well
+        text = ""
+    if len(text) > _LONGEST_WORDS:
+        text = text[:_LONGEST_WORDS] + "…"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 from code_commit.records.change import Tree
 from code_commit.records.errors import NotReady
 
@@ -15,7 +17,8 @@ def read_text(tree: Tree, path: str) -> str | None:
     try:
         content = tree.read(path)
     except OSError as error:
-        raise NotReady(f"{path} cannot be read: {error.strerror}", hint="it must be a regular file") from error
+        reason = "it is a link, or behind one" if error.errno == errno.ELOOP else error.strerror
+        raise NotReady(f"{path} cannot be read: {reason}", hint="it must be a regular file") from error
     return None if content is None else decode_text(content, path)
 
 
@@ -30,5 +33,6 @@ def decode_text(content: bytes, name: str) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise NotReady(
-            f"{name} is not UTF-8: line {line}, byte {error.start}", hint="convert it, or leave that file out"
+            f"{name} is not UTF-8: line {line}, byte {error.start}",
+            hint="convert it to UTF-8, or leave out of it what is not",
         ) from None

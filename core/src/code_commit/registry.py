@@ -11,6 +11,7 @@ from code_commit.records.errors import UsageError
 from code_commit.records.provider import ProviderDefinition
 from code_commit.records.workflow import WorkflowDefinition
 from code_commit.spelling import did_you_mean
+from code_commit.well_formed import fault_of
 
 DEFAULT_WORKFLOW = "committing-code"
 _Record = TypeVar("_Record")
@@ -111,6 +112,11 @@ class Registry:
         if dot and provider in self.providers and (config == "default" or has_config(provider, config)):
             plugin, definition = self.providers[provider]
             return ResolvedModel(definition, plugin, None, config)
+        if dot and provider in self.providers:
+            raise UsageError(
+                f"there is no model {name!r}, nor a config [providers.{name}]",
+                hint="`code-commit models` lists the models, `code-commit config` what is configured",
+            )
         self._fail_for("provider", provider)
         raise self._unknown_model(name)
 
@@ -151,6 +157,9 @@ class Registry:
         for plugin, item in offered:
             if not isinstance(item, record):
                 self._host.reject(plugin, kind, f"a {kind} must be a {record.__name__}, not a {type(item).__name__}")
+                continue
+            if fault := fault_of(item):
+                self._host.reject(plugin, kind, fault)
                 continue
             for name in dict.fromkeys(names_of(item)):
                 owners.setdefault(name, []).append((plugin, item))

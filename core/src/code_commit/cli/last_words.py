@@ -12,7 +12,6 @@ from code_commit.records.errors import ExitCode
 def print_error(message: str, hint: str = "", *, folder: str = "") -> None:
     """Tell a person on stderr, without keys; text from outside cannot command the terminal."""
     from code_commit.cli.censoring import censored
-    from code_commit.terminal import printable
 
     lines = [f"code-commit: {message}"]
     if hint:
@@ -21,12 +20,23 @@ def print_error(message: str, hint: str = "", *, folder: str = "") -> None:
         lines.append(f"  the log: {folder}")
     # A further line of theirs cannot pass for one of ours.
     indented = (line.replace("\n", "\n    ") for line in lines)
-    sys.stderr.write(printable(censored("\n".join(indented))) + "\n")
+    tell(censored("\n".join(indented)))
+
+
+def tell(text: str) -> None:
+    """Write `text` to stderr, escaped, if anybody listens: that nobody does changes no exit code."""
+    from code_commit.run_log import FrailStream
+    from code_commit.terminal import printable
+
+    stream = FrailStream(sys.stderr)
+    stream.write(printable(text) + "\n")
+    stream.flush()
 
 
 def print_lone_finish(exit_code: ExitCode, summary: str, hint: str = "") -> None:
     """Print the one event of a run that never began."""
     from code_commit.cli.censoring import censored
+    from code_commit.run_log import FrailStream
 
     data = {
         "outcome": exit_code.outcome,
@@ -38,5 +48,6 @@ def print_lone_finish(exit_code: ExitCode, summary: str, hint: str = "") -> None
         "seq": 1, "time": time.time(), "run": "", "span": 0, "parent": None, "kind": "run.finished", "data": data,
         "version": 1,
     }  # fmt: skip
-    sys.stdout.write(json.dumps(record) + "\n")
-    sys.stdout.flush()
+    stream = FrailStream(sys.stdout)
+    stream.write(json.dumps(record) + "\n")
+    stream.flush()

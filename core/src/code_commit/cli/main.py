@@ -11,7 +11,7 @@ from types import FrameType
 
 from code_commit import __version__
 from code_commit.named import named
-from code_commit.records.errors import CodeCommitError, ExitCode, Interrupted
+from code_commit.records.errors import CodeCommitError, ExitCode, Interrupted, NotReady
 
 
 def run_command(argv: Sequence[str]) -> int:
@@ -21,14 +21,13 @@ def run_command(argv: Sequence[str]) -> int:
             code = _dispatch(argv)
             sys.stdout.flush()
         except BrokenPipeError:
-            # Whoever read stdout is gone. Python would complain once more at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _lead_stdout_nowhere()  # whoever read it is gone; Python would complain once more at exit
             return ExitCode.NOT_REACHED
         except CodeCommitError as error:
             return _failed(error, argv)
         except KeyboardInterrupt:
             return _failed(Interrupted("interrupted"), argv)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug must end with 70, not with Python's 1
+        except BaseException as error:  # noqa: BLE001 - a bug must end with 70, not with Python's 1
             return _unforeseen(error, argv)
     return code
 
@@ -77,7 +76,8 @@ def _unforeseen(error: BaseException, argv: Sequence[str]) -> int:
 
     if isinstance(error, SystemExit) and error.code in {None, 0}:
         return ExitCode.REACHED  # argparse, after it has printed a command's help
-
+    if isinstance(error, OSError) and (known := _about_this_place(error)):
+        return _failed(known, argv)
     message = f"internal error: {describe(error)}"
     hint = "this is a bug in code-commit; --debug shows where"
     if "--debug" in argv:
@@ -88,6 +88,26 @@ def _unforeseen(error: BaseException, argv: Sequence[str]) -> int:
     if "--json" in argv:
         print_lone_finish(ExitCode.INTERNAL, message)
     return ExitCode.INTERNAL
+
+
+def _about_this_place(error: OSError) -> NotReady | None:
+    """Say what is wrong with the working directory or with stdout, if that is why `error` came."""
+    try:
+        os.getcwd()  # noqa: PTH109 - pathlib costs
+    except OSError as gone:
+        return NotReady(f"the working directory is gone: {gone.strerror}", hint="change to a folder that exists")
+    try:
+        sys.stdout.flush()  # it still holds what could not be written
+    except OSError:
+        _lead_stdout_nowhere()
+        return NotReady(f"stdout cannot be written: {error.strerror}", hint="let it lead somewhere else")
+    return None
+
+
+def _lead_stdout_nowhere() -> None:
+    from code_commit.run_log import lead_nowhere
+
+    lead_nowhere(sys.stdout)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from code_commit.records.provider import ProviderDefinition
 from code_commit.records.workflow import WorkflowDefinition
 from code_commit.registry import Registry
 from code_commit.run.assembly import settings_model
+from code_commit.run_log import describe
 from code_commit.settings import Settings
 
 _METHODS = {"code_commit_path_rules": ("judge",), "code_commit_log_sinks": ("receive", "close")}
@@ -40,7 +41,7 @@ def load_times(sources: Sequence[PluginSource]) -> dict[PluginSource, float]:
     for source in sources:
         began = time.perf_counter()
         # What fails is reported by the plugin host, which tries again.
-        with contextlib.suppress(Exception, SystemExit), contextlib.redirect_stdout(sys.stderr):
+        with contextlib.suppress(BaseException), contextlib.redirect_stdout(sys.stderr):
             named(source.value)
         seconds[source] = time.perf_counter() - began
     return seconds
@@ -62,8 +63,10 @@ def _guarded(plugin: Plugin, check: Iterator[tuple[str, str]]) -> Iterator[Probl
     try:
         with contextlib.redirect_stdout(sys.stderr):
             rows = list(check)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
-        rows = [("examination", f"{type(error).__name__}: {error}")]
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+        rows = [("examination", describe(error))]
     for stage, error_text in rows:
         yield Problem(plugin.name, plugin.distribution, stage, error_text)
 

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from code_commit.cli.arguments import Invocation
-from code_commit.cli.last_words import print_error, print_lone_finish
+from code_commit.cli.last_words import print_error, print_lone_finish, tell
 from code_commit.named import named
 from code_commit.plugin_host import PluginHost
 from code_commit.records.errors import ExitCode, NotReady, UsageError
@@ -111,8 +111,8 @@ def _tell(ending: Ending, plan: Plan, invocation: Invocation) -> None:
         print_error(f"the log sink {failure.plugin} of {failure.distribution} failed: {failure.error}")
     if ending.exit_code is ExitCode.REACHED:
         if not invocation.quiet:
-            sys.stderr.write(printable(f"code-commit: {ending.summary} ({folder})") + "\n")
+            tell(f"code-commit: {ending.summary} ({folder})")
         return
     if invocation.debug:
-        sys.stderr.write(printable(ending.trace))
+        tell(ending.trace.rstrip())
     print_error(ending.summary, ending.hint, folder=folder)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,6 +37,10 @@ from code_commit.plugin_api import (
 QUERY = "agent-config/query.txt"
 CODEBASE = "agent-config/codeRollup.txt"
 
+_SAY_LESS = "raise max_tokens in the provider's config, or ask for less at once"
+_ASK_ANOTHER = "read the response in the run folder; another model, or a smaller change, may keep to the format"
+_ASK_WITHIN_BOUNDS = "word the query so that it needs allowed files alone; `code-commit check PATH` tells which are"
+
 
 def commit(run: Run) -> Result:
     """Change the code as the query asks, and let `build.sh` decide; repair up to `repairs` times.
@@ -42,14 +48,14 @@ def commit(run: Run) -> Result:
     Raises:
         NotReady: no query or rollup, no build.sh, or a rollup that files have been changed since.
         ResponseRefused: a response names a path that is not allowed, or a file that somebody changed meanwhile;
-            nothing of it was written.
+            nothing of it was written. Or the repairs are spent, and the last response could not be applied.
     """
     context = read_context(run)
     rolled_up = compare_with_rollup(run, context)
     model = run.model()
     prompt = initial_prompt(context)
     replaced: dict[str, Change] = {}
-    failed = _Failure("", Outcome.NOT_REACHED, "")
+    failed = _Failure("", "")
     attempts = 1 + run.options.repairs
     for number in range(1, attempts + 1):
         with run.span("attempt", number=number):
@@ -72,26 +78,44 @@ def commit(run: Run) -> Result:
                 failed = _red(build, run)
                 rolled_up.renew()
         prompt = repair_prompt(context, failed.for_the_model, replaced.values(), run.token)
-    return Result(failed.outcome, f"{failed.summary} after {attempts} attempt{'s' * (attempts > 1)}")
+    if failed.hint:
+        told = f"attempt {attempts} of {attempts} gave no response that can be applied: {failed.reason}"
+        raise ResponseRefused(told, hint=failed.hint)
+    after = f"after {attempts} attempt{'s' * (attempts > 1)}"
+    return Result(Outcome.NOT_REACHED, f"the build is red: {failed.reason} {after}")
 
 
 def read_context(run: Run) -> Context:
     """Read the query and the code rollup, as the supervisor left them.
 
     Raises:
-        NotReady: one is missing, empty, or not UTF-8.
+        NotReady: one is missing, empty, or not UTF-8; or build.sh is missing.
     """
-    if run.tree.read("build.sh") is None:
-        raise NotReady("there is no build.sh here", hint="write one that exits with 0 when the project is sound")
+    _require_build(run)
     if run.options.query is not None:
-        query = run.options.query
+        query = decode_text(os.fsencode(run.options.query), "--query")  # as typed, whatever the locale made of it
     elif run.options.query_file is not None:
-        query = decode_text(_read_query_file(run.options.query_file), run.options.query_file)
+        name = run.options.query_file
+        query = decode_text(_read_query_file(name), "standard input" if name == "-" else name)
     else:
         query = _required(run, QUERY, "write into it what is to be changed, or use --query")
     if not query.strip():
         raise NotReady("the query is empty", hint="say what is to be changed")
-    return Context(query, _required(run, CODEBASE, "collect the code with codeRollup.sh or `code-commit rollup`"))
+    collect = "collect the code with codeRollup.sh or `code-commit rollup`"
+    codebase = _required(run, CODEBASE, collect)
+    if not codebase.strip():
+        raise NotReady(f"{CODEBASE} is empty", hint=collect)
+    return Context(query, codebase)
+
+
+def _require_build(run: Run) -> None:
+    try:
+        if run.tree.read("build.sh") is not None:
+            return
+    except OSError as error:
+        what = "a link" if error.errno == errno.ELOOP else "no regular file that can be read"
+        raise NotReady(f"build.sh is {what}", hint="put a file there that judges the project") from error
+    raise NotReady("there is no build.sh here", hint="write one that exits with 0 when the project is sound")
 
 
 def compare_with_rollup(run: Run, context: Context) -> RolledUp:
@@ -113,11 +137,14 @@ def compare_with_rollup(run: Run, context: Context) -> RolledUp:
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """Why an attempt did not stand: in words for the model, and in case it was the last one."""
+    """Why an attempt did not stand: in words for the model, and in case it was the last one.
+
+    A `hint` says what a person can do about a response that could not be applied; a red build has none.
+    """
 
     for_the_model: str
-    outcome: Outcome
-    summary: str
+    reason: str
+    hint: str = ""
 
 
 def judge(
@@ -138,7 +165,8 @@ def judge(
         reject_echo(completion.text, changes, system_prompt("code_modification_instructions"), shown)
     except MalformedResponse as problem:
         run.emit(ChangesRefused(reason=str(problem)))
-        return _sent_back(str(problem), run.settings.unusable_response)
+        hint = _SAY_LESS if completion.finish is Finish.LENGTH else _ASK_ANOTHER
+        return _sent_back(str(problem), run.settings.unusable_response, hint)
     run.emit(ChangesParsed(_written(changes), _deleted(changes)))
     refusals = run.check(changes)
     if not refusals:
@@ -149,7 +177,7 @@ def judge(
     rows = tuple({"path": each.path, "rule": each.rule, "reason": each.reason} for each in refusals)
     run.emit(ChangesRefused(reason, rows))
     final = any(refusal.then == "stop" for refusal in refusals)
-    return _sent_back(reason, run.settings.refused_path if final else "repair")
+    return _sent_back(reason, run.settings.refused_path if final else "repair", _ASK_WITHIN_BOUNDS)
 
 
 def _require_unchanged(changes: Sequence[Change], run: Run, rolled_up: RolledUp) -> None:
@@ -162,9 +190,7 @@ def _require_unchanged(changes: Sequence[Change], run: Run, rolled_up: RolledUp)
 
 def _changes_of(completion: Completion, run: Run) -> tuple[Change, ...]:
     if completion.finish is not Finish.STOP:
-        raise MalformedResponse(
-            f"the response is not finished: it ended with `{completion.finish_detail}`. Nothing of it was applied"
-        )
+        raise MalformedResponse(f"the response is not finished: {_ended(completion)}")
     changes = parse_changes(completion.text)
     if all(_is_on_disk(change, run) for change in changes):
         raise MalformedResponse("the response changes nothing: every file is already as it asks for")
@@ -183,22 +209,23 @@ def _is_on_disk(change: Change, run: Run) -> bool:
         return False  # not a plain file or path: the guard has a word for it
 
 
-def _sent_back(reason: str, then: str) -> _Failure:
+def _ended(completion: Completion) -> str:
+    word = completion.finish_detail
+    return f"it ended with `{word}`" if word else "the service did not tell why it ended"
+
+
+def _sent_back(reason: str, then: str, hint: str) -> _Failure:
     if then == "stop":
-        raise ResponseRefused(f"the response was refused, nothing of it was applied: {reason}")
-    return _Failure(
-        "The last response could not be applied, and build.sh was not run. The reason:\n" + reason,
-        Outcome.RESPONSE_REFUSED,
-        f"no response that can be applied: {reason}",
-    )
+        raise ResponseRefused(f"the response was refused, nothing of it was applied: {reason}", hint=hint)
+    told = "The last response could not be applied, and build.sh was not run. The reason:\n" + reason
+    return _Failure(told, reason, hint)
 
 
 def _red(build: ProcessResult, run: Run) -> _Failure:
     how = "ran into its time limit" if build.timed_out else f"ended with exit code {build.exit_code}"
     return _Failure(
         build_failure(build, run.settings.build_output_limit),
-        Outcome.NOT_REACHED,
-        f"the build is red: build.sh {how}",
+        f"build.sh {how}",
     )
 
 

@@ -93,7 +93,9 @@ class Guard:
     def _asked(self, distribution: str, rule: PathRule, change: Change) -> Refusal | None:
         try:
             found: object = rule.judge(change, self._tree)  # a plugin's types are a promise, no more
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a plugin raises, it refuses
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a plugin raises, it refuses
             problem = f"failed with {type(error).__name__}: {shown(str(error))}"
         else:
             if found is None:

@@ -36,7 +36,7 @@ from code_commit.records.workflow import Model, ProcessResult, WorkflowDefinitio
 from code_commit.redaction import Redactor
 from code_commit.run.diff import unified_diff
 from code_commit.run.interruption import uninterrupted
-from code_commit.run_log import RunLog, find_run, numbered
+from code_commit.run_log import RunLog, find_run, lead_nowhere, numbered
 from code_commit.terminal import printable, read_answer
 from code_commit.transaction import apply
 
@@ -190,12 +190,24 @@ class ProjectRun:
         self.log.emit(event)
 
     def say(self, text: str) -> None:
-        """Show `text` on stdout, without keys; escaped where stdout is a terminal."""
+        """Show `text` on stdout, without keys; escaped where stdout is a terminal.
+
+        A reader who goes away, as `head` does, has seen enough.
+
+        Raises:
+            NotReady: stdout cannot be written.
+        """
         if self.as_json:
             return
         shown = self.redactor.text(text)
-        sys.stdout.write((printable(shown) if sys.stdout.isatty() else shown) + "\n" * (not shown.endswith("\n")))
-        sys.stdout.flush()
+        try:
+            sys.stdout.write((printable(shown) if sys.stdout.isatty() else shown) + "\n" * (not shown.endswith("\n")))
+            sys.stdout.flush()
+        except BrokenPipeError:
+            lead_nowhere(sys.stdout)
+        except OSError as error:
+            lead_nowhere(sys.stdout)
+            raise NotReady(f"stdout cannot be written: {error.strerror}", hint="let it lead somewhere else") from error
 
     def keep(self, name: str, content: str | bytes) -> Path:
         """Keep a file in the run folder, without keys."""

@@ -118,7 +118,7 @@ def _told_ending(log: RunLog, redactor: Redacts) -> Iterator[_Open]:
     ending = _Open(redactor)
     try:
         yield ending
-    except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001 - becomes the run's ending
+    except BaseException as error:  # noqa: BLE001 - becomes the run's ending
         ending.error = error
     finally:
         told = ending.told(log.folder)

@@ -3,6 +3,7 @@
 from code_commit.records.json_record import read_records
 from code_commit.run_log.call_files import CallFiles, call_files, failure_text, numbered
 from code_commit.run_log.document import RunDocument
+from code_commit.run_log.frail_stream import FrailStream, lead_nowhere
 from code_commit.run_log.json_lines import JsonLines
 from code_commit.run_log.log import RunLog
 from code_commit.run_log.progress import Progress
@@ -11,6 +12,7 @@ from code_commit.run_log.sinks import describe
 
 __all__ = [
     "CallFiles",
+    "FrailStream",
     "JsonLines",
     "Progress",
     "RunDocument",
@@ -20,6 +22,7 @@ __all__ = [
     "describe",
     "failure_text",
     "find_run",
+    "lead_nowhere",
     "list_runs",
     "numbered",
     "read_records",

@@ -15,6 +15,7 @@ class FrailStream:
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream  # None: Python found the descriptor closed
+        self.failure: Exception | None = None  # why no more is written, unless the reader went away
 
     @property
     def encoding(self) -> str:
@@ -28,8 +29,8 @@ class FrailStream:
                 self._stream.write(text)
             except UnicodeEncodeError:
                 return self.write(text.encode("ascii", "backslashreplace").decode())
-            except (OSError, ValueError):
-                self._give_up()
+            except (OSError, ValueError) as error:
+                self._give_up(error)
         return len(text)
 
     def flush(self) -> None:
@@ -37,8 +38,8 @@ class FrailStream:
         if self._stream is not None:
             try:
                 self._stream.flush()
-            except (OSError, ValueError):
-                self._give_up()
+            except (OSError, ValueError) as error:
+                self._give_up(error)
 
     def isatty(self) -> bool:
         """Whether a person reads along."""
@@ -54,12 +55,19 @@ class FrailStream:
             raise OSError("closed")
         return self._stream.fileno()
 
-    def _give_up(self) -> None:
-        """Drop the stream. The interpreter flushes the rest at its end, and exits with 120 if that fails."""
+    def _give_up(self, error: Exception) -> None:
+        """Drop the stream. The interpreter flushes the rest at its end, and exits with 120 where that fails."""
+        self.failure = None if isinstance(error, BrokenPipeError) else error
         stream, self._stream = self._stream, None
-        with suppress(OSError, ValueError, AttributeError):
-            nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-            try:
-                os.dup2(nowhere, stream.fileno())  # type: ignore[union-attr]
-            finally:
-                os.close(nowhere)
+        if stream is not None:
+            lead_nowhere(stream)
+
+
+def lead_nowhere(stream: TextIO) -> None:
+    """Let what was and will be written to `stream` vanish, for it cannot be written."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.dup2(nowhere, stream.fileno())
+        finally:
+            os.close(nowhere)

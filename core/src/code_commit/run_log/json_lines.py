@@ -10,15 +10,21 @@ from code_commit.run_log.frail_stream import FrailStream
 
 
 class JsonLines:
-    """A log sink that prints each record at once. It never fails: whether anybody reads is not the run's business."""
+    """A log sink that prints each record at once. Whether anybody reads them is not the run's business."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = FrailStream(stream)
 
     def receive(self, record: Record) -> None:
-        """Print a line."""
+        """Print a line.
+
+        Raises:
+            OSError: it could not be written, though a reader is there.
+        """
         self._stream.write(as_line(record_fields(record)) + "\n")
         self._stream.flush()
+        if self._stream.failure is not None:
+            raise self._stream.failure
 
     def close(self) -> None:
         """The stream is not ours to close."""

@@ -59,7 +59,7 @@ class Sinks:
             outlet.closed = True
             if outlet.pending:
                 self._report(_failure(outlet, "receive", "still busy with an earlier record when the run ended"))
-            elif error := self._guarded(outlet.sink.close):
+            elif error := self._guarded(partial(_close, outlet.sink)):
                 self._report(_failure(outlet, "close", error))
 
     def _drain(self, outlet: _Outlet, patience: float) -> None:
@@ -70,14 +70,14 @@ class Sinks:
             error = ""
             try:
                 while outlet.pending and not outlet.closed:
-                    receive = partial(outlet.sink.receive, outlet.pending.popleft())
+                    receive = partial(_receive, outlet.sink, outlet.pending.popleft())
                     if error := self._guarded(receive):
                         outlet.closed = True
             finally:
                 outlet.busy.release()
             if error:
                 self._report(_failure(outlet, "receive", error))
-                self._guarded(outlet.sink.close)
+                self._guarded(partial(_close, outlet.sink))
 
     def _guarded(self, act: Callable[[], None]) -> str:
         """Run a sink's code and return what went wrong in it."""
@@ -86,7 +86,9 @@ class Sinks:
             act()
         except Interrupted:
             raise
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's code may raise anything
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a plugin's code may raise anything
             return describe(error)
         finally:
             self._delivering.now = False
@@ -100,6 +102,14 @@ class _Outlet:
         self.pending = backlog
         self.busy = threading.Lock()
         self.closed = False
+
+
+def _receive(sink: LogSink, record: Record) -> None:
+    sink.receive(record)  # looked up here, where it is guarded: a plugin's object may lack it
+
+
+def _close(sink: LogSink) -> None:
+    sink.close()
 
 
 def _failure(outlet: _Outlet, stage: str, error: str) -> PluginFailed:

@@ -21,7 +21,7 @@ from code_commit.records.event import LogSink, Record
 from code_commit.redaction import Redactor
 from code_commit.registry import Registry
 from code_commit.run.assembly import require_untracked, settings_model
-from code_commit.run_log import find_run, list_runs, numbered, read_records
+from code_commit.run_log import describe, find_run, list_runs, numbered, read_records
 from code_commit.run_log.folder import EVENTS
 from code_commit.settings import Settings, load_settings
 from code_commit.spelling import did_you_mean
@@ -98,13 +98,19 @@ def _told(sink: LogSink, records: list[Record]) -> str:
     try:
         for record in records:
             sink.receive(record)
-    except (Exception, SystemExit) as raised:  # noqa: BLE001 - a plugin's code may raise anything
-        error = f"{type(raised).__name__}: {raised}"
+    except BaseException as raised:  # noqa: BLE001 - a plugin's code may raise anything
+        error = _words(raised)
     try:
         sink.close()
-    except (Exception, SystemExit) as raised:  # noqa: BLE001 - as above
-        error = error or f"{type(raised).__name__}: {raised}"
+    except BaseException as raised:  # noqa: BLE001 - as above
+        error = error or _words(raised)
     return error
+
+
+def _words(raised: BaseException) -> str:
+    if isinstance(raised, KeyboardInterrupt):
+        raise raised
+    return describe(raised)
 
 
 def _as_of_now(root: Path, folder: Path, redactor: Redactor) -> Iterator[Record]:

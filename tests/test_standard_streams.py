@@ -1,0 +1,74 @@
+"""Closed, full and left streams: what becomes of the output does not change what became of the run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from code_commit.testing import Project, Reply, ScriptedServer
+
+GOOD = Reply("^^^a.txt\nnew\n^^^end\n")
+COMMAND = f"{sys.executable} -m code_commit"
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project.create(tmp_path / "made")
+
+
+def in_a_shell(project: Project, script: str, *, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    with ScriptedServer([GOOD]) as server:
+        environ = project.environment({**server.environment(), "CC": COMMAND})
+        return subprocess.run(
+            ["bash", "-c", script], cwd=cwd or project.root, env=environ, capture_output=True, text=True, check=False
+        )
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_stream_that_the_caller_closed_changes_no_exit_code(project, closed):
+    finished = in_a_shell(project, f"$CC --model gpt-5 {closed}")
+    assert (finished.returncode, project.read("a.txt")) == (0, "new\n"), finished.stderr
+    assert "internal error" not in finished.stderr
+
+
+def test_a_reader_of_the_diff_may_go_away(project):
+    # The pipe is closed before the command begins, so that no timing decides.
+    finished = in_a_shell(project, "exec 3> >(:); wait $!; $CC --model gpt-5 --dry-run >&3")
+    assert finished.returncode == 0, finished.stderr
+
+
+@pytest.mark.parametrize("arguments", ["--model gpt-5 --dry-run", "models", "plugins --json"])
+def test_a_full_disk_behind_stdout_is_exit_3(project, arguments):
+    finished = in_a_shell(project, f"$CC {arguments} > /dev/full")
+    assert finished.returncode == 3
+    assert "stdout cannot be written: No space left on device" in finished.stderr
+    assert "internal error" not in finished.stderr
+    assert "Traceback" not in finished.stderr
+
+
+def test_events_that_cannot_be_written_are_missed_aloud(project):
+    finished = in_a_shell(project, "$CC --model gpt-5 --json > /dev/full")
+    assert finished.returncode == 0
+    assert finished.stderr.count("No space left on device") == 1
+
+
+def test_an_error_that_cannot_be_told_keeps_its_exit_code(project):
+    assert in_a_shell(project, "$CC --model no-such-model 2> /dev/full").returncode == 2
+
+
+@pytest.mark.parametrize("arguments", ["--model gpt-5", "runs", "check a.txt"])
+def test_a_working_directory_that_is_gone_is_exit_3(project, tmp_path, arguments):
+    finished = in_a_shell(project, f"mkdir gone && cd gone && rmdir ../gone && $CC {arguments}", cwd=tmp_path)
+    assert finished.returncode == 3
+    assert "the working directory is gone" in finished.stderr
+
+
+def test_text_that_stdout_cannot_encode_is_escaped(project):
+    changed = Reply("^^^a.txt\nGrüße\n^^^end\n")
+    with ScriptedServer([changed]) as server:
+        environ = {**server.environment(), "PYTHONIOENCODING": "ascii"}
+        finished = project.command("--model", "gpt-5", "--dry-run", environ=environ)
+    assert (finished.exit_code, "+Gr\\xfc\\xdfe" in finished.stdout) == (0, True), finished.stderr
