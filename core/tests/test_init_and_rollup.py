@@ -89,6 +89,44 @@ def test_each_language_is_found_by_its_files_and_has_a_build_that_bash_understan
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("path", [".gitignore", "build.sh", "codeRollup.sh"])
+def test_a_folder_in_place_of_a_file_is_told(tmp_path, path):
+    project = Project.create(tmp_path, query=None, rollup=None)
+    (project.root / path).unlink(missing_ok=True)
+    (project.root / path).mkdir()
+    finished = project.command("init")
+    assert (finished.exit_code, finished.stdout) == (3, "")
+    assert path in finished.stderr
+
+
+def test_the_added_line_ends_as_the_others_do(tmp_path):
+    project = Project.create(tmp_path, gitignore="a\r\nb")
+    project.command("init")
+    assert project.read(".gitignore") == "a\r\nb\r\n/agent-config\r\n"
+
+
+def test_it_says_what_git_lacks_and_nothing_of_a_build_that_was_there(tmp_path):
+    project = Project.create(tmp_path, files={"Cargo.toml": ""})
+    below = project.root / "below"
+    below.mkdir()
+    told = project.command("init").stderr
+    assert "written for" not in told
+    assert "target/" in told
+    assert "git init" not in told
+    assert "git init" not in project.command("init", cwd=below).stderr
+    project.write({".gitignore": "/agent-config\n/target\n"})
+    assert "target/" not in project.command("init").stderr
+
+
+def test_the_build_for_python_leaves_nothing_behind(tmp_path):
+    project = Project.create(tmp_path, files={"main.py": "print(1)\n", ".venv/lib/broken.py": "print 1\n"})
+    (project.root / "build.sh").unlink()
+    project.command("init")
+    before = project.git("status", "--short")
+    done = subprocess.run(["bash", "build.sh"], cwd=project.root, capture_output=True, text=True, check=False)
+    assert (done.returncode, project.git("status", "--short")) == (0, before), done.stderr
+
+
 def test_a_link_in_place_of_a_piece_is_not_followed(tmp_path):
     project = Project.create(tmp_path, query=None, rollup=None)
     outside = tmp_path / "outside"
@@ -123,6 +161,12 @@ def test_patterns_choose_files_and_leave_some_out(project):
     document = project.command("rollup", "--json", "--include", "*.py", "--include", "a/", "--exclude", "x.*").document
     assert document["files"] == ["b.py"]
     assert document["bytes"] == len(project.read("agent-config/codeRollup.txt"))
+
+
+def test_files_that_often_keep_secrets_are_named(project):
+    project.write({".env": "A=1\n", "deploy/id_rsa": "k\n", ".env.example": "A=\n", "secrets.py": "x = 1\n"})
+    told = project.command("rollup").stderr
+    assert "secrets (--exclude leaves them out): .env, deploy/id_rsa\n" in told
 
 
 def test_nothing_to_collect_is_told_and_an_older_rollup_stays(project):
@@ -185,6 +229,25 @@ def test_protect_asks_the_model_and_overwrites_no_changed_file(project, plugins)
     assert (finished.exit_code, project.read("b.py")) == (5, "mine\n")
     assert "b.py" in finished.stderr
     assert "code-commit rollup" in finished.stderr
+
+
+def test_a_file_that_came_about_since_is_not_overwritten(project, plugins):
+    project.write({"left-out.txt": "known\n"})
+    project.command("rollup", "--exclude", "left-out.txt")
+    project.write({"newer.txt": "mine\n"})
+    finished = answered(project, plugins, "^^^newer.txt\ntheirs\n^^^end\n")
+    assert (finished.exit_code, project.read("newer.txt")) == (5, "mine\n")
+    assert "newer.txt" in finished.stderr
+    finished = answered(project, plugins, "^^^left-out.txt\ntheirs\n^^^end\n")
+    assert (finished.exit_code, project.read("left-out.txt")) == (0, "theirs\n")
+
+
+def test_what_an_attempt_or_its_build_made_is_no_one_elses_work(project, plugins):
+    project.write({"build.sh": "touch built.txt\ngrep -q 4 b.py\n"})
+    project.command("rollup")
+    first, second = (f"^^^b.py\nprint({number})\n^^^end\n^^^new.txt\n{number}\n^^^end\n" for number in (3, 4))
+    finished = answered(project, plugins, first, second + "^^^built.txt\nx\n^^^end\n")
+    assert (finished.exit_code, project.read("new.txt"), project.read("built.txt")) == (0, "4\n", "x\n")
 
 
 def test_protect_lets_other_files_change(project, plugins):

@@ -77,6 +77,8 @@ class Runs:
     def __init__(self, folder, name="work"):
         self.plugins = [install_plugin(folder / "plugins", "told", PROVIDER)]
         self.project = Project.create(folder / name, build="echo built >> built.txt\ngrep -q good a.txt\n")
+        self.temporary = folder / name / "temporary"
+        self.temporary.mkdir()
 
     def run(self, *replies, model="told/gemini-2.5-flash", arguments=(), plugins=None):
         environ = {"TOLD": json.dumps(replies), "NO_COLOR": "1"}
@@ -85,7 +87,12 @@ class Runs:
         return finished, self.project.run_folder.name
 
     def command(self, *arguments, plugins=None):
-        return self.project.command(*arguments, plugins=self.plugins if plugins is None else plugins)
+        environ = {"TMPDIR": str(self.temporary)}
+        return self.project.command(*arguments, environ=environ, plugins=self.plugins if plugins is None else plugins)
+
+    @property
+    def scratch_copies(self):
+        return list(self.temporary.glob("code-commit-replay-*"))
 
 
 @pytest.fixture
@@ -319,7 +326,7 @@ def test_a_replay_goes_the_same_way_and_leaves_the_project_alone(runs):
     document = runs.command("replay", "--json").document
     assert document["same"], document
     assert [row["what"] for row in document["compared"]][:4] == ["outcome", "model calls", "prompt 1", "prompt 2"]
-    assert document["folder"] is None
+    assert (document["folder"], runs.scratch_copies) == (None, [])
     assert runs.project.read("a.txt") == "mine\n"
     assert [row["run"] for row in runs.command("runs", "--json").document["runs"]] == [name]
 
@@ -340,6 +347,39 @@ def test_a_replay_that_goes_another_way_is_told_and_kept(runs):
     assert not (folder.parents[1] / "agent-config" / "config.toml").exists()
     text = runs.command("replay", "-q").stdout
     assert "DIFFERS" in text
+    assert f"rm -r {runs.temporary}" in text
+    assert len(runs.scratch_copies) == 2
+
+
+SLOW = "case $PWD in *code-commit-replay-*) sleep 60;; esac\ngrep -q good a.txt\n"
+
+
+def test_an_interrupted_replay_leaves_nothing_behind(runs):
+    runs.project.write({"build.sh": SLOW})
+    runs.run(answer("good"))
+    with runs.project.start("replay", plugins=runs.plugins, environ={"TMPDIR": str(runs.temporary)}) as process:
+        while b"build" not in process.stderr.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert (process.returncode, runs.scratch_copies) == (130, [])
+
+
+def test_a_replay_that_cannot_begin_leaves_nothing_behind(runs):
+    runs.run("down")
+    runs.project.write({".gitignore": ""})  # of a run that wrote nothing, the files of now are copied
+    assert runs.command("replay").exit_code == 3
+    assert runs.scratch_copies == []
+
+
+def test_a_process_that_only_the_record_has_is_a_difference(runs):
+    _, name = runs.run(answer("good"))
+    events = runs.project.root / "logs" / name / "events.jsonl"
+    [line] = [each for each in events.read_text().splitlines() if '"process.finished"' in each]
+    with events.open("a") as file:
+        file.write(line + "\n")
+    compared = runs.command("replay", "--json").document["compared"]
+    assert [row["replayed"] for row in compared if row["what"] == "process 2"] == ["there was none"]
 
 
 def test_a_failed_call_is_replayed_as_one(runs):
@@ -382,6 +422,7 @@ def test_a_configuration_that_came_with_the_repository_is_not_used(runs, tmp_pat
 
 def test_keys_are_not_copied(runs):
     runs.project.write({"agent-config/told-key.txt": KEY + "\n", "agent-config/config.toml": "max_cost = 5\n"})
+    runs.project.write({"agent-config/elsewhere.txt": KEY + "\n"})  # where a setting api_key_file may point
     runs.run(answer("good"))
     document = runs.command("replay", "--json", "--keep").document
     assert document["same"], document
@@ -401,6 +442,7 @@ def test_keys_are_not_copied(runs):
         ("gemini", Usage(None, None), None, None, "?"),
         ("gemini", Usage(None, None), None, "auth", "$0.0000"),
         ("gemini", Usage(None, None), None, "network", "?"),
+        ("gemini", Usage(None, None), None, "interrupted", "?"),
     ],
 )
 def test_the_cost_of_a_call(provider, usage, told, failed, expected):

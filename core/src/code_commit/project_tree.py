@@ -90,9 +90,10 @@ class ProjectTree:
                 handle = os.open(name, _FILE, dir_fd=folder)
         except FileNotFoundError:
             return None
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)  # a folder's cannot be made a file
+            raise OSError(errno.EINVAL, "not a regular file", path)
         with os.fdopen(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise OSError(errno.EINVAL, "not a regular file", path)
             return file.read(-1 if limit is None else limit)
 
 

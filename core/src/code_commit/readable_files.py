@@ -6,6 +6,7 @@ import os
 import posixpath
 import stat
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 from code_commit.git import Git, GitError
 from code_commit.guard import Guard
@@ -13,20 +14,27 @@ from code_commit.project_tree import ProjectTree
 
 
 def readable_files(
-    tree: ProjectTree, git: Git, guard: Guard, patterns: Sequence[str] = (), *, recursive: bool = True
+    tree: ProjectTree,
+    git: Git,
+    guard: Guard,
+    patterns: Sequence[str] = (),
+    *,
+    recursive: bool = True,
+    among: AbstractSet[str] | None = None,
 ) -> tuple[str, ...]:
     """Return the regular files that git tracks or would offer to track and that a model may see, sorted.
 
     `patterns` are those of `.gitignore` files, seen from the root; the last one that matches decides, `!` takes out
     again, and without any pattern all files are meant. With `recursive` a plain name matches at any depth, and a folder
     means all that is below. Without, nothing below a pattern's own folder matches: `*.py` means the root's, `src/*.py`
-    and `src/` those right in `src`. Links and what is in submodules are left out. (Seed 004, `context.files`.)
+    and `src/` those right in `src`. Links and what is in submodules are left out. (Seed 004, `context.files`.) `among`
+    is what `listed` returned, where that was asked already.
 
     Raises:
         NotReady: the root lies in no git repository, or git cannot list its files.
         ValueError: a pattern is malformed.
     """
-    paths = _listed(git)
+    paths = listed(git) if among is None else among
     if patterns:
         paths = _matching(paths, patterns) if recursive else _matching_flat(paths, patterns)
     found = sorted(paths)
@@ -34,7 +42,12 @@ def readable_files(
     return tuple(path for path in found if path not in refused and _is_file(tree, path))
 
 
-def _listed(git: Git) -> set[str]:
+def listed(git: Git) -> set[str]:
+    """Return the paths that git tracks or would offer to track, whatever stands there.
+
+    Raises:
+        NotReady: the root lies in no git repository, or git cannot list its files.
+    """
     try:
         listing = git.run(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
     except GitError:

@@ -20,7 +20,9 @@ from code_commit.records.conversation import (
 from code_commit.records.conversation_json import parts_from_json
 from code_commit.records.errors import NotReady, ProviderFailed
 from code_commit.records.event import Record
+from code_commit.records.json_record import open_regular
 from code_commit.run_log import read_records
+from code_commit.run_log.folder import plain_name
 from code_commit.transcript import request_text
 
 
@@ -91,14 +93,14 @@ def load_recording(folder: Path) -> Recording:
 
 def _answer(folder: Path, request: str, record: Record) -> Answer:
     data = record.data
-    prompt = (folder / request).read_bytes().decode()
+    prompt = _text(folder, request)
     if data["error"]:
         return Answer(data["number"], prompt, None, data["error"], data.get("error_kind"))
     parts: tuple[Part, ...]
     if data.get("parts"):
-        parts = parts_from_json(json.loads((folder / data["parts"]).read_text("utf-8")))
+        parts = parts_from_json(json.loads(_text(folder, data["parts"])))
     else:
-        parts = (Text((folder / data["response"]).read_bytes().decode()),)
+        parts = (Text(_text(folder, data["response"])),)
     usage = Usage(
         data["input_tokens"],
         data["output_tokens"],
@@ -113,3 +115,9 @@ def _answer(folder: Path, request: str, record: Record) -> Answer:
         Completion(Message("assistant", parts), finish, data["finish_detail"], usage, model, raw={"replayed": True}),
         "",
     )
+
+
+def _text(folder: Path, name: str) -> str:
+    """Read a file of the run folder, and no other: the folder may have come with the repository."""
+    with open_regular(folder / plain_name(name)) as file:
+        return file.read().decode()

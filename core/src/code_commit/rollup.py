@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import BinaryIO
 from code_commit.git import Git
 from code_commit.guard import Guard
 from code_commit.project_tree import ProjectTree
-from code_commit.readable_files import readable_files
+from code_commit.readable_files import listed, readable_files
 from code_commit.records.errors import NotReady
 from code_commit.transaction import open_home
 
@@ -21,6 +22,11 @@ FOLDER, NAME = "agent-config", "codeRollup.txt"
 MANIFEST = "rollup.json"  # in the state folder
 _BYTES_PER_TOKEN = 4  # what prices pages of the services count with, for English and code
 _LARGEST = 16 * 1024 * 1024  # bytes of one file
+_SECRET = re.compile(
+    r"(?:^|/)(?:\.env(?!\.(?:example|sample|template|dist)$)(?:\.[^/]*)?|\.netrc|\.pgpass|\.npmrc|\.pypirc|"
+    r"id_(?:rsa|dsa|ecdsa|ed25519)|(?:secrets?|credentials)(?:\.(?:json|ya?ml|toml|ini|cfg|txt))?|[^/]*\.(?:pem|key|p12|pfx))$",
+    re.IGNORECASE,
+)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -34,6 +40,11 @@ class Rollup:
     files: dict[str, str] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     size: int = 0
+
+    @property
+    def doubtful(self) -> list[str]:
+        """The files in it whose names say that they may keep secrets; whoever has none in them need not mind."""
+        return [path for path in self.files if _SECRET.search(path)]
 
     @property
     def tokens(self) -> int:
@@ -52,7 +63,8 @@ def roll_up(tree: ProjectTree, git: Git, home: Path, *, include: Sequence[str], 
         NotReady: there is no git repository, or the rollup cannot be written.
         ValueError: a pattern is malformed.
     """
-    paths = _without(readable_files(tree, git, Guard(tree, git), include), exclude)
+    every = listed(git)
+    paths = _without(readable_files(tree, git, Guard(tree, git), include, among=every), exclude)
     if not paths:
         raise NotReady("there is nothing to collect", hint="git tracks no file here that fits the patterns")
     try:
@@ -62,7 +74,7 @@ def roll_up(tree: ProjectTree, git: Git, home: Path, *, include: Sequence[str], 
             with open(handle, "wb") as file:  # noqa: PTH123 - a handle
                 rollup, digest = _collect(tree, paths, file)
             os.replace(f".{NAME}.new", NAME, src_dir_fd=folder, dst_dir_fd=folder)
-        _keep_manifest(home, digest, rollup)
+        _keep_manifest(home, digest, rollup, sorted(every - rollup.files.keys()))
     except OSError as error:
         raise NotReady(f"cannot write {tree.root / FOLDER / NAME}: {error.strerror}") from error
     return rollup
@@ -109,9 +121,13 @@ def _text(tree: ProjectTree, path: str) -> bytes | None:
     return content
 
 
-def _keep_manifest(home: Path, digest: str, rollup: Rollup) -> None:
-    """A manifest of another rollup is as good as none, so it may be replaced after the rollup itself."""
-    text = json.dumps({"version": 1, "rollup": digest, "files": rollup.files}, indent=1) + "\n"
+def _keep_manifest(home: Path, digest: str, rollup: Rollup, others: list[str]) -> None:
+    """Write what the rollup was made of; `others` were there and are not in it.
+
+    A manifest of another rollup is as good as none, so it may be replaced after the rollup itself.
+    """
+    manifest = {"version": 1, "rollup": digest, "files": rollup.files, "others": others}
+    text = json.dumps(manifest, indent=1) + "\n"
     folder = open_home(home)
     try:
         handle = os.open(f".{MANIFEST}.new", _NEW, 0o600, dir_fd=folder)

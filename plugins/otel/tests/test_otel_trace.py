@@ -17,6 +17,8 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from code_commit.plugin_api import Record
 from code_commit.testing import Project
+from code_commit_otel.exporting import patience_of
+from code_commit_otel.settings import OtelSettings
 from code_commit_otel.sink import ExportFailed, TraceSink
 
 BUILD = {"argv": ["bash", "build.sh"], "sandbox": "bubblewrap", "log": "1-build.txt"}
@@ -193,6 +195,42 @@ def test_a_trace_that_nobody_takes_is_an_error_of_the_sink(root):
         sink.close()
 
 
+def test_an_exporter_that_never_comes_back_is_not_waited_for(root, monkeypatch):
+    monkeypatch.setattr("code_commit_otel.sink._GRACE", 0.0)
+    free = threading.Event()
+
+    class Hanging(SpanExporter):
+        def export(self, spans):
+            free.wait(60)
+            return SpanExportResult.SUCCESS
+
+        def shutdown(self):
+            pytest.fail("it waits for the export")
+
+    sink = TraceSink(Hanging(), content=False, patience=0.01)
+    for record in records(root):
+        sink.receive(record)
+    with pytest.raises(ExportFailed, match=r"within 0\.01 s"):
+        sink.close()
+    free.set()
+
+
+@pytest.mark.parametrize(
+    ("setting", "variables", "seconds"),
+    [
+        (3.0, {"OTEL_EXPORTER_OTLP_TIMEOUT": "5"}, 3),
+        (None, {"OTEL_EXPORTER_OTLP_TIMEOUT": "5", "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT": "4"}, 4),
+        (None, {"OTEL_EXPORTER_OTLP_TIMEOUT": "10000"}, 60),
+        (None, {"OTEL_EXPORTER_OTLP_TIMEOUT": "nan"}, 10),
+        (None, {}, 10),
+    ],
+)
+def test_how_long_a_collector_is_waited_for(monkeypatch, setting, variables, seconds):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert patience_of(OtelSettings(timeout_seconds=setting)) == seconds
+
+
 # --- by OTLP, from whole runs -----------------------------------------------------------------------------------------
 
 
@@ -261,7 +299,8 @@ def run(tmp_path):
 
 def test_a_run_arrives_at_a_collector(run):
     with Receiver() as receiver:
-        finished = run(environ={"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url, "OTEL_SERVICE_NAME": "ours"})
+        variables = {"OTEL_RESOURCE_ATTRIBUTES": "service.name=ours,team=blue"}
+        finished = run(environ={"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url, **variables})
     assert finished.exit_code == 0, finished.stderr
     [(path, request)] = receiver.requests
     assert path == "/v1/traces"
@@ -272,7 +311,7 @@ def test_a_run_arrives_at_a_collector(run):
         ]
     )
     names = {each.key: each.value.string_value for each in request.resource_spans[0].resource.attributes}
-    assert names["service.name"] == "ours"
+    assert (names["service.name"], names["team"]) == ("ours", "blue")
     assert "good" not in str(request)
 
 
@@ -296,6 +335,8 @@ def test_a_run_of_before_is_sent_later_as_the_same_trace(run):
 
 def test_without_a_collector_nothing_is_sent_and_export_says_so(run):
     assert run().exit_code == 0
+    off = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_TRACES_EXPORTER": "none"}
+    assert "gives no sink" in run("runs", "export", "--sink", "otel", environ=off).stderr
     exported = run("runs", "export", "--sink", "otel")
     assert exported.exit_code == 3
     assert "gives no sink" in exported.stderr

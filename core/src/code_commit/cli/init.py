@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from code_commit.cli.arguments import Parser
+from code_commit.git import Git, GitError
 from code_commit.gitignore_line import require_gitignore_line
 from code_commit.languages import Language, language_of
 from code_commit.project_tree import ProjectTree
 from code_commit.records.errors import ExitCode, NotReady
-from code_commit.terminal import printable
 
 _QUERY = """\
 Say here, in your own words, what is to be changed: what the program should do
@@ -44,6 +46,8 @@ What to do next:
   5. code-commit
 """
 
+_IN_THE_WAY = {errno.ELOOP: "it is a link", errno.ENOTDIR: "it is a link or a file, no folder"}
+
 
 def init(argv: Sequence[str]) -> int:
     """Make what is missing in the working directory; nothing that is there is altered, but `.gitignore` gets its line.
@@ -60,8 +64,9 @@ def init(argv: Sequence[str]) -> int:
             language = language_of(path.name for path in root.iterdir())
             created, kept = _lay_out(tree, language)
     except OSError as error:
-        where = os.fsdecode(error.filename) if error.filename else str(root)
-        raise NotReady(f"{where} cannot be made in {root}: {error.strerror}", hint="see what stands there") from error
+        where = error.filename if isinstance(error.filename, str) else "a file"
+        why = _IN_THE_WAY.get(error.errno or 0) or error.strerror
+        raise NotReady(f"{where} cannot be made in {root}: {why}", hint="see what stands there") from error
     if as_json:
         document = {"language": language.name, "created": created, "kept": kept}
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
@@ -70,10 +75,24 @@ def init(argv: Sequence[str]) -> int:
         sys.stdout.write(f"made  {path}\n")
     for path in kept:
         sys.stdout.write(f"kept  {path}\n")
-    sys.stderr.write(printable(f"\nbuild.sh is written for {language.name}. ") + _NEXT)
-    if not (root / ".git").exists():
-        sys.stderr.write("\nThere is no git repository here: run `git init` first, for only git can show the change.\n")
+    sys.stderr.write("\n" + (f"build.sh is written for {language.name}. " if "build.sh" in created else "") + _NEXT)
+    for line in _of_git(Git(root), language):
+        sys.stderr.write(f"\n{line}\n")
     return ExitCode.REACHED
+
+
+def _of_git(git: Git, language: Language) -> Iterator[str]:
+    """Say what git still lacks: a repository, or lines for what the build will leave behind."""
+    try:
+        git.require_repository()
+        seen = sorted(set(language.leaves) - git.ignored(language.leaves))
+    except GitError:
+        return
+    except NotReady as error:
+        yield f"{error}: {error.hint} first, for only git can show the change."
+        return
+    if seen:
+        yield f"The build may leave {' and '.join(seen)} behind: add what git should not see to .gitignore."
 
 
 def _lay_out(tree: ProjectTree, language: Language) -> tuple[list[str], list[str]]:
@@ -100,8 +119,9 @@ def _ignore_agent_config(tree: ProjectTree) -> bool:
     content = tree.read(".gitignore")
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(".gitignore", flags, 0o644, dir_fd=tree.handle)
+    end = b"\r\n" if content and b"\r\n" in content else b"\n"
     with open(handle, "ab") as file:  # noqa: PTH123 - a handle
-        file.write(b"\n" * bool(content and not content.endswith(b"\n")) + b"/agent-config\n")
+        file.write(end * bool(content and not content.endswith(b"\n")) + b"/agent-config" + end)
     return True
 
 
@@ -120,7 +140,9 @@ def _make_file(tree: ProjectTree, path: str, text: str, mode: int) -> bool:
         try:
             handle = os.open(name, flags, mode, dir_fd=folder)
         except FileExistsError:
-            return False
+            if stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                return False
+            raise OSError(errno.EEXIST, "what stands there is no regular file", path) from None
     with open(handle, "w", encoding="utf-8") as file:  # noqa: PTH123 - a handle
         file.write(text)
     return True

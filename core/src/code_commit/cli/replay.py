@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 
 from code_commit.cli.arguments import RESERVED, Invocation, Parser, parse_invocation
@@ -20,12 +22,14 @@ from code_commit.git import Git
 from code_commit.past_runs import Process, Story, read_story, whole_change
 from code_commit.plugin_host import PluginHost
 from code_commit.project_tree import ProjectTree
-from code_commit.records.errors import CodeCommitError, ExitCode, NotReady
+from code_commit.records.errors import CodeCommitError, ExitCode, Interrupted, NotReady
 from code_commit.records.event import LogSink
+from code_commit.records.json_record import open_regular
 from code_commit.registry import Registry
 from code_commit.run.assembly import HOME, require_untracked
 from code_commit.run.session import REPLAY, run_session
 from code_commit.run_log import Progress, RunSummary, find_run, read_run
+from code_commit.run_log.folder import plain_name
 
 _CONFIG = Path("agent-config")
 _CONTEXT = {"query.txt": "query", "codeRollup.txt": "codebase"}
@@ -59,25 +63,33 @@ def replay(argv: Sequence[str]) -> int:
     arguments = parser.parse_args(argv)
     root = Path.cwd().resolve()
     recorded = read_run(find_run(root, arguments.run))
+    calls = read_story(recorded.folder).calls
+    if not calls:
+        raise NotReady(f"{recorded.run} asked no model, so there is nothing to replay", hint="name another run")
     scratch = Path(tempfile.mkdtemp(prefix="code-commit-replay-")).resolve()
-    keep = True
+    keep = False  # an interrupted replay, or one that could not be made, shows nothing
     try:
         before = _copy_project(root, recorded, scratch)
+        _copy_context(root, recorded, calls[0].request, scratch)
+        _commit(scratch)
         again = _run_again(recorded, scratch, quiet=arguments.quiet or arguments.json)
+        if again.exit_code == ExitCode.INTERRUPTED:
+            raise Interrupted("interrupted")
         rows = list(_compared(recorded, again, before, _final_tree(scratch, again.run)))
         same = all(row.same for row in rows)
         keep = arguments.keep or not same
     finally:
         os.chdir(root)
-        (scratch / _CONFIG / "config.toml").unlink(missing_ok=True)  # it may hold a key
-        if not keep:
+        if keep:
+            _drop_configuration(root, scratch)
+        else:
             shutil.rmtree(scratch, ignore_errors=True)
-    folder = str(again.folder) if keep else None
+    folder = again.folder if keep else None
     if arguments.json:
         told = [asdict(row) | {"same": row.same} for row in rows]
-        print_document({"run": recorded.run, "same": same, "folder": folder, "compared": told})
+        print_document({"run": recorded.run, "same": same, "folder": folder and str(folder), "compared": told})
     else:
-        _print(rows, recorded, folder)
+        _print(rows, recorded, folder, scratch)
     return ExitCode.REACHED if same else ExitCode.NOT_REACHED
 
 
@@ -94,11 +106,18 @@ def _copy_project(root: Path, recorded: RunSummary, scratch: Path) -> dict[str, 
                 before = project.checkpoints.listing(whole[1])
             else:
                 _copy_as_it_is(project, into, recorded)
-    shutil.copytree(recorded.folder, scratch / "logs" / recorded.run, symlinks=True)
+    log = scratch / "logs" / recorded.run
+    if log.exists():  # where git does not ignore it, it is a part of the tree, links and all
+        shutil.rmtree(log)
+    shutil.copytree(recorded.folder, log, ignore=_not_regular)
+    (scratch / "logs" / ".gitignore").unlink(missing_ok=True)
     (scratch / "logs" / ".gitignore").write_text("*\n", "utf-8")
-    _copy_context(root, recorded, scratch)
-    _commit(scratch)
     return before
+
+
+def _not_regular(folder: str, names: list[str]) -> list[str]:
+    """A run folder holds files alone; links and pipes in one are somebody's trick."""
+    return [name for name in names if not stat.S_ISREG(os.lstat(os.path.join(folder, name)).st_mode)]  # noqa: PTH118
 
 
 def _copy_as_it_is(project: Checkpointed, into: ProjectTree, recorded: RunSummary) -> None:
@@ -112,20 +131,31 @@ def _copy_as_it_is(project: Checkpointed, into: ProjectTree, recorded: RunSummar
         project.checkpoints.forget([run])
 
 
-def _copy_context(root: Path, recorded: RunSummary, scratch: Path) -> None:
+def _copy_context(root: Path, recorded: RunSummary, request: str, scratch: Path) -> None:
     """Copy what else the run read: its configuration, but for keys, and its query and code as the prompt has them."""
-    for path in sorted((root / _CONFIG).iterdir()):
-        if path.is_file() and not path.is_symlink() and not path.name.lower().endswith("-key.txt"):
-            shutil.copyfile(path, scratch / _CONFIG / path.name)
-    calls = read_story(recorded.folder).calls
-    if not calls:
-        raise NotReady(f"{recorded.run} asked no model, so there is nothing to replay", hint="name another run")
+    for name in _configuration(root):
+        shutil.copyfile(root / _CONFIG / name, scratch / _CONFIG / name)
     context = None
-    with suppress(OSError, ValueError):
-        context = context_of((recorded.folder / calls[0].request).read_bytes().decode())
+    with suppress(OSError, ValueError), open_regular(recorded.folder / plain_name(request)) as file:
+        context = context_of(file.read().decode())
     if context is not None:
         for name, field in _CONTEXT.items():
             (scratch / _CONFIG / name).write_bytes(getattr(context, field).encode())
+
+
+def _configuration(root: Path) -> list[str]:
+    return [
+        path.name
+        for path in sorted((root / _CONFIG).iterdir())
+        if path.is_file() and not path.is_symlink() and not path.name.lower().endswith("-key.txt")
+    ]
+
+
+def _drop_configuration(root: Path, scratch: Path) -> None:
+    """A copy that stays keeps no settings: they may hold a key, or name a file that does."""
+    for name in _configuration(root):
+        if name not in _CONTEXT:
+            (scratch / _CONFIG / name).unlink(missing_ok=True)
 
 
 def _commit(scratch: Path) -> None:
@@ -180,18 +210,21 @@ def _compared(
     yield Comparison("model calls", str(len(first.calls)), str(len(second.calls)))
     for old, new in zip(first.calls, second.calls, strict=False):
         yield Comparison(f"prompt {old.number}", "as recorded", _prompt(recorded, again, old.request, new.request))
-    for number, (one, other) in enumerate(zip(_changes(first), _changes(second), strict=False), 1):
-        yield Comparison(f"change {number}", one, other)
-    for number, (built, rebuilt) in enumerate(zip(first.processes, second.processes, strict=False), 1):
-        yield Comparison(f"process {number}", _ended(built), _ended(rebuilt))
+    for what, then, now in (
+        ("change", _changes(first), _changes(second)),
+        ("process", map(_ended, first.processes), map(_ended, second.processes)),
+    ):
+        for number, (one, other) in enumerate(zip_longest(then, now, fillvalue="there was none"), 1):
+            yield Comparison(f"{what} {number}", one, other)
     differing = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
     yield Comparison("files in the end", "as recorded", ", ".join(differing) or "as recorded")
 
 
 def _prompt(recorded: RunSummary, again: RunSummary, old: str, new: str) -> str:
     try:
-        same = (recorded.folder / old).read_bytes() == (again.folder / new).read_bytes()
-    except OSError:
+        with open_regular(recorded.folder / plain_name(old)) as one, open_regular(again.folder / new) as other:
+            same = one.read() == other.read()
+    except (OSError, ValueError):
         return "is missing"
     return "as recorded" if same else f"differs, see {new}"
 
@@ -206,11 +239,12 @@ def _ended(process: Process) -> str:
     return "signal" if process.exit_code is None else f"exit code {process.exit_code}"
 
 
-def _print(rows: Sequence[Comparison], recorded: RunSummary, folder: str | None) -> None:
+def _print(rows: Sequence[Comparison], recorded: RunSummary, folder: Path | None, scratch: Path) -> None:
     print_table([
         ("same" if row.same else "DIFFERS", row.what, row.recorded, "" if row.same else row.replayed) for row in rows
     ])  # fmt: skip
     differing = sum(not row.same for row in rows)
-    print_line(f"{recorded.run}: " + (f"{differing} differences" if differing else "the replay went the same way"))
+    told = f"{differing} difference{'s' * (differing != 1)}" if differing else "the replay went the same way"
+    print_line(f"{recorded.run}: {told}")
     if folder:
-        print_line(f"the replay is in {folder}")
+        print_line(f"the replay is in {folder}; when you have seen enough: rm -r {scratch}")

@@ -16,7 +16,7 @@ from code_commit.run.assembly import HOME
 from code_commit.terminal import printable
 from code_commit.transaction import ProjectLock, recover
 
-_NAMED = 5  # files that are left out, on stderr
+_NAMED = 5  # files of a kind, on stderr
 
 
 def rollup(argv: Sequence[str]) -> int:
@@ -56,9 +56,15 @@ def rollup(argv: Sequence[str]) -> int:
             "tokens": found.tokens,
         }
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
-    told = f"{FOLDER}/{NAME}: {len(found.files)} files, {found.size:,} bytes, about {found.tokens:,} tokens"
+    files = f"{len(found.files):,} file{'s' * (len(found.files) != 1)}"
+    told = f"{FOLDER}/{NAME}: {files}, {found.size:,} bytes, about {found.tokens:,} tokens"
     sys.stderr.write(f"code-commit: {told}\n")
-    if found.left_out:
-        named = ", ".join(found.left_out[:_NAMED]) + (", …" if len(found.left_out) > _NAMED else "")
-        sys.stderr.write(printable(f"  left out, for they are no UTF-8 text: {named}", newlines=False) + "\n")
+    _name("left out, as no UTF-8 text or larger than 16 MiB", found.left_out)
+    _name("in it, though such files often keep secrets (--exclude leaves them out)", found.doubtful)
     return ExitCode.REACHED
+
+
+def _name(what: str, paths: Sequence[str]) -> None:
+    if paths:
+        named = ", ".join(paths[:_NAMED]) + (f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else "")
+        sys.stderr.write(printable(f"  {what}: {named}", newlines=False) + "\n")

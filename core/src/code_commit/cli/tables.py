@@ -11,12 +11,24 @@ from code_commit.terminal import printable
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:
     """Print columns, each as wide as its widest cell."""
-    if not rows:
-        return
-    shown = [[printable(cell, newlines=False) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    shown = _shown(rows)
+    widths = _widths(shown)
     for row in shown:
         print_line("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)))
+
+
+def width_of(rows: Sequence[Sequence[str]]) -> int:
+    """Return how many characters wide the columns are."""
+    widths = _widths(_shown(rows))
+    return sum(widths) + 2 * (len(widths) - 1)
+
+
+def _shown(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    return [[printable(cell, newlines=False) for cell in row] for row in rows]
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]
 
 
 def print_line(line: str) -> None:

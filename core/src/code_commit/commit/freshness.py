@@ -19,9 +19,10 @@ class RolledUp:
     Empty, and with it no file ever changed, where there is no manifest or it is that of another rollup.
     """
 
-    def __init__(self, tree: Tree, digests: Mapping[str, str]) -> None:
+    def __init__(self, tree: Tree, digests: Mapping[str, str], others: Iterable[str] | None = None) -> None:
         self._tree = tree
         self._digests = dict(digests)
+        self._others = None if others is None else frozenset(others)
 
     @classmethod
     def of(cls, tree: Tree, rollup: str) -> RolledUp:
@@ -32,16 +33,28 @@ class RolledUp:
             return cls(tree, {})
         match manifest:
             case {"rollup": str(digest), "files": dict(files)} if digest == _digest(rollup.encode()):
-                return cls(tree, {path: value for path, value in files.items() if isinstance(value, str)})
+                others = manifest.get("others")
+                return cls(
+                    tree,
+                    {path: value for path, value in files.items() if isinstance(value, str)},
+                    map(str, others) if isinstance(others, list) else None,
+                )
         return cls(tree, {})
 
     def changed(self, among: Iterable[str] | None = None) -> list[str]:
-        """Return the files that are not what they were, of all or of those `among` which the model was shown."""
-        paths = self._digests if among is None else [path for path in among if path in self._digests]
-        return sorted(path for path in paths if self._digests[path] != _digest_of(self._tree, path))
+        """Return the files that are not what they were, of all that the model was shown or of those `among` it.
+
+        Of `among`, also those that were not there at all when the rollup was made.
+        """
+        paths = set(self._digests if among is None else among)
+        known = {path for path in paths if path in self._digests}
+        created = set() if self._others is None else paths - known - self._others
+        found = {path for path in known if self._digests[path] != _digest_of(self._tree, path)}
+        return sorted(found | {path for path in created if _digest_of(self._tree, path) is not None})
 
     def renew(self) -> None:
-        """Take what stands there now as known: a build may have rewritten files, and that is no one else's work."""
+        """Take what stands there now as known: a build may have written files, and that is no one else's work."""
+        self._others = None
         self._digests = {path: _digest_of(self._tree, path) or "" for path in self._digests}
 
 

@@ -9,7 +9,7 @@ from code_commit.prices import cost_of
 from code_commit.records.conversation import Usage
 
 # The service may have worked on a request that failed so.
-_MAY_HAVE_COST = frozenset({"network", "server", "garbled"})
+_MAY_HAVE_COST = frozenset({"network", "server", "garbled", "interrupted"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,8 @@ def read_story(folder: Path) -> Story:
     teller = _Teller()
     with suppress(OSError):
         for record in read_records(folder / EVENTS):
-            with suppress(KeyError, TypeError, ValueError):  # an event of another version, or a plugin's own
+            # An event of another version, or a plugin's own.
+            with suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
                 teller.receive(record)
     teller.story.calls = list(teller.calls.values())
     return teller.story
@@ -117,7 +118,7 @@ def _finished(call: Call, data: Mapping[str, Any]) -> Call:
         data.get("reasoning_tokens", 0),
     )
     error = data.get("error")
-    failed = None if error is None else str(data.get("error_kind"))
+    failed = None if error is None else str(data.get("error_kind") or "interrupted")
     model = str(data["model"])
     return Call(
         call.number,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -14,11 +13,12 @@ from typing import Any, Literal
 
 from code_commit.records.conversation import Json
 from code_commit.records.errors import NotReady
-from code_commit.records.json_record import read_records
+from code_commit.records.json_record import from_json, open_regular, read_records
 from code_commit.run_log.document import RunDocument
 from code_commit.run_log.folder import DOCUMENT, EVENTS, LOGS
 
 RunState = Literal["running", "finished", "killed"]
+_LARGEST = 64 * 1024 * 1024  # bytes of a run.json
 _RUN = re.compile(r"(\d{4}(?:-\d\d){5})-([^\s/]+?)(?:-(\d+))?")
 
 
@@ -43,10 +43,12 @@ def find_run(root: Path, run: str) -> Path:
         NotReady: there is none, or the beginning fits several.
     """
     names = [folder.name for folder in _run_folders(root)]
+    if not names:
+        raise NotReady(f"there is no run yet in {root / LOGS}", hint="each run leaves a folder there")
     found = (
         [run] if run in names else names[-1:] if run == "latest" else [each for each in names if each.startswith(run)]
     )
-    if len(found) == 1:
+    if len(found) == 1 and run:
         return root / LOGS / found[0]
     if found and run:
         raise NotReady(f"{run!r} is the beginning of {len(found)} runs", hint=f"among them {', '.join(found[:3])}")
@@ -106,7 +108,8 @@ def _summary(folder: Path, document: Mapping[str, Any]) -> RunSummary:
 def _finished_document(folder: Path) -> dict[str, Any] | None:
     """Return `run.json` if it is the last word on its run: one of a run that goes on lags behind the events."""
     try:
-        document = json.loads((folder / DOCUMENT).read_bytes())
+        with open_regular(folder / DOCUMENT) as file:
+            document = from_json(file.read(_LARGEST))
     except (OSError, ValueError, RecursionError):
         return None
     return document if isinstance(document, dict) and document.get("state") == "finished" else None
@@ -116,7 +119,8 @@ def _fold(folder: Path) -> dict[str, Any]:
     document = RunDocument()
     with suppress(OSError):
         for record in read_records(folder / EVENTS):
-            document.receive(record)
+            with suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # of another version
+                document.receive(record)
     return document.fields
 
 

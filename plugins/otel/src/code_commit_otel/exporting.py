@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 import logging
+import math
+import os
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace.export import SpanExporter
 
 from code_commit_otel.settings import OtelSettings
 
+_USUAL, _LONGEST = 10.0, 60.0  # seconds
+
 
 def otlp_exporter(settings: OtelSettings) -> SpanExporter:
     """Return an exporter by OTLP over HTTP; what the settings leave open, the variables of OpenTelemetry say."""
     # It logs what goes wrong, and Python prints what nobody handles: here the sink tells of it, once.
     logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
-    return OTLPSpanExporter(endpoint=settings.endpoint, timeout=settings.timeout_seconds)
+    return OTLPSpanExporter(endpoint=settings.endpoint, timeout=patience_of(settings))
+
+
+def patience_of(settings: OtelSettings) -> float:
+    """Return how many seconds the end of a run waits for the collector."""
+    if settings.timeout_seconds is not None:
+        return settings.timeout_seconds
+    for name in ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"):
+        try:
+            seconds = float(os.environ[name])
+        except (KeyError, ValueError):
+            continue
+        if 0 < seconds < math.inf:
+            return min(seconds, _LONGEST)
+    return _USUAL

@@ -24,9 +24,10 @@ def code_commit_settings() -> str:
 def code_commit_log_sinks(settings: OtelSettings) -> list[LogSink]:
     """One sink, if a collector is named: nothing is sent to a place that nobody chose."""
     named = settings.endpoint is not None or any(os.environ.get(name) for name in _ENDPOINTS)
-    if not named or os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+    disabled = os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    if not named or disabled or os.environ.get("OTEL_TRACES_EXPORTER", "").strip().lower() == "none":
         return []
-    from code_commit_otel.exporting import otlp_exporter
+    from code_commit_otel.exporting import otlp_exporter, patience_of
     from code_commit_otel.sink import TraceSink
 
-    return [TraceSink(otlp_exporter(settings), content=settings.content)]
+    return [TraceSink(otlp_exporter(settings), content=settings.content, patience=patience_of(settings))]

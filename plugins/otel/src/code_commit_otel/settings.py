@@ -19,6 +19,10 @@ class OtelSettings(BaseModel):
     content: bool = Field(
         default=False, description="Whether prompts, responses, paths and command lines are in the traces."
     )
-    timeout_seconds: float = Field(
-        default=10, gt=0, allow_inf_nan=False, description="How long the end of a run waits for the collector."
+    timeout_seconds: float | None = Field(
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description="How long the end of a run waits for the collector. Without it, OTEL_EXPORTER_OTLP_TRACES_TIMEOUT "
+        "and OTEL_EXPORTER_OTLP_TIMEOUT count, in seconds, at most 60; without these, 10.",
     )

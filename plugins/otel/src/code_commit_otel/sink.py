@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import os
+import threading
+from collections.abc import Mapping
 
-from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.util.types import AttributeValue
 
 from code_commit.plugin_api import Record
 from code_commit_otel.identity import RunIds
 from code_commit_otel.spans import RunSpans
+
+_GRACE = 1.0  # seconds: the exporter's own limit may come first, and says more
 
 
 class ExportFailed(Exception):  # noqa: N818 - what happened
@@ -21,14 +25,16 @@ class TraceSink:
     """Makes spans of records. They are sent together, so that a collector that is away costs a run one time limit.
 
     Trace and span ids follow from the run: a run that is exported again is the same trace. `content`: whether prompts,
-    responses, paths and command lines become attributes.
+    responses, paths and command lines become attributes. `patience`: how many seconds the end of a run waits.
     """
 
-    def __init__(self, exporter: SpanExporter, *, content: bool) -> None:
+    def __init__(self, exporter: SpanExporter, *, content: bool, patience: float = 10) -> None:
         self._exporter = exporter
+        self._patience = patience
         self._content = content
         self._ended = _Ended()
         self._spans: RunSpans | None = None
+        self._abandoned = False
 
     def receive(self, record: Record) -> None:
         """See `LogSink.receive`."""
@@ -48,15 +54,21 @@ class TraceSink:
             self._spans.end()
             self._export(self._ended.spans)
         finally:
-            self._exporter.shutdown()
+            if not self._abandoned:  # it would wait for the try that is still under way
+                self._exporter.shutdown()
 
     def _export(self, spans: list[ReadableSpan]) -> None:
         failed = f"the collector did not take the trace of {len(spans)} spans"
-        try:
-            result = self._exporter.export(spans)
-        except Exception as error:  # older exporters let the errors of their HTTP library through
-            raise ExportFailed(f"{failed}: {type(error).__name__}") from error
-        if result is not SpanExportResult.SUCCESS:
+        attempt = _Attempt(self._exporter, spans)
+        attempt.start()
+        # The exporter's own limit is one for each read: an answer that comes byte by byte would never reach it.
+        attempt.join(self._patience + _GRACE)
+        self._abandoned = attempt.is_alive()
+        if self._abandoned:
+            raise ExportFailed(f"{failed} within {self._patience:g} s")
+        if attempt.error is not None:  # older exporters let the errors of their HTTP library through
+            raise ExportFailed(f"{failed}: {type(attempt.error).__name__}") from attempt.error
+        if attempt.result is not SpanExportResult.SUCCESS:
             raise ExportFailed(failed)
 
     def _begun(self, record: Record) -> RunSpans:
@@ -64,12 +76,29 @@ class TraceSink:
         version = versions.get("code-commit", "") if isinstance(versions, dict) else ""
         ours = {"service.name": "code-commit", "service.version": str(version)}
         provider = TracerProvider(
-            resource=Resource.create(ours | _named_outside()),
+            resource=Resource.create({**ours, **_named_outside()}),
             id_generator=RunIds(record.run, record.time),
             shutdown_on_exit=False,
         )
         provider.add_span_processor(self._ended)
         return RunSpans(provider.get_tracer("code-commit", str(version)), content=self._content)
+
+
+class _Attempt(threading.Thread):
+    """One try to hand the spans over, which nobody has to wait for."""
+
+    def __init__(self, exporter: SpanExporter, spans: list[ReadableSpan]) -> None:
+        super().__init__(name="code-commit-otel", daemon=True)
+        self._exporter = exporter
+        self._spans = spans
+        self.result: SpanExportResult | None = None
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        try:
+            self.result = self._exporter.export(self._spans)
+        except Exception as error:  # told by the one that waits
+            self.error = error
 
 
 class _Ended(SpanProcessor):
@@ -80,7 +109,6 @@ class _Ended(SpanProcessor):
         self.spans.append(span)
 
 
-def _named_outside() -> dict[str, str]:
-    """What a person calls the service counts more than what we do."""
-    name = os.environ.get("OTEL_SERVICE_NAME")
-    return {"service.name": name} if name else {}
+def _named_outside() -> Mapping[str, AttributeValue]:
+    """What a person says of the service, by OpenTelemetry's variables, counts more than what we do."""
+    return OTELResourceDetector().detect().attributes

@@ -15,6 +15,7 @@ from code_commit_report.text import read_shown
 
 _RUN = re.compile(r"\d{4}(?:-\d\d){5}-[^\s/]+")
 _DOCUMENT_LIMIT = 4 * 1024 * 1024
+_BEYOND = 1e12  # seconds or USD that no run ever took: the log of a repository may say anything
 CHART_HEIGHT, CHART_WIDTH = 100, 1000
 
 
@@ -95,7 +96,7 @@ def _entry(folder: Path) -> Entry:
         outcome=str(document.get("outcome") or "unfinished"),
         summary=str(document.get("summary") or ""),
         started=folder.name[:10] + " " + folder.name[11:19].replace("-", ":"),
-        seconds=float(total) if isinstance(total, int | float) else 0.0,
+        seconds=_finite(total) or 0.0,
         attempts=attempts if isinstance(attempts, int) else 0,
         models=", ".join(str(row.get("model")) for row in rows),
         cost=_cost(document, rows),
@@ -105,9 +106,9 @@ def _entry(folder: Path) -> Entry:
 
 def _cost(document: Mapping[str, Any], rows: list[dict[str, Any]]) -> float | None:
     """Return USD: what the run counted, else by model; a failed call without tokens counts as nothing."""
-    told = document.get("cost_usd")
-    if isinstance(told, int | float):
-        return float(told)
+    told = _finite(document.get("cost_usd"))
+    if told is not None:
+        return told
     total = 0.0
     for row in rows:
         tokens = row.get("tokens")
@@ -140,6 +141,10 @@ def _document(folder: Path) -> dict[str, Any]:
 
 def _rows(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and abs(value) < _BEYOND else None
 
 
 def _whole(value: Any) -> int | None:

@@ -236,7 +236,7 @@ class RunView:
         if isinstance(told, int | float):
             call.cost = float(told)
         elif call.provider == "replay" or (
-            call.error and data.get("error_kind") not in {"network", "server", "garbled"}
+            call.error and data.get("error_kind") not in {"network", "server", "garbled", None}
         ):
             call.cost = 0.0
         else:

@@ -50,10 +50,13 @@ def _parser() -> Parser:
         prog="code-commit runs",
         usage="code-commit runs ACTION [flags]",
         description="Look at earlier runs. RUN is a folder below logs, its beginning, or latest (the default).",
-        epilog="actions:\n" + "\n".join(f"  {each.synopsis:<46}{each.help}" for each in ACTIONS.values()),
+        epilog="actions:\n" + "\n".join(f"  {each.synopsis:<47}{each.help}" for each in ACTIONS.values()),
     )
     actions = parser.add_subparsers(dest="action", required=True, parser_class=Parser, help=argparse.SUPPRESS)
-    made = {name: actions.add_parser(name, description=action.help) for name, action in ACTIONS.items()}
+    made = {
+        name: actions.add_parser(name, prog=f"code-commit runs {name}", description=action.help)
+        for name, action in ACTIONS.items()
+    }
     for each in made.values():
         each.add_argument("--json", action="store_true", help="one JSON document on stdout")
     for name in ("show", "diff", "path"):
@@ -67,7 +70,10 @@ def _parser() -> Parser:
 
 
 def _counted(text: str) -> int:
-    number = int(text)
+    try:
+        number = int(text)
+    except ValueError:
+        number = -1
     if number < 0:
         raise argparse.ArgumentTypeError("a number of 0 or more is expected")
     return number

@@ -49,7 +49,12 @@ def export(arguments: argparse.Namespace) -> int:
     redactor = redactor_of(root, Registry(host, reserved_flags=RESERVED))
     failures = {}
     for folder in named:
-        records = list(_as_of_now(root, folder, redactor))
+        try:
+            records = list(_as_of_now(root, folder, redactor))
+        except OSError as unreadable:
+            failures[folder.name] = f"its events cannot be read: {unreadable.strerror}"
+            print_error(f"{folder.name} was not told: {failures[folder.name]}")
+            continue
         for sink in _sinks(host, plugin, settings):
             if error := _told(sink, records):
                 failures[folder.name] = error

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import shutil
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from code_commit.cli.runs import words
-from code_commit.cli.tables import print_document, print_line, print_table
+from code_commit.cli.tables import print_document, print_line, print_table, width_of
 from code_commit.past_runs import read_story
 from code_commit.records.errors import ExitCode
 from code_commit.run_log import RunSummary, list_runs
+from code_commit.terminal import printable
 
 _HEAD = ("RUN", "MODEL", "OUTCOME", "ATTEMPTS", "TOKENS IN / OUT", "COST", "TIME")
 
@@ -18,15 +22,26 @@ _HEAD = ("RUN", "MODEL", "OUTCOME", "ATTEMPTS", "TOKENS IN / OUT", "COST", "TIME
 def list_all(arguments: argparse.Namespace) -> int:
     """Print every run, the oldest first, so that the newest stands right above the prompt."""
     found = list_runs(Path.cwd().resolve())
-    rows = [row_of(summary) for summary in found]
     if arguments.json:
-        print_document({"runs": rows})
+        print_document({"runs": [row_of(summary) for summary in found]})
         return ExitCode.REACHED
-    if not rows:
+    if not found:
         print_line("there are no runs here yet")
         return ExitCode.REACHED
-    print_table([_HEAD, *(_cells(summary) for summary in found)])
+    table = [_HEAD, *(_cells(summary) for summary in found)]
+    if sys.stdout.isatty() and width_of(table) > shutil.get_terminal_size().columns:
+        _print_in_pairs(table[1:])
+    else:
+        print_table(table)
     return ExitCode.REACHED
+
+
+def _print_in_pairs(rows: Sequence[tuple[str, ...]]) -> None:
+    """Two lines a run, for a terminal that is too narrow for the columns."""
+    for run, model, outcome, attempts, tokens, cost, time in rows:
+        print_line(printable(f"{run}  {outcome}", newlines=False))
+        told = (model, f"{attempts} attempt{'s' * (attempts != '1')}", f"{tokens} tokens", cost, time)
+        print_line(printable("    " + ", ".join(told), newlines=False))
 
 
 def row_of(summary: RunSummary) -> dict[str, Any]:

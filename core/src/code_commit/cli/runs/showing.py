@@ -15,6 +15,7 @@ from code_commit.cli.tables import print_document, print_line, print_table
 from code_commit.past_runs import Call, Process, Story, read_story
 from code_commit.records.errors import ExitCode
 from code_commit.run_log import RunSummary, find_run, read_run
+from code_commit.terminal import printable
 
 
 def show(arguments: argparse.Namespace) -> int:
@@ -36,7 +37,7 @@ def show(arguments: argparse.Namespace) -> int:
         print_document(row_of(summary) | told | {"data": summary.document.get("data")})
         return ExitCode.REACHED
     for line in _head(summary, story):
-        print_line(line)
+        print_line(printable(line, newlines=False))
     if story.calls:
         print_line("\ncalls")
         print_table([("  ", *_call(call)) for call in story.calls])
@@ -48,10 +49,10 @@ def show(arguments: argparse.Namespace) -> int:
         for applied in story.applied:
             number = f"attempt {applied.attempt}" if applied.attempt else f"call {applied.call}"
             paths = [*applied.written, *(f"{path} (deleted)" for path in applied.deleted)]
-            print_line(f"    {number}: {', '.join(paths)}")
+            print_line(printable(f"    {number}: {', '.join(paths)}", newlines=False))
     print_line(f"\nfiles in {os.path.relpath(summary.folder)}")
     for name in files:
-        print_line(f"    {name}")
+        print_line(printable(f"    {name}", newlines=False))
     return ExitCode.REACHED
 
 
