@@ -128,6 +128,8 @@ def test_code_that_does_not_load_is_told_where(whole: str, told: str) -> None:
         ("throw new Error('boom');", r"Error: boom\n    at agent_code \(agent_code\.ts:2:7\)"),
         ("throw {a: 1};", r"\{ a: 1 \}"),
         ("throw null;", "null"),
+        ("throw new Error('long '.repeat(1e6));", r"Error: long long"),
+        ("throw new Error('file:///x '.repeat(1e5));", r"Error: file:///x"),
         ("await show('a', 'b');", "show takes 1 arguments, not 2"),
         ("return 12n;", "BigInt"),
         ("const o: any = {}; o.o = o; return o;", "circular"),
@@ -225,27 +227,26 @@ def test_memory_is_bounded(body: str) -> None:
 
 def test_a_line_without_end_is_ended() -> None:
     body = "const x = new Uint8Array(1 << 20).fill(65); for (;;) Deno.stdout.writeSync(x);"
-    assert "line of more than" in str(failure(body))
+    assert "printed a line" in str(failure(body))
 
 
-@pytest.mark.parametrize("size", [100_000, 12_000_000])
-def test_what_it_leaves_on_disk_is_bounded_and_removed(size: int, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    module = "'data:application/typescript,//' + i + 'x'.repeat(SIZE) + '%0Aexport const a: number = 1'"
-    body = f"for (let i = 0;; i++) await import({module.replace('SIZE', str(size))});"
-    assert failure(body, limits=ScriptLimits(60, 2 * 1024**3, 1)).fault == "memory"
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_caches_are_bounded_and_removed_where_there_are_any(tmp_path, monkeypatch) -> None:
+def test_it_keeps_nothing_on_disk(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    body = (
-        "const c = await caches.open('a');"
-        "for (let i = 0;; i++) await c.put('https://example.org/' + i, new Response('x'.repeat(1e5)));"
-    )
-    assert failure(body).fault != "time"
+    module = "'data:application/typescript,//' + i + '%0Aexport const a: number = 1'"
+    body = f"for (let i = 0; i < 9; i++) await import({module}); return (await show('a')) + await (await caches.open('a')).keys();"
+    assert "cache storage" in str(failure(body))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_it_cannot_write_to_disk() -> None:
+    body = (
+        "const { DatabaseSync } = await import('node:sqlite'); const d = new DatabaseSync(':memory:');"
+        "d.exec('pragma temp_store = file; pragma cache_size = 10; pragma cache_spill = on');"
+        "d.exec('create temp table t (a); insert into t with recursive c (x) as (select 1 union all select x + 1 from c "
+        "where x < 100000) select hex(randomblob(100)) from c'); return 'spilled';"
+    )
+    assert "wrote to disk" in str(failure(body))
 
 
 # --- what must not get out -----------------------------------------------------------------------------------------
@@ -274,6 +275,7 @@ def test_caches_are_bounded_and_removed_where_there_are_any(tmp_path, monkeypatc
         "return new WebSocket('ws://127.0.0.1:1') && await new Promise((_, no) => no(new Error('x')));",
         "return await import('http://127.0.0.1:1/x.ts');",
         "return localStorage.setItem('a', 'b');",
+        "const card = await navigator.gpu.requestAdapter(); throw card && card.info.description;",
         "const w = new Worker('file://' + PATH, { type: 'module' }); await new Promise((_, no) => { w.onerror = no; });",
         "Deno.writeTextFileSync('/tmp/x', 'x');",
         "Deno.kill(1, 'SIGTERM');",
@@ -386,6 +388,21 @@ def test_tricks_on_the_bridge_come_to_an_end(body: str) -> None:
 def test_forged_lines_mean_nothing(line: str) -> None:
     forged = f"Deno.stdout.writeSync(new TextEncoder().encode('\\x1e' + {line!r} + '\\n'));"
     assert run(f"{forged} return await show('a');") == "show of {'path': 'a'}"
+
+
+def test_answers_that_it_does_not_take_do_not_pile_up(monkeypatch) -> None:
+    monkeypatch.setattr("code_commit_tasks.runtime.process._UNSENT", 1_000_000)
+    forged = "JSON.stringify({ kind: 'call', id, tool: 'show', given: {} })"
+    body = f"for (let id = 0; id < 50; id++) Deno.stdout.writeSync(new TextEncoder().encode('\\x1e' + {forged} + '\\n'));"
+    answered: list[str] = []
+
+    def call(name: str, _: Any) -> CallAnswer:
+        answered.append(name)
+        return CallAnswer("x" * 600_000)
+
+    with pytest.raises(ScriptFailed, match="longer than"):
+        run_script(code(f"{body} for (;;) {{}}"), [SHOW], call, HASTY)
+    assert len(answered) < 5
 
 
 def test_a_forged_call_is_judged_as_any_other() -> None:

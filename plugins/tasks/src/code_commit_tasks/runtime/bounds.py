@@ -6,12 +6,11 @@ import resource
 from contextlib import suppress
 from pathlib import Path
 
-_LARGEST_FILE = 8 * 1024 * 1024  # bytes: Deno keeps what it has made of the answer
 _SPARE_CPU = 30.0  # seconds
 
 
 def bind(pid: int, *, memory: int, seconds: float) -> None:
-    """Bound the process `pid`: to `memory` bytes more than it has now, and so that it cannot outlive its host for long.
+    """Bound the process `pid`: to `memory` bytes more than it has now, to no file, and to outlive its host not for long.
 
     RLIMIT_DATA counts what V8 has reserved at its start, hence "more than now"; RLIMIT_AS would not let it start. Linux
     alone can bound a process that runs: elsewhere only the heap is bounded.
@@ -19,7 +18,7 @@ def bind(pid: int, *, memory: int, seconds: float) -> None:
     if not hasattr(resource, "prlimit"):
         return
     cpu = int(2 * seconds + _SPARE_CPU)  # wall clock is the host's; this one is for when the host was killed
-    bounds = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: _LARGEST_FILE, resource.RLIMIT_CPU: cpu}
+    bounds = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_CPU: cpu}
     data = _data_size(pid)
     if data is not None:
         bounds[resource.RLIMIT_DATA] = data + memory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from importlib.resources import files
@@ -53,8 +54,18 @@ def _dies_with_its_host() -> tuple[str, ...]:
     return (setpriv, "--pdeathsig", "KILL") if setpriv else ()
 
 
-def deno_environment(folder: Path) -> dict[str, str]:
-    """Return all that the process sees of the environment; whatever it keeps on disk is in `folder`."""
-    # Some versions keep the caches of a page that has no origin in the folder for temporary files.
-    places = {"DENO_DIR": str(folder), "TMPDIR": str(folder)}
-    return {**places, "DENO_NO_UPDATE_CHECK": "1", "DENO_NO_PROMPT": "1", "NO_COLOR": "1"}
+def deno_environment() -> dict[str, str]:
+    """Return all that the process sees of the environment: no place where it could keep anything, no graphics card."""
+    nowhere = f"{os.devnull}/none"  # nothing can be made below what is no folder, not even by root
+    return {
+        "DENO_DIR": nowhere,
+        "TMPDIR": nowhere,
+        "HOME": "/nonexistent",  # where it looks for .npmrc
+        "DENO_CACHE_DB_MODE": "in-memory",
+        "DENO_EMIT_CACHE_MODE": "disable",
+        "DENO_NO_PACKAGE_JSON": "1",
+        "DENO_WEBGPU_BACKEND": "none",  # a shader can neither be ended nor bounded
+        "DENO_NO_UPDATE_CHECK": "1",
+        "DENO_NO_PROMPT": "1",
+        "NO_COLOR": "1",
+    }

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import selectors
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Self
 
 from code_commit.plugin_api import NotReady
@@ -19,10 +17,9 @@ from code_commit_tasks.runtime.bounds import bind
 from code_commit_tasks.runtime.deno import deno_binary, deno_command, deno_environment
 
 _CHUNK = 256 * 1024
-_LONGEST_LINE = 64 * 1024 * 1024  # bytes
+_LONGEST_LINE = 16 * 1024 * 1024  # bytes
 _STDERR_KEPT = 16 * 1024  # bytes, of its end
-_DISK = 64 * 1024 * 1024  # bytes that it may leave in its folder
-_TICK = 0.25  # seconds between two looks at that folder
+_UNSENT = 16 * 1024 * 1024  # bytes that wait for it: more of its calls are read when it has taken these
 _LAST_WORDS = 2.0  # seconds for a process that has closed its pipes
 
 
@@ -35,7 +32,7 @@ class ProcessTooGreedy(Exception):  # noqa: N818 - what happened
 
 
 class DenoProcess:
-    """A process with the bridge in it. As a context: when it is left, nothing of it runs, and its folder is gone.
+    """A process with the bridge in it. As a context: when it is left, nothing of it runs.
 
     `deadline` is on `time.monotonic()` and may be moved while it runs.
     """
@@ -46,30 +43,25 @@ class DenoProcess:
         Raises:
             NotReady: Deno is not installed, or does not start.
         """
-        binary = deno_binary()
-        self._folder = Path(tempfile.mkdtemp(prefix="code-commit-agent-"))
-        (self._folder / "location_data").touch()  # a file where Deno would keep localStorage and caches: they fail
         try:
-            self._process = _started(deno_command(binary, memory=memory), self._folder)
+            self._process = _started(deno_command(deno_binary(), memory=memory))
         except OSError as error:
-            shutil.rmtree(self._folder, ignore_errors=True)
             raise NotReady(f"Deno cannot be started: {error}", hint="install it anew: pip install deno") from error
         assert self._process.stdin
         assert self._process.stdout
         assert self._process.stderr
         self._memory, self._seconds = memory, seconds
-        self._stdin = self._process.stdin.fileno()
+        self._stdin, self._stdout = self._process.stdin.fileno(), self._process.stdout.fileno()
         self._unsent = bytearray()
         self._line = bytearray()
         self._said = b""
         self._selector = selectors.DefaultSelector()
-        self._selector.register(self._process.stdout.fileno(), selectors.EVENT_READ, self._hear)
+        self._selector.register(self._stdout, selectors.EVENT_READ, self._hear)
         self._selector.register(self._process.stderr.fileno(), selectors.EVENT_READ, self._note)
         os.set_blocking(self._stdin, False)
-        self._heard: list[bytes] = []
+        self._heard: deque[bytes] = deque()
         self._open = True
-        self._looked = time.monotonic()
-        self.deadline = self._looked + seconds
+        self.deadline = time.monotonic() + seconds
 
     def __enter__(self) -> Self:
         return self
@@ -92,16 +84,17 @@ class DenoProcess:
 
         Raises:
             ProcessTooSlow: the deadline is over.
-            ProcessTooGreedy: a line, or what it has put on disk, is too large.
+            ProcessTooGreedy: a line is too long.
         """
-        while True:
-            while self._heard:
-                yield self._heard.pop(0)
-            if not self._open:
-                if self._line:
-                    yield bytes(self._line)
-                return
-            self._wait()
+        while self._open or self._heard:
+            if time.monotonic() >= self.deadline:
+                raise ProcessTooSlow
+            if self._heard and len(self._unsent) < _UNSENT:
+                yield self._heard.popleft()
+            else:
+                self._wait()
+        if self._line:
+            yield bytes(self._line)
 
     @property
     def exit_code(self) -> int:
@@ -127,17 +120,10 @@ class DenoProcess:
             if pipe:
                 with suppress(OSError):
                     pipe.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _wait(self) -> None:
-        now = time.monotonic()
-        if now >= self.deadline:
-            raise ProcessTooSlow
-        if now - self._looked > _TICK:
-            self._looked = now
-            if _size_of(self._folder) > _DISK:
-                raise ProcessTooGreedy(f"it has put more than {_DISK} bytes on disk")
-        for key, _ in self._selector.select(min(self.deadline - now, _TICK)):
+        self._listen()
+        for key, _ in self._selector.select(max(0.0, self.deadline - time.monotonic())):
             if key.fd == self._stdin:
                 self._write()
                 continue
@@ -147,6 +133,16 @@ class DenoProcess:
             else:
                 self._selector.unregister(key.fd)
                 self._open = self._open and key.data != self._hear
+
+    def _listen(self) -> None:
+        """Listen to its output, but not while it takes nothing of what it is sent."""
+        wanted = self._open and len(self._unsent) < _UNSENT
+        if wanted == (self._stdout in self._selector.get_map()):
+            return
+        if wanted:
+            self._selector.register(self._stdout, selectors.EVENT_READ, self._hear)
+        else:
+            self._selector.unregister(self._stdout)
 
     def _write(self) -> None:
         try:
@@ -166,29 +162,22 @@ class DenoProcess:
             self._line.clear()
         self._line += rest
         if len(self._line) > _LONGEST_LINE:
-            raise ProcessTooGreedy(f"it wrote a line of more than {_LONGEST_LINE} bytes")
+            raise ProcessTooGreedy(
+                f"it printed a line, passed arguments or returned a value of more than {_LONGEST_LINE} bytes"
+            )
 
     def _note(self, data: bytes) -> None:
         self._said = (self._said + data)[-_STDERR_KEPT:]
 
 
-def _started(command: list[str], folder: Path) -> subprocess.Popen[bytes]:
+def _started(command: list[str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         bufsize=0,
-        cwd=folder,
-        env=deno_environment(folder),
+        cwd="/",
+        env=deno_environment(),
         start_new_session=True,
     )
-
-
-def _size_of(folder: Path) -> int:
-    size = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):
-                size += Path(place, name).lstat().st_size
-    return size

@@ -20,11 +20,11 @@ _HANDED_OVER = (
     '{ value: typeof agent_code === "function" ? agent_code : undefined });\n'
 )
 _ADDRESS = re.compile(r"data:application/typescript;base64,[A-Za-z0-9+/=.]*")
-_FILE_ADDRESS = re.compile(r"[^\n]*\bfile:///[^\n]*\n?")  # frames of the bridge, which are nobody's business
+_BRIDGE = "/bridge.js:"  # in a frame of the bridge, which is nobody's business
 _PLACE = re.compile(r":(\d+):\d+\s*$")  # a line and a column
 _OUT_OF_MEMORY = re.compile(r"out of memory|heap limit|allocation failed", re.IGNORECASE)
 _ABORTED = (-5, -6, -11)  # signals by which V8 gives up
-_TOO_LARGE = -25  # SIGXFSZ: a file was about to be
+_WROTE = -25  # SIGXFSZ: to a file, and it may write to none
 _LONGEST_REASON = 4000  # characters
 _MEGABYTE = 1024 * 1024
 
@@ -156,8 +156,8 @@ class _Exchange:
         if code in _ABORTED or _OUT_OF_MEMORY.search(said):
             memory = self.limits.memory // _MEGABYTE
             return ScriptFailed(f"agent_code was ended: it took more than {memory} MB of memory.", "memory")
-        if code == _TOO_LARGE:
-            return ScriptFailed("agent_code was ended: it put too much on disk.", "memory")
+        if code == _WROTE:
+            return ScriptFailed("agent_code was ended: it wrote to disk, which it may not by itself.", "ended")
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         words = _shown(said).strip()
         return ScriptFailed(
@@ -189,4 +189,5 @@ def _thrown(failed: Mapping[Any, Any], code: str) -> str:
 
 def _shown(text: str) -> str:
     """Name the answer by a name instead of by all of its text."""
-    return _FILE_ADDRESS.sub("", _ADDRESS.sub("agent_code.ts", text) + "\n")[:_LONGEST_REASON].rstrip("\n")
+    lines = _ADDRESS.sub("agent_code.ts", text).split("\n")
+    return "\n".join(line for line in lines if _BRIDGE not in line)[:_LONGEST_REASON].rstrip("\n")
