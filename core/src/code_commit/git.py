@@ -298,7 +298,11 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _error(args: Sequence[str], done: subprocess.CompletedProcess[bytes]) -> GitError:
-    named = (arg for before, arg in zip(("", *args), args, strict=False) if before != "-c" and not arg.startswith("-"))
+    named = (
+        arg
+        for before, arg in zip(("", *args), args, strict=False)
+        if before not in {"-c", "-C"} and not arg.startswith("-")
+    )
     return GitError(f"`git {next(named, '')}` failed: {_said(done) or f'exit code {done.returncode}'}")
 
 

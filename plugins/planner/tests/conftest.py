@@ -7,7 +7,7 @@ import os
 import subprocess
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -175,11 +175,17 @@ class Codebase:
     server: ScriptedServer
     _running: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def start(self, *flags: str, workflow: tuple[str, ...] = ("--planning",), cwd: Path | None = None) -> Person:
+    def start(
+        self,
+        *flags: str,
+        workflow: tuple[str, ...] = ("--planning",),
+        cwd: Path | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> Person:
         """Start planning here; with --json, so that questions can be waited for."""
         if workflow == ("--planning",):
             workflow = ("--planning", f"--codepath={self.project.root}")
-        process = self.project.start(*workflow, "--json", "--sandbox=off", *flags, cwd=cwd)
+        process = self.project.start(*workflow, "--json", "--sandbox=off", *flags, cwd=cwd, environ=environ)
         self._running.append(process)
         return Person(process)
 

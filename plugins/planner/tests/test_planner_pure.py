@@ -19,6 +19,7 @@ from code_commit_planner.prompts import filled
 from code_commit_planner.requirements_text import has_heading, is_answered, with_tag
 from code_commit_planner.staging import Entry, is_temporary, read_status, select
 from code_commit_planner.todo import read_todos
+from code_commit_planner.wrapping import columns
 from code_commit_toolbox.outcome import CalledTool
 
 SEED = (Path(__file__).parent / "cases/seed-003.txt").read_text("utf-8")
@@ -271,7 +272,7 @@ def test_a_repository_inside_is_not_staged():
 @given(st.sampled_from(["shell", "read_file", "code_search"]), st.text(), st.text(), st.booleans())
 def test_a_call_is_one_line_of_80(name, arguments, text, is_error):
     line = tool_line("player", CalledTool(name, arguments, text, is_error, 0.1))
-    assert len(line) <= 80
+    assert columns(line) <= 80
     assert line.isprintable()
 
 
@@ -289,6 +290,7 @@ def test_feedback_is_shown_up_to_25_lines():
     assert len(shown) == 25
     assert shown[-1] == "  ... 4 more lines, see coach-transcript.jsonl"
     assert all(len(line) <= 80 for line in shown)
+    assert all(columns(line) <= 80 for line in feedback_lines("\u5b57 " * 100, "x").split("\n"))
 
 
 def test_the_machine_knows_nothing_of_input_and_output():

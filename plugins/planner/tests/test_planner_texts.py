@@ -25,7 +25,7 @@ from code_commit_planner.history import (
     start_implementing,
     summary_lines,
 )
-from code_commit_planner.wrapping import plain_lines, wrap
+from code_commit_planner.wrapping import columns, plain_lines, shortened, wrap
 
 SEED = (Path(__file__).parent / "cases/seed-003.txt").read_text("utf-8")
 at = datetime.fromisoformat
@@ -108,9 +108,18 @@ def test_wrapping_loses_nothing_but_blanks(text, width):
     assert "".join("".join(lines).split()) == "".join(text.split())
 
 
-def test_a_character_is_not_parted_from_its_marks():
-    word = "e\u0301" * 50
-    assert all(line.startswith("e") and line.endswith("\u0301") for line in wrap(word, 7))
+@pytest.mark.parametrize(
+    "character",
+    ["e\u0301", "\U0001f1e9\U0001f1ea", "\U0001f44d\U0001f3fd", "\U0001f468\u200d\U0001f469", "\u1112\u1161\u11ab"],
+)
+def test_a_character_is_not_parted_from_its_marks(character):
+    assert all(line == character * (len(line) // len(character)) for line in wrap(character * 50, 7))
+
+
+def test_wide_characters_take_two_columns_of_a_terminal():
+    lines = [*wrap("\u5b57" * 100, 80, columns), shortened("\u5b57" * 100, 80)]
+    assert [len(line) for line in lines] == [40, 40, 20, 38 + len("...")]
+    assert columns("a\u5b57e\u0301") == 4
 
 
 @given(st.text(), st.booleans())

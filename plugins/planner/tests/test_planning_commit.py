@@ -289,3 +289,62 @@ def test_no_line_is_lost_where_the_history_has_no_last_newline(codebase):
     person.answers("yes", "", "no")
     person.quits()
     assert codebase.history.startswith("by hand\n20")
+
+
+def test_what_the_player_staged_itself_is_part_of_the_work(codebase):
+    codebase.write(NEW, "old words\n")
+    codebase.write("theirs.txt", "staged\n")
+    codebase.project.git("add", "theirs.txt")
+    codebase.write("planned.txt", "not yet staged\n")
+    codebase.project.git("add", "--intent-to-add", "planned.txt")
+    cast = codebase.cast
+    cast.player.insert(2, cast.called("shell", command="git add two.txt"))
+    person = codebase.start()
+    person.answers("yes", "yes", "", "yes", "")
+    person.quits()
+    assert {path for path in codebase.committed() if not path.startswith("g3-plan/")} == {"two.txt", "planned.txt"}
+    assert codebase.status() == ["A  theirs.txt"]
+
+
+def test_a_merge_that_is_under_way_is_not_ended_by_a_commit(codebase, to_review):
+    project = codebase.project
+    person = to_review()
+    history = codebase.history
+    project.git("update-ref", "MERGE_HEAD", "HEAD")  # as `git merge --no-commit` leaves it
+    person.says("")
+    finished = person.until("run.finished")
+    assert (finished["exit_code"], finished["summary"]) == (3, f"a merge is under way in {project.root}")
+    assert (codebase.history, codebase.subjects()) == (history, ["start"])
+    person = codebase.start()
+    assert person.until("run.finished")["exit_code"] == 3  # told before anything is asked
+    project.git("update-ref", "-d", "MERGE_HEAD")
+    person = codebase.start()
+    person.answers("yes", "yes", "")
+    person.quits()
+    assert codebase.subjects() == ["Add a second file", "start"]
+
+
+def test_a_name_with_a_line_break_is_one_line(codebase, to_review):
+    codebase.write("a\nCommitted 0123.txt", "x\n")
+    person = to_review(dirty=True)
+    assert "\n  a\\nCommitted 0123.txt\n" in person.told()
+    assert "\nCommitted" not in person.told()
+
+
+def test_the_message_is_utf_8_whatever_the_repository_says(codebase, to_review):
+    codebase.project.git("config", "i18n.commitEncoding", "latin1")
+    codebase.cast.message = [Reply("Füge 字 hinzu")]
+    person = to_review()
+    person.says("")
+    person.quits()
+    assert codebase.subjects()[0] == "Füge 字 hinzu"
+
+
+def test_a_commit_that_cannot_be_signed_is_told_by_its_name(codebase, to_review):
+    codebase.write("agent-config/config.toml", codebase.read("agent-config/config.toml") + HOOKS)
+    codebase.project.git("config", "commit.gpgSign", "true")
+    codebase.project.git("config", "gpg.program", "false")
+    person = to_review()
+    person.says("")
+    person.question()
+    assert "The commit was not made: `git commit` failed: error: gpg failed to sign the data" in person.told()

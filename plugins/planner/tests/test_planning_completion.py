@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from code_commit.plugin_api import Finish
 from code_commit.testing import Reply
 
 NEW, CURRENT, TODO = "g3-plan/new_requirements.md", "g3-plan/current_requirements.md", "g3-plan/todo.g3.md"
@@ -121,6 +124,23 @@ def test_the_summary_of_the_history_is_bounded(codebase, build):
     assert all(line.startswith("  ") and len(line) <= 120 for line in summary)
     request = str(codebase.cast.requests["summary"][0].json)
     assert "Add two." in request
+
+
+def test_what_was_cut_off_is_not_written_down(codebase, build):
+    codebase.cast.summary = [Reply("Add two.\nAnd then half a", finish=Finish.LENGTH)]
+    codebase.cast.message = [Reply("Add half a", finish=Finish.LENGTH)]
+    person = build()
+    person.answers("")
+    person.quits()
+    assert "<<\n  Add two.\n>>\n" in codebase.history
+    assert re.fullmatch(r"Complete completed_requirements_\S+\.md", codebase.subjects()[0])
+
+
+def test_a_summary_that_was_not_given_is_made_of_the_requirements(codebase, build):
+    codebase.cast.summary = [Reply("")]
+    person = build()
+    person.question()
+    assert "<<\n  Add two.\n  old words\n>>\n" in codebase.history
 
 
 def test_without_git_nothing_is_asked_of_it(codebase):

@@ -69,7 +69,7 @@ def test_killed_while_implementing_and_resumed(codebase, killed, part):
     assert codebase.read(f"g3-plan/{done}") == requirements
     expected = [*WHOLE[:3], "ATTEMPTING RECOVERY", *WHOLE[3:]]
     if part == "summary":  # it had not been written down that the implementation began
-        expected = [*WHOLE[:2], "ATTEMPTING RECOVERY", *WHOLE[1:]]
+        expected = [*WHOLE[:2], "ATTEMPTING RECOVERY", *WHOLE[2:]]
     assert kinds(codebase) == expected
     assert re.search(rf"^{STAMP} ATTEMPTING RECOVERY$", codebase.history, re.MULTILINE)
     assert codebase.subjects() == ["Add a second file", "start"]
@@ -110,6 +110,14 @@ def test_recovery_skipped_with_open_todos_asks(codebase, killed):
     assert asked[3].startswith("The recovery was skipped.\nThere is no todo in g3-plan/todo.g3.md")
     assert person.ends()["exit_code"] == 0
     assert codebase.has(CURRENT)
+
+
+def test_a_skipped_recovery_that_is_not_complete_after_all_begins_in_the_history(codebase, killed):
+    person = killed.at_call("summary")
+    person.answers("yes", "yes", "no", "no", "")
+    person.quits()
+    assert kinds(codebase) == [*WHOLE[:2], "USER SKIPPED RECOVERY", *WHOLE[2:]]
+    assert codebase.status() == []
 
 
 def test_quitting_the_recovery_leaves_everything(codebase, killed):

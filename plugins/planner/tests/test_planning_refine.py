@@ -22,6 +22,14 @@ def test_a_missing_file_is_told_and_not_made(codebase):
     assert not codebase.cast.requests
 
 
+def test_a_no_at_the_prompt_starts_no_review(codebase):
+    codebase.write(NEW, "old words\n")
+    person = codebase.plan()
+    asked = person.answers("no", "NO ", "quit")
+    assert len(set(asked)) == 1
+    assert not codebase.cast.requests
+
+
 @pytest.mark.parametrize("content", [b"", b" \n", b"caf\xe9\n"])
 def test_a_file_that_cannot_be_reviewed_is_told(codebase, content):
     codebase.write(NEW, "x")
@@ -29,6 +37,7 @@ def test_a_file_that_cannot_be_reviewed_is_told(codebase, content):
     person = codebase.plan()
     person.answers("")
     person.quits()
+    assert "g3-plan/new_requirements.md cannot be reviewed: it is " in person.told()
     assert (codebase.project.root / NEW).read_bytes() == content
     assert not codebase.cast.requests
 

@@ -30,6 +30,7 @@ def rename(plan: Plan) -> Event:
 def stage(plan: Plan) -> Event:
     """Stage what belongs to the work, and have a message written for its commit."""
     completion = _completion(plan)
+    plan.git.require_settled()
     chosen, foreign = plan.git.stage()
     for told, paths in (
         (words.NOT_STAGED, chosen.temporary),
@@ -55,6 +56,7 @@ def review_staged(plan: Plan) -> Event:
 def commit(plan: Plan) -> Event:
     """Write both lines into the history, stage it once more, and commit: so the line is in its own commit."""
     message, completion = _message(plan), plan.completion
+    plan.git.require_settled()
     if completion is not None and not is_recorded(plan.folder.text(HISTORY) or "", completion):
         plan.git.begin_commit(message)
         plan.folder.record(completed(completion), git_commit(completion.when, message.summary))

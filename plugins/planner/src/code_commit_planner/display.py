@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from code_commit_planner.wrapping import wrap
+from code_commit_planner.wrapping import columns, shortened, wrap
 from code_commit_toolbox.outcome import CalledTool
 
 WIDTH = 80
@@ -20,23 +20,18 @@ def tool_line(agent: str, called: CalledTool) -> str:
     told = _one_line(_subject(called))
     reason = f"  -> {_one_line(called.text)}" if called.is_error else _ending(called)
     mark = "!" if called.is_error else " "
-    return shortened(f" {mark}{agent}: {called.name} {told}".rstrip(), WIDTH - min(len(reason), _REASON)) + shortened(
-        reason, _REASON
-    )
+    return shortened(
+        f" {mark}{agent}: {called.name} {told}".rstrip(), WIDTH - min(columns(reason), _REASON)
+    ) + shortened(reason, _REASON)
 
 
 def feedback_lines(feedback: str, whole: str) -> str:
     """Return the feedback, wrapped, at most 25 lines of it; `whole` says where all of it is."""
-    lines = [f"  {piece}" for line in feedback.split("\n") if line.strip() for piece in wrap(line, WIDTH - 2)]
+    lines = [f"  {piece}" for line in feedback.split("\n") if line.strip() for piece in wrap(line, WIDTH - 2, columns)]
     if len(lines) > FEEDBACK_LINES:
         left = len(lines) - (FEEDBACK_LINES - 1)
         lines = [*lines[: FEEDBACK_LINES - 1], shortened(f"  ... {left} more lines, see {whole}", WIDTH)]
     return "\n".join(lines)
-
-
-def shortened(line: str, width: int) -> str:
-    """Return `line`, its end replaced by dots where it is longer than `width`."""
-    return line if len(line) <= width else f"{line[: width - 3].rstrip()}..."
 
 
 def _ending(called: CalledTool) -> str:

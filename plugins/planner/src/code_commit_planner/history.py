@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,9 +12,10 @@ from code_commit_planner.wrapping import plain_lines, wrap
 SUMMARY_LINES = 5
 SUMMARY_WIDTH = 120
 _INDENT = "  "
+_NO_COMMIT = "no commit yet"
 _IN_LINE = "%Y-%m-%d %H:%M:%S"
 _IN_NAME = "%Y-%m-%d_%H-%M-%S"
-_ENTRY = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d (?:- )?([A-Z]+ [A-Z]+)\b")
+_ENTRY = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d (?:- )?([A-Z]+ [A-Z]+)\b(.*)")
 _REQUIREMENTS = re.compile(r"completed_requirements_(\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d)\.md")
 
 
@@ -68,7 +70,7 @@ def refining(when: datetime) -> str:
 
 def git_head(when: datetime, commit: str | None) -> str:
     """Where git stood before the implementation; None: there was no commit yet."""
-    return f"{timestamp(when)} - GIT HEAD ({commit or 'no commit yet'})\n"
+    return f"{timestamp(when)} - GIT HEAD ({commit or _NO_COMMIT})\n"
 
 
 def start_implementing(when: datetime, summary: str) -> str:
@@ -107,19 +109,30 @@ def summary_lines(text: str) -> list[str]:
 def is_recorded(history: str, completion: Completed) -> bool:
     """Whether the completion stands in the history."""
     return any(
-        line.partition(" - COMPLETED REQUIREMENTS (")[2].startswith(completion.requirements)
-        for line in history.split("\n")
+        found[1] == "COMPLETED REQUIREMENTS" and found[2].startswith(f" ({completion.requirements}")
+        for found in _entries(history)
     )
 
 
 def is_started(history: str) -> bool:
     """Whether the implementation that was refined last has begun in the history."""
-    for line in reversed(history.split("\n")):
-        found = _ENTRY.match(line)
-        if found is None:
-            continue
-        if found[1] == "START IMPLEMENTING":
-            return True
+    return any(found[1] == "START IMPLEMENTING" for found in _since_refined(history))
+
+
+def is_head_recorded(history: str, commit: str | None) -> bool:
+    """Whether the implementation that was refined last has `commit` for its starting point in the history."""
+    heads = [found[2] for found in _since_refined(history) if found[1] == "GIT HEAD"]
+    return bool(heads) and heads[0] == f" ({commit or _NO_COMMIT})"
+
+
+def _since_refined(history: str) -> Iterator[re.Match[str]]:
+    """Give the entries of the implementation that was refined last, the latest first."""
+    for found in _entries(history):
         if found[1] in {"REFINING REQUIREMENTS", "COMPLETED REQUIREMENTS"}:
-            return False
-    return False
+            return
+        yield found
+
+
+def _entries(history: str) -> Iterator[re.Match[str]]:
+    """Give what stands in the history but for summaries, the latest first."""
+    return (found for line in reversed(history.split("\n")) if (found := _ENTRY.match(line)))

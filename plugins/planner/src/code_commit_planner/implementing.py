@@ -7,7 +7,7 @@ from code_commit_planner import words
 from code_commit_planner.answers import YES_OR_NO, ask
 from code_commit_planner.coach_and_player import LoopEnd, Task, build
 from code_commit_planner.feedback_kept import read_progress
-from code_commit_planner.history import git_head, is_started, now, start_implementing
+from code_commit_planner.history import git_head, is_head_recorded, is_started, now, start_implementing
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder import CURRENT, HISTORY, TODO
@@ -17,23 +17,20 @@ from code_commit_planner.todo import Todos, read_todos
 
 
 def implement(plan: Plan) -> Event:
-    """Make the new requirements the current ones, and write down that the work on them begins.
-
-    When a run is resumed, the current ones are taken as they are, and what is in the history is not written again.
-    """
+    """Make the new requirements the current ones; when a run is resumed, these are taken as they are."""
+    if plan.repository is not None:
+        plan.repository.begin_work(again=plan.recovering)
     if not plan.recovering:
         plan.folder.start()
-    elif is_started(plan.folder.text(HISTORY) or ""):
-        return Event.DONE
-    if plan.repository is not None:
-        plan.folder.record(git_head(now(), plan.repository.head()))
-    summary = summarise(plan.run, _requirements(plan))
-    plan.folder.record(start_implementing(now(), summary))
+    _write_down_start(plan)
     return Event.DONE
 
 
 def coach_and_player(plan: Plan) -> Event:
     """Let the coach and the player work; how they end is for the next step to judge."""
+    _write_down_start(plan)  # as yet missing, where a recovery was skipped and the work is not complete after all
+    if plan.repository is not None:
+        plan.repository.begin_work(again=True)
     plan.recovering = False
     task = Task(CURRENT, _requirements(plan))
     turns = plan.run.options.max_turns
@@ -53,6 +50,17 @@ def judge_completion(plan: Plan) -> Event:
         return Event.YES
     question = plan.worded(words.NOT_COMPLETE, outcome=_outcome(plan), todos=_todos(plan, todos))
     return ask(plan.run, question, YES_OR_NO, empty=Event.NO)
+
+
+def _write_down_start(plan: Plan) -> None:
+    """Write down that the work begins, but for what is in the history: a run may have been cut off in between."""
+    history = plan.folder.text(HISTORY) or ""
+    if is_started(history):
+        return
+    if plan.repository is not None and not is_head_recorded(history, head := plan.repository.head()):
+        plan.folder.record(git_head(now(), head))
+    summary = summarise(plan.run, _requirements(plan))
+    plan.folder.record(start_implementing(now(), summary))
 
 
 def _outcome(plan: Plan) -> str:

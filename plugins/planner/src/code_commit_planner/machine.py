@@ -88,6 +88,7 @@ TABLE: dict[tuple[State, Event], State] = {
     (State.RECOVERY_SKIPPED, Event.NO_REQUIREMENTS): State.NEW_REQUIREMENTS,
     # Refine requirements
     (State.NEW_REQUIREMENTS, Event.FILE_MISSING): State.NEW_REQUIREMENTS,
+    (State.NEW_REQUIREMENTS, Event.NO): State.NEW_REQUIREMENTS,
     (State.NEW_REQUIREMENTS, Event.GO): State.REFINE,
     (State.REFINE, Event.FILE_MISSING): State.NEW_REQUIREMENTS,
     (State.REFINE, Event.UPDATED): State.APPROVAL,

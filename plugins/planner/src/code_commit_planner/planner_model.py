@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from code_commit.plugin_api import Message, Request, Run, Text
+from code_commit.plugin_api import Finish, Message, Request, Run, Text
 from code_commit_planner.coach_and_player import say_call
 from code_commit_planner.prompts import (
     COMMIT_MESSAGE,
@@ -12,6 +12,7 @@ from code_commit_planner.prompts import (
     REQUIREMENTS_SUMMARY,
     filled,
 )
+from code_commit_planner.requirements_text import without_tags
 from code_commit_planner.wrapping import legible
 from code_commit_toolbox.agent import run_agent
 from code_commit_toolbox.outcome import AgentResult
@@ -40,7 +41,7 @@ def review(run: Run, toolbox: Toolbox, words: str) -> AgentResult:
 
 def summarise(run: Run, requirements: str) -> str:
     """Have the requirements summarised for the history."""
-    return _asked(run, REQUIREMENTS_SUMMARY, requirements, "requirements-summary") or requirements
+    return _asked(run, REQUIREMENTS_SUMMARY, requirements, "requirements-summary") or without_tags(requirements)
 
 
 def describe(run: Run, requirements: str) -> str:
@@ -51,4 +52,6 @@ def describe(run: Run, requirements: str) -> str:
 def _asked(run: Run, prompt: str, requirements: str, label: str) -> str:
     words = filled(prompt, token=run.token, requirements=requirements)
     request = Request((Message("user", (Text(words),)),))
-    return run.model("planner").complete(request, label=label).text.strip()
+    completion = run.model("planner").complete(request, label=label)
+    text = completion.text.strip()
+    return text.rpartition("\n")[0] if completion.finish is Finish.LENGTH else text  # the last line is half a line

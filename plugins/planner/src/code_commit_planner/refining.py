@@ -20,6 +20,8 @@ def prompt_for_requirements(plan: Plan) -> Event:
         plan.run.apply([Change(TODO, None)])
     answer = plan.run.ask(plan.worded(words.REFINE), choices=("", "quit"))
     event = meaning(answer)
+    if event is Event.NO:
+        return Event.NO
     if event in {Event.QUIT, Event.INPUT_ENDED}:
         return event
     plan.typed = (answer or "").strip() if event is None else ""
@@ -59,11 +61,11 @@ def _requirements(plan: Plan) -> str | None:
     try:
         text = plan.folder.utf8(NEW)
     except NotReady as error:
-        plan.say(f"{words.CANNOT_READ}\n{words.CREATE_AND_TRY_AGAIN}", file=NEW, reason=error.message)
+        plan.say(words.CANNOT_READ, file=NEW, reason=error.message.removeprefix(f"{NEW} "))
         return None
     if text is None:
         plan.say(f"{words.FILE_NOT_FOUND}\n{words.CREATE_AND_TRY_AGAIN}")
     elif not text.strip("\ufeff \t\r\n"):
-        plan.say(f"{words.CANNOT_READ}\n{words.CREATE_AND_TRY_AGAIN}", file=NEW, reason="it is empty")
+        plan.say(words.CANNOT_READ, file=NEW, reason="is empty")
         return None
     return text

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from code_commit.plugin_api import NotReady, Run
 from code_commit_planner.commit_message import CommitMessage
@@ -14,6 +15,16 @@ from code_commit_planner.staged_by_others import IndexEntry, Staging, read_index
 from code_commit_planner.staging import Entry, Selection, read_status, select
 
 _STATUS = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all")
+_COMMIT = ("-c", "i18n.commitEncoding=utf-8", "commit", "--quiet", "--cleanup=whitespace", "--file=-")
+_NOT_YET = ("--ita-invisible-in-index",)  # what is only intended to be added is not staged
+_UNDER_WAY = {
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+}
+"""What git leaves in its folder while it waits for a person to settle something."""
 
 
 class Repository:
@@ -46,6 +57,17 @@ class Repository:
             return error.message.strip().rpartition("\n")[2]
         return None
 
+    def require_settled(self) -> None:
+        """Make sure that the next commit is nobody else's.
+
+        Raises:
+            NotReady: a merge or the like is under way, which a commit of planning's would end without what it brings.
+        """
+        folder = Path(os.fsdecode(self._git("rev-parse", "--absolute-git-dir").removesuffix(b"\n")))
+        for name, what in _UNDER_WAY.items():
+            if os.path.lexists(folder / name):
+                raise NotReady(f"{what} is under way in {self.top}", hint="finish it or abort it, then start again")
+
     def dirty(self) -> list[Entry]:
         """Return what is untracked, uncommitted or changed in the whole repository, but for the new requirements."""
         return [entry for entry in self._status() if entry.path != f"{self.prefix}{NEW}"]
@@ -70,12 +92,29 @@ class Repository:
         return found == ([entry.old_mode, entry.old_id] if int(entry.old_id, 16) else [""])
 
     def foreign(self) -> tuple[IndexEntry, ...]:
-        """Return what is staged and was not staged by planning. The plan folder is always planning's own."""
+        """Return what is staged and was not staged by planning. The plan folder is always planning's own.
+
+        What appeared in the index while the player was at work is part of that work.
+        """
         staging, head = read_staging(self._run.state), self.head()
         ours = frozenset(staging.ours) if staging.head == head else frozenset()
         inside = f"{self.prefix}{FOLDER}/"
-        staged = self._staged(head)
-        return tuple(entry for entry in staged if entry.path not in ours and not entry.path.startswith(inside))
+        return tuple(
+            entry
+            for entry in self._staged(head)
+            if entry.path not in ours
+            and not entry.path.startswith(inside)
+            and (staging.before is None or entry.path in staging.before)
+        )
+
+    def begin_work(self, *, again: bool) -> None:
+        """Remember what is staged before the player is at work; `again`: unless an earlier run has done so."""
+        staging, head = read_staging(self._run.state), self.head()
+        if again and staging.before is not None:
+            return
+        ours = staging.ours if staging.head == head else ()
+        before = tuple(entry.path for entry in self._staged(head) if entry.path not in ours)
+        Staging(head, ours, before=before).save(self._run.state)
 
     def stage(self) -> tuple[Selection, tuple[IndexEntry, ...]]:
         """Stage what belongs to the work, file by file; return what was chosen, and what is others'.
@@ -131,7 +170,7 @@ class Repository:
         foreign = read_staging(self._run.state).foreign
         with self._set_aside([entry for entry in foreign if entry in now]):
             words = str(message).encode("utf-8", "surrogateescape")
-            self._git("commit", "--quiet", "--cleanup=whitespace", "--file=-", stdin=words, hooks=self._hooks)
+            self._git(*_COMMIT, stdin=words, hooks=self._hooks)
         Staging().save(self._run.state)
         return self._git("rev-parse", "HEAD").decode().strip()
 
@@ -155,7 +194,7 @@ class Repository:
     def _staged(self, head: str | None) -> list[IndexEntry]:
         """Return how the index differs from the commit `head`; None: from nothing."""
         base = head or self._git("hash-object", "-t", "tree", "--stdin").decode().strip()
-        listing = self._git("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", base)
+        listing = self._git("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", *_NOT_YET, base)
         return read_index_changes(os.fsdecode(listing))
 
     def _add(self, paths: Sequence[str]) -> None:

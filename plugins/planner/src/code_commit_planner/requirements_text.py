@@ -17,6 +17,13 @@ def with_tag(text: str) -> str:
     return f"{mark}{ORIGINAL_REQUIREMENTS}{end}{end}{text.removeprefix(_BOM)}"
 
 
+def without_tags(text: str) -> str:
+    """Return `text` without the lines that are tags."""
+    return "\n".join(
+        line for line in text.split("\n") if _bare(line) not in {ORIGINAL_REQUIREMENTS, CURRENT_REQUIREMENTS}
+    )
+
+
 def is_answered(before: str, after: str) -> bool:
     """Whether the model has changed the text, and a heading of current requirements is in it."""
     return after != before and has_heading(after)
@@ -24,4 +31,8 @@ def is_answered(before: str, after: str) -> bool:
 
 def has_heading(text: str) -> bool:
     """Whether a line is the heading `{{CURRENT REQUIREMENTS}}`, however it is marked as one."""
-    return any(line.removeprefix(_BOM).strip(_AROUND) == CURRENT_REQUIREMENTS for line in text.split("\n"))
+    return any(_bare(line) == CURRENT_REQUIREMENTS for line in text.split("\n"))
+
+
+def _bare(line: str) -> str:
+    return line.removeprefix(_BOM).strip(_AROUND)

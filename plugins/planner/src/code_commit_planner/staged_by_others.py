@@ -36,14 +36,16 @@ class IndexEntry:
 class Staging:
     """What is known about the index, as of the commit `head`.
 
-    `ours` are the paths that planning has staged, or is about to; `foreign` is what was staged before that, `set_aside`
-    what of it is out of the index while a commit is made. `summary` and `description` are of the commit that was begun.
+    `before` are the paths that were staged when the player began; None: nobody has looked. `ours` are those that
+    planning has staged, or is about to; `foreign` is what was staged before that, `set_aside` what of it is out of the
+    index while a commit is made. `summary` and `description` are of the commit that was begun.
     """
 
     head: str | None = None
     ours: tuple[str, ...] = ()
     foreign: tuple[IndexEntry, ...] = ()
     set_aside: tuple[IndexEntry, ...] = ()
+    before: tuple[str, ...] | None = None
     summary: str = ""
     description: tuple[str, ...] = ()
 
@@ -66,6 +68,7 @@ def read_staging(state: Path) -> Staging:
             tuple(data["ours"]),
             tuple(IndexEntry(**row) for row in data["foreign"]),
             tuple(IndexEntry(**row) for row in data["set_aside"]),
+            None if data.get("before") is None else tuple(data["before"]),
             data["summary"],
             tuple(data["description"]),
         )

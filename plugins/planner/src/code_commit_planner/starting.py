@@ -24,7 +24,12 @@ def startup(plan: Plan) -> Event:
 
 
 def check_branch(plan: Plan) -> Event:
-    """Ask whether the branch is the right one."""
+    """Ask whether the branch is the right one.
+
+    Raises:
+        NotReady: a merge or the like is under way.
+    """
+    plan.git.require_settled()
     plan.say(words.BRANCH, branch=_branch(plan))
     return ask(plan.run, words.ASK_BRANCH, YES_OR_NO)
 

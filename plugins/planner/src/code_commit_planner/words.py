@@ -39,7 +39,7 @@ UNKNOWN_AUTHOR = "git does not know whose commits these are, so the commit at th
 
 NOTHING_TO_RESUME = "There is no current_requirements.md: a todo list alone cannot be resumed."
 CREATE_AND_TRY_AGAIN = "Please create the file and try again."
-CANNOT_READ = "<file> cannot be reviewed: <reason>"
+CANNOT_READ = "<file> cannot be reviewed: it <reason>\nPlease put that right and try again."
 REVIEWING = "Reviewing g3-plan/new_requirements.md ..."
 NO_ANSWER = (
     "The LLM didn't respond: there are no new `{{CURRENT REQUIREMENTS}}` in <codepath>/g3-plan/new_requirements.md. "

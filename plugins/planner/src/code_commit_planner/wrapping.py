@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 
 _JOINERS = "\u200c\u200d"
 _FENCE = "```"
 
 
 def legible(text: str) -> str:
-    """Return `text`, a path perhaps, with what is no character escaped."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    """Return `text`, a path perhaps, in one line: with what is no character, or controls a terminal, escaped."""
+    encoded = text.encode("utf-8", "backslashreplace").decode()
+    return "".join(repr(each)[1:-1] if unicodedata.category(each) == "Cc" else each for each in encoded)
 
 
 def plain_lines(text: str) -> list[str]:
@@ -20,37 +22,79 @@ def plain_lines(text: str) -> list[str]:
     return [line for line in lines if line and not line.startswith(_FENCE)]
 
 
-def wrap(line: str, width: int) -> list[str]:
-    """Return `line` broken at blanks into lines of at most `width` characters.
+def columns(text: str) -> int:
+    """Return how many columns of a terminal `text` takes."""
+    return sum(map(_columns, text))
+
+
+def wrap(line: str, width: int, measure: Callable[[str], int] = len) -> list[str]:
+    """Return `line` broken at blanks into lines of at most `width`: characters, or what `measure` counts.
 
     A word that is longer is broken too, but not between a character and the marks that belong to it.
     """
     lines: list[str] = []
     current = ""
     for word in line.split():
-        if current and len(current) + 1 + len(word) <= width:
+        if current and measure(current) + 1 + measure(word) <= width:
             current = f"{current} {word}"
             continue
         if current:
             lines.append(current)
-        *whole, current = _pieces(word, width)
+        *whole, current = _pieces(word, width, measure)
         lines += whole
     return [*lines, current] if current else lines
 
 
-def _pieces(word: str, width: int) -> list[str]:
+def shortened(line: str, width: int) -> str:
+    """Return `line`, its end replaced by dots where it takes more than `width` columns."""
+    if columns(line) <= width:
+        return line
+    return f"{line[: _place(line, width - 3, columns)].rstrip()}..."
+
+
+def _pieces(word: str, width: int, measure: Callable[[str], int]) -> list[str]:
     pieces = []
-    while len(word) > width:
-        place = next((at for at in range(width, 0, -1) if not _belongs(word, at)), width)
+    while measure(word) > width:
+        place = _place(word, width, measure)
         pieces.append(word[:place])
         word = word[place:]
     return [*pieces, word]
 
 
-def _belongs(word: str, at: int) -> bool:
+def _place(text: str, width: int, measure: Callable[[str], int]) -> int:
+    """Return where to cut `text`, which is longer than `width`: never at its very start."""
+    fitting = next((at - 1 for at in range(2, len(text) + 1) if measure(text[:at]) > width), len(text))
+    return next((at for at in range(fitting, 0, -1) if not _belongs(text, at)), fitting)
+
+
+def _belongs(text: str, at: int) -> bool:
     """Whether the character at `at` is shown together with the one before it."""
-    character = word[at]
-    return unicodedata.category(character).startswith("M") or character in _JOINERS or word[at - 1] in _JOINERS
+    if at == len(text):
+        return False
+    character, before = text[at], text[at - 1]
+    if _is_flag_letter(character) and _is_flag_letter(before):  # two of them are one flag
+        letters = at - next((place for place in range(at, 0, -1) if not _is_flag_letter(text[place - 1])), 0)
+        return letters % 2 == 1
+    return _adds_to_another(character) or before in _JOINERS
+
+
+def _adds_to_another(character: str) -> bool:
+    return (
+        unicodedata.category(character).startswith("M")
+        or character in _JOINERS
+        or "\U0001f3fb" <= character <= "\U0001f3ff"  # the colour of a skin
+        or "\u1160" <= character <= "\u11ff"  # a Korean vowel or final consonant
+    )
+
+
+def _is_flag_letter(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"
+
+
+def _columns(character: str) -> int:
+    if character.isascii():
+        return 1
+    return 0 if _adds_to_another(character) else 1 + (unicodedata.east_asian_width(character) in "WF")
 
 
 def _plain(character: str) -> str:

@@ -1,0 +1,85 @@
+"""Runs that are killed at one system call: in the middle of a rename, between two calls of git."""
+
+from __future__ import annotations
+
+import re
+import signal
+
+import pytest
+
+KILLER = '''
+"""Ends the process at the n-th call whose description holds the words that are given."""
+import os, signal, sys
+
+WANTED, left = os.environ["KILLED_AT"], [int(os.environ["KILLED_AT_CALL"])]
+
+def look(event, given):
+    if event == "os.rename":
+        call = f"rename {given[0]} {given[1]}"
+    elif event == "subprocess.Popen" and str(given[0]).endswith("/git"):
+        call = "git " + " ".join(map(str, given[1][1:]))
+    else:
+        return
+    left[0] -= WANTED in call
+    if not left[0]:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+if "--planning" in sys.orig_argv:
+    sys.addaudithook(look)
+'''
+NEW, HISTORY = "g3-plan/new_requirements.md", "g3-plan/planner_history.txt"
+ANSWERS = {
+    "correct branch": "yes",
+    "Proceed all the same": "yes",
+    "resume the previous implementation": "yes",
+    "Please review the currently staged files": "",
+    "Shall it be made now": "yes",
+    "it is acceptable": "yes",
+}
+REFINED = ["start a review", "it is acceptable", "Please review the currently staged files"]
+RESUMED = ["resume the previous implementation", "Please review the currently staged files"]
+REVIEWED = ["Please review the currently staged files"]
+AGAIN = ["Shall it be made now"]
+
+
+@pytest.mark.parametrize(
+    ("call", "number", "offered"),
+    [
+        ("rename new-0 current_requirements.md", 1, REFINED),  # the new requirements are gone from their place
+        ("rename new-2 completed_todo", 1, RESUMED),  # between the two names
+        (" rev-parse --absolute-git-dir", 2, REVIEWED),  # both are renamed, which is not written down
+        (" add --all", 1, REVIEWED),  # STAGE: what it is about to add is written down, and not added
+        (" rev-parse --absolute-git-dir", 3, REVIEWED),  # COMMIT: nothing is written yet
+        (" add --all", 2, AGAIN),  # COMMIT: both lines are written, and not staged
+        (" commit ", 1, AGAIN),  # what is others' is out of the index
+        (" ls-files -sz", 1, []),  # committed, and what is others' still out of it
+    ],
+)
+def test_killed_at_a_call(codebase, tmp_path, call, number, offered):
+    (tmp_path / "sitecustomize.py").write_text(KILLER)
+    codebase.write(NEW, "old words\n")
+    codebase.write("theirs.txt", "x\n")
+    codebase.project.git("add", "theirs.txt")
+    environ = {"PYTHONPATH": str(tmp_path), "KILLED_AT": call, "KILLED_AT_CALL": str(number)}
+    person = codebase.start(environ=environ)
+    person.answers("yes", "yes", "", "yes")
+    if offered in (AGAIN, []) or (call, number) == (" rev-parse --absolute-git-dir", 3):
+        person.answers("")
+    person.process.wait(60)
+    assert person.process.returncode == -signal.SIGKILL
+
+    codebase.cast.rewind()
+    person = codebase.start()
+    asked = ["correct branch", "Proceed all the same", *offered, "start a review"]
+    for words in asked:
+        assert words in person.question()
+        person.says(ANSWERS.get(words, "" if codebase.has(NEW) else "quit"))
+    assert person.ends()["exit_code"] == 0
+    assert codebase.subjects() == ["Add a second file", "start"]
+    entries = [line for line in codebase.history.splitlines() if re.match(r"\d{4}-", line)]
+    kinds = [re.sub(r" \(.*", "", line[20:].removeprefix("- ")) for line in entries]
+    once = [kind for kind in kinds if kind not in {"REFINING REQUIREMENTS", "ATTEMPTING RECOVERY"}]
+    assert once == ["GIT HEAD", "START IMPLEMENTING", "COMPLETED REQUIREMENTS", "GIT COMMIT"]
+    assert len(codebase.plan_files()) == 3
+    assert "two.txt" in codebase.committed()
+    assert codebase.status() == ["A  theirs.txt"]
