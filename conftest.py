@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import signal
 import socket
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,10 @@ hypothesis.settings.register_profile(
     "code-commit", deadline=None, print_blob=True, derandomize="CI" in os.environ, database=None
 )
 hypothesis.settings.load_profile("code-commit")
+
+# Who starts the tests in the background of a script has Ctrl-C ignored, and with it every process that a test starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _SERVICES = ("GEMINI", "GOOGLE_GEMINI", "OPENAI", "ANTHROPIC")
 _PREFIXES = ("CODE_COMMIT_", "GIT_", *(f"{service}_" for service in _SERVICES))

@@ -289,3 +289,15 @@ def test_a_replayed_run_gives_the_recorded_answers_and_tells_of_other_questions(
     other = project.command("--model", f"replay/{name}", "--json", "--query", "something else")
     messages = [event["data"]["text"] for event in other.events if event["kind"] == "message"]
     assert messages == [f"call {number} asks something else than it did in {name}" for number in (1, 2)]
+
+
+def test_a_model_cannot_write_the_mark_of_a_key_over_the_key(project):
+    config = f"level = 1\nkey = {KEY}\n"
+    project.write({"config.ini": config, "agent-config/codeRollup.txt": f"--- config.ini ---\n{config}"})
+    echoed = replaced("config.ini", "level = 2\nkey = ***7Q\n")
+    with ScriptedServer([Reply(echoed), Reply(replaced("a.txt", "good\n"))]) as server:
+        finished = run(project, server)
+        first, second = server.requests
+    assert "key = ***7Q\n" in first.prompt
+    assert "shown as ***7Q is a secret" in second.prompt
+    assert (finished.exit_code, project.read("config.ini"), project.read("a.txt")) == (0, config, "good\n")

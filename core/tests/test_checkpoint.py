@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.checkpoint import Checkpoints
+from code_commit.checkpoint import Checkpoints, snapshot, visible
+from code_commit.checkpoint.repository import PrivateRepository
 from code_commit.git import Git
 from code_commit.project_tree import ProjectTree
 from code_commit.records.errors import NotReady
@@ -233,6 +234,18 @@ def test_tracked_files_count_even_where_ignored_and_other_repositories_do_not(ro
     assert (root / "module/new").read_bytes() == b"built"
 
 
+def test_the_folder_of_git_under_another_name_is_left_alone(tmp_path):
+    root = tmp_path / "project"
+    git(tmp_path, "init", "--quiet", "--separate-git-dir", str(root / "data"), str(root))
+    plant(root, {"a": b"1"})
+    with ProjectTree(root) as tree:
+        of(tree).take(RUN, "start")
+        plant(root, {"a": b"2", "data/hooks/mine": b"#!"})
+        of(tree).take(RUN, "end")
+        assert of(tree).undo(RUN) == ("a",)
+    assert (root / "data/hooks/mine").exists()
+
+
 def test_a_root_below_the_top_of_its_repository(tmp_path):
     plant(
         tmp_path, {"above.txt": b"1", ".gitignore": b"/low/agent-config\n*.log\n", "low/a.txt": b"1", "low/a.log": b"1"}
@@ -402,38 +415,38 @@ def test_other_kinds_of_repositories(root, tmp_path, kind):
     assert len(stored) == 4, "two commits, the changed file and its tree: the rest is read from the user's objects"
 
 
-class Restless(Git):
-    """Somebody changes a file just before a checkpoint looks at it, and again when git has read it."""
+@pytest.fixture
+def slow_clock(monkeypatch):
+    """Let one tick of the file system's clock be a day, as far as the checkpoint sees it; git sees the real times."""
+    tick = 24 * 3600 * 10**9
 
-    number = 10
-    calm = False
+    def statuses(tree, paths):
+        return {path: Dated(status, tick) for path, status in visible.statuses(tree, paths).items()}
 
-    def run(self, args, **options):
-        if args[0] == "write-tree":
-            self.change()
-        told = super().run(args, **options)
-        if args[0] == "ls-files" and "--others" in args:
-            self.change()
-        return told
-
-    def change(self):
-        if self.calm:
-            return
-        self.number += 1  # always two digits: the size tells nothing
-        (self.root / "a.txt").write_bytes(b"%d" % self.number)
+    monkeypatch.setattr(snapshot, "statuses", statuses)
+    clock = PrivateRepository.clock
+    monkeypatch.setattr(PrivateRepository, "clock", lambda repository: clock(repository) // tick * tick)
 
 
-def test_a_change_within_one_tick_of_the_clock_is_not_missed(root):
+class Dated:
+    """The status of a file, its times rounded down to a tick."""
+
+    def __init__(self, status, tick):
+        self._status = status
+        self.st_mtime_ns = status.st_mtime_ns // tick * tick
+        self.st_ctime_ns = status.st_ctime_ns // tick * tick
+
+    def __getattr__(self, name):
+        return getattr(self._status, name)
+
+
+@pytest.mark.usefixtures("slow_clock")
+def test_a_change_within_one_tick_of_the_clock_is_not_missed(root, checkpoints):
     plant(root, {"a.txt": b"10"})
-    with ProjectTree(root) as tree:
-        for _ in range(15):
-            restless = Restless(root)
-            checkpoints = Checkpoints(tree, restless, root / "agent-config/.code-commit")
-            checkpoints.take(RUN, "a")
-            restless.calm = True
-            commit = checkpoints.take(RUN, "b")
-            stored = git(root / "agent-config/.code-commit/checkpoint.git", "show", f"{commit}:a.txt")
-            assert stored == (root / "a.txt").read_bytes()
+    checkpoints.take(RUN, "a")
+    plant(root, {"a.txt": b"11"})  # the same file, as long, dated the same
+    commit = checkpoints.take(RUN, "b")
+    assert git(root / "agent-config/.code-commit/checkpoint.git", "show", f"{commit}:a.txt") == b"11"
 
 
 def test_a_changed_mode_is_seen_after_a_look_that_found_nothing_new(root, checkpoints):

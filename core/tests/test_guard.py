@@ -132,6 +132,22 @@ def test_an_empty_submodule_is_another_repository(guard, root):
     assert refused(guard.check(write("lib/mod"))) == {"lib/mod": "place"}
 
 
+@pytest.mark.parametrize("way", ["a .git file", "a .git link"])
+def test_the_folder_of_git_is_closed_under_any_name(tmp_path, way):
+    root = tmp_path / "project"
+    (root / "hidden").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", "--separate-git-dir", root / "hidden/data", root], check=True)
+    if way == "a .git link":
+        (root / ".git").unlink()
+        (root / ".git").symlink_to("hidden/data")
+    put(root, "hidden/other")
+    paths = ["hidden/data/config", "hidden/data/hooks/pre-commit", "hidden/data/new/folder/x"]
+    with ProjectTree(root) as tree:
+        guard = Guard(tree, Git(root))
+        assert refused(guard.check(write(*paths, "hidden/other", "hidden/new"))) == dict.fromkeys(paths, "place")
+        assert set(guard.unreadable([*paths, "hidden/other"])) == set(paths)
+
+
 def test_without_a_repository_nothing_is_allowed(tmp_path):
     with ProjectTree(tmp_path) as tree:
         guard = Guard(tree, Git(tmp_path))

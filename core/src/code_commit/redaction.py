@@ -74,6 +74,13 @@ class Redactor:
             return any(form in value for form in self._forms.shown_bytes)
         return any(form in value for form in self._forms.shown)
 
+    def marks(self, data: bytes) -> frozenset[bytes]:
+        """Return what `data` shows in place of the live keys in it; empty where there are none."""
+        forms = self._forms
+        if not any(form in data for form in forms.shown_bytes):
+            return frozenset()
+        return frozenset(forms.shown_bytes[found] for found in forms.pattern_bytes.findall(data))
+
     def stream(self) -> RedactingStream:
         """Return what redacts data that comes in pieces, a key cut in two by them included."""
         return RedactingStream(self)

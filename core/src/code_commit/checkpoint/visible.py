@@ -6,8 +6,9 @@ import os
 import posixpath
 import stat
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from code_commit.git import Git
 from code_commit.project_tree import ProjectTree
@@ -17,13 +18,14 @@ from code_commit.transaction import check_path
 def visible(git: Git) -> Collection[str]:
     """Return the paths of all that git tracks or does not ignore.
 
-    Left out are repositories inside this one, `.git` and `agent-config`.
+    Left out are repositories inside this one, `agent-config`, and git's own folders, whatever their name.
 
     Raises:
         GitError: git cannot list the files.
     """
     listing = git.run(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-    return [path for path in set(os.fsdecode(listing).split("\0")) if _ours(path)]
+    git_folders = tuple(_below(git.root, git.layout().folders))
+    return [path for path in set(os.fsdecode(listing).split("\0")) if _ours(path) and not path.startswith(git_folders)]
 
 
 def statuses(tree: ProjectTree, paths: Iterable[str]) -> dict[str, os.stat_result]:
@@ -33,6 +35,15 @@ def statuses(tree: ProjectTree, paths: Iterable[str]) -> dict[str, os.stat_resul
         folder, name = posixpath.split(path)
         folders[folder].append(name)
     return dict(_look(tree, folders))
+
+
+def _below(root: Path, folders: Iterable[Path]) -> Iterator[str]:
+    """Give the beginnings of the paths, from `root` down, that lead into `folders`."""
+    top = Path(os.path.realpath(root))
+    for folder in folders:
+        real = Path(os.path.realpath(folder))
+        if real != top and real.is_relative_to(top):
+            yield f"{real.relative_to(top).as_posix()}/"
 
 
 def _ours(path: str) -> bool:

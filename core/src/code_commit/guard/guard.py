@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from code_commit.git import Git, GitError
+from code_commit.guard.censored import Censor, Censored
 from code_commit.guard.ignored import Ignored
 from code_commit.guard.names import PlainPath, PortableName, normalised, shown
 from code_commit.guard.places import Places
@@ -35,16 +36,20 @@ class Guard:
     """Judges what a response may change in `tree`, and what a model may read there.
 
     `rules` are those of plugins, each with the distribution that it comes from. They may refuse what the built-in
-    rules allow, never the other way round; one that fails refuses.
+    rules allow, never the other way round; one that fails refuses. `censor` hides keys from the model that answers.
     """
 
-    def __init__(self, tree: ProjectTree, git: Git, rules: Sequence[tuple[str, PathRule]] = ()) -> None:
+    def __init__(
+        self, tree: ProjectTree, git: Git, rules: Sequence[tuple[str, PathRule]] = (), *, censor: Censor | None = None
+    ) -> None:
         self._tree = tree
         self._git = git
         self._plugins = tuple(rules)
         # In this order: nothing but well-formed names reaches the disk, nothing but real places reaches git.
         self._by_name: tuple[PathRule, ...] = (PlainPath(tree.root), ProtectedNames(), PortableName())
         self._by_set: tuple[SetRule, ...] = (OneTree(), Places(git), Ignored(git))
+        if censor is not None:
+            self._by_set += (Censored(censor),)
 
     @staticmethod
     def normalise(changes: Iterable[Change]) -> tuple[Change, ...]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from code_commit.git import Git
 from code_commit.guard.names import shown
@@ -34,14 +36,18 @@ class Way:
 class Ways:
     """The folders on the way to many paths, each looked at once.
 
-    `gone` are files that are about to be deleted, so that a folder may take their place; `submodules` are folders
-    that belong to other repositories even where they are empty.
+    `gone` are files that are about to be deleted, so that a folder may take their place. `git` names the submodules,
+    which belong to other repositories even where they are empty, and its own folders, which need not be called `.git`.
+
+    Raises:
+        GitError: git could not tell where they are.
     """
 
-    def __init__(self, tree: ProjectTree, *, gone: Collection[str] = (), submodules: Collection[str] = ()) -> None:
+    def __init__(self, tree: ProjectTree, git: Git, *, gone: Collection[str] = ()) -> None:
         self._tree = tree
         self._gone = gone
-        self._submodules = submodules
+        self.submodules = git.submodules()
+        self._git_folders = tuple(_there(git.layout().folders))
         self._known: dict[str, Way] = {"": Way(there=True)}
 
     def to(self, path: str) -> Way:
@@ -60,19 +66,22 @@ class Ways:
         return way
 
     def _look(self, folder: str) -> Way:
-        if folder in self._submodules:
+        if folder in self.submodules:
             return Way(there=True, reason=_other_repository(folder))
         found = look(self._tree, folder)
         if isinstance(found, str):
             return Way(there=True, reason=found)
         if found is None or (stat.S_ISREG(found.st_mode) and folder in self._gone):
             return Way(there=False)
+        return Way(there=True, reason=self._closed(folder, found))
+
+    def _closed(self, folder: str, found: os.stat_result) -> str | None:
         if not stat.S_ISDIR(found.st_mode):
-            return Way(there=True, reason=f"{shown(folder)}, on the way to it, is {kind(found)}, not a folder.")
+            return f"{shown(folder)}, on the way to it, is {kind(found)}, not a folder."
+        if any(os.path.samestat(found, own) for own in self._git_folders):
+            return f"{shown(folder)} is the folder in which git keeps this repository."
         inner = look(self._tree, f"{folder}/.git")
-        if inner is None:
-            return Way(there=True)
-        return Way(there=True, reason=inner if isinstance(inner, str) else _other_repository(folder))
+        return inner if inner is None or isinstance(inner, str) else _other_repository(folder)
 
 
 class Places:
@@ -90,12 +99,11 @@ class Places:
             GitError: git could not tell where its submodules are.
         """
         gone = {change.path for change in changes if change.content is None}
-        submodules = self._git.submodules()
-        ways = Ways(tree, gone=gone, submodules=submodules)
+        ways = Ways(tree, self._git, gone=gone)
         for change in changes:
             way = ways.to(change.path)
             reason = way.reason
-            if reason is None and change.path in submodules:
+            if reason is None and change.path in ways.submodules:
                 reason = _other_repository(change.path)
             if reason is None and way.there:
                 reason = self._target(change, tree, gone)
@@ -130,6 +138,12 @@ def look(tree: ProjectTree, path: str) -> os.stat_result | str | None:
 def kind(found: os.stat_result) -> str:
     """Name the kind of file, for a person."""
     return _KINDS.get(stat.S_IFMT(found.st_mode), "no regular file")
+
+
+def _there(folders: Iterable[Path]) -> Iterator[os.stat_result]:
+    for folder in folders:
+        with suppress(OSError):
+            yield folder.stat()
 
 
 def _other_repository(folder: str) -> str:

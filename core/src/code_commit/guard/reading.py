@@ -23,7 +23,7 @@ def unreadable(paths: Sequence[str], tree: ProjectTree, git: Git) -> dict[str, R
     plain = PlainPath(tree.root)
     closed = ProtectedNames(entry for entry in PROTECTED if entry.name in _CLOSED)
     try:
-        ways = Ways(tree, submodules=git.submodules())
+        ways = Ways(tree, git)
     except GitError as error:
         return {path: Refusal(path, "reading", f"git cannot tell what this path is: {error}.") for path in paths}
     asked: dict[str, list[str]] = {}

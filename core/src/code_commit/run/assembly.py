@@ -19,7 +19,7 @@ from code_commit.keys import KeyStore
 from code_commit.models import Models
 from code_commit.named import named
 from code_commit.plugin_host import Plugin, PluginHost
-from code_commit.process import ProcessRunner
+from code_commit.process import ProcessRunner, close_to_others
 from code_commit.project_tree import ProjectTree
 from code_commit.records.change import PathRule
 from code_commit.records.errors import NotReady
@@ -70,6 +70,7 @@ def make_ready(plan: Plan, registry: Registry, held: ExitStack) -> Ground:
     Raises:
         NotReady: something is missing or in the way.
     """
+    close_to_others()
     git, redactor, home = Git(plan.root), Redactor(), plan.root / HOME
     keys = KeyStore(plan.root, redactor, plan.environ)  # checks the .gitignore before any key is read
     require_untracked(git)
@@ -147,7 +148,7 @@ def assembled(
         redactor=ground.redactor,
         models=Models(registry, settings, ground.keys, plan.environ, calls, recording),
         calls=calls,
-        guard=Guard(ground.tree, ground.git, rules),
+        guard=Guard(ground.tree, ground.git, rules, censor=ground.redactor),
         runner=runner,
         checkpoints=Checkpoints(ground.tree, ground.git, ground.home) if workflow.writes else None,
         build_timeout=settings.build.timeout_seconds,

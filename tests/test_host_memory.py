@@ -1,0 +1,52 @@
+"""A build runs as the same user as the host, whose memory holds the key. Here there is no sandbox between them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from code_commit.testing import Project, Reply, ScriptedServer
+
+KEY = "sk-canary-0123456789-key7Q"
+# Root reads all memory, so it starts the command without its powers, as an ordinary account would.
+START = """
+import ctypes, os, sys
+for capability in range(64):
+    ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP; others may not, and need not
+os.execv(sys.executable, [sys.executable, "-m", "code_commit", *sys.argv[1:]])
+"""
+# Looks at the host in every way that the kernel offers, and at the supervisor between, which holds no key.
+PEEK = """
+import ctypes, os
+
+def parent(pid):
+    return int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])
+
+supervisor = parent(os.getppid())
+host = parent(supervisor)
+for name, pid in (("supervisor", supervisor), ("host", host)):
+    for what in ("environ", "mem"):
+        try:
+            with open(f"/proc/{pid}/{what}", "rb") as file:
+                print(name, what, "open", what == "environ" and b"API_KEY" in file.read())
+        except PermissionError:
+            print(name, what, "closed")
+print("host trace", "open" if ctypes.CDLL(None).ptrace(0x4206, host, 0, 0) == 0 else "closed")  # PTRACE_SEIZE
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="looks at memory in /proc, which is Linux's")
+def test_a_build_of_the_same_user_cannot_read_the_memory_of_the_host(tmp_path):
+    build = f"'{sys.executable}' peek.py > seen.txt\n"
+    project = Project.create(tmp_path, files={"a.txt": "old\n", "peek.py": PEEK}, build=build)
+    command = [sys.executable, "-c", START, "--model", "gpt-5", "--sandbox", "off"]
+    with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server:
+        environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
+        done = subprocess.run(command, cwd=project.root, env=environ, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    seen = project.read("seen.txt").splitlines()
+    assert seen[0] == "supervisor environ open False"
+    assert seen[2:] == ["host environ closed", "host mem closed", "host trace closed"]
