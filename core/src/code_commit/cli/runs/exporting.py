@@ -26,12 +26,12 @@ from code_commit.run_log.folder import EVENTS
 from code_commit.settings import Settings, load_settings
 from code_commit.spelling import did_you_mean
 
-_SINKS = "code_commit_log_sinks"
+_SINKS, _BETWEEN = "code_commit_log_sinks", "next_run"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def export(arguments: argparse.Namespace) -> int:
-    """Feed the records of runs to the sinks of one plugin, each run to sinks of its own.
+    """Feed the records of runs to the sinks of one plugin: all to the same ones where they can tell runs apart.
 
     Raises:
         UsageError: there is no such plugin.
@@ -47,13 +47,18 @@ def export(arguments: argparse.Namespace) -> int:
         find_run(root, name) for name in arguments.runs or ["latest"]
     ]  # fmt: skip
     redactor = redactor_of(root, Registry(host, reserved_flags=RESERVED))
-    failures = {}
-    for folder in named:
+    failures: dict[str, str] = {}
+    sinks: list[LogSink] = []
+    for number, folder in enumerate(named, 1):
+        sinks = sinks or _sinks(host, plugin, settings)
         records = list(_as_of_now(root, folder, redactor))
-        for sink in _sinks(host, plugin, settings):
-            if error := _told(sink, records):
+        goes_on = number < len(named) and all(hasattr(sink, _BETWEEN) for sink in sinks)
+        for sink in sinks:
+            if error := _told(sink, records, goes_on=goes_on):
                 failures[folder.name] = error
                 print_error(f"the log sink {plugin.name} failed for {folder.name}: {error}")
+        if not goes_on:
+            sinks = []
     told = [folder.name for folder in named if folder.name not in failures]
     if arguments.json:
         print_document({"sink": plugin.name, "exported": told, "failed": failures})
@@ -92,16 +97,17 @@ def _sinks(host: PluginHost, plugin: Plugin, settings: Settings) -> list[LogSink
     return sinks
 
 
-def _told(sink: LogSink, records: list[Record]) -> str:
-    """Hand the records over; return what went wrong."""
+def _told(sink: LogSink, records: list[Record], *, goes_on: bool) -> str:
+    """Hand the records over, and say that this was all of the run, or the last run; return what went wrong."""
     error = ""
+    over = getattr(sink, _BETWEEN) if goes_on else sink.close
     try:
         for record in records:
             sink.receive(record)
     except (Exception, SystemExit) as raised:  # noqa: BLE001 - a plugin's code may raise anything
         error = f"{type(raised).__name__}: {raised}"
     try:
-        sink.close()
+        over()
     except (Exception, SystemExit) as raised:  # noqa: BLE001 - as above
         error = error or f"{type(raised).__name__}: {raised}"
     return error
