@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from harness import MEGABYTE, Command, Line, Measured, plain_environment, report, run
-from project import make_project
+from project import IDENTITY, make_project
 
 ONCE = Path(__file__).with_name("apply_once.py")
 ROUNDS = 5
@@ -51,9 +51,8 @@ def _prepare(project: Path, folder: Path, files: int, size: int) -> None:
             tenth = len(lines) // CHANGED
             lines[:tenth] = [f"line {n} of file {number}, changed\n" for n in range(tenth)]
             response.write(f"^^^data/{number % 10}/file_{number}.txt\n{''.join(lines)}^^^end\n")
-    identity = ["-c", "user.name=Bench", "-c", "user.email=bench@example.invalid"]
     subprocess.run(["git", "add", "-A"], cwd=project, check=True)
-    subprocess.run(["git", *identity, "commit", "-q", "-m", "Add data"], cwd=project, check=True)
+    subprocess.run(["git", *IDENTITY, "commit", "-q", "-m", "Add data"], cwd=project, check=True)
 
     changed = _copy(project)
     _time_inside(changed, folder / "response.txt")

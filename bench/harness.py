@@ -17,7 +17,11 @@ PEAK = Path(__file__).with_name("peak.py")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One line of the report: `value` must be at most `limit` times `peer`."""
+    """One line of the report: `value` must be at most `limit` times `peer`.
+
+    `floor` is what the least that could do the job takes, where that is known: a limit that is below it cannot be kept
+    by anything, so it is reported, and does not count.
+    """
 
     name: str
     value: float
@@ -25,6 +29,7 @@ class Measured:
     limit: float
     against: str
     unit: str = "s"
+    floor: float = 0.0
 
     @property
     def ratio(self) -> float:
@@ -35,6 +40,18 @@ class Measured:
     def ok(self) -> bool:
         """Whether the limit is kept."""
         return self.ratio <= self.limit
+
+    @property
+    def within_reach(self) -> bool:
+        """Whether the limit can be kept."""
+        return self.floor <= self.limit * self.peer
+
+    @property
+    def verdict(self) -> str:
+        """What is to be thought of it."""
+        if self.ok:
+            return "ok"
+        return "OVER" if self.within_reach else f"OVER, out of reach: the least takes {self.floor / self.peer:.2f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +73,9 @@ def report(title: str, lines: Sequence[Line]) -> None:
         if isinstance(line, NotMeasured):
             print(f"  {line.name:44} not measured: {line.reason}")
             continue
-        verdict = "ok" if line.ok else "OVER"
         print(
             f"  {line.name:44} {_amount(line.value, line.unit):>10} {_amount(line.peer, line.unit):>10}"
-            f" {line.ratio:>7.2f} {line.limit:>7.2f}  {verdict:4}  against {line.against}",
+            f" {line.ratio:>7.2f} {line.limit:>7.2f}  {line.verdict:4}  against {line.against}",
             flush=True,
         )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 BREAKS = "Here is the change.\n\n^^^src/answer.txt\nwrong\n^^^end\n"
 MENDS = "I see.\n\n^^^src/answer.txt\nright\n^^^end\n^^^src/notes/reason.txt\nSince it was asked for.\n^^^end\n"
 
+IDENTITY = ("-c", "user.name=Bench", "-c", "user.email=bench@example.invalid")
 BUILD = """\
 read -r answer < src/answer.txt
 if [ "$answer" = right ]; then echo fine; else echo "the answer is $answer" >&2; exit 1; fi
@@ -32,8 +33,7 @@ def make_project(folder: Path, *, rollup: str = "src/answer.txt: none\n") -> Pat
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
-    identity = ["-c", "user.name=Bench", "-c", "user.email=bench@example.invalid"]
-    for arguments in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-q", "-m", "Begin"]):
+    for arguments in (["init", "-q"], ["add", "-A"], [*IDENTITY, "commit", "-q", "-m", "Begin"]):
         subprocess.run(["git", *arguments], cwd=folder, check=True)
     return folder
 

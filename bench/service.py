@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,8 +12,8 @@ from threading import Thread
 
 
 @contextmanager
-def answering(texts: Sequence[str]) -> Iterator[str]:
-    """Serve `texts` in turn; give the base URL."""
+def answering(texts: Sequence[str], *, after: float = 0) -> Iterator[str]:
+    """Serve `texts` in turn, each `after` seconds; give the base URL."""
     bodies = itertools.cycle([_completion(text) for text in texts])
 
     class Handler(BaseHTTPRequestHandler):
@@ -21,6 +22,7 @@ def answering(texts: Sequence[str]) -> Iterator[str]:
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["content-length"]))
             body = next(bodies)
+            time.sleep(after)
             self.send_response(200)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(body)))

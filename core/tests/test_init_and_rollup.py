@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -174,6 +175,30 @@ def test_nothing_to_collect_is_told_and_an_older_rollup_stays(project):
     finished = project.command("rollup", "--include", "*.zig")
     assert (finished.exit_code, project.read("agent-config/codeRollup.txt")) == (3, "old\n")
     assert "nothing to collect" in finished.stderr
+
+
+def test_a_rollup_of_several_megabytes_is_whole_and_its_manifest_knows_it(project):
+    long = {f"src/{name}.txt": f"{name}\n" * 400_000 for name in "abcd"}
+    project.write(long)
+    assert project.command("rollup", "--include", "src/?.txt").exit_code == 0
+    text = "".join(f"--- {path} ---\n{content}" for path, content in long.items())
+    assert project.read("agent-config/codeRollup.txt") == text
+    manifest = json.loads(project.read("agent-config/.code-commit/rollup.json"))
+    assert manifest["rollup"] == hashlib.sha256(text.encode()).hexdigest()
+    assert list(manifest["files"]) == list(long)
+
+
+def test_a_rollup_that_does_not_fit_is_told_and_an_older_one_stays(project):
+    project.write({"agent-config/codeRollup.txt": "older\n", "src/long.txt": "x\n" * 2_000_000})
+    least = f"ulimit -f 2048; exec '{sys.executable}' -c \"$SCRIPT\" rollup"
+    script = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); from code_commit.__main__ import main; exit(main())"
+    environ = {**os.environ, "SCRIPT": script}
+    done = subprocess.run(
+        ["bash", "-c", least], cwd=project.root, env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3, done.stderr
+    assert "cannot write" in done.stderr
+    assert project.read("agent-config/codeRollup.txt") == "older\n"
 
 
 def test_without_a_repository_there_is_no_rollup(tmp_path):

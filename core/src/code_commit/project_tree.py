@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import Self
 
@@ -95,6 +96,40 @@ class ProjectTree:
             raise OSError(errno.EINVAL, "not a regular file", path)
         with os.fdopen(handle, "rb") as file:
             return file.read(-1 if limit is None else limit)
+
+    def contents(self, paths: Sequence[str], limit: int) -> Iterator[tuple[str, bytes | None]]:
+        """Give the content of each of `paths`, one by one, faster than `read` where they are sorted.
+
+        None for what is no regular file, cannot be read, is larger than `limit` bytes, or lies behind a link.
+        """
+        for folder, group in groupby(paths, lambda path: path.rpartition("/")[0]):
+            with ExitStack() as stack:
+                try:
+                    handle = stack.enter_context(self.folder(folder))
+                except OSError:
+                    yield from ((path, None) for path in group)
+                    continue
+                for path in group:
+                    yield path, _content(handle, path.rpartition("/")[2], limit)
+
+
+def _content(folder: int, name: str, limit: int) -> bytes | None:
+    try:
+        handle = os.open(name, _FILE, dir_fd=folder)
+    except OSError:
+        return None
+    try:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > limit:
+            return None
+        content = os.read(handle, found.st_size + 1)
+        while len(content) <= limit and (more := os.read(handle, limit)):
+            content += more
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+    return content if len(content) <= limit else None
 
 
 def parts_of(path: str) -> list[str]:

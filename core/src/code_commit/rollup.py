@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -27,6 +28,7 @@ _SECRET = re.compile(
     r"id_(?:rsa|dsa|ecdsa|ed25519)|(?:secrets?|credentials)(?:\.(?:json|ya?ml|toml|ini|cfg|txt))?|[^/]*\.(?:pem|key|p12|pfx))$",
     re.IGNORECASE,
 )
+_BATCH = 1024 * 1024  # bytes
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -91,34 +93,46 @@ def _without(paths: Sequence[str], exclude: Sequence[str]) -> list[str]:
 
 def _collect(tree: ProjectTree, paths: Sequence[str], file: BinaryIO) -> tuple[Rollup, str]:
     rollup, whole = Rollup(), hashlib.sha256()
-    for path in paths:
-        content = _text(tree, path)
-        if content is None:
-            rollup.left_out.append(path)
-            continue
-        rollup.files[path] = hashlib.sha256(content).hexdigest()
-        end = b"" if not content or content.endswith(b"\n") else b"\n"
-        for piece in (f"--- {path} ---\n".encode(), content, end):
-            file.write(piece)
-            whole.update(piece)
-            rollup.size += len(piece)
+
+    def keep(pieces: list[bytes]) -> None:
+        text = b"".join(pieces)
+        whole.update(text)
+        file.write(text)
+
+    pieces: list[bytes] = []
+    waiting = 0
+    with ThreadPoolExecutor(1, "rollup") as behind:  # one batch is hashed and written while the next is read
+        written: Future[None] | None = None
+        for path, content in tree.contents(paths, _LARGEST):
+            if content is None or not _is_text(content):
+                rollup.left_out.append(path)
+                continue
+            rollup.files[path] = hashlib.sha256(content).hexdigest()
+            end = b"" if not content or content.endswith(b"\n") else b"\n"
+            pieces += (f"--- {path} ---\n".encode(), content, end)
+            waiting += len(pieces[-3]) + len(content) + len(end)
+            if waiting >= _BATCH:
+                if written is not None:
+                    written.result()
+                written = behind.submit(keep, pieces)
+                rollup.size += waiting
+                pieces, waiting = [], 0
+        if written is not None:
+            written.result()
+        keep(pieces)
+        rollup.size += waiting
     return rollup, whole.hexdigest()
 
 
-def _text(tree: ProjectTree, path: str) -> bytes | None:
-    """Return the content of a file that a prompt can hold: UTF-8 without NUL, and not beyond all measure."""
-    try:
-        found = tree.lstat(path)
-        content = tree.read(path) if found and found.st_size <= _LARGEST else None
-    except OSError:
-        return None
-    if content is None or b"\0" in content:
-        return None
+def _is_text(content: bytes) -> bool:
+    """Whether a prompt can hold it: UTF-8 without NUL."""
+    if b"\0" in content:
+        return False
     try:
         content.decode()
     except UnicodeDecodeError:
-        return None
-    return content
+        return False
+    return True
 
 
 def _keep_manifest(home: Path, digest: str, rollup: Rollup, others: list[str]) -> None:
@@ -127,7 +141,7 @@ def _keep_manifest(home: Path, digest: str, rollup: Rollup, others: list[str]) -
     A manifest of another rollup is as good as none, so it may be replaced after the rollup itself.
     """
     manifest = {"version": 1, "rollup": digest, "files": rollup.files, "others": others}
-    text = json.dumps(manifest, indent=1) + "\n"
+    text = json.dumps(manifest) + "\n"
     folder = open_home(home)
     try:
         handle = os.open(f".{MANIFEST}.new", _NEW, 0o600, dir_fd=folder)

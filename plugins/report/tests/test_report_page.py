@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import re
+import shutil
+import sys
+from contextlib import contextmanager, suppress
 from html.parser import HTMLParser
 
 import pytest
@@ -172,6 +177,58 @@ def test_the_index_lists_every_run_with_its_outcome(answered):
     assert all((answered.project.root / "logs" / link).is_file() for link in links)
     names = [link.removesuffix("/report.html") for link in links]
     assert names == sorted(names, reverse=True)
+
+
+@contextmanager
+def moved_into(folder):
+    """Give a list; when the context is left, it holds the names that files were renamed to in `folder`."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "inotify_init"):
+        pytest.skip("inotify is Linux's: how often a file is written is not seen")
+    handle, moved_to, names = libc.inotify_init(), 0x80, []
+    os.set_blocking(handle, False)
+    assert libc.inotify_add_watch(handle, bytes(folder), moved_to) >= 0
+    try:
+        yield names
+        with suppress(BlockingIOError):
+            while data := os.read(handle, 65536):
+                while data:
+                    size = int.from_bytes(data[12:16], sys.byteorder)
+                    names.append(data[16 : 16 + size].rstrip(b"\0").decode())
+                    data = data[16 + size :]
+    finally:
+        os.close(handle)
+
+
+def test_exporting_many_runs_writes_each_page_and_the_index_once(answered):
+    answered(block("bad\n"), block("good\n"), arguments=("--disable-plugin", "html"))
+    logs, first = answered.project.root / "logs", answered.project.run_folder
+    runs = [first, *(logs / f"2020-01-01-00-00-0{number}-committing-code" for number in range(3))]
+    for copy in runs[1:]:
+        shutil.copytree(first, copy)
+    cut_off = (runs[2] / "events.jsonl").read_text().splitlines(keepends=True)[:6]
+    (runs[2] / "events.jsonl").write_text("".join(cut_off))
+    with moved_into(logs) as names:
+        finished = answered.command("runs", "export", "--sink", "html", "--all")
+    assert finished.exit_code == 0, finished.stderr
+    assert names == ["index.html"]
+    pages = [(folder / "report.html").read_text() for folder in runs]
+    assert [page.count("<h2") for page in pages].count(pages[0].count("<h2")) == 3  # nothing of one run is in another
+    assert len([link for link in Parts(answered.index).named("a") if link["href"].endswith("/report.html")]) == 4
+
+
+def test_a_run_that_cannot_be_told_leaves_the_others_and_the_index_whole(answered):
+    answered(block("good\n"), arguments=("--disable-plugin", "html"))
+    logs, first = answered.project.root / "logs", answered.project.run_folder
+    older = logs / "2020-01-01-00-00-00-committing-code"
+    shutil.copytree(first, older)
+    (older / "report.html").mkdir()
+    finished = answered.command("runs", "export", "--sink", "html", "--all", "--json")
+    assert finished.exit_code == 1
+    assert list(finished.document["failed"]) == [older.name]
+    assert finished.document["exported"] == [first.name]
+    assert "reached" in (first / "report.html").read_text()
+    assert first.name in answered.index
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pygments.lexers import get_all_lexers, get_lexer_for_filename
+from pygments.util import ClassNotFound
 
 from code_commit.plugin_api import Record
 from code_commit_report import run_view
 from code_commit_report.diff_view import file_diffs
+from code_commit_report.lexers import lexer_for
 from code_commit_report.page import duration, report_page
 from code_commit_report.run_view import RunView
 from code_commit_report.text import output_lines, read_shown, visible
@@ -47,6 +50,20 @@ def test_any_records_make_a_page(records):
         view.receive(record)
     assert report_page(view, Path("/nowhere"), 1024).startswith("<!doctype html>")
     assert all(0 <= bar.x <= bar.x + bar.width <= WIDTH for bar in bars(view))
+
+
+NAMES = sorted({pattern.translate({ord("*"): "a", ord("["): "", ord("]"): ""})
+                for _, _, patterns, _ in get_all_lexers(plugins=False) for pattern in patterns})  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["Makefile", "a.py", "a.h", "a.sql", "Spec.hs", "b.1", "a.php4", "noname", ".bashrc",
+                                  *NAMES[::25]])  # fmt: skip
+def test_a_file_is_read_by_the_lexer_that_pygments_would_choose(name):
+    try:
+        chosen = type(get_lexer_for_filename(name))
+    except ClassNotFound:
+        chosen = None
+    assert type(lexer_for(f"some/{name}")) is (chosen or type(None))
 
 
 LINES = st.lists(

@@ -393,7 +393,9 @@ def test_forged_lines_mean_nothing(line: str) -> None:
 def test_answers_that_it_does_not_take_do_not_pile_up(monkeypatch) -> None:
     monkeypatch.setattr("code_commit_tasks.runtime.process._UNSENT", 1_000_000)
     forged = "JSON.stringify({ kind: 'call', id, tool: 'show', given: {} })"
-    body = f"for (let id = 0; id < 50; id++) Deno.stdout.writeSync(new TextEncoder().encode('\\x1e' + {forged} + '\\n'));"
+    body = (
+        f"for (let id = 0; id < 50; id++) Deno.stdout.writeSync(new TextEncoder().encode('\\x1e' + {forged} + '\\n'));"
+    )
     answered: list[str] = []
 
     def call(name: str, _: Any) -> CallAnswer:

@@ -26,10 +26,11 @@ from code_commit.records.errors import CodeCommitError, ExitCode, Interrupted, N
 from code_commit.records.event import LogSink
 from code_commit.records.json_record import open_regular
 from code_commit.registry import Registry
-from code_commit.run.assembly import HOME, require_untracked
+from code_commit.run.assembly import require_untracked
 from code_commit.run.session import REPLAY, run_session
 from code_commit.run_log import Progress, RunSummary, find_run, read_run
 from code_commit.run_log.folder import plain_name
+from code_commit.transaction import HOME
 
 _CONFIG = Path("agent-config")
 _CONTEXT = {"query.txt": "query", "codeRollup.txt": "codebase"}

@@ -12,9 +12,8 @@ from code_commit.git import Git
 from code_commit.project_tree import ProjectTree
 from code_commit.records.errors import ExitCode, UsageError
 from code_commit.rollup import FOLDER, NAME, roll_up
-from code_commit.run.assembly import HOME
 from code_commit.terminal import printable
-from code_commit.transaction import ProjectLock, recover
+from code_commit.transaction import HOME, ProjectLock, recover
 
 _NAMED = 5  # files of a kind, on stderr
 

@@ -12,11 +12,10 @@ from code_commit.cli.arguments import Parser
 from code_commit.git import Git
 from code_commit.project_tree import ProjectTree
 from code_commit.records.errors import ExitCode, NotReady
-from code_commit.run.assembly import HOME
 from code_commit.run.interruption import uninterrupted
 from code_commit.run_log import find_run, list_runs
 from code_commit.terminal import printable
-from code_commit.transaction import ProjectLock, recover
+from code_commit.transaction import HOME, ProjectLock, recover
 
 
 def undo(argv: Sequence[str]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 
 from code_commit.guard.names import shown
 from code_commit.records.change import Change, Refusal, Tree
@@ -47,7 +48,7 @@ class ProtectedNames:
         """Return the first protected name in `path`, with the part of the path that is taken for it."""
         parts = _SEPARATOR.split(path) if path.isascii() else _parts(path)
         for index, part in enumerate(parts):
-            key = _as_windows_opens(folded(part))
+            key = _key(part)
             entry = self._anywhere.get(key) or (self._at_root.get(key) if index == 0 else None)
             if entry is None and "~" in key:
                 entry = next(
@@ -56,6 +57,11 @@ class ProtectedNames:
             if entry is not None:
                 return entry, part
         return None
+
+
+@lru_cache(maxsize=4096)
+def _key(part: str) -> str:
+    return _as_windows_opens(folded(part))
 
 
 def folded(text: str) -> str:

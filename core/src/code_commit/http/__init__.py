@@ -7,7 +7,10 @@ is followed, no cookie or netrc entry is used, plain HTTP and loopback never go 
 
 from __future__ import annotations
 
-from code_commit.http.connection import Connection
-from code_commit.http.provider import HttpProvider, retry_after_seconds
+from code_commit.lean_imports import without
+
+with without("httpx._main"):  # its command line: click, rich and pygments
+    from code_commit.http.connection import Connection
+    from code_commit.http.provider import HttpProvider, retry_after_seconds
 
 __all__ = ["Connection", "HttpProvider", "retry_after_seconds"]

@@ -219,6 +219,9 @@ class LogSink(Protocol):
     """A fold over the records of a run, live or read back from `events.jsonl`.
 
     Records arrive redacted; large texts are named by their file in the run folder.
+
+    `runs export` makes new sinks for each run. A sink that also has a method `next_run()` is told all of them instead:
+    it is called after each run, and `close` once, at the end.
     """
 
     def receive(self, record: Record) -> None:

@@ -30,9 +30,8 @@ from code_commit.replay import Recording
 from code_commit.run.project_run import ProjectRun
 from code_commit.run_log import RunLog
 from code_commit.settings import Settings
-from code_commit.transaction import ProjectLock, recover
+from code_commit.transaction import HOME, ProjectLock, recover
 
-HOME = Path("agent-config", ".code-commit")
 _OURS = (":(icase)agent-config/config.toml", ":(icase)agent-config/*-key.txt")
 
 

@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-import structlog
-from structlog.typing import EventDict, WrappedLogger
-
+from code_commit.lean_imports import without
 from code_commit.records.event import Record
 from code_commit.records.json_record import as_line, record_fields
 from code_commit.run_log.folder import EVENTS, Redacts
+
+with without("rich"):  # its tracebacks for developers
+    import structlog
+    from structlog.typing import EventDict, WrappedLogger
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 VERSION = 1

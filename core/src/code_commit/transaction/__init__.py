@@ -11,10 +11,10 @@ recover   the changes of a journal that is still in force are taken back
 from __future__ import annotations
 
 from code_commit.transaction.apply import apply, replace
-from code_commit.transaction.home import open_folder, open_home
+from code_commit.transaction.home import HOME, open_folder, open_home
 from code_commit.transaction.journal import check_path
 from code_commit.transaction.lock import ProjectLock
 from code_commit.transaction.recover import recover
 from code_commit.transaction.survey import Write
 
-__all__ = ["ProjectLock", "Write", "apply", "check_path", "open_folder", "open_home", "recover", "replace"]
+__all__ = ["HOME", "ProjectLock", "Write", "apply", "check_path", "open_folder", "open_home", "recover", "replace"]

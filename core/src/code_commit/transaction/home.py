@@ -7,6 +7,7 @@ from pathlib import Path
 
 from code_commit.records.errors import NotReady
 
+HOME = Path("agent-config", ".code-commit")  # below the root
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from markupsafe import Markup, escape
 
+from code_commit_report.lexers import lexer_for
 from code_commit_report.text import visible
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _file(lines: Sequence[str]) -> FileDiff:
             diff.what = "deleted"
         elif line.startswith("Binary files"):
             diff.rows.append(Row("note", note="no text"))
-    lexer = _lexer(diff.path)
+    lexer = lexer_for(diff.path)
     for hunk in _hunks(lines[begin:]):
         diff.removed += sum(line.startswith("-") for line in hunk[1:])
         diff.added += sum(line.startswith("+") for line in hunk[1:])
@@ -143,16 +144,6 @@ def _rows(hunk: Sequence[str], lexer: Lexer | None) -> Iterator[Row]:
 def _paired(removed: Sequence[Side], added: Sequence[Side]) -> Iterator[Row]:
     for old, new in zip_longest(removed, added):
         yield Row("changed" if old and new else "removed" if old else "added", old, new)
-
-
-def _lexer(path: str) -> Lexer | None:
-    from pygments.lexers import get_lexer_for_filename
-    from pygments.util import ClassNotFound
-
-    try:
-        return get_lexer_for_filename(path, stripnl=False, ensurenl=False)
-    except ClassNotFound:
-        return None
 
 
 def _coloured(lines: Sequence[str], lexer: Lexer | None) -> list[Markup]:

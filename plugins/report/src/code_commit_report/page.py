@@ -14,6 +14,7 @@ from typing import Any
 from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from code_commit.plugin_api import Usage, cost_of
 from code_commit_report.diff_view import FileDiff, file_diffs
 from code_commit_report.run_view import CallView, ChangeView, ProcessView, RunView
 from code_commit_report.text import OutputLine, Shown, output_lines, read_shown, visible
@@ -53,6 +54,13 @@ def report_page(view: RunView, folder: Path, limit: int) -> str:
     """Return the page as text: one file, no outside resources, no script."""
     timeline: list[Bar] = bars(view)
     return render("report.html.jinja", view=view, texts=Texts(folder, limit), bars=timeline, ticks=ticks(view.seconds))
+
+
+def warm_up() -> None:
+    """Load templates, style and price list."""
+    style_sheet()
+    _environment().get_template("report.html.jinja")
+    cost_of("", Usage(0, 0))
 
 
 def render(template: str, **values: Any) -> str:

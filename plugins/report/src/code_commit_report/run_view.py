@@ -48,10 +48,17 @@ class CallView:
     finished: float | None = None
     finish: str = ""
     usage: Usage = field(default_factory=Usage)
-    cost: float | None = None
+    told_cost: float | None = None
     response: str | None = None
     error: str | None = None
     retries: list[str] = field(default_factory=list)
+
+    @property
+    def cost(self) -> float | None:
+        """USD: what the run counted, else by the price list, which is slow to load; None when nobody knows."""
+        if self.told_cost is not None or self.finished is None:
+            return self.told_cost
+        return cost_of(self.model, self.usage)
 
 
 @dataclass(slots=True)
@@ -234,13 +241,11 @@ class RunView:
         call.response, call.error = _text(data, "response") or None, _text(data, "error") or None
         told = data.get("cost_usd")
         if isinstance(told, int | float):
-            call.cost = float(told)
+            call.told_cost = float(told)
         elif call.provider == "replay" or (
             call.error and data.get("error_kind") not in {"network", "server", "garbled", None}
         ):
-            call.cost = 0.0
-        else:
-            call.cost = cost_of(call.model, call.usage)
+            call.told_cost = 0.0
 
     def _changes_applied(self, record: Record, data: Data) -> None:
         written, deleted = _texts(data, "written"), _texts(data, "deleted")

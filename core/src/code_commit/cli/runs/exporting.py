@@ -26,12 +26,12 @@ from code_commit.run_log.folder import EVENTS
 from code_commit.settings import Settings, load_settings
 from code_commit.spelling import did_you_mean
 
-_SINKS = "code_commit_log_sinks"
+_SINKS, _NEXT = "code_commit_log_sinks", "next_run"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def export(arguments: argparse.Namespace) -> int:
-    """Feed the records of runs to the sinks of one plugin, each run to sinks of its own.
+    """Feed the records of runs to the sinks of one plugin: all to the same ones where they can tell runs apart.
 
     Raises:
         UsageError: there is no such plugin.
@@ -47,7 +47,8 @@ def export(arguments: argparse.Namespace) -> int:
         find_run(root, name) for name in arguments.runs or ["latest"]
     ]  # fmt: skip
     redactor = redactor_of(root, Registry(host, reserved_flags=RESERVED))
-    failures = {}
+    failures: dict[str, str] = {}
+    lasting: list[LogSink] = []  # sinks that can tell runs apart
     for folder in named:
         try:
             records = list(_as_of_now(root, folder, redactor))
@@ -55,10 +56,16 @@ def export(arguments: argparse.Namespace) -> int:
             failures[folder.name] = f"its events cannot be read: {unreadable.strerror}"
             print_error(f"{folder.name} was not told: {failures[folder.name]}")
             continue
-        for sink in _sinks(host, plugin, settings):
-            if error := _told(sink, records):
+        sinks = lasting or _sinks(host, plugin, settings)
+        lasting = sinks if all(hasattr(sink, _NEXT) for sink in sinks) else []
+        for sink in sinks:
+            if error := _told(sink, records, over=_NEXT if lasting else "close"):
                 failures[folder.name] = error
                 print_error(f"the log sink {plugin.name} failed for {folder.name}: {error}")
+    for sink in lasting:
+        if error := _told(sink, [], over="close"):
+            failures[named[-1].name] = error
+            print_error(f"the log sink {plugin.name} failed at the end: {error}")
     told = [folder.name for folder in named if folder.name not in failures]
     if arguments.json:
         print_document({"sink": plugin.name, "exported": told, "failed": failures})
@@ -97,8 +104,8 @@ def _sinks(host: PluginHost, plugin: Plugin, settings: Settings) -> list[LogSink
     return sinks
 
 
-def _told(sink: LogSink, records: list[Record]) -> str:
-    """Hand the records over; return what went wrong."""
+def _told(sink: LogSink, records: list[Record], *, over: str) -> str:
+    """Hand the records over, then call the method `over`; return what went wrong."""
     error = ""
     try:
         for record in records:
@@ -106,7 +113,7 @@ def _told(sink: LogSink, records: list[Record]) -> str:
     except BaseException as raised:  # noqa: BLE001 - a plugin's code may raise anything
         error = _words(raised)
     try:
-        sink.close()
+        getattr(sink, over)()
     except BaseException as raised:  # noqa: BLE001 - as above
         error = error or _words(raised)
     return error

@@ -16,8 +16,7 @@ from code_commit.project_tree import ProjectTree
 from code_commit.records.errors import NotReady
 from code_commit.redaction import Redactor
 from code_commit.registry import Registry
-from code_commit.run.assembly import HOME
-from code_commit.transaction import ProjectLock
+from code_commit.transaction import HOME, ProjectLock
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ _SPARE_CPU = 30.0  # seconds
 
 
 def bind(pid: int, *, memory: int, seconds: float) -> None:
-    """Bound the process `pid`: to `memory` bytes more than it has now, to no file, and to outlive its host not for long.
+    """Bound the process `pid`: to `memory` bytes more than it has now, to no file, and to a short life after its host.
 
     RLIMIT_DATA counts what V8 has reserved at its start, hence "more than now"; RLIMIT_AS would not let it start. Linux
     alone can bound a process that runs: elsewhere only the heap is bounded.

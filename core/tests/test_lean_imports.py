@@ -1,0 +1,29 @@
+"""What a run imports: half of the time of a short run are libraries, and much of them is never used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+USED = "code_commit.http, code_commit.run_log.event_file"
+
+
+def imported(statements: str) -> set[str]:
+    """The modules that a new Python has imported after `statements`."""
+    code = f"{statements}\nimport sys\nprint(*sys.modules, sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    return set(done.stdout.split())
+
+
+def test_libraries_come_without_what_they_bring_for_other_uses():
+    loaded = imported(f"import {USED}")
+    assert {"httpx", "structlog"} <= loaded
+    assert not {"rich", "click", "pygments"} & loaded
+
+
+def test_what_was_left_out_can_be_imported_afterwards():
+    assert {"rich.console", "httpx"} <= imported(f"import {USED}, rich.console")
+
+
+def test_what_somebody_has_imported_before_is_left_alone():
+    imported(f"import rich.console, {USED}, structlog.dev\nassert structlog.dev.rich is rich")
