@@ -39,6 +39,14 @@ def put(path, content):
     return lambda project: (project.root / path).write_bytes(content)
 
 
+def linked(path, target):
+    def spoil(project):
+        (project.root / path).unlink()
+        (project.root / path).symlink_to(target)
+
+    return spoil
+
+
 NOT_READY = {
     "no query": (remove("agent-config/query.txt"), "agent-config/query.txt is missing", "--query"),
     "an empty query": (put("agent-config/query.txt", b" \n"), "the query is empty", "what is to be changed"),
@@ -49,6 +57,7 @@ NOT_READY = {
         "convert it",
     ),
     "no build.sh": (remove("build.sh"), "there is no build.sh", "exits with 0"),
+    "a build.sh behind a link": (linked("build.sh", "a.txt"), "build.sh cannot be used", "a regular file"),
     "no line in .gitignore": (put(".gitignore", b"*.log\n"), ".gitignore", "/agent-config"),
     "no .gitignore": (remove(".gitignore"), ".gitignore", "/agent-config"),
     "broken TOML": (put("agent-config/config.toml", b'model = "x"\nbroken = [\n'), "config.toml", "line"),

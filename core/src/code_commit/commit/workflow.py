@@ -77,10 +77,9 @@ def read_context(run: Run) -> Context:
     """Read the query and the code rollup, as the supervisor left them.
 
     Raises:
-        NotReady: one is missing, empty, or not UTF-8.
+        NotReady: one is missing, empty, or not UTF-8; or there is no build.sh.
     """
-    if run.tree.read("build.sh") is None:
-        raise NotReady("there is no build.sh here", hint="write one that exits with 0 when the project is sound")
+    require_build(run)
     if run.options.query is not None:
         query = run.options.query
     elif run.options.query_file is not None:
@@ -90,6 +89,20 @@ def read_context(run: Run) -> Context:
     if not query.strip():
         raise NotReady("the query is empty", hint="say what is to be changed")
     return Context(query, _required(run, CODEBASE, "collect the code with codeRollup.sh or `code-commit rollup`"))
+
+
+def require_build(run: Run) -> None:
+    """Make sure that there is a judge. Behind a link it would be a file that a response may change.
+
+    Raises:
+        NotReady: there is no build.sh, or it is no regular file.
+    """
+    try:
+        found = run.tree.read("build.sh")
+    except OSError as error:
+        raise NotReady(f"build.sh cannot be used: {error.strerror}", hint="it must be a regular file") from error
+    if found is None:
+        raise NotReady("there is no build.sh here", hint="write one that exits with 0 when the project is sound")
 
 
 def compare_with_rollup(run: Run, context: Context) -> RolledUp:
