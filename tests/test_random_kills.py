@@ -23,7 +23,8 @@ from code_commit.testing import Project, ScriptedServer
 KILLS = int(os.environ.get("CODE_COMMIT_RUN_KILLS", "2"))
 SEED = int(os.environ.get("CODE_COMMIT_RUN_KILLS_SEED", "1"))
 KEY = "sk-canary-0123456789-key7Q"
-CHANGING = 0.06  # seconds, about as long as the change takes here
+# A stage of the journal that has to have come, and seconds from then on, about as many as it takes.
+AIMED = (("active", 0.01), None, ("staging", 0.05), None)
 
 OLD = {
     **{f"kept/{number}.txt": f"kept {number}\n" for number in range(5)},
@@ -73,8 +74,8 @@ class Campaign:
         now = picture(self.project)
         return next((name for name, known in self.pictures.items() if known == now), "torn")
 
-    def is_changing(self) -> bool:
-        return any((self.project.root / "agent-config/.code-commit/journal").glob("*"))
+    def has_come_to(self, stage: str) -> bool:
+        return (self.project.root / "agent-config/.code-commit/journal" / stage).exists()
 
     def answer(self, _request: object) -> str:
         """The service is asked when whatever an earlier run had left is put right: look at the tree, then change it."""
@@ -118,15 +119,16 @@ def test_after_a_kill_at_any_moment_the_tree_is_wholly_old_or_wholly_new(campaig
     recovered = 0
     for kill in range(KILLS):
         with campaign.start() as process:
-            if kill % 2:  # half of them while the change is made, which is a small part of a run
-                while not campaign.is_changing() and process.poll() is None:
-                    pass
+            # A change is a small part of a run: half of the kills are aimed at it.
+            stage, within = AIMED[kill % 4] or ("", whole)
+            while stage and not campaign.has_come_to(stage) and process.poll() is None:
+                pass
             with suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=moments.uniform(0, CHANGING if kill % 2 else whole))
+                process.wait(timeout=moments.uniform(0, within))
             with suppress(ProcessLookupError):
-                (os.kill if kill % 4 < 2 else os.killpg)(process.pid, signal.SIGKILL)
+                (os.kill if kill % 8 < 4 else os.killpg)(process.pid, signal.SIGKILL)
         events = campaign.finish("--dry-run")
-        recovered += any("cut off" in event["data"].get("text", "") for event in events)
+        recovered += any("cut short" in event["data"].get("text", "") for event in events)
         assert campaign.found[-1] in campaign.pictures, f"torn by kill {kill}"
         assert campaign.state() == campaign.found[-1]
     print(f"{KILLS} kills, of which {recovered} left a change half made; {campaign.found.count('torn')} torn trees")
