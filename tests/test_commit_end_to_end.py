@@ -301,3 +301,16 @@ def test_a_model_cannot_write_the_mark_of_a_key_over_the_key(project):
     assert "key = ***7Q\n" in first.prompt
     assert "shown as ***7Q is a secret" in second.prompt
     assert (finished.exit_code, project.read("config.ini"), project.read("a.txt")) == (0, config, "good\n")
+
+
+@pytest.mark.parametrize("flags", [[], ["--dry-run"]])
+def test_a_file_and_a_folder_swap_places(project, flags):
+    project.write({"one": "x\n", "two/x": "y\n"})
+    changes = "^^^one\n^^^delete\n^^^two/x\n^^^delete\n" + replaced("one/y", "1\n") + replaced("two", "2\n")
+    with ScriptedServer([Reply(changes + replaced("a.txt", "good\n"))]) as server:
+        finished = run(project, server, *flags)
+    assert finished.exit_code == 0, finished.stderr
+    if flags:
+        assert "+++ b/two\n@@ -0,0 +1 @@\n+2" in finished.stdout
+    else:
+        assert (project.read("one/y"), project.read("two")) == ("1\n", "2\n")

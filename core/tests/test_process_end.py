@@ -41,6 +41,52 @@ while True:
 echo daemon
 """
 
+# A few watch each other, and put another in the place of one that dies; among many, which take time to be killed.
+GUARDS = """
+mkdir guards
+python3 -c '
+import os, select, signal
+
+COUNT = 8
+
+def serve(slot):
+    with open(f"guards/new-{slot}-{os.getpid()}", "w") as file:
+        file.write(str(os.getpid()))
+    os.rename(file.name, f"guards/{slot}")
+    signal.alarm(30)
+    watched, poll = {}, select.poll()
+    while True:
+        for other in set(range(COUNT)) - set(watched.values()) - {slot}:
+            try:
+                handle = os.pidfd_open(int(open(f"guards/{other}").read()))
+            except OSError:
+                continue
+            watched[handle] = other
+            poll.register(handle, select.POLLIN)
+        for handle, _ in poll.poll(1 if len(watched) < COUNT - 1 else None):
+            other = watched.pop(handle)
+            poll.unregister(handle)
+            dead = open(f"guards/{other}").read()
+            try:
+                os.close(os.open(f"guards/dead-{dead}", os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                continue
+            if os.fork() == 0:
+                serve(other)
+
+for slot in range(COUNT):
+    if os.fork() == 0:
+        serve(slot)
+for idle in range(100):
+    if os.fork() == 0:
+        signal.alarm(30)
+        signal.pause()
+os.mkdir("guards/up")
+signal.pause()
+' MARK &
+until [ -e guards/up ]; do :; done
+"""
+
 
 def _alive(mark: str) -> list[str]:
     found = []
@@ -87,6 +133,18 @@ def test_nothing_survives_a_success(run, mark, tree):
 
     assert result.passed
     assert not _alive(mark)
+
+
+def test_no_process_sees_another_one_die(tmp_path, mark):
+    """All stand still before the first is killed. Killed one by one, they could replace each other for ever; whether
+    they are quick enough for that is a race, so that without the stop this fails now and then, and not each time."""
+    (tmp_path / "project").mkdir()
+    runner = ProcessRunner(tmp_path / "project", redactor=Redactor(), sandbox="off")
+    result = runner.run(["bash", "-c", GUARDS.replace("MARK", mark)], log=tmp_path / "log", timeout=MINUTE)
+
+    assert result.passed
+    assert not _alive(mark)
+    assert not list((tmp_path / "project/guards").glob("dead-*"))
 
 
 def test_nothing_survives_the_time_limit(run, mark):

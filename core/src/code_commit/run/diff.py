@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,10 +16,14 @@ _DIFF = ("diff", "--no-index", "--no-ext-diff", "--no-textconv", "--no-color", "
 
 
 def unified_diff(tree: ProjectTree, changes: Sequence[Change]) -> str:
-    """Return a unified diff from the files of `tree` to `changes`; nothing in the project is touched."""
+    """Return a unified diff from the files of `tree` to `changes`; nothing in the project is touched.
+
+    Where a file and a folder swap places, or a file cannot be read, nothing is shown of what was there.
+    """
     with TemporaryDirectory(prefix="code-commit-diff-") as scratch:
         for change in changes:
-            _put(Path(scratch, "a", change.path), tree.read(change.path))
+            with suppress(OSError):
+                _put(Path(scratch, "a", change.path), tree.read(change.path))
             _put(Path(scratch, "b", change.path), change.content)
         for side in ("a", "b"):
             Path(scratch, side).mkdir(exist_ok=True)

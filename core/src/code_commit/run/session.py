@@ -67,7 +67,7 @@ def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapp
         with _told_ending(log, ground.redactor) as ending:
             _hear_of_failures(host, log, plan.environ)
             if ground.recovered:
-                log.emit(MessageLogged(f"an earlier run was cut off: {ground.recovered}", level="warning"))
+                log.emit(MessageLogged(ground.recovered, level="warning"))
             run = assembled(plan, host, registry, ground, log, recording)
             # What a person and a model have come to is theirs; a run that they leave is gone on with later.
             on_failure = "keep" if plan.workflow.interactive else plan.settings.on_failure

@@ -98,7 +98,7 @@ def _not_done(failed: StepFailed) -> Result:
 
 def _judged_by_build(run: Run, root: Node, result: str) -> Result:
     data = {"result": result, "steps": _count(root)}
-    if run.options.no_build or run.tree.read("build.sh", 1) is None:
+    if run.options.no_build or not _is_judged(run):
         return Result(Outcome.REACHED, _summary(root), data)
     build = run.build()
     if build.passed:
@@ -110,6 +110,13 @@ def _judged_by_build(run: Run, root: Node, result: str) -> Result:
         )
     how = "ran into its time limit" if build.timed_out else f"ended with exit code {build.exit_code}"
     return Result(Outcome.NOT_REACHED, f"{_summary(root)}, but the build is red: build.sh {how}", data)
+
+
+def _is_judged(run: Run) -> bool:
+    try:
+        return run.tree.read("build.sh", 1) is not None
+    except OSError as error:
+        raise NotReady(f"build.sh cannot be used: {error.strerror}", hint="it must be a regular file") from error
 
 
 def _count(node: Node) -> int:

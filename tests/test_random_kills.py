@@ -1,0 +1,141 @@
+"""The real command is killed at any moment of a real run; the next start finds the tree wholly old or wholly new.
+
+`CODE_COMMIT_RUN_KILLS` raises the number of kills, `CODE_COMMIT_RUN_KILLS_SEED` makes other moments.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+import pytest
+
+from code_commit.testing import Project, ScriptedServer
+
+# Read at import: a test's environment is cleared of what begins so.
+KILLS = int(os.environ.get("CODE_COMMIT_RUN_KILLS", "2"))
+SEED = int(os.environ.get("CODE_COMMIT_RUN_KILLS_SEED", "1"))
+KEY = "sk-canary-0123456789-key7Q"
+# A stage of the journal that has to have come, and seconds from then on, about as many as it takes.
+AIMED = (("active", 0.01), None, ("staging", 0.05), None)
+
+OLD = {
+    **{f"kept/{number}.txt": f"kept {number}\n" for number in range(5)},
+    **{f"src/{number % 7}/{number}.txt": f"old {number}\n" * 50 for number in range(60)},
+    **{f"gone/{number}.txt": f"old {number}\n" for number in range(8)},
+    "file-to-folder": "a file\n",
+    "folder-to-file/below/it.txt": "in a folder\n",
+}
+NEW = {
+    **{f"kept/{number}.txt": f"kept {number}\n" for number in range(5)},
+    **{f"src/{number % 7}/{number}.txt": f"new {number}\n" * 60 for number in range(60)},
+    **{f"fresh/{number}/x.txt": f"new {number}\n" for number in range(8)},
+    "file-to-folder/below/it.txt": "in a folder\n",
+    "folder-to-file": "a file\n",
+}
+
+
+def change(before: dict[str, str], after: dict[str, str]) -> str:
+    """Word the way from one tree to the other as a response."""
+    gone = [f"^^^{path}\n^^^delete\n" for path in before.keys() - after.keys()]
+    return "".join(gone + [f"^^^{path}\n{after[path]}^^^end\n" for path in after if before.get(path) != after[path]])
+
+
+def picture(project: Project) -> dict[str, tuple[str, int, bytes]]:
+    """All that stands in the project, but what is git's, the user's, or a log: stray files and folders show."""
+    seen = {}
+    for path in sorted(project.root.rglob("*")):
+        name = path.relative_to(project.root).as_posix()
+        if name.split("/")[0] not in {".git", "agent-config", "logs"}:
+            status = path.lstat()
+            content = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""
+            seen[name] = (stat.filemode(status.st_mode), stat.S_IMODE(status.st_mode), content)
+    return seen
+
+
+class Campaign:
+    """A project that goes to and fro between two trees."""
+
+    def __init__(self, project: Project, server: ScriptedServer) -> None:
+        self.project = project
+        self.server = server
+        self.pictures: dict[str, dict] = {"old": picture(project)}
+        self.responses = {"old": change(OLD, NEW), "new": change(NEW, OLD)}
+        self.found: list[str] = []
+
+    def state(self) -> str:
+        now = picture(self.project)
+        return next((name for name, known in self.pictures.items() if known == now), "torn")
+
+    def has_come_to(self, stage: str) -> bool:
+        return (self.project.root / "agent-config/.code-commit/journal" / stage).exists()
+
+    def answer(self, _request: object) -> str:
+        """The service is asked when whatever an earlier run had left is put right: look at the tree, then change it."""
+        self.found.append(self.state())
+        return self.responses.get(self.found[-1], "")
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        self.server.script(self.answer)
+        command = [sys.executable, "-m", "code_commit", "--model", "gpt-5", "--json", "--quiet", *arguments]
+        environ = self.project.environment({"OPENAI_API_KEY": KEY, **self.server.environment()})
+        return subprocess.Popen(
+            command,
+            cwd=self.project.root,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def finish(self, *arguments: str) -> list[dict]:
+        with self.start(*arguments) as process:
+            stdout, stderr = process.communicate(timeout=120)
+        assert process.returncode == 0, stderr
+        return [json.loads(line) for line in stdout.splitlines()]
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    project = Project.create(tmp_path, files=OLD, build="true\n")
+    with ScriptedServer() as server:
+        yield Campaign(project, server)
+
+
+def test_after_a_kill_at_any_moment_the_tree_is_wholly_old_or_wholly_new(campaign):
+    moments = random.Random(SEED)  # noqa: S311 - no secret
+    began = time.monotonic()
+    campaign.finish()
+    whole = time.monotonic() - began
+    campaign.pictures["new"] = picture(campaign.project)
+    recovered = 0
+    for kill in range(KILLS):
+        with campaign.start() as process:
+            # A change is a small part of a run: half of the kills are aimed at it.
+            stage, within = AIMED[kill % 4] or ("", whole)
+            while stage and not campaign.has_come_to(stage) and process.poll() is None:
+                pass
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=moments.uniform(0, within))
+            with suppress(ProcessLookupError):
+                (os.kill if kill % 8 < 4 else os.killpg)(process.pid, signal.SIGKILL)
+        events = campaign.finish("--dry-run")
+        recovered += any("cut short" in event["data"].get("text", "") for event in events)
+        assert campaign.found[-1] in campaign.pictures, f"torn by kill {kill}"
+        assert campaign.state() == campaign.found[-1]
+    print(f"{KILLS} kills, of which {recovered} left a change half made; {campaign.found.count('torn')} torn trees")
+    before = campaign.state()
+    campaign.finish()
+    assert campaign.state() != before
+    assert campaign.project.command("undo").exit_code == 0
+    assert campaign.state() == before
+    assert campaign.project.git("fsck", "--strict") == ""
+    assert campaign.project.git("stash", "list") == ""
