@@ -61,6 +61,10 @@ class GitError(NotReady):
     """A git command failed; the message is git's own."""
 
 
+class NoRepository(NotReady):
+    """The root lies in no git repository."""
+
+
 @dataclass(frozen=True, slots=True)
 class IgnoreRule:
     """The line that makes git ignore a path. `source` is a file, relative to the top of the repository or absolute."""
@@ -89,10 +93,14 @@ class Layout:
 
 
 class Git:
-    """git in the folder `root`, which may be below the top of its repository."""
+    """git in the folder `root`, which may be below the top of its repository.
 
-    def __init__(self, root: Path) -> None:
+    `repository` is git's folder where git is not to look for it: then `root` is the top of its work tree.
+    """
+
+    def __init__(self, root: Path, *, repository: Path | None = None) -> None:
         self.root = root
+        self._places = {"GIT_DIR": str(repository), "GIT_WORK_TREE": str(root)} if repository else {}
         self._program: str | None = None
         self._layout: Layout | None = None
         self._submodules: tuple[tuple[int, ...], frozenset[str]] | None = None  # by the state of the index
@@ -133,7 +141,8 @@ class Git:
         """Make sure that the root lies in the work tree of a git repository.
 
         Raises:
-            NotReady: it does not, or git will not work there.
+            NoRepository: it does not.
+            NotReady: git will not work there.
         """
         try:
             self.layout()
@@ -146,7 +155,7 @@ class Git:
                 raise NotReady(
                     f"git will not work in {self.root}: {said}", hint="see what `git status` says there"
                 ) from None
-            raise NotReady(f"{self.root} is in no git repository", hint="run `git init` there") from None
+            raise NoRepository(f"{self.root} is in no git repository", hint="run `git init` there") from None
 
     def top(self) -> Path:
         """Return the top of the work tree, which may be above the root.
@@ -242,7 +251,8 @@ class Git:
         hooks: bool = False,
         timeout: float = 600,
     ) -> subprocess.CompletedProcess[bytes]:
-        environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | _SET | dict(env or {})
+        environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | _SET
+        environment |= self._places | dict(env or {})
         command = [self._found(), *_OPTIONS, *(() if hooks else _NO_HOOKS), *args]
         try:
             process = subprocess.Popen(

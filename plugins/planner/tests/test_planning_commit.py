@@ -182,6 +182,26 @@ def test_a_commit_that_failed_is_offered_at_the_next_start(codebase, to_review):
     assert codebase.history.count("GIT COMMIT") == 1
 
 
+def test_a_commit_that_failed_is_offered_whatever_was_committed_since(codebase, to_review):
+    project = codebase.project
+    codebase.write("agent-config/config.toml", codebase.read("agent-config/config.toml") + HOOKS)
+    hook(codebase, "exit 1\n")
+    codebase.write("theirs.txt", "staged\n")
+    project.git("add", "theirs.txt")
+    person = to_review(dirty=True)
+    person.says("")
+    person.quits()
+    hook(codebase, "exit 0\n")
+    codebase.write("one.txt", "mended by hand\n")
+    project.git("commit", "-qm", "by hand", "one.txt")
+    person = codebase.start()
+    person.answers("yes", "yes", "yes")
+    person.quits()
+    assert codebase.subjects() == ["Add a second file", "by hand", "start"]
+    assert "two.txt" in codebase.committed()
+    assert codebase.status() == ["A  theirs.txt"]
+
+
 def test_a_commit_that_is_given_up_is_not_offered_again_and_its_files_go_into_the_next(codebase, to_review):
     config = codebase.read("agent-config/config.toml")
     codebase.write("agent-config/config.toml", config + HOOKS)

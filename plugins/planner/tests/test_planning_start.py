@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+HISTORY = "g3-plan/planner_history.txt"
 NEW, TODO = "g3-plan/new_requirements.md", "g3-plan/todo.g3.md"
 
 
@@ -74,6 +75,40 @@ def test_no_repository_ends_it(tmp_path, codebase):
     )
     assert done.exit_code == 3
     assert "git init" in done.stderr
+
+
+def test_without_git_no_repository_is_needed(tmp_path, codebase):
+    folder = tmp_path / "else where"
+    files = {
+        ".gitignore": "/agent-config\n*.secret\n",
+        "agent-config/config.toml": codebase.read("agent-config/config.toml"),
+        "a.secret": "hidden\n",
+        NEW: "old words\n",
+    }
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    cast = codebase.cast
+    calls = [
+        cast.called("read_file", path="a.secret"),
+        cast.writes("b.secret", "x"),
+        cast.called("shell", command="ls"),
+    ]
+    cast.player = [*cast.player[:2], *calls, cast.done()]
+    elsewhere = {"GIT_CEILING_DIRECTORIES": str(tmp_path)}
+    person = codebase.start("--no-git", workflow=("--planning", f"--codepath={folder}"), environ=elsewhere)
+    person.answers("", "yes")
+    assert person.quits()["exit_code"] == 0
+    assert "- COMPLETED REQUIREMENTS (" in (folder / HISTORY).read_text()
+    assert "new: two.txt" in cast.requests["coach"][0].prompt
+    errors = [event["data"]["error"] for event in person.events if event["kind"] == "toolbox.called"]
+    assert [error.partition(":")[0] for error in errors if error] == [
+        *("a.secret cannot be read", "b.secret cannot be written")  # git judges here, too
+    ]
+    undone = codebase.project.command("undo", cwd=folder, environ=elsewhere)
+    assert undone.exit_code == 0
+    assert (folder / NEW).read_text() == "old words\n"
+    assert not (folder / "two.txt").exists()
 
 
 @pytest.mark.parametrize("state", ["detached", "empty"])

@@ -45,6 +45,15 @@ def test_a_pattern_that_is_none_says_so_and_spoils_no_other(bench):
     assert "src/main.py:2: print(x)" in text
 
 
+def test_a_place_that_is_none_says_so_and_spoils_no_other(bench):
+    places = [python("print($A)", path=path) for path in ("nowhere", "agent-config", "../out")]
+    text = search(bench, *places, python("print($A)"))["text"]
+    assert text.count("(python): 0 matches\n[") == 3
+    for told in ("[There are no files in nowhere.]", "[agent-config cannot be read: ", "[../out cannot be read: "):
+        assert told in text
+    assert "src/main.py:2: print(x)" in text
+
+
 def test_matches_are_counted_up_to_a_limit(bench):
     bench.project.write({"many.py": "print(1)\n" * 100})
     text = search(bench, python("print($A)", max_matches=7))["text"]

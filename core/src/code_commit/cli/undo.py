@@ -9,10 +9,10 @@ from pathlib import Path
 
 from code_commit.checkpoint import Checkpoints
 from code_commit.cli.arguments import Parser
-from code_commit.git import Git
 from code_commit.project_tree import ProjectTree
 from code_commit.records.errors import ExitCode, NotReady
 from code_commit.run.interruption import uninterrupted
+from code_commit.run.without_repository import git_of_past_runs
 from code_commit.run_log import find_run, list_runs
 from code_commit.terminal import printable
 from code_commit.transaction import HOME, ProjectLock, recover
@@ -29,8 +29,8 @@ def undo(argv: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     arguments = parser.parse_args(argv)
     root = Path.cwd().resolve()
-    git, home = Git(root), root / HOME
-    git.require_repository()
+    home = root / HOME
+    git = git_of_past_runs(root, home)
     with ProjectTree(root) as tree, ProjectLock(home):
         recover(tree, home)
         checkpoints = Checkpoints(tree, git, home)

@@ -251,8 +251,10 @@ class WorkflowDefinition:
     that this workflow asks models for. `root` is a `Callable[[options, ask], Path | None]` that chooses the root before
     the run opens; None: the person quit. `ask` is a `Callable[[str], str | None]` that asks the person like `Run.ask`,
     but on stderr, where no event is expected. `ignores` names flags of other workflows that are passed over when this
-    one is chosen. `writes` needs a git repository, the lock and the path rules. `numbered` puts the call's number in
-    front of log names. `narrates`: it tells people by `Run.say` what it does, and progress leaves out what went well.
+    one is chosen. `writes` needs a git repository, the lock and the path rules. `no_repository` names switches among
+    the options: where one is given, the root need not lie in a repository, and `Run.git` works on an empty one.
+    `numbered` puts the call's number in front of log names. `narrates`: it tells people by `Run.say` what it does, and
+    progress leaves out what went well.
     """
 
     name: str
@@ -265,5 +267,6 @@ class WorkflowDefinition:
     ignores: tuple[str, ...] = ()
     interactive: bool = False
     writes: bool = True
+    no_repository: tuple[str, ...] = ()
     numbered: bool = True
     narrates: bool = False

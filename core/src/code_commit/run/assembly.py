@@ -13,7 +13,7 @@ from typing import Any
 from code_commit.budget import Budget
 from code_commit.calls import Calls
 from code_commit.checkpoint import Checkpoints
-from code_commit.git import Git, GitError
+from code_commit.git import Git, GitError, NoRepository
 from code_commit.guard import Guard
 from code_commit.keys import KeyStore
 from code_commit.models import Models
@@ -28,6 +28,7 @@ from code_commit.redaction import Redactor
 from code_commit.registry import Registry
 from code_commit.replay import Recording
 from code_commit.run.project_run import ProjectRun
+from code_commit.run.without_repository import git_without_repository
 from code_commit.run_log import RunLog
 from code_commit.settings import Settings
 from code_commit.transaction import HOME, ProjectLock, recover
@@ -78,10 +79,26 @@ def make_ready(plan: Plan, registry: Registry, held: ExitStack) -> Ground:
     tree = held.enter_context(ProjectTree(plan.root))
     recovered = None
     if plan.workflow.writes:
-        git.require_repository()
+        lacking = _lacks_repository(git, plan)
         held.enter_context(ProjectLock(home))
+        git = git_without_repository(plan.root, home) if lacking else git
         recovered = recover(tree, home)
     return Ground(git, tree, home, redactor, keys, keys.secret_variables(definitions), recovered)
+
+
+def _lacks_repository(git: Git, plan: Plan) -> bool:
+    """Whether the root lies in no repository, and the workflow does without one.
+
+    Raises:
+        NotReady: it lies in none and should, or git will not work there.
+    """
+    try:
+        git.require_repository()
+    except NoRepository:
+        if not any(getattr(plan.options, name, False) for name in plan.workflow.no_repository):
+            raise
+        return True
+    return False
 
 
 def open_log(plan: Plan, host: PluginHost, ground: Ground, *, token: str | None) -> RunLog:

@@ -34,8 +34,10 @@ def chat(run: Run) -> Result:
         choice = ask(run, filled(words.CHAT_RESUME, when=when), YES_OR_NO)
         if choice in {Event.QUIT, Event.INPUT_ENDED}:
             return _ended(choice, 0)
-        history = recorded.messages if choice is Event.YES else ()
-        _forget(run)
+        if choice is Event.YES:
+            history = recorded.messages  # still what the next start offers, until the player is at work again
+        else:
+            _forget(run)
     turns = 0
     while True:
         run.emit(StateEntered("prompt"))

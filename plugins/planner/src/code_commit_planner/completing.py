@@ -58,7 +58,7 @@ def commit(plan: Plan) -> Event:
     message, completion = _message(plan), plan.completion
     plan.git.require_settled()
     if completion is not None and not is_recorded(plan.folder.text(HISTORY) or "", completion):
-        plan.git.begin_commit(message)
+        plan.git.begin_commit(message, completion.requirements)
         plan.folder.record(completed(completion), git_commit(completion.when, message.summary))
     plan.git.stage_plan()
     try:

@@ -31,6 +31,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             options="code_commit_planner.options:PlanningOptions",
             root="code_commit_planner.codepath:choose_codepath",
             ignores=("--task",),
+            no_repository=("no_git",),
             interactive=True,
             narrates=True,
         ),

@@ -132,25 +132,30 @@ class Repository:
 
     def staged_for_commit(self) -> tuple[str, ...]:
         """Return the paths that a commit would change now."""
-        foreign = read_staging(self._run.state).foreign
-        return tuple(entry.path for entry in self._staged(self.head()) if entry not in foreign)
+        others = self._others()
+        return tuple(entry.path for entry in self._staged(self.head()) if entry.staged_line not in others)
 
     # --- committing -------------------------------------------------------------------------------------------------
 
-    def begin_commit(self, message: CommitMessage) -> None:
-        """Remember the commit that is about to be made, so that a run which is cut off can go on with it."""
+    def begin_commit(self, message: CommitMessage, requirements: str) -> None:
+        """Remember the commit that is about to be made, so that a run which is cut off can go on with it.
+
+        `requirements` is the file of the plan folder by which the commit is known.
+        """
         staging = read_staging(self._run.state)
-        replace(staging, summary=message.summary, description=message.description).save(self._run.state)
+        begun = replace(staging, summary=message.summary, description=message.description, requirements=requirements)
+        begun.save(self._run.state)
 
     def begun_commit(self) -> CommitMessage | None:
         """Return the message of the commit that was begun and not made, None when there is none."""
         staging = read_staging(self._run.state)
-        begun = staging.summary and staging.head == self.head()
+        begun = staging.summary and not self.is_committed(f"{FOLDER}/{staging.requirements}")
         return CommitMessage(staging.summary, staging.description) if begun else None
 
     def forget_commit(self) -> None:
         """The commit that was begun is not to be made; what was staged for it stays planning's own."""
-        replace(read_staging(self._run.state), summary="", description=()).save(self._run.state)
+        staging = read_staging(self._run.state)
+        replace(staging, head=self.head(), summary="", description=()).save(self._run.state)
 
     def stage_plan(self) -> None:
         """Stage the plan folder once more: the history has got its last lines."""
@@ -166,13 +171,16 @@ class Repository:
         Raises:
             NotReady: git did not commit; the index is as it was.
         """
-        now = frozenset(self._staged(self.head()))
-        foreign = read_staging(self._run.state).foreign
-        with self._set_aside([entry for entry in foreign if entry in now]):
+        others = self._others()
+        with self._set_aside([entry for entry in self._staged(self.head()) if entry.staged_line in others]):
             words = str(message).encode("utf-8", "surrogateescape")
             self._git(*_COMMIT, stdin=words, hooks=self._hooks)
         Staging().save(self._run.state)
         return self._git("rev-parse", "HEAD").decode().strip()
+
+    def _others(self) -> frozenset[str]:
+        """Return what others had staged before, as it was; what the last commit has in its place may have changed."""
+        return frozenset(entry.staged_line for entry in read_staging(self._run.state).foreign)
 
     @contextmanager
     def _set_aside(self, entries: Sequence[IndexEntry]) -> Iterator[None]:

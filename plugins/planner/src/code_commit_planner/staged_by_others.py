@@ -38,7 +38,8 @@ class Staging:
 
     `before` are the paths that were staged when the player began; None: nobody has looked. `ours` are those that
     planning has staged, or is about to; `foreign` is what was staged before that, `set_aside` what of it is out of the
-    index while a commit is made. `summary` and `description` are of the commit that was begun.
+    index while a commit is made. `summary` and `description` are of the commit that was begun, by which the file
+    `requirements` is completed.
     """
 
     head: str | None = None
@@ -48,6 +49,7 @@ class Staging:
     before: tuple[str, ...] | None = None
     summary: str = ""
     description: tuple[str, ...] = ()
+    requirements: str = ""
 
     def save(self, state: Path) -> None:
         """Keep it in the folder `state`, in one step."""
@@ -71,6 +73,7 @@ def read_staging(state: Path) -> Staging:
             None if data.get("before") is None else tuple(data["before"]),
             data["summary"],
             tuple(data["description"]),
+            data.get("requirements", ""),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return Staging()

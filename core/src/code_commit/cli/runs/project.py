@@ -16,6 +16,7 @@ from code_commit.project_tree import ProjectTree
 from code_commit.records.errors import NotReady
 from code_commit.redaction import Redactor
 from code_commit.registry import Registry
+from code_commit.run.without_repository import git_of_past_runs
 from code_commit.transaction import HOME, ProjectLock
 
 
@@ -37,8 +38,8 @@ def checkpointed(root: Path) -> Iterator[Checkpointed]:
     Raises:
         NotReady: there is no git repository, or a run is under way.
     """
-    git, home = Git(root), root / HOME
-    git.require_repository()
+    home = root / HOME
+    git = git_of_past_runs(root, home)
     with ProjectTree(root) as tree, ProjectLock(home):
         yield Checkpointed(root, git, tree, home, Checkpoints(tree, git, home))
 

@@ -55,8 +55,11 @@ def code_search(settings: ToolboxSettings) -> Tool:
 
     def call(context: ToolContext, arguments: Json) -> str:
         searches: Sequence[Json] = arguments["searches"]
-        files, left_out = _files(context.run, searches)
+        files, problems, left_out = _files(context.run, searches)
+        if len(problems) == len(searches):
+            raise ToolError("\n".join(dict.fromkeys(problems.values())))
         found, trouble = _search(searches, files, context.seconds(settings.search_seconds))
+        found += [{"search": number, "problem": problem} for number, problem in problems.items()]
         notes = [f"[{left_out} files left out: too large, or too many]"] if left_out else []
         notes += [f"[{trouble}]"] if trouble else []
         return _told(searches, found, notes, settings.output_limit)
@@ -93,15 +96,15 @@ def code_search(settings: ToolboxSettings) -> Tool:
     )
 
 
-def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], int]:
-    """Return the files to look at, each with the numbers of the searches that want it; and how many were left out."""
+def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], dict[int, str], int]:
+    """Return the files to look at, each with the numbers of the searches that want it.
+
+    And what is wrong with the places of some searches, and how many files were left out.
+    """
     folders = [plain(search.get("path", ".")).rstrip("/") for search in searches]
     readable = run.files()
-    for folder in folders:
-        if folder != ".":
-            require_readable(run, folder)
-            if not any(_within(path, folder) for path in readable):
-                raise ToolError(f"There are no files in {folder}.")
+    told = ((number, _unfit_place(run, folder, readable)) for number, folder in enumerate(folders))
+    problems = {number: problem for number, problem in told if problem}
     files: list[dict[str, Any]] = []
     left_out, room = 0, _MOST_BYTES
     for path in readable:
@@ -109,7 +112,7 @@ def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], in
         wanted = [
             number
             for number, (search, folder) in enumerate(zip(searches, folders, strict=True))
-            if suffix in SUFFIXES[search["language"]] and _within(path, folder)
+            if suffix in SUFFIXES[search["language"]] and _within(path, folder) and number not in problems
         ]
         if not wanted:
             continue
@@ -122,7 +125,18 @@ def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], in
             continue
         room -= len(content)
         files.append({"path": path, "text": content.decode("utf-8", "replace"), "searches": wanted})
-    return files, left_out
+    return files, problems, left_out
+
+
+def _unfit_place(run: Run, folder: str, readable: Sequence[str]) -> str:
+    """Say why nothing can be searched in `folder`, or nothing."""
+    if folder == ".":
+        return ""
+    try:
+        require_readable(run, folder)
+    except ToolError as error:
+        return str(error)
+    return "" if any(_within(path, folder) for path in readable) else f"There are no files in {folder}."
 
 
 def _within(path: str, folder: str) -> bool:
