@@ -125,3 +125,12 @@ def test_an_authentication_error_keeps_nothing_of_the_service():
     error = reply_error(400, kind="auth", words="key sk-123", raw={"message": "sk-123"})
     assert "sk-123" not in str(error)
     assert error.raw is None
+
+
+def test_a_401_is_about_the_key_unless_it_tells_of_a_quota():
+    assert [reply_error(401, kind=kind).kind for kind in (None, "server", "rejected", "quota")] == [
+        "auth",
+        "auth",
+        "auth",
+        "quota",
+    ]

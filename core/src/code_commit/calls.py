@@ -30,6 +30,7 @@ from code_commit.transcript import request_text
 
 # What is sent as `max_tokens` when a limit on cost needs a bound and the configuration names none.
 _BOUND = 32_000
+_QUOTED = 200  # characters of what a model says when it refuses
 
 
 class Redacts(Protocol):
@@ -217,8 +218,12 @@ def _refusal(completion: Completion, number: int) -> str:
     """Say that the service would not answer; nothing where it did."""
     if completion.finish not in {Finish.REFUSED, Finish.FILTERED}:
         return ""
-    verb = "refused" if completion.finish is Finish.REFUSED else "filtered"
-    return f"{completion.model} {verb} call {number} ({completion.finish_detail})"
+    told = f"call {number} ({completion.finish_detail})"
+    if completion.finish is Finish.FILTERED:
+        return f"{completion.model} filtered {told}"
+    words = " ".join(completion.text.split())
+    quoted = f': "{words[:_QUOTED]}{"…" * (len(words) > _QUOTED)}"' if words else ""
+    return f"{completion.model} refused {told}{quoted}"
 
 
 def _without_keys(request: Request, redactor: Redacts) -> Request:

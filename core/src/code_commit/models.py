@@ -24,6 +24,7 @@ from code_commit.retries import TimedCall, complete_with_retries
 if TYPE_CHECKING:
     from code_commit.settings import ModelChoice, Settings
 
+NO_KEY = "no key"
 _HOST_FIELDS = frozenset({"base_url", "allow_http"})
 
 
@@ -132,7 +133,7 @@ class Models:
             max_retries=http.retries,
         )
         provider: Provider = HttpProvider(definition, connection, made) if hasattr(made, "encode") else made
-        source = key.source if key else "no key"
+        source = key.source if key else NO_KEY
         return Service(provider, Asked(definition.name, config.model, address.url, source, bound))
 
 
@@ -180,7 +181,12 @@ class ServiceModel:
                 cost.release()
             if self.cancelled.is_set():
                 raise Interrupted(f"{self.name}: {error}") from error  # a step that catches failures must not go on
-            raise ProviderFailed(f"{self.name}: {error}", hint=_HINTS[error.kind], kind=error.kind) from error
+            hint = (
+                _HINT_WITHOUT_KEY
+                if (error.kind, self.service.asked.key_source) == ("auth", NO_KEY)
+                else _HINTS[error.kind]
+            )
+            raise ProviderFailed(f"{self.name}: {error}", hint=hint, kind=error.kind) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,12 +217,13 @@ class ReplayedModel:
         return completion
 
 
+_HINT_WITHOUT_KEY = "no key was sent to this address: name one by api_key or api_key_file in the provider's config"
 _HINTS = {
-    "auth": "check the key, and that it is one for this service",
+    "auth": "check the key: that it is one for this service, and allowed to use this model",
     "quota": "look at the plan and the billing of your account",
     "rate": "wait a while, or ask another model",
     "network": "check the connection and the address",
     "server": "the service is in trouble: try again later, or ask another model",
-    "rejected": "the service does not accept the request: check the model's name and the provider's config",
+    "rejected": "check the model's name, the provider's config and its address, and the size of the prompt",
     "garbled": "what answered is not the service that was expected: check the address",
 }

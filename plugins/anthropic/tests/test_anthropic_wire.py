@@ -217,6 +217,13 @@ def test_an_empty_turn_is_a_completion():
         (504, "timeout_error", "", "server"),
         (529, "overloaded_error", "", "server"),
         (200, "overloaded_error", "", "server"),
+        (200, "api_error", "", "server"),
+        # Gateways send types that are too general: the status counts, and a rejected key is not tried again.
+        (401, "api_error", "invalid key", "auth"),
+        (403, "api_error", "", "auth"),
+        (404, "api_error", "", "rejected"),
+        (429, "api_error", "", "rate"),
+        (400, "rate_limit_error", "", "rate"),
         (200, "invalid_request_error", "", "rejected"),
     ],
 )

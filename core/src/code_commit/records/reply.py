@@ -18,14 +18,14 @@ _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _QUOTED_AT_MOST = 500
 
-_MEANING: dict[ProviderErrorKind, tuple[str, str]] = {
-    "auth": ("the service did not accept the key", "check the key, where it comes from, and what it is allowed to use"),
-    "quota": ("the account's quota or credit is used up", "look at the account's plan and billing"),
-    "rate": ("the service is limiting requests", "try again later"),
-    "network": ("the service could not be reached", "check the address and the network"),
-    "server": ("the service failed", "try again later"),
-    "rejected": ("the service rejected the request", "check the model's name and the provider's settings"),
-    "garbled": ("the answer cannot be understood", "check that the address is that of the service"),
+_MEANING: dict[ProviderErrorKind, str] = {
+    "auth": "the service did not accept the key",
+    "quota": "the account's quota or credit is used up",
+    "rate": "the service is limiting requests",
+    "network": "the service could not be reached",
+    "server": "the service failed",
+    "rejected": "the service rejected the request",
+    "garbled": "the answer cannot be understood",
 }
 
 
@@ -128,17 +128,19 @@ def reply_error(
 ) -> ProviderError:
     """The error for an answer that is none; `kind` overrides what `status` means, `words` are the service's own.
 
-    For `auth`, neither `words` nor `raw` is kept: services quote the key in them.
+    A 401 is about the key, whatever the body makes of it, unless that tells of a quota. For `auth`, neither `words` nor
+    `raw` is kept: services quote the key in them.
     """
     kind = kind or kind_of_status(status)
-    what, next_step = _MEANING[kind]
+    if status == 401 and kind != "quota":  # noqa: PLR2004 - Unauthorized
+        kind = "auth"
     said = " ".join(words.split())
     if len(said) > _QUOTED_AT_MOST:
         said = said[:_QUOTED_AT_MOST] + "…"
     if kind == "auth":
         said, raw = "", None
     quoted = f': "{said}"' if said else ""
-    return ProviderError(f"{what} (HTTP {status}){quoted}; {next_step}", kind=kind, retry_after=retry_after, raw=raw)
+    return ProviderError(f"{_MEANING[kind]} (HTTP {status}){quoted}", kind=kind, retry_after=retry_after, raw=raw)
 
 
 def _without_lone_surrogates(value: Any) -> Any:

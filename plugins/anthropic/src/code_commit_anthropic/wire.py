@@ -59,6 +59,7 @@ _KIND_OF_TYPE: Final[Mapping[str, ProviderErrorKind]] = {
     "timeout_error": "server",
 }
 # It comes as an error, but is about what the model wrote.
+_FIRST_ERROR = 400
 _FILTERED = b"Output blocked by content filtering policy"
 # Both come as invalid_request_error with status 400.
 _OUT_OF_CREDIT = re.compile(r"credit balance is too low|reached your specified (API )?usage limits", re.IGNORECASE)
@@ -226,7 +227,10 @@ def _failure(status: int, answer: Json) -> ProviderError:
     error = answer.get("error")
     fields = error if isinstance(error, dict) else {}
     words = str(fields.get("message") or "")
-    kind = _KIND_OF_TYPE.get(str(fields.get("type")), kind_of_status(status))
+    kind = kind_of_status(status)
+    if kind == "rejected":  # the status does not tell; gateways send types that are too general
+        named = _KIND_OF_TYPE.get(str(fields.get("type")))
+        kind = named if named and (named != "server" or status < _FIRST_ERROR) else kind
     if _OUT_OF_CREDIT.search(words):
         kind = "quota"
     return reply_error(status, kind=kind, words=words, raw=answer)

@@ -275,7 +275,9 @@ def _failure(status: int, answer: Json) -> ProviderError:
     if 200 <= status < 300 and isinstance(code, int):  # noqa: PLR2004 - OpenRouter: the real status is in the body
         status = code
     kinds = {_KIND_OF_NAME[name] for name in names if name in _KIND_OF_NAME}
-    kind = next((kind for kind in ("quota", "auth", "rate", "server") if kind in kinds), kind_of_status(status))
+    kind = kind_of_status(status)
+    telling = ("quota", "auth", "rate", "server") if kind == "rejected" else ("quota", "auth")  # else the status tells
+    kind = next((each for each in telling if each in kinds), kind)
     if "incorrect api key" in words.lower():  # xAI says so in a 400
         kind = "auth"
     return reply_error(status, kind=kind, words=words, raw=answer)
