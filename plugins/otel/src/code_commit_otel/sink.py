@@ -97,7 +97,7 @@ class _Attempt(threading.Thread):
     def run(self) -> None:
         try:
             self.result = self._exporter.export(self._spans)
-        except Exception as error:  # told by the one that waits
+        except Exception as error:  # noqa: BLE001 - told by the one that waits
             self.error = error
 
 
