@@ -64,7 +64,7 @@ def with_json() -> set[str]:
     return {
         "-".join(line)
         for line in lines
-        if not any(word.startswith("-") for word in line) and "--json" in help_of(*line)
+        if not any(word.startswith("-") for word in line) and re.search(r"--json(?![\w-])", help_of(*line))
     }
 
 
