@@ -178,7 +178,7 @@ def test_nothing_to_collect_is_told_and_an_older_rollup_stays(project):
 
 
 def test_a_rollup_of_several_megabytes_is_whole_and_its_manifest_knows_it(project):
-    long = {f"src/{name}.txt": f"{name}\n" * 400_000 for name in "abcd"}
+    long = {f"src/{name}.txt": f"{name}\n" * 400_000 for name in "abcde"}
     project.write(long)
     assert project.command("rollup", "--include", "src/?.txt").exit_code == 0
     text = "".join(f"--- {path} ---\n{content}" for path, content in long.items())

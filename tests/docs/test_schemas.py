@@ -5,7 +5,10 @@ python tests/docs/test_schemas.py       writes the schema of the events anew
 
 from __future__ import annotations
 
+import ast
+import importlib
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,19 @@ from code_commit.records import event as events
 from code_commit.run_log import RunDocument
 from code_commit.testing import Project, install_plugin
 
-SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
+REPOSITORY = Path(__file__).parents[2]
+SCHEMAS = REPOSITORY / "docs" / "schemas"
+# The data of `<kind>.started`: it is not typed where it is written.
+SPANS = {
+    "attempt": {"number": "integer"},
+    "consistency.sample": {"number": "integer"},
+    "planner.turn": {"number": "integer"},
+    "tasks.attempt": {"step": "string", "number": "integer"},
+    "tasks.step": {"step": "string", "title": "string"},
+    "toolbox.agent": {"label": "string"},
+    "toolbox.turn": {"number": "integer"},
+}
+SPAN_FINISHED = {"seconds": {"type": "number"}, "error": {"type": ["string", "null"]}}
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 PLUGIN = """
 import json, os
@@ -48,34 +63,69 @@ def code_commit_misspelled():
 """
 
 
+@cache
+def sources() -> list[tuple[str, ast.Module]]:
+    """Every module of the distributions, by its dotted name."""
+    return [
+        (".".join(file.relative_to(source).with_suffix("").parts), ast.parse(file.read_text("utf-8")))
+        for source in (REPOSITORY / "core/src", *(REPOSITORY / "plugins").glob("*/src"))
+        for file in source.rglob("*.py")
+        if "demo/project" not in file.as_posix()
+    ]
+
+
 def kinds() -> dict[str, type[events.Event]]:
+    """The classes of events, of the host and of the plugins, by kind."""
+    found = {}
+    for module, tree in sources():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and any(getattr(base, "id", "") == "Event" for base in node.bases):
+                cls = getattr(importlib.import_module(module), node.name)
+                found[cls.kind] = cls
+    return found
+
+
+def spans() -> dict[str, list[str]]:
+    """The kinds of spans with the names of their fields, wherever one is opened."""
     return {
-        cls.kind: cls
-        for cls in vars(events).values()
-        if isinstance(cls, type) and issubclass(cls, events.Event) and cls.kind
+        str(node.args[0].value): [keyword.arg or "**" for keyword in node.keywords]
+        for _, tree in sources()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "attr", "") == "span"
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
     }
 
 
 def event_schema() -> dict[str, Any]:
-    """The schema of a line of `events.jsonl`: the envelope, and the data of each kind. What is added later is allowed."""
-    envelope = TypeAdapter(events.Record).json_schema()
-    definitions, rules = {}, []
-    for kind, cls in sorted(kinds().items()):
-        data = TypeAdapter(cls).json_schema()
-        definitions[cls.__name__] = data
-        rules.append({
-            "if": {"properties": {"kind": {"const": kind}}},
-            "then": {"properties": {"data": {"$ref": f"#/$defs/{cls.__name__}"}}},
-        })  # fmt: skip
+    """The schema of a line of `events.jsonl`: the envelope, and the data of each kind. Other plugins' kinds are open."""
+    envelope = closed(TypeAdapter(events.Record).json_schema())
+    data = {kind: (cls.__name__, closed(TypeAdapter(cls).json_schema())) for kind, cls in kinds().items()}
+    for kind, fields in SPANS.items():
+        name = kind.title().replace(".", "")
+        begins = {field: {"type": each} for field, each in fields.items()}
+        data[f"{kind}.started"] = f"{name}Started", closed({"type": "object", "properties": begins})
+        data[f"{kind}.finished"] = "SpanFinished", closed({"type": "object", "properties": SPAN_FINISHED})
     return {
         "$schema": DIALECT,
         "title": "An event of code-commit: a line of events.jsonl, and of stdout with --json",
-        "type": "object",
-        "required": [*envelope["required"], "version"],
-        "properties": {name: bare(value) for name, value in envelope["properties"].items()},
-        "allOf": rules,
-        "$defs": {name: bare(schema) for name, schema in definitions.items()},
+        **bare(envelope),
+        "allOf": [
+            {
+                "if": {"properties": {"kind": {"const": kind}}},
+                "then": {"properties": {"data": {"$ref": f"#/$defs/{name}"}}},
+            }
+            for kind, (name, _) in sorted(data.items())
+        ],
+        "$defs": {name: bare(schema) for name, schema in sorted(data.values(), key=lambda each: each[0])},
     }
+
+
+def closed(schema: dict[str, Any]) -> dict[str, Any]:
+    """Every field is always written, and there is no other."""
+    assert "$defs" not in schema, "a record in a record: close that one as well"
+    return {**schema, "required": list(schema["properties"]), "additionalProperties": False}
 
 
 def bare(schema: Any, *, names: bool = False) -> Any:
@@ -96,21 +146,14 @@ def test_the_schema_of_events_is_that_of_the_records() -> None:
     assert written("event.schema.json") == event_schema(), "run this file as a script"
 
 
+def test_every_span_is_in_the_schema_with_its_fields() -> None:
+    assert spans() == {kind: list(fields) for kind, fields in SPANS.items()}
+
+
 def test_the_schema_of_the_run_document_has_all_its_fields() -> None:
     schema = written("run.schema.json")
     assert set(schema["properties"]) == set(RunDocument().fields)
     assert set(schema["required"]) == set(RunDocument().fields)
-
-
-@pytest.fixture(scope="module")
-def validators() -> dict[str, Any]:
-    jsonschema = pytest.importorskip("jsonschema", reason="the environment `docs` has it, by the toolbox")
-    made = {}
-    for name in ("event", "run"):
-        schema = written(f"{name}.schema.json")
-        jsonschema.Draft202012Validator.check_schema(schema)
-        made[name] = jsonschema.Draft202012Validator(schema)
-    return made
 
 
 @pytest.mark.parametrize(
@@ -142,19 +185,26 @@ def test_the_last_words_of_a_run_that_never_began_are_valid(validators, tmp_path
 
 
 def test_the_schema_refuses_what_is_no_event(validators) -> None:
-    good = {
+    good: dict[str, Any] = {
         "seq": 1,
         "time": 1.0,
         "run": "",
         "span": 0,
         "parent": None,
         "kind": "message",
-        "data": {"text": "x"},
+        "data": {"text": "x", "level": "info"},
         "version": 1,
     }
     assert validators["event"].is_valid(good)
     assert validators["event"].is_valid({**good, "kind": "tasks.step", "data": {"any": 1}})
-    for wrong in ({"seq": "1"}, {"data": {}}, {"data": []}, {"kind": None}):
+    for wrong in (
+        {"seq": "1"},
+        {"data": {}},
+        {"data": []},
+        {"kind": None},
+        {"data": {**good["data"], "new": 1}},
+        {"x": 1},
+    ):
         assert not validators["event"].is_valid({**good, **wrong}), wrong
 
 

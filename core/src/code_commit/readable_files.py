@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import posixpath
-import stat
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from code_commit.git import Git, GitError
 from code_commit.guard import Guard
-from code_commit.project_tree import ProjectTree
 
 
 def readable_files(
-    tree: ProjectTree,
     git: Git,
     guard: Guard,
     patterns: Sequence[str] = (),
@@ -38,8 +35,8 @@ def readable_files(
     if patterns:
         paths = _matching(paths, patterns) if recursive else _matching_flat(paths, patterns)
     found = sorted(paths)
-    refused = guard.unreadable(found)
-    return tuple(path for path in found if path not in refused and _is_file(tree, path))
+    refused = guard.unreadable(found, files_only=True)
+    return tuple(path for path in found if path not in refused)
 
 
 def listed(git: Git) -> set[str]:
@@ -73,11 +70,3 @@ def _matching_flat(paths: Iterable[str], patterns: Sequence[str]) -> set[str]:
         found = {path for path in _matching(paths, [anchored]) if posixpath.dirname(path) not in below}
         chosen = chosen - found if given.startswith("!") else chosen | found
     return chosen
-
-
-def _is_file(tree: ProjectTree, path: str) -> bool:
-    """Whether a regular file stands there; the guard has looked at the folders on the way."""
-    try:
-        return stat.S_ISREG(os.stat(path, dir_fd=tree.handle, follow_symlinks=False).st_mode)
-    except OSError:
-        return False

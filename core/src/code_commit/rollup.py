@@ -66,7 +66,7 @@ def roll_up(tree: ProjectTree, git: Git, home: Path, *, include: Sequence[str], 
         ValueError: a pattern is malformed.
     """
     every = listed(git)
-    paths = _without(readable_files(tree, git, Guard(tree, git), include, among=every), exclude)
+    paths = _without(readable_files(git, Guard(tree, git), include, among=every), exclude)
     if not paths:
         raise NotReady("there is nothing to collect", hint="git tracks no file here that fits the patterns")
     try:

@@ -185,16 +185,18 @@ def moved_into(folder):
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "inotify_init"):
         pytest.skip("inotify is Linux's: how often a file is written is not seen")
-    handle, moved_to, names = libc.inotify_init(), 0x80, []
+    # Both ends of a rename: of the same event twice in a row the kernel tells once.
+    handle, moved_from, moved_to, names = libc.inotify_init(), 0x40, 0x80, []
     os.set_blocking(handle, False)
-    assert libc.inotify_add_watch(handle, bytes(folder), moved_to) >= 0
+    assert libc.inotify_add_watch(handle, bytes(folder), moved_from | moved_to) >= 0
     try:
         yield names
         with suppress(BlockingIOError):
             while data := os.read(handle, 65536):
                 while data:
-                    size = int.from_bytes(data[12:16], sys.byteorder)
-                    names.append(data[16 : 16 + size].rstrip(b"\0").decode())
+                    what, size = (int.from_bytes(data[at : at + 4], sys.byteorder) for at in (4, 12))
+                    if what & moved_to:
+                        names.append(data[16 : 16 + size].rstrip(b"\0").decode())
                     data = data[16 + size :]
     finally:
         os.close(handle)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
+from code_commit.cli.parser import Parser
 from code_commit.plugin_host import Plugin, PluginHost
 from code_commit.records.errors import UsageError
 from code_commit.records.workflow import Flag, WorkflowDefinition
@@ -57,21 +58,6 @@ class Invocation:
     as_json: bool = False
     quiet: bool = False
     debug: bool = False
-
-
-class Parser(argparse.ArgumentParser):
-    """argparse with `UsageError` for errors, and without abbreviated flags."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(
-            allow_abbrev=False,
-            formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=34, width=100),
-            **options,
-        )
-
-    def error(self, message: str) -> NoReturn:
-        """Raise instead of exiting."""
-        raise UsageError(message, hint=f"`{self.prog} --help` shows what there is")
 
 
 def parse_invocation(argv: Sequence[str], host: PluginHost, registry: Registry) -> Invocation:

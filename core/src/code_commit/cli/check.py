@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from code_commit.cli.arguments import Parser
+from code_commit.cli.parser import Parser
 from code_commit.git import Git
 from code_commit.guard import Guard
 from code_commit.keys import KeyStore

@@ -10,8 +10,9 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from code_commit.cli.arguments import HOST_FLAGS, RESERVED, Parser
+from code_commit.cli.arguments import HOST_FLAGS, RESERVED
 from code_commit.cli.commands import COMMANDS
+from code_commit.cli.parser import Parser
 from code_commit.cli.runs.command import ACTIONS
 from code_commit.named import named
 from code_commit.plugin_host import PluginHost

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from code_commit.cli.arguments import Parser
+from code_commit.cli.parser import Parser
 from code_commit.records.errors import ExitCode
 from code_commit.settings import load_settings
 from code_commit.terminal import printable

@@ -9,8 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from code_commit import __version__
-from code_commit.cli.arguments import Parser
 from code_commit.cli.censoring import censored
+from code_commit.cli.parser import Parser
 from code_commit.cli.plugin_checks import Problem, load_times, problems
 from code_commit.cli.tables import print_document, print_line, print_table
 from code_commit.discovery import discover

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from code_commit.cli.arguments import Parser
+from code_commit.cli.parser import Parser
 from code_commit.git import Git, GitError
 from code_commit.gitignore_line import require_gitignore_line
 from code_commit.languages import Language, language_of

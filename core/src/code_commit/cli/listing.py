@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from code_commit.cli.arguments import RESERVED, Parser
+from code_commit.cli.arguments import RESERVED
 from code_commit.cli.censoring import censored
+from code_commit.cli.parser import Parser
 from code_commit.cli.tables import print_document, print_line, print_table
 from code_commit.plugin_host import PluginHost
 from code_commit.records.errors import ExitCode

@@ -71,11 +71,11 @@ def _failed(error: CodeCommitError, argv: Sequence[str]) -> int:
 
 
 def _unforeseen(error: BaseException, argv: Sequence[str]) -> int:
+    if isinstance(error, SystemExit) and error.code in {None, 0}:
+        return ExitCode.REACHED  # argparse, after it has printed a command's help
     from code_commit.cli.last_words import print_error, print_lone_finish
     from code_commit.run_log import describe
 
-    if isinstance(error, SystemExit) and error.code in {None, 0}:
-        return ExitCode.REACHED  # argparse, after it has printed a command's help
     if isinstance(error, OSError) and (known := _about_this_place(error)):
         return _failed(known, argv)
     message = f"internal error: {describe(error)}"

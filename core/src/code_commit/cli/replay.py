@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
-from code_commit.cli.arguments import RESERVED, Invocation, Parser, parse_invocation
+from code_commit.cli.arguments import RESERVED, Invocation, parse_invocation
+from code_commit.cli.parser import Parser
 from code_commit.cli.runs.project import Checkpointed, checkpointed
 from code_commit.cli.tables import print_document, print_line, print_table
 from code_commit.cli.workflow import plan_for

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from code_commit.checkpoint import Checkpoints
-from code_commit.cli.arguments import Parser
+from code_commit.cli.parser import Parser
 from code_commit.project_tree import ProjectTree
 from code_commit.records.errors import ExitCode, NotReady
 from code_commit.run.interruption import uninterrupted

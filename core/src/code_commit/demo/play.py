@@ -11,7 +11,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from shutil import copytree
 
-from code_commit.cli.arguments import Parser
+from code_commit.cli.parser import Parser
 from code_commit.git import Git
 from code_commit.records.errors import ExitCode, NotReady
 from code_commit.terminal import printable

@@ -85,9 +85,12 @@ class Guard:
         """Say why `path` may not be shown to a model, or None. Folders are judged too; what is absent is allowed."""
         return self.unreadable([path]).get(path)
 
-    def unreadable(self, paths: Sequence[str]) -> dict[str, Refusal]:
-        """Judge many paths like `may_read`, asking git once; returns those that may not be shown."""
-        return unreadable(paths, self._tree, self._git)
+    def unreadable(self, paths: Sequence[str], *, files_only: bool = False) -> dict[str, Refusal]:
+        """Judge many paths like `may_read`, asking git once; returns those that may not be shown.
+
+        With `files_only`, also those where no regular file stands.
+        """
+        return unreadable(paths, self._tree, self._git, files_only=files_only)
 
     def _all(self, rule: SetRule, changes: Sequence[Change]) -> Iterable[Refusal]:
         try:

@@ -17,8 +17,11 @@ from code_commit.records.protected import PROTECTED
 _CLOSED = frozenset({".git", "agent-config", "logs"})
 
 
-def unreadable(paths: Sequence[str], tree: ProjectTree, git: Git) -> dict[str, Refusal]:
-    """Return why a model may not see them, for those of `paths` that it may not see."""
+def unreadable(paths: Sequence[str], tree: ProjectTree, git: Git, *, files_only: bool = False) -> dict[str, Refusal]:
+    """Return why a model may not see them, for those of `paths` that it may not see.
+
+    With `files_only` a folder is refused, and so is what is not there.
+    """
     refused: dict[str, Refusal] = {}
     plain = PlainPath(tree.root)
     closed = ProtectedNames(entry for entry in PROTECTED if entry.name in _CLOSED)
@@ -29,7 +32,7 @@ def unreadable(paths: Sequence[str], tree: ProjectTree, git: Git) -> dict[str, R
     asked: dict[str, list[str]] = {}
     for given in paths:
         path = normalised(given)
-        if reason := plain.reason(path) or _closed(path, closed) or _place(path, ways, tree):
+        if reason := plain.reason(path) or _closed(path, closed) or _place(path, ways, tree, files_only=files_only):
             refused[given] = Refusal(given, "reading", reason)
         else:
             asked.setdefault(path, []).append(given)
@@ -43,13 +46,13 @@ def _closed(path: str, closed: ProtectedNames) -> str | None:
     return found and f"Nothing in {found[0].name} is shown to a model."
 
 
-def _place(path: str, ways: Ways, tree: ProjectTree) -> str | None:
+def _place(path: str, ways: Ways, tree: ProjectTree, *, files_only: bool) -> str | None:
     way = ways.to(path)
-    if way.reason is not None or not way.there:
-        return way.reason
-    found = look(tree, path)
-    if found is None or isinstance(found, str):
+    found = look(tree, path) if way.there and way.reason is None else way.reason
+    if found is None:
+        return "Nothing stands there." if files_only else None
+    if isinstance(found, str):
         return found
-    if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):
+    if stat.S_ISREG(found.st_mode) or (stat.S_ISDIR(found.st_mode) and not files_only):
         return None
     return f"What stands there is {kind(found)}; only regular files are read."

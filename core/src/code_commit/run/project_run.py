@@ -100,7 +100,7 @@ class ProjectRun:
 
     def files(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
         """Return the files that a model may see, by patterns."""
-        return readable_files(self.tree, self.repository, self.guard, patterns, recursive=recursive)
+        return readable_files(self.repository, self.guard, patterns, recursive=recursive)
 
     def may_read(self, path: str) -> Refusal | None:
         """Say why `path` may not be shown to a model, or None."""

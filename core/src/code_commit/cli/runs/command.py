@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from code_commit.cli.arguments import Parser
+from code_commit.cli.parser import Parser
 from code_commit.named import named
 
 

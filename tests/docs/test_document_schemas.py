@@ -1,0 +1,217 @@
+"""The JSON schemas of documents: each is held against what the real commands and runs write."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from code_commit.cli.commands import COMMANDS
+from code_commit.cli.completion import known_words
+from code_commit.named import named
+from code_commit.plugin_api import ToolCall
+from code_commit.testing import Project, Reply, ScriptedServer, install_plugin
+
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
+KEY = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q"}
+# The commands with `--json`, as schemas are named after them, and how each is made to have something to say.
+COMMAND_LINES: dict[str, tuple[tuple[str, ...], int]] = {
+    "check": (("check", "a.txt", ".git/config"), 1),
+    "config": (("config",), 0),
+    "init": (("init",), 0),
+    "models": (("models",), 0),
+    "plugins": (("plugins", "--disable-plugin", "otel"), 0),
+    "plugins-doctor": (("plugins", "doctor"), 1),
+    "replay": (("replay", "--keep"), 0),
+    "rollup": (("rollup",), 0),
+    "runs": (("runs",), 0),
+    "runs-diff": (("runs", "diff", "--attempt", "1"), 0),
+    "runs-export": (("runs", "export", "--sink", "html"), 0),
+    "runs-list": (("runs", "list"), 0),
+    "runs-path": (("runs", "path"), 0),
+    "runs-prune": (("runs", "prune", "--keep", "1"), 0),
+    "runs-show": (("runs", "show"), 0),
+    "undo": (("undo",), 0),
+}
+RUNS = {"runs": "runs-list"}  # what a command does that is given no action
+# What else the program leaves, and what a service's own words are in.
+OTHERS = {"event", "run", "rollup-manifest", "consistency-report", "response-parts", "transcript", "task-attempt"}
+BROKEN = "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_misspelled():\n    pass\n"
+
+
+def block(text: str) -> str:
+    return f"^^^a.txt\n{text}\n^^^end\n"
+
+
+def help_of(command: str, *actions: str) -> str:
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):
+        named(COMMANDS[command].run)([*actions, "--help"])
+    return shown.getvalue()
+
+
+def with_json() -> set[str]:
+    """Every command and every action of one whose parser takes `--json`, written as schemas are named."""
+    words = known_words().commands
+    lines = [(command, *action) for command in COMMANDS for action in ((), *((word,) for word in words[command]))]
+    return {
+        "-".join(line)
+        for line in lines
+        if not any(word.startswith("-") for word in line) and re.search(r"--json(?![\w-])", help_of(*line))
+    }
+
+
+def test_every_command_with_json_has_a_schema_and_every_schema_is_of_something() -> None:
+    assert with_json() == COMMAND_LINES.keys()
+    schemas = {file.name.removesuffix(".schema.json") for file in SCHEMAS.iterdir()}
+    assert schemas == (COMMAND_LINES.keys() - RUNS.keys()) | OTHERS
+
+
+def test_the_page_names_every_schema() -> None:
+    page = (SCHEMAS.parent / "json.md").read_text("utf-8")
+    assert set(re.findall(r"\(schemas/(.+)\)", page)) == {file.name for file in SCHEMAS.iterdir()}
+
+
+def test_every_object_in_a_schema_is_closed_and_lacks_nothing() -> None:
+    def look(schema: Any, where: str) -> None:
+        if isinstance(schema, list):
+            for each in schema:
+                look(each, where)
+        elif isinstance(schema, dict):
+            if isinstance(schema.get("properties"), dict) and "object" in schema.get("type", ()):
+                assert schema["additionalProperties"] is False, (where, schema["properties"])
+                assert schema["required"] == list(schema["properties"]), (where, schema["properties"])
+            for name, each in schema.items():
+                look(each, f"{where}/{name}")
+
+    for file in SCHEMAS.iterdir():
+        look(json.loads(file.read_text("utf-8")), file.name)
+
+
+def run_on(project: Project, *arguments: str, replies: tuple[Reply, ...], stdin: str = "", exit_code: int = 0) -> Any:
+    """A run with `--json`, answered by a service that speaks OpenAI's protocol."""
+    with ScriptedServer(replies) as server:
+        environ = {**KEY, **server.environment()}
+        line = ("--model", "gpt-5", "--sandbox", "off", "--json", *arguments)
+        finished = project.command(*line, environ=environ, stdin=stdin)
+    assert finished.exit_code == exit_code, finished.stderr + finished.stdout
+    return finished
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> Project:
+    """A project with a run that needed a repair."""
+    project = Project.create(tmp_path_factory.mktemp("documents"), build="grep -q good a.txt\n")
+    run_on(project, replies=(Reply(block("bad")), Reply(block("good"))))
+    return project
+
+
+@pytest.mark.parametrize("name", COMMAND_LINES)
+def test_what_a_command_prints_is_valid(project, fits, tmp_path, name) -> None:
+    copy = Project(tmp_path / "project", project.home)
+    shutil.copytree(project.root, copy.root, symlinks=True)
+    line, exit_code = COMMAND_LINES[name]
+    plugins = [install_plugin(tmp_path / "plugins", "broken", BROKEN)] if line[0] == "plugins" else []
+    finished = copy.command(*line, "--json", plugins=plugins)
+    assert finished.exit_code == exit_code, finished.stderr
+    assert any(finished.document.values())
+    fits(RUNS.get(name, name), finished.document)
+
+
+def test_runs_of_any_kind_are_listed_and_shown_validly(project, fits, tmp_path) -> None:
+    copy = Project(tmp_path / "project", project.home)
+    shutil.copytree(project.root, copy.root, symlinks=True)
+    cut_off = copy.run_folder / "events.jsonl"
+    cut_off.write_text("".join(cut_off.read_text("utf-8").splitlines(keepends=True)[:3]), "utf-8")
+    (copy.run_folder / "run.json").unlink()
+    (copy.root / "logs/2020-01-01-00-00-00-odd").mkdir()
+    listed = copy.command("runs", "--json").document
+    assert [row["state"] for row in listed["runs"]] == ["killed", "killed"]
+    fits("runs-list", listed)
+    for row in listed["runs"]:
+        fits("runs-show", copy.command("runs", "show", row["run"], "--json").document)
+
+
+def test_what_a_rollup_leaves_is_valid(fits, tmp_path) -> None:
+    project = Project.create(tmp_path)
+    assert project.command("rollup").exit_code == 0
+    fits("rollup-manifest", json.loads(project.read("agent-config/.code-commit/rollup.json")))
+
+
+def test_a_consistency_report_is_valid(fits, tmp_path) -> None:
+    project = Project.create(tmp_path)
+    finished = run_on(project, "--consistency", replies=(Reply("Words.\n\n## Tests\n\nNone.\n"),))
+    fits_all(fits, "event", finished.events)
+    assert {"consistency.sample.started", "consistency.sample.finished"} <= {each["kind"] for each in finished.events}
+    document = json.loads(project.read("agent-config/consistency-report.json"))
+    fits("consistency-report", document)
+    fits("consistency-report", finished.events[-1]["data"]["data"])
+
+
+def test_what_a_task_leaves_is_valid(fits, tmp_path) -> None:
+    project = Project.create(tmp_path)
+    step = {"title": "look", "description": "Look.", "step_type": "research"}
+    steps = {"title": "all", "steps": [{**step, "exit_requirement": {"type": "pattern", "pattern": "seen"}}]}
+    code = "```typescript\nasync function agent_code(): Promise<any> {{\n{}\n}}\n```\n"
+    look = code.format('console.log("it is", (await show("a.txt")).length); return "seen";')
+    replies = tuple(map(Reply, (code.format(f"return {json.dumps(steps)};"), code.format('return "no";'), look)))
+    finished = run_on(project, "--task", "Look at it.", replies=replies)
+    fits_all(fits, "event", finished.events)
+    told = {each["kind"] for each in finished.events}
+    spans = {f"tasks.{span}.{end}" for span in ("step", "attempt") for end in ("started", "finished")}
+    assert {"tasks.code", "tasks.called", "tasks.listed", "tasks.judged", "tasks.ended", *spans} <= told
+    assert fits_lines(fits, "task-attempt", project.run_folder, "*-attempt-*.jsonl") >= 2
+
+
+def test_what_planning_leaves_is_valid(fits, tmp_path) -> None:
+    def called(name: str, **arguments: Any) -> ToolCall:
+        return ToolCall(f"call_{name}", name, arguments)
+
+    project = Project.create(tmp_path)
+    project.git("config", "user.name", "Author")
+    project.git("config", "user.email", "author@example.org")
+    project.write({"g3-plan/new_requirements.md": "b, please\n"})
+    new = "{{CURRENT REQUIREMENTS}}\nAdd b.\n"
+    replies = (
+        Reply(
+            thinking="hm",
+            tool_calls=(
+                called("write_file", path="g3-plan/new_requirements.md", content=new),
+                called("final_output", summary="Add b alone."),
+            ),
+        ),
+        Reply("Add b."),
+        Reply(tool_calls=(called("write_file", path="b.txt", content="b\n"), called("read_file", path="none"))),
+        Reply(tool_calls=(called("final_output", summary="b is there"),)),
+        Reply(tool_calls=(called("final_output", summary="IMPLEMENTATION_APPROVED"),)),
+        Reply("Add b\n\nAdds b.txt."),
+    )
+    typed = "yes\n\nyes\n\nquit\n"
+    finished = run_on(project, "--planning", f"--codepath={project.root}", replies=replies, stdin=typed)
+    fits_all(fits, "event", finished.events)
+    told = {each["kind"] for each in finished.events}
+    assert {"planner.told", "planner.turn.started", "state.entered", "question.asked", "question.answered"} <= told
+    assert {"toolbox.called", "toolbox.ended", "toolbox.agent.started", "toolbox.turn.finished"} <= told
+    assert fits_lines(fits, "transcript", project.run_folder, "*-transcript.jsonl") > 10
+    parts = sorted(project.run_folder.glob("*-parts.json"))
+    assert parts
+    fits_all(fits, "response-parts", [json.loads(file.read_text("utf-8")) for file in parts])
+    fits("run", json.loads((project.run_folder / "run.json").read_text("utf-8")))
+
+
+def fits_all(fits: Callable[[str, Any], None], name: str, documents: list[Any]) -> None:
+    for each in documents:
+        fits(name, each)
+
+
+def fits_lines(fits: Callable[[str, Any], None], name: str, folder: Path, pattern: str) -> int:
+    lines = [json.loads(line) for file in folder.glob(pattern) for line in file.read_text("utf-8").splitlines()]
+    fits_all(fits, name, lines)
+    return len(lines)
