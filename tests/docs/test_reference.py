@@ -10,13 +10,14 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from code_commit import hookspecs, plugin_api, testing
+from code_commit import guard, hookspecs, plugin_api, testing
 from code_commit.cli.arguments import RESERVED, workflow_parser
 from code_commit.cli.commands import COMMANDS
 from code_commit.config_sources import KEY_FIELDS
@@ -233,9 +234,7 @@ def _place(told: list[tuple[str, bool]], entry: Any) -> int:
 
 
 def test_the_built_in_rules_are_told() -> None:
-    modules = [
-        import_module(f"code_commit.guard.{name}") for name in ("names", "protected", "places", "together", "ignored")
-    ]
+    modules = [import_module(module.name) for module in iter_modules(guard.__path__, f"{guard.__name__}.")]
     rules = {
         cls.__dict__["name"]
         for module in modules
