@@ -210,6 +210,17 @@ def test_every_field_of_an_event_is_in_its_table(kind: str) -> None:
     assert first_names(rows(RUN_FOLDER[f"`{kind}`"])) == [field.name for field in dataclasses.fields(KINDS[kind])]
 
 
+def test_the_events_of_the_task_agent_are_told() -> None:
+    events_of_tasks = vars(import_module("code_commit_tasks.events")).values()
+    kinds = {
+        cls.kind: [field.name for field in dataclasses.fields(cls)]
+        for cls in events_of_tasks
+        if isinstance(cls, type) and issubclass(cls, events.Event) and cls.kind
+    }
+    table = [row for row in rows(sections(DOCS / "tasks.md")["What is kept"]) if row[0].startswith("`tasks.")]
+    assert {row[0].strip("`"): CODE.findall(row[1].partition(":")[0]) for row in table} == kinds
+
+
 def test_the_envelope_is_that_of_the_records() -> None:
     record = events.Record(1, 0.0, "", 1, None, "message", {})
     assert first_names(rows(RUN_FOLDER["Events"])) == list(record_fields(record))

@@ -1,4 +1,4 @@
-"""A project with a task to do, and a service that answers as the test says."""
+"""A project with a task to do, a service that answers as the test says; and an answer's code by itself."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from code_commit.testing import Finished, Project, ScriptedServer, install_plugin
+from code_commit_tasks.runtime.script import CallAnswer, ScriptFailed, ScriptFunction, ScriptLimits, run_script
 
 CASES = Path(__file__).parent / "cases"
 
@@ -82,3 +83,44 @@ def work(tmp_path: Path) -> Iterator[Work]:
     project = Project.create(tmp_path, files={"README.md": "one\ntwo\n", "src/main.py": "print(1)\n"})
     with ScriptedServer() as server:
         yield Work(project, server, plugins)
+
+
+class Script:
+    """Runs the body of an answer's function, or with `whole` all of its code, without a workflow around it."""
+
+    SHOW = ScriptFunction("show", ("path",))
+    LIST = ScriptFunction("list", ("path",), json=True)
+    PATIENT = ScriptLimits(seconds=60, memory=256 * 1024 * 1024, calls=100)
+    HASTY = ScriptLimits(seconds=0.7, memory=256 * 1024 * 1024, calls=100)
+
+    @staticmethod
+    def code(body: str) -> str:
+        """The code of a function with this body."""
+        return f"async function agent_code(): Promise<any> {{\n{body}\n}}"
+
+    @classmethod
+    def run(
+        cls, body: str, *, limits: ScriptLimits = PATIENT, whole: bool = False, printed: list[str] | None = None
+    ) -> Any:
+        """What it returns."""
+
+        def call(name: str, given: Any) -> CallAnswer:
+            if name == "list":
+                return CallAnswer('["a", "b"]')
+            return CallAnswer(f"{name} of {given}", is_error=name != "show")
+
+        heard = [] if printed is None else printed
+        code = body if whole else cls.code(body)
+        return run_script(code, [cls.SHOW, cls.LIST], call, limits, on_output=heard.append)
+
+    @classmethod
+    def failure(cls, body: str, *, limits: ScriptLimits = PATIENT, whole: bool = False) -> ScriptFailed:
+        """How it fails."""
+        with pytest.raises(ScriptFailed) as caught:
+            cls.run(body, limits=limits, whole=whole)
+        return caught.value
+
+
+@pytest.fixture
+def script() -> type[Script]:
+    return Script

@@ -190,6 +190,60 @@ def test_a_task_that_was_killed_goes_on(work) -> None:
     assert (done.exit_code, done.stdout.strip().splitlines()[-1]) == (0, "b is done")
 
 
+def test_a_task_that_is_done_is_not_gone_on_with(work) -> None:
+    work.server.script(work.returns("done"))
+    assert work().exit_code == 0
+    done = work("--resume", "latest")
+    assert (done.exit_code, len(work.server.requests)) == (3, 1)
+    assert "is done" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"previous_steps":[]', '"previous_steps":[3]'),
+        ('"place":"1"', '"place":"7"'),
+        ('"version":1', '"version":2'),
+        ('"type":"pattern"', '"type":"other"'),
+    ],
+)
+def test_what_was_kept_and_edited_wrongly_is_not_gone_on_with(work, old: str, new: str) -> None:
+    work.configure(attempts=1)
+    work.server.script(work.listed(work.step("one", {"type": "pattern", "pattern": "ok"})), work.returns("no"))
+    assert work().exit_code == 1
+    [kept] = (work.project.root / "agent-config/.code-commit/state").rglob("*-task.json")
+    text = kept.read_text("utf-8")
+    assert old in text
+    kept.write_text(text.replace(old, new), "utf-8")
+    done = work("--resume", "latest")
+    assert (done.exit_code, len(work.server.requests)) == (3, 2)
+    assert "cannot be read" in done.stderr
+
+
+def test_the_latest_is_that_which_was_kept_last(work) -> None:
+    work.configure(attempts=1)
+    folder = work.project.root / "agent-config/.code-commit/state"
+    kept = []
+    for name in ("first", "second"):
+        work.server.script(work.listed(work.step(name, {"type": "pattern", "pattern": "ok"})), work.returns("no"))
+        assert work().exit_code == 1
+        kept.append(max(folder.rglob("*-task*.json"), key=lambda file: file.stat().st_mtime_ns))
+    # As two of one second are called: the second sorts before the first.
+    kept[0].rename(kept[0].with_name("2026-01-01-00-00-00-task.json"))
+    kept[1].rename(kept[1].with_name("2026-01-01-00-00-00-task-2.json"))
+    work.server.script(work.returns("ok"))
+    assert "second" in work("--resume", "latest").stderr
+
+
+def test_the_steps_of_the_run_before_count(work) -> None:
+    work.configure(attempts=1, max_steps=3)
+    failing = work.step("two", {"type": "pattern", "pattern": "ok"})
+    work.server.script(work.listed(work.step("one"), failing), work.returns("x"), work.returns("no"))
+    assert work().exit_code == 1
+    work.server.script(work.listed(work.step("three"), work.step("four")))
+    assert work("--resume", "latest").exit_code == 6
+
+
 @pytest.mark.parametrize(
     ("name", "told"), [("nothing", "nothing"), ("2001-01-01", "2001-01-01"), ("latest", "no task that can be resumed")]
 )

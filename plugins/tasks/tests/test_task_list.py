@@ -56,6 +56,15 @@ def fits(place: tuple[int | str, ...], value: Any) -> bool:
     return isinstance(value, FITTING[name]) if name in FITTING else (name == "context" and value == {})
 
 
+@pytest.mark.parametrize(("name", "argument"), [("json_valid", "content"), ("no_errors_in", "output")])
+def test_what_may_be_left_out_may_not_be_null(name: str, argument: str) -> None:
+    callback = {"type": "callback", "function_name": name}
+    for more in ({}, {"args": {}}, {"args": {argument: "x"}}):
+        assert task_list(replaced(("steps", 1, "exit_requirement"), {**callback, **more})).steps
+    with pytest.raises(MalformedTaskList, match=argument):
+        task_list(replaced(("steps", 1, "exit_requirement"), {**callback, "args": {argument: None}}))
+
+
 def test_the_whole_fits() -> None:
     assert [step.title for step in task_list(LIST).steps] == ["t", "t"]
 

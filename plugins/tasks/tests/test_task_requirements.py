@@ -27,6 +27,7 @@ MET = {
     "a command succeeds": (callback("command_succeeds", cmd="test -f README.md"), "x"),
     "a command with a shell succeeds": (callback("command_succeeds", cmd="cd src && test -f main.py | cat"), "x"),
     "a result is JSON": (callback("json_valid"), '{"a": [1, 2.5e3, null]}'),
+    "a long number is JSON": (callback("json_valid"), "9" * 5000),
     "a text is JSON": (callback("json_valid", content="[]"), "not JSON"),
     "a result tells of no error": (callback("no_errors_in"), "0 errors, no failed tests"),
     "a text tells of no error": (callback("no_errors_in", output="fine"), "error: x"),
@@ -194,6 +195,9 @@ def test_syntax_check_does_not_pass_for_nothing(work, body: str, reason: str) ->
 # --- validators of plugins -----------------------------------------------------------------------------------------
 
 VALIDATORS = """
+import sys
+import threading
+
 from code_commit.plugin_api import hookimpl
 
 
@@ -211,6 +215,10 @@ def code_commit_validators(settings):
     yield Validator("changes", "Something has changed.", lambda each: "" if each.changed == ("a.txt",) else str(each.changed))
     yield Validator("broken", "Fails.", broken)
     yield Validator("odd", "Gives no text.", lambda each: None)
+    yield Validator("leaves", "Ends the program.", lambda each: sys.exit(0))
+    yield Validator("stuck", "Never ends.", lambda each: threading.Event().wait())
+    yield Validator("half", "Gives half of a character.", lambda each: "half \\ud800")
+    yield Validator(7, "Has no name.", lambda each: "")
     yield Validator("syntax_check", "Always content.", lambda each: "")
     yield "no validator"
 """
@@ -239,9 +247,18 @@ def test_plugins_add_validators(work, polite) -> None:
     assert any("not a str" in error for error in errors)
 
 
-@pytest.mark.parametrize(("name", "reason"), [("broken", "OSError: no network"), ("odd", "gave NoneType")])
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("broken", "OSError: no network"),
+        ("odd", "gave NoneType"),
+        ("leaves", "failed with SystemExit"),
+        ("stuck", "took longer than 0.1 s"),
+        ("half", "half ?"),
+    ],
+)
 def test_a_validator_that_is_broken_does_not_pass(work, polite, name: str, reason: str) -> None:
-    work.configure(attempts=1)
+    work.configure(attempts=1, validator_seconds=0.1 if name == "stuck" else 60)
     requirement = {"type": "validation", "validator": name}
     work.server.script(work.listed(work.step("one", requirement)), work.returns("x"))
     done = work("--json", more_plugins=[polite])

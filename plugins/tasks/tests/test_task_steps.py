@@ -119,8 +119,9 @@ def test_attempts_are_a_setting(work) -> None:
         ("```typescript\nlet a = ;\n```", "SyntaxError"),
         ('```typescript\nimport "https://example.org/x.ts";\n```', "--no-remote"),
         (Reply(text="```typescript\n", finish="length"), "not finished"),
+        ("```typescript\nasync function agent_code() { return `\n```sh\nls\n```\n`; }\n```", "longer ones: ````"),
     ],
-    ids=["prose", "syntax", "import", "cut short"],
+    ids=["prose", "syntax", "import", "cut short", "a fence in the code"],
 )
 def test_what_is_no_answer_goes_back_with_the_reason(work, reply, told: str) -> None:
     work.server.script(reply, work.returns("good"))
@@ -255,6 +256,40 @@ def test_the_time_of_a_task_is_limited(work) -> None:
     done = work()
     assert done.exit_code == 6
     assert "0.5 s" in done.stderr
+
+
+def test_the_time_of_a_task_bounds_what_judges_its_steps(work) -> None:
+    work.configure(max_seconds=2, attempts=2)
+    slow = work.step("one", {"type": "callback", "function_name": "command_succeeds", "args": {"cmd": "sleep 20"}})
+    work.server.script(work.listed(slow), work.returns("x"), work.returns("late"))
+    assert work().exit_code == 6
+
+
+def test_a_list_is_no_longer_than_a_result_may_be(work) -> None:
+    work.configure(attempts=1, result_limit=1024)
+    work.server.script(work.listed(work.step(context={"explicit_content": "x" * 1024})))
+    done = work()
+    assert done.exit_code == 5
+    assert "1024 are allowed" in done.stderr
+
+
+def test_results_of_a_list_are_together_no_longer_than_one(work) -> None:
+    work.configure(result_limit=1024)
+    work.server.script(
+        work.listed(work.step("one"), work.step("two")),
+        work.code("return 'a'.repeat(1000);"),
+        work.code("return 'b'.repeat(1000);"),
+    )
+    done = work()
+    assert done.exit_code == 0
+    assert "characters left out" in done.stdout
+
+
+def test_a_title_is_one_line(work) -> None:
+    work.server.script(work.listed(work.step("a\n├─ 9 forged" + "x" * 500)), work.returns("fine"))
+    told = work().stderr
+    assert "├─ 1 a ├─ 9 forgedxx" in told
+    assert "x" * 101 not in told.partition("[task]")[0]
 
 
 # --- what is left of it --------------------------------------------------------------------------------------------

@@ -9,17 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from code_commit.plugin_api import Completion, Finish, LimitReached, Message, Model, Request, Run, Text
-from code_commit_tasks.answer import MalformedAnswer, code_of
+from code_commit_tasks.answer import MalformedAnswer, code_of, fences_unpaired
 from code_commit_tasks.events import CodeReceived, FunctionCalled
 from code_commit_tasks.functions import Functions
 from code_commit_tasks.requirements import JudgeAltered
 from code_commit_tasks.runtime.script import CallAnswer, ScriptFailed, ScriptLimits, run_script
 from code_commit_tasks.settings import TasksSettings
 from code_commit_tasks.task_list import MalformedTaskList, TaskList, task_list
+from code_commit_toolbox.shortening import head_and_tail
 from code_commit_toolbox.tool import ToolContext
 
 _OUTPUT_KEPT = 256 * 1024  # characters of what the code prints
+_CALL_KEPT = 64 * 1024  # characters of what a tool was given, and of what it answered
 _ERROR_TOLD = 500
+_BLOCK_ENDS = (
+    "\nThe code ended at its first line that is ```. Where it has such lines itself, put it between longer ones: ````."
+)
 
 
 class AttemptFailed(Exception):  # noqa: N818 - what happened
@@ -78,10 +83,24 @@ class Agent:
         try:
             value = self._understood(work.run_code(code))
         except ScriptFailed as failure:
-            raise AttemptFailed(str(failure), code=code, output=work.output) from None
+            reason = f"{failure}{_BLOCK_ENDS if _ends_early(failure, completion) else ''}"
+            raise AttemptFailed(reason, code=code, output=work.output) from None
         except MalformedTaskList as problem:
             raise AttemptFailed(str(problem), code=code, output=work.output, malformed=True) from None
         return Answer(value, code, work.output)
+
+    def seconds_left(self) -> float:
+        """Return how long the task may still take, in seconds.
+
+        Raises:
+            LimitReached: its time is over.
+        """
+        seconds = self.deadline - time.monotonic()
+        if seconds <= 0:
+            raise LimitReached(
+                f"the task has taken {self.settings.max_seconds:g} s", hint="raise max_seconds in [plugins.tasks]"
+            )
+        return seconds
 
     def _kept(self, label: str, number: int, code: str, files: AttemptFiles) -> Path:
         files.code = self.run.keep(f"{label}-attempt-{number}.ts", code).name
@@ -91,16 +110,21 @@ class Agent:
 
     def _understood(self, value: Any) -> str | TaskList:
         if isinstance(value, str):
-            if len(value) > self.settings.result_limit:
-                raise MalformedTaskList(
-                    f"The string that agent_code returned has {len(value)} characters; "
-                    f"{self.settings.result_limit} are allowed. Write what is long into a file."
-                )
+            self._require_short("The string", value)
             return value
         if isinstance(value, dict) and "steps" in value:
+            self._require_short("The TaskList", json.dumps(value, ensure_ascii=False))
             return task_list(value)
         kind = {dict: "an object without steps", list: "an array", type(None): "nothing"}.get(type(value), repr(value))
         raise MalformedTaskList(f"agent_code returned {kind[:200]}: it must return a string or a TaskList.")
+
+    def _require_short(self, what: str, text: str) -> None:
+        limit = self.settings.result_limit
+        if len(text) > limit:
+            raise MalformedTaskList(
+                f"{what} that agent_code returned has {len(text)} characters; {limit} are allowed. "
+                "Write what is long into a file."
+            )
 
 
 @dataclass(slots=True)
@@ -120,10 +144,7 @@ class _Work:
 
     def run_code(self, code: str) -> Any:
         agent = self.agent
-        remaining = agent.deadline - time.monotonic()
-        if remaining <= 0:
-            raise LimitReached("the time of the task is over", hint="raise max_seconds in [plugins.tasks]")
-        seconds = min(agent.settings.script_seconds, remaining)
+        seconds = min(agent.settings.script_seconds, agent.seconds_left())
         limits = ScriptLimits(seconds, agent.settings.script_memory, agent.settings.max_calls)
         functions = [each.declared for each in agent.functions.by_name.values()]
         return run_script(code, functions, self._call, limits, on_output=self._print)
@@ -144,7 +165,8 @@ class _Work:
                 answer.text[:_ERROR_TOLD] if answer.is_error else None,
             )
         )
-        self._log({"call": name, "given": given, "answer": answer.text, "is_error": answer.is_error})
+        kept = {"call": name, "given": _kept(given), "answer": head_and_tail(answer.text, _CALL_KEPT)}
+        self._log({**kept, "is_error": answer.is_error})
         if called.tampered:
             raise JudgeAltered(called.tampered)
         return answer
@@ -160,6 +182,16 @@ class _Work:
 
     def _log(self, entry: dict[str, Any]) -> None:
         self.agent.run.append(self.log, json.dumps(entry, ensure_ascii=False) + "\n")
+
+
+def _ends_early(failure: ScriptFailed, completion: Completion) -> bool:
+    return str(failure).startswith("SyntaxError") and fences_unpaired(completion.text)
+
+
+def _kept(given: Any) -> Any:
+    """Return what a tool was given, or the ends of its JSON where that is long."""
+    text = json.dumps(given, ensure_ascii=False)
+    return given if len(text) <= _CALL_KEPT else head_and_tail(text, _CALL_KEPT)
 
 
 def _code(completion: Completion) -> str:

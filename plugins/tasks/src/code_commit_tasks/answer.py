@@ -34,6 +34,11 @@ def code_of(reply: str) -> str:
     return block.code
 
 
+def fences_unpaired(reply: str) -> bool:
+    """Say whether a fence is open at the end of `reply`, as happens where a line of the code is one."""
+    return any(not block.closed for block in _blocks(reply.replace("\r\n", "\n").split("\n")))
+
+
 class _Block(NamedTuple):
     language: str
     code: str

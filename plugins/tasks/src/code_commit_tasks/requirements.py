@@ -6,12 +6,13 @@ import json
 import re
 import shlex
 import shutil
+import time
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from code_commit.plugin_api import CodeCommitError, ProcessResult, Run
+from code_commit.plugin_api import ProcessResult, Run
 from code_commit_tasks.changed_files import ChangedFiles
 from code_commit_tasks.settings import TasksSettings
 from code_commit_tasks.task_list import (
@@ -25,7 +26,7 @@ from code_commit_tasks.task_list import (
     TaskList,
     Validated,
 )
-from code_commit_tasks.validators import Validator, validate
+from code_commit_tasks.validators import Validation, Validator, objection
 from code_commit_tasks.workers.asking import WorkerBroke, WorkerTooSlow, ask_worker
 from code_commit_toolbox.shortening import head_and_tail
 from code_commit_toolbox.tool import ToolError
@@ -66,12 +67,13 @@ class JudgeAltered(Exception):  # noqa: N818 - what happened
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """Judges steps of one run."""
+    """Judges steps of one run. `deadline` is that of the task, on `time.monotonic()`."""
 
     run: Run
     settings: TasksSettings
     validators: Mapping[str, Validator]
     changed: ChangedFiles
+    deadline: float
 
     def unfit(self, steps: TaskList) -> str:
         """Say which requirement of a list could never be met: an unknown validator, a pattern that is none; or ""."""
@@ -124,7 +126,7 @@ class Requirements:
         try:
             found = self.run.tree.read(path, 1)
         except (OSError, ValueError) as error:
-            return f"{path} is no file of the project: {error}"
+            return f"{path} is no file of the project: {getattr(error, 'strerror', None) or error}"
         return f"There is no file {path}." if found is None else ""
 
     def _file_contains(self, path: str, pattern: str) -> str:
@@ -151,7 +153,7 @@ class Requirements:
 
     def _search(self, patterns: list[str], text: str) -> list[Any] | str:
         """Return for each pattern whether it is found, or why it is none; or why nothing can be said."""
-        seconds = self.settings.pattern_seconds
+        seconds = self._seconds(self.settings.pattern_seconds)
         try:
             found: list[Any] = ask_worker(
                 "pattern_search", {"patterns": patterns, "text": text}, seconds=seconds, flags=("-I", "-S")
@@ -163,24 +165,28 @@ class Requirements:
         return found
 
     def _command_succeeds(self, command: str) -> str:
-        done = self.run.execute(words_of(command), timeout=self.run.build_timeout, label="check")
+        seconds = self._seconds(self.run.build_timeout)
+        done = self.run.execute(words_of(command), timeout=seconds, label="check")
         if done.tampered:
             raise JudgeAltered(done.tampered)
         if done.passed:
             return ""
         if done.timed_out:
-            how = f"was ended after {self.run.build_timeout:g} s"
+            how = f"was ended after {seconds:g} s"
         else:
             how = "was ended by a signal" if done.exit_code is None else f"ended with exit code {done.exit_code}"
         return f"The command `{command}` {how}.\n{_output(done)}"
 
     def _validated(self, name: str, result: str) -> str:
-        try:
-            return validate(name, self.validators, self.run, result, self.changed)
-        except CodeCommitError:
-            raise
-        except Exception as error:  # noqa: BLE001 - a plugin's validator may raise anything, and then it did not pass
-            return f"The validator {name} failed with {type(error).__name__}: {error}"
+        validator = self.validators.get(name)
+        if validator is None:
+            return f"There is no validator {name!r}; there are: {', '.join(sorted(self.validators))}."
+        validation = Validation(self.run, result, self.changed.paths())
+        return objection(validator, validation, seconds=self._seconds(self.settings.validator_seconds))
+
+    def _seconds(self, wanted: float) -> float:
+        """Return `wanted` seconds, or as many as the task has left; a tenth of a second goes to whoever comes late."""
+        return round(max(0.1, min(wanted, self.deadline - time.monotonic())), 1)
 
 
 def words_of(command: str) -> list[str]:
@@ -195,7 +201,7 @@ def words_of(command: str) -> list[str]:
 
 def _json_valid(text: str) -> str:
     try:
-        json.loads(text, parse_constant=_refuse)
+        json.loads(text, parse_constant=_refuse, parse_int=str)  # numbers of any length are JSON
     except RecursionError:
         return "The text is nested too deep to be checked as JSON."
     except ValueError as error:

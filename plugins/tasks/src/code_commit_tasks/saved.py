@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -16,12 +17,13 @@ _KEPT = 20  # of the latest runs
 
 @dataclass(slots=True)
 class SavedTask:
-    """A task as far as it has come; `changed` are the files that it has changed."""
+    """A task as far as it has come; `changed` are the files that it has changed, `done`: it ended well."""
 
     description: str
     root: Node
     changed: list[str] = field(default_factory=list)
-    version: int = 1
+    done: bool = False
+    version: Literal[1] = 1
 
 
 def save(run: Run, task: SavedTask) -> None:
@@ -35,9 +37,9 @@ def save(run: Run, task: SavedTask) -> None:
         new = target.with_suffix(".new")
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with os.fdopen(handle, "wb") as file:
-            file.write(TypeAdapter(SavedTask).dump_json(task))
+            file.write(TypeAdapter(SavedTask).dump_json(task, exclude_none=True))
         new.replace(target)
-        for old in sorted(run.state.glob("*.json"))[:-_KEPT]:
+        for old in _by_age(run)[:-_KEPT]:
             old.unlink(missing_ok=True)
     except OSError as error:
         raise NotReady(f"cannot write {target}: {error.strerror}") from error
@@ -50,7 +52,7 @@ def load(run: Run, name: str) -> SavedTask:
         NotReady: there is no such run, or it was no task.
     """
     if name == "latest":
-        found = sorted(run.state.glob("*.json"))
+        found = _by_age(run)
         if not found:
             raise NotReady("there is no task that can be resumed", hint="begin one with --task")
         return _read(found[-1])
@@ -61,8 +63,27 @@ def load(run: Run, name: str) -> SavedTask:
     return _read(file)
 
 
+def _by_age(run: Run) -> list[Path]:
+    """Return what is kept, the latest last; names do not tell, for two of one second differ by a number at the end."""
+    return sorted(run.state.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
+
+
 def _read(file: Path) -> SavedTask:
     try:
-        return TypeAdapter(SavedTask).validate_json(file.read_bytes())
-    except (OSError, ValidationError) as error:
-        raise NotReady(f"{file} cannot be read: {error}", hint="run the task anew with --task") from error
+        task = TypeAdapter(SavedTask).validate_json(file.read_bytes())
+        _require_order(task.root)
+    except (OSError, ValueError) as error:
+        reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+        raise NotReady(f"{file} cannot be read: {reason}", hint="run the task anew with --task") from error
+    if task.done:
+        raise NotReady(f"the task of {file.stem} is done", hint="begin another with --task")
+    return task
+
+
+def _require_order(node: Node) -> None:
+    for number, each in enumerate(node.steps, 1):
+        if each.step is None or each.place != node.child(number, each.step).place:
+            raise ValueError(f"there is no step in the place {each.place!r}")
+        if any(previous >= number - 1 for previous in each.step.context.previous_steps):
+            raise ValueError(f"step {each.place} asks for the result of a later one")
+        _require_order(each)

@@ -25,12 +25,13 @@ class TasksSettings(BaseModel):
         512 * _MEGABYTE, ge=128 * _MEGABYTE, description="Bytes of memory that the code of one answer may take."
     )
     max_calls: int = Field(1000, ge=1, description="Tool calls that the code of one answer may make.")
-    result_limit: int = Field(_MEGABYTE, ge=1024, description="Characters of the largest result of a step.")
+    result_limit: int = Field(_MEGABYTE, ge=1024, description="Characters of a result, or of a list.")
     context_limit: int = Field(
         256 * 1024, ge=1024, description="Characters of files that a step is shown, and of results of earlier steps."
     )
     pattern_seconds: float = Field(5, gt=0, description="Time limit of the search for a pattern.")
     syntax_seconds: float = Field(60, gt=0, description="Time limit of syntax_check.")
+    validator_seconds: float = Field(600, gt=0, description="Time limit of a validator that a plugin offers.")
 
 
 class TaskOptions(BaseModel):

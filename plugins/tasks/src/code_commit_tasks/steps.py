@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from code_commit.plugin_api import LimitReached, MessageLogged, ProviderFailed, Run
 from code_commit_tasks.agent import Agent, Answer, AttemptFailed, AttemptFiles
 from code_commit_tasks.events import AttemptJudged, StepEnded, TakenApart
-from code_commit_tasks.prompts import Failure, in_words, step_prompt, task_prompt
+from code_commit_tasks.prompts import Failure, step_prompt, task_prompt
 from code_commit_tasks.requirements import Requirements
 from code_commit_tasks.settings import TasksSettings
 from code_commit_tasks.step_context import sections
 from code_commit_tasks.task_list import TaskList
 from code_commit_tasks.tree import Attempt, Node, indent
+from code_commit_toolbox.shortening import head_and_tail
 
 _TOLD = 300  # characters of a reason, for people
 
@@ -50,7 +50,7 @@ class Steps:
     description: str = field(repr=False)
     save: Callable[[], None]
     earlier: bool = False
-    _listed: int = 0  # steps of all lists so far
+    listed: int = 0  # steps of all lists so far
 
     def result_of(self, node: Node, before: Sequence[Node] = (), part_of: str = "") -> str:
         """Do what `node` asks for, and return its result. `before` are the steps before it in its list.
@@ -126,10 +126,7 @@ class Steps:
         Raises:
             AttemptFailed: with the reason for the next attempt, and what this one gave.
         """
-        if time.monotonic() >= self.agent.deadline:
-            raise LimitReached(
-                f"the task has taken {self.settings.max_seconds:g} s", hint="raise max_seconds in [plugins.tasks]"
-            )
+        self.agent.seconds_left()  # enough of it, or the end
         if taken_up:
             answer = Answer("", "", "")
             result = self._list_done(node, answer)
@@ -141,9 +138,8 @@ class Steps:
             else:
                 result = answer.value
         if node.step and (reason := self.requirements.unmet(node.step.exit_requirement, result)):
-            met = f"The exit requirement is not met. {in_words(node.step.exit_requirement)}\n{reason}"
             output = "\n".join(piece for piece in (answer.output, f"returned: {result}") if piece)
-            raise AttemptFailed(met, code=answer.code, output=output)
+            raise AttemptFailed(f"The exit requirement is not met. {reason}", code=answer.code, output=output)
         return result
 
     def _answer(
@@ -164,7 +160,7 @@ class Steps:
 
     def _take_apart(self, node: Node, steps: TaskList, answer: Answer) -> None:
         """Accept a list as what `node` consists of."""
-        depth, left = node.depth + 1, self.settings.max_steps - self._listed
+        depth, left = node.depth + 1, self.settings.max_steps - self.listed
         if depth > self.settings.max_depth:
             raise _LimitMet(
                 f"Lists of steps may be nested {self.settings.max_depth} deep, and this would be one deeper. "
@@ -179,7 +175,7 @@ class Steps:
             )
         if reason := self.requirements.unfit(steps):
             raise AttemptFailed(reason, code=answer.code, output=answer.output)
-        self._listed += len(steps.steps)
+        self.listed += len(steps.steps)
         node.list_title = steps.title
         node.steps = [node.child(number, step) for number, step in enumerate(steps.steps, 1)]
         rows = tuple(
@@ -203,7 +199,8 @@ class Steps:
                 self.result_of(each, node.steps[:index], part_of)
             except StepFailed as failed:
                 raise _ListFailed(failed, answer.code) from None
-        return "\n\n".join(f"{each.place} {each.title}\n{each.result}" for each in node.steps)
+        results = "\n\n".join(f"{each.place} {each.title}\n{each.result}" for each in node.steps)
+        return head_and_tail(results, self.settings.result_limit)
 
     def _still_holds(self, node: Node) -> bool:
         """Whether a step that has passed in an earlier run would pass now: the project may be another."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 _TOLD = 8  # errors at once
 _LONGEST_PATTERN = 2000  # characters
@@ -12,6 +12,15 @@ _LONGEST_VALUE = 80  # characters of what was wrong
 
 Words = Annotated[str, Field(min_length=1, pattern=r"\S")]
 Pattern = Annotated[str, Field(min_length=1, max_length=_LONGEST_PATTERN)]
+
+
+def _not_null(value: Any) -> Any:
+    if value is None:
+        raise ValueError("null is no string; leave it out")
+    return value
+
+
+TextIfGiven = Annotated[str | None, BeforeValidator(_not_null)]
 
 
 class _Strict(BaseModel):
@@ -32,11 +41,11 @@ class _Command(_Strict):
 
 
 class _Content(_Strict):
-    content: str | None = None
+    content: TextIfGiven = None
 
 
 class _Output(_Strict):
-    output: str | None = None
+    output: TextIfGiven = None
 
 
 class FileExists(_Strict):

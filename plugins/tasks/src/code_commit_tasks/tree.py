@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from code_commit_tasks.task_list import TaskStep
 
 _LONGEST_LINE = 160
+_LONGEST_TITLE = 100
 
 
 @dataclass(slots=True)
@@ -38,8 +39,8 @@ class Node:
 
     @property
     def title(self) -> str:
-        """What it is called."""
-        return self.step.title if self.step else "task"
+        """What it is called, in one line."""
+        return _line(self.step.title, _LONGEST_TITLE) if self.step else "task"
 
     @property
     def depth(self) -> int:
@@ -79,6 +80,6 @@ def _ending(node: Node) -> str:
     return "failed" if node.attempts[-1].reason else "not finished"
 
 
-def _line(text: str) -> str:
-    text = " ".join(text.split("\n"))
-    return text if len(text) <= _LONGEST_LINE else text[: _LONGEST_LINE - 1] + "…"
+def _line(text: str, longest: int = _LONGEST_LINE) -> str:
+    text = " ".join(text.splitlines())
+    return text if len(text) <= longest else text[: longest - 1] + "…"

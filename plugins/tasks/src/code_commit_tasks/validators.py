@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextvars
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from code_commit.plugin_api import PluginFailed, Run
-from code_commit_tasks.changed_files import ChangedFiles
+from code_commit.plugin_api import CodeCommitError, PluginFailed, Run
 from code_commit_tasks.settings import TasksSettings
 from code_commit_tasks.syntax import syntax_errors
 
+SYNTAX_CHECK = "syntax_check"
 _HOOK = "code_commit_validators"
 
 
@@ -37,17 +39,18 @@ class Validator:
 
 def collect_validators(run: Run, settings: TasksSettings) -> Mapping[str, Validator]:
     """Return all validators by name. What plugins offer and cannot be used is left out and reported."""
-    own = {"syntax_check": _syntax_check(settings)}
+    own = {SYNTAX_CHECK: _syntax_check(settings)}
     offered: dict[str, list[tuple[str, Validator]]] = {}
     for distribution, item in run.collect(_HOOK):
+        name: Any = getattr(item, "name", None)  # a plugin's types are a promise, no more
         if not isinstance(item, Validator):
             _report(run, distribution, f"a validator must be a Validator, not a {type(item).__name__}")
-        elif not str(item.name).strip():
-            _report(run, distribution, f"{item.name!r} is no name for a validator")
-        elif item.name in own:
-            _report(run, distribution, f"the validator {item.name!r} is this plugin's own")
+        elif not isinstance(name, str) or not name.strip():
+            _report(run, distribution, f"{name!r} is no name for a validator")
+        elif name in own:
+            _report(run, distribution, f"the validator {name!r} is this plugin's own")
         else:
-            offered.setdefault(item.name, []).append((distribution, item))
+            offered.setdefault(name, []).append((distribution, item))
     for name, claims in offered.items():
         if len(claims) == 1:
             own[name] = claims[0][1]
@@ -62,17 +65,43 @@ def _syntax_check(settings: TasksSettings) -> Validator:
     def check(validation: Validation) -> str:
         return syntax_errors(validation.run, validation.changed, seconds=settings.syntax_seconds)
 
-    return Validator("syntax_check", "The files that the task has changed have no syntax errors.", check)
+    return Validator(SYNTAX_CHECK, "The files that the task has changed have no syntax errors.", check)
 
 
 def _report(run: Run, distribution: str, error: str) -> None:
     run.emit(PluginFailed(plugin=distribution, distribution=distribution, stage=_HOOK, error=error))
 
 
-def validate(name: str, validators: Mapping[str, Validator], run: Run, result: str, changed: ChangedFiles) -> str:
-    """Return what the validator `name` has to object to, "" for nothing; there being none of that name is much."""
-    validator = validators.get(name)
-    if validator is None:
-        return f"There is no validator {name!r}; there are: {', '.join(sorted(validators))}."
-    found: Any = validator.check(Validation(run, result, changed.paths()))  # a plugin's types are a promise, no more
-    return found if isinstance(found, str) else f"The validator {name} is broken: it gave {type(found).__name__}."
+def objection(validator: Validator, validation: Validation, *, seconds: float) -> str:
+    """Return what `validator` has to object to, "" for nothing. It has `seconds`; what it raises is an objection.
+
+    It works in a thread that is left behind when it takes longer: a plugin cannot be ended, but need not be waited for.
+
+    Raises:
+        CodeCommitError: it did.
+    """
+    if validator.name == SYNTAX_CHECK:
+        return validator.check(validation)  # it has a limit of its own, and Ctrl-C reaches its process
+    answers: list[object] = []
+
+    def check() -> None:
+        try:
+            answers.append(validator.check(validation))
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, SystemExit too
+            answers.append(error)
+
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(check,), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    match answers:
+        case []:
+            return f"The validator {validator.name} took longer than {seconds:g} s."
+        case [CodeCommitError() as error]:
+            raise error
+        case [BaseException() as error]:
+            words = f"The validator {validator.name} failed with {type(error).__name__}: {error}"
+        case [str(words)]:
+            pass
+        case [other, *_]:
+            words = f"The validator {validator.name} is broken: it gave {type(other).__name__}."
+    return words.encode("utf-8", "replace").decode()

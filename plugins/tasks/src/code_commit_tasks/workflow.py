@@ -40,7 +40,11 @@ def task(run: Run) -> Result:
     finally:
         run.keep("task-tree.txt", "".join(f"{line}\n" for line in lines(given.root)))
     run.say(result)
-    return _judged_by_build(run, given.root, result)
+    judged = _judged_by_build(run, given.root, result)
+    if judged.outcome is Outcome.REACHED:
+        given.done = True
+        save(run, given)
+    return judged
 
 
 def _steps(run: Run, given: SavedTask, changed: ChangedFiles) -> Steps:
@@ -48,6 +52,7 @@ def _steps(run: Run, given: SavedTask, changed: ChangedFiles) -> Steps:
         given.changed = list(changed.paths())
         save(run, given)
 
+    deadline = time.monotonic() + run.settings.max_seconds
     functions = open_functions(run)
     agent = Agent(
         run,
@@ -55,12 +60,11 @@ def _steps(run: Run, given: SavedTask, changed: ChangedFiles) -> Steps:
         functions,
         system_prompt(functions.by_name.values()),
         run.settings,
-        time.monotonic() + run.settings.max_seconds,
+        deadline,
     )
-    requirements = Requirements(run, run.settings, collect_validators(run, run.settings), changed)
-    return Steps(
-        run, agent, requirements, run.settings, given.description, keep, earlier=run.options.resume is not None
-    )
+    requirements = Requirements(run, run.settings, collect_validators(run, run.settings), changed, deadline)
+    earlier, listed = run.options.resume is not None, _count(given.root)
+    return Steps(run, agent, requirements, run.settings, given.description, keep, earlier=earlier, listed=listed)
 
 
 def _given(run: Run) -> SavedTask:

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal
 
 from code_commit_tasks.runtime.process import DenoProcess, ProcessTooGreedy, ProcessTooSlow
@@ -26,6 +27,9 @@ _OUT_OF_MEMORY = re.compile(r"out of memory|heap limit|allocation failed", re.IG
 _ABORTED = (-5, -6, -11)  # signals by which V8 gives up
 _WROTE = -25  # SIGXFSZ: to a file, and it may write to none
 _LONGEST_REASON = 4000  # characters
+_LONGEST_NAME = 100  # characters: no tool has such a one
+_SHOWN = 200  # bytes of a line that is not understood
+_DEEPEST = 100  # lists in lists
 _MEGABYTE = 1024 * 1024
 
 Fault = Literal["code", "time", "memory", "ended"]
@@ -119,13 +123,15 @@ class _Exchange:
                 case {"kind": "call", "id": int(number), "tool": str(tool), "given": given}:
                     self._answer(number, tool, given)
                 case {"kind": "returned", **rest}:
+                    if reason := _unfit(rest.get("value")):
+                        raise ScriptFailed(f"What agent_code returned {reason}.", "code")
                     return rest.get("value")
                 case {"kind": "failed", **rest}:
                     raise ScriptFailed(_thrown(rest, self.code), "code")
                 case None:
                     pass
-                case other:  # forged: the bridge writes no such thing
-                    self.on_output(f"(not understood: {str(other)[:200]})")
+                case _:  # forged: the bridge writes no such thing
+                    self.on_output(f"(not understood: {message[:_SHOWN].decode('utf-8', 'replace')})")
         raise self._ended()
 
     def _begin(self) -> None:
@@ -140,7 +146,10 @@ class _Exchange:
         if self._calls > self.limits.calls:
             raise ScriptFailed(f"agent_code made more than {self.limits.calls} tool calls and was ended.", "ended")
         began = time.monotonic()
-        answer = self.call(tool, given)
+        if reason := _unfit([tool, given]):
+            answer = CallAnswer(f"What was passed to the tool {reason}.", is_error=True)
+        else:
+            answer = self.call(tool[:_LONGEST_NAME], given)
         self.process.deadline += time.monotonic() - began
         self._send({"id": number, "error" if answer.is_error else "text": answer.text})
 
@@ -168,15 +177,43 @@ class _Exchange:
 
 def _read(message: bytes) -> Any:
     try:
-        value = json.loads(message)
-    except (ValueError, RecursionError):
-        return message.decode("utf-8", "replace")
+        value = json.loads(message, parse_constant=_refuse)
+    except RecursionError:
+        raise ScriptFailed("What agent_code returned or passed to a tool is nested too deep.", "code") from None
+    except ValueError:
+        return ""
     return "null" if value is None else value
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} has no place in JSON")
+
+
+def _unfit(value: Any) -> str:
+    """Say why `value` goes no further: JSON has lists of any depth, and JavaScript has strings of half characters."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        if not level:
+            return ""
+        for each in level:
+            if isinstance(each, str) and not each.isascii() and _halved(each):
+                return "holds half of a character (a lone surrogate)"
+        inside = [each for each in level if isinstance(each, dict | list)]
+        level = [below for each in inside for below in (chain(each, each.values()) if isinstance(each, dict) else each)]
+    return f"is nested more than {_DEEPEST} deep"
+
+
+def _halved(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _thrown(failed: Mapping[Any, Any], code: str) -> str:
     """Tell the model what its code threw, with lines and columns of its own."""
-    text, stack = str(failed.get("text", "")), str(failed.get("stack", ""))
+    text, stack = (str(failed.get(part, "")).encode("utf-8", "replace").decode() for part in ("text", "stack"))
     if "SyntaxError:" in text:
         text = text.removeprefix("TypeError: ")
     lines = code.split("\n")

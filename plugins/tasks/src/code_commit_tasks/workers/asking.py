@@ -31,7 +31,7 @@ def ask_worker(name: str, question: Any, *, seconds: float, flags: Sequence[str]
     script = str(files("code_commit_tasks.workers") / f"{name}.py")
     try:
         done = subprocess.run(
-            [sys.executable, *flags, script],
+            [sys.executable, *flags, script, str(int(seconds) + 2)],
             input=json.dumps(question).encode(),
             capture_output=True,
             timeout=seconds,

@@ -47,7 +47,8 @@ def text_if_any(run: Run, path: str, limit: int) -> str | None:
     try:
         content = run.tree.read(path, limit + 1)
     except (OSError, ValueError) as error:
-        raise ToolError(f"{path} is not a file that can be read: {error}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise ToolError(f"{path} is not a file that can be read: {reason}") from error
     if content is None:
         return None
     if len(content) > limit:
