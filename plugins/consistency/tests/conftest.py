@@ -10,7 +10,7 @@ import pytest
 
 from code_commit.testing import Finished, Project, ScriptedServer, install_plugin
 
-CASES = Path(__file__).parent / "cases"
+LOOPBACK = "from code_commit.testing.loopback_provider import code_commit_providers\n"
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Review:
 
     @property
     def environ(self) -> dict[str, str]:
-        return {"TINY_BASE_URL": self.server.url("openai"), "CODE_COMMIT_MODEL": "tiny-1"}
+        return {"LOOPBACK_BASE_URL": self.server.url("openai"), "CODE_COMMIT_MODEL": "loopback-1"}
 
     def __call__(self, *arguments: str) -> Finished:
         return self.project.command(
@@ -38,7 +38,7 @@ class Review:
 
 @pytest.fixture
 def review(tmp_path: Path) -> Iterator[Review]:
-    plugins = install_plugin(tmp_path / "plugins", "tiny", (CASES / "tiny_provider.py").read_text("utf-8"))
+    plugins = install_plugin(tmp_path / "plugins", "loopback", LOOPBACK)
     project = Project.create(tmp_path, files={"UserSpecification.md": "Add.\n", "main.py": "print(1 - 1)\n"})
     with ScriptedServer() as server:
         yield Review(project, server, plugins)

@@ -144,7 +144,11 @@ def test_programs_get_the_sections_from_the_document_and_from_the_last_event(rev
     document = json.loads(review.project.read(DOCUMENT))
     [sample] = document["samples"]
     assert (document["version"], document["run"]) == (1, review.project.run_folder.name)
-    assert (document["model"], sample["model"], sample["report"]) == ("tiny-1", "tiny-1", "consistency-report.txt")
+    assert (document["model"], sample["model"], sample["report"]) == (
+        "loopback-1",
+        "loopback-1",
+        "consistency-report.txt",
+    )
     assert [section["name"] for section in sample["sections"]] == NAMES
     assert sample["sections"][3]["text"] == "\nAll is well with 3.\n\n"
     assert (sample["preamble"], sample["missing"], sample["extra"]) == ("", [], [])

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from code_commit.testing import Reply
+from code_commit.testing import Reply, install_plugin
 
 
 def report_numbers(review) -> dict[str, str]:
@@ -96,12 +96,34 @@ def test_a_number_of_samples_that_makes_no_sense_is_a_usage_error(review, sample
     assert review.server.requests == []
 
 
+DEAF = """
+import threading
+
+from code_commit.plugin_api import ProviderDefinition, hookimpl
+
+
+@hookimpl
+def code_commit_providers():
+    own = {"config": "code_commit.testing.loopback_provider:LoopbackConfig", "factory": f"{__name__}:Deaf"}
+    return [ProviderDefinition("deaf", {"deaf-1": ()}, "", None, None, ("authorization", "Bearer {key}"), **own)]
+
+
+class Deaf:
+    def __init__(self, config):
+        pass
+
+    def complete(self, request, call):
+        threading.Event().wait()
+
+    def close(self):
+        pass
+"""
+
+
 @pytest.mark.parametrize("samples", ["1", "2"])
 def test_ctrl_c_ends_calls_that_nothing_else_ends(review, samples: str) -> None:
-    review.project.write(
-        {"agent-config/config.toml": '[providers.tiny.default]\nmodel = "tiny-1"\nkind = "deaf"\n'},
-    )
-    environ = review.project.environment({**review.environ, "PYTHONPATH": str(review.plugins)})
+    install_plugin(review.plugins, "deaf", DEAF)
+    environ = review.project.environment({"CODE_COMMIT_MODEL": "deaf-1", "PYTHONPATH": str(review.plugins)})
     command = [sys.executable, "-m", "code_commit", "--cc", "--json", f"--samples={samples}"]
     with subprocess.Popen(
         command, cwd=review.project.root, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

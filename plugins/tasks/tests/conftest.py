@@ -13,7 +13,7 @@ import pytest
 from code_commit.testing import Finished, Project, ScriptedServer, install_plugin
 from code_commit_tasks.runtime.script import CallAnswer, ScriptFailed, ScriptFunction, ScriptLimits, run_script
 
-CASES = Path(__file__).parent / "cases"
+LOOPBACK = "from code_commit.testing.loopback_provider import code_commit_providers\n"
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Work:
     def __call__(
         self, *arguments: str, environ: dict[str, str] | None = None, more_plugins: Sequence[Path] = (), **more: Any
     ) -> Finished:
-        environ = {"TINY_BASE_URL": self.server.url("openai"), "CODE_COMMIT_MODEL": "tiny-1", **(environ or {})}
+        environ = {"LOOPBACK_BASE_URL": self.server.url("openai"), "CODE_COMMIT_MODEL": "loopback-1", **(environ or {})}
         given = (
             arguments if {"--task", "--task-file", "--resume"} & set(arguments) else ("--task", "Do it.", *arguments)
         )
@@ -79,7 +79,7 @@ class Work:
 
 @pytest.fixture
 def work(tmp_path: Path) -> Iterator[Work]:
-    plugins = install_plugin(tmp_path / "plugins", "tiny", (CASES / "tiny_provider.py").read_text("utf-8"))
+    plugins = install_plugin(tmp_path / "plugins", "loopback", LOOPBACK)
     project = Project.create(tmp_path, files={"README.md": "one\ntwo\n", "src/main.py": "print(1)\n"})
     with ScriptedServer() as server:
         yield Work(project, server, plugins)

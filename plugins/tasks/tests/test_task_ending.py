@@ -154,7 +154,11 @@ def struck(work, number: int, *, step: str) -> tuple[int, list[dict]]:
     """Begin a task, send it a signal when the code of `step` runs; return its exit code and events."""
     command = [sys.executable, "-m", "code_commit", "--task", "Do it.", "--json", "--sandbox", "off"]
     environ = work.project.environment(
-        {"TINY_BASE_URL": work.server.url("openai"), "CODE_COMMIT_MODEL": "tiny-1", "PYTHONPATH": str(work.plugins)}
+        {
+            "LOOPBACK_BASE_URL": work.server.url("openai"),
+            "CODE_COMMIT_MODEL": "loopback-1",
+            "PYTHONPATH": str(work.plugins),
+        }
     )
     events = []
     with subprocess.Popen(
@@ -255,7 +259,7 @@ def test_a_run_that_is_not_there_cannot_be_gone_on_with(work, name: str, told: s
 
 def test_a_run_that_was_no_task_cannot_be_gone_on_with(work) -> None:
     work.server.script("^^^a.txt\nx\n^^^end\n")
-    environ = {"TINY_BASE_URL": work.server.url("openai"), "CODE_COMMIT_MODEL": "tiny-1"}
+    environ = {"LOOPBACK_BASE_URL": work.server.url("openai"), "CODE_COMMIT_MODEL": "loopback-1"}
     assert work.project.command(environ=environ, plugins=[work.plugins]).exit_code == 0
     done = work("--resume", work.project.run_folder.name)
     assert done.exit_code == 3

@@ -158,7 +158,7 @@ def test_it_cannot_write_to_disk(script) -> None:
     ],
 )
 def test_nothing_of_the_machine_can_be_reached(script, body: str, tmp_path, monkeypatch) -> None:
-    secret = tmp_path / "agent-config" / "tiny-key.txt"
+    secret = tmp_path / "agent-config" / "loopback-key.txt"
     secret.parent.mkdir()
     secret.write_text(f'"{SECRET}"')
     monkeypatch.setenv("SECRET", SECRET)

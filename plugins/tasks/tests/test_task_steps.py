@@ -343,7 +343,7 @@ def test_progress_is_a_tree(work) -> None:
 
 
 def test_escapes_do_not_reach_the_terminal_or_the_files_of_keys(work) -> None:
-    work.project.write({"agent-config/tiny-key.txt": "k-0123456789abcdef\n"})
+    work.project.write({"agent-config/loopback-key.txt": "k-0123456789abcdef\n"})
     work.server.script(
         work.code("console.log('k-0123456789' + 'abcdef'); return 'ends in ' + 'k-0123456789' + 'abcdef';")
     )

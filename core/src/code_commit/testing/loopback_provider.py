@@ -1,0 +1,97 @@
+"""A provider over HTTP that needs no provider's distribution: for tests of a workflow in an environment of its own.
+
+It speaks to a `ScriptedServer` as OpenAI's services do, text alone. This module is the plugin; a test installs it so:
+
+    install_plugin(folder, "loopback", "from code_commit.testing.loopback_provider import code_commit_providers")
+
+The model is `loopback-1`, `LOOPBACK_BASE_URL` leads to `server.url("openai")`, and `LOOPBACK_API_KEY` holds a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from code_commit.plugin_api import (
+    Completion,
+    Finish,
+    HttpCall,
+    Message,
+    ProviderDefinition,
+    ProviderError,
+    Request,
+    Text,
+    Usage,
+    hookimpl,
+    kind_of_status,
+    reply_object,
+)
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+LOOPBACK = ProviderDefinition(
+    name="loopback",
+    models={"loopback-1": ()},
+    base_url="https://loopback.example.org",
+    base_url_variable="LOOPBACK_BASE_URL",
+    key_variable="LOOPBACK_API_KEY",
+    key_header=("authorization", "Bearer {key}"),
+    config="code_commit.testing.loopback_provider:LoopbackConfig",
+    factory="code_commit.testing.loopback_provider:wire_of",
+)
+
+
+@hookimpl
+def code_commit_providers() -> Iterable[ProviderDefinition]:
+    """One provider, `loopback`."""
+    return [LOOPBACK]
+
+
+class LoopbackWire:
+    """Sends the system text and what was said, as text; takes the first choice of the answer."""
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+
+    def encode(self, request: Request) -> HttpCall:
+        """Return the call."""
+        messages = [{"role": "system", "content": request.system}] if request.system else []
+        for message in request.messages:
+            text = "".join(part.text for part in message.parts if isinstance(part, Text))
+            messages.append({"role": message.role, "content": text})
+        return HttpCall("/chat/completions", {"model": self.model, "messages": messages})
+
+    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:  # noqa: ARG002 - of `Wire`
+        """Return the answer.
+
+        Raises:
+            ProviderError: the status is not 200, or the body is no answer.
+        """
+        if status != 200:  # noqa: PLR2004 - OK
+            raise ProviderError(f"status {status}", kind=kind_of_status(status))
+        answer = reply_object(body)
+        [choice] = answer["choices"]
+        word = choice["finish_reason"]
+        return Completion(
+            Message("assistant", (Text(choice["message"]["content"] or ""),)),
+            Finish.STOP if word == "stop" else Finish.LENGTH,
+            word,
+            Usage(1, 1),
+            answer["model"],
+            answer,
+        )
+
+
+def wire_of(config: Any) -> LoopbackWire:
+    """The wire of a `LoopbackConfig`."""
+    return LoopbackWire(config.model)
+
+
+def __getattr__(name: str) -> type[BaseModel]:
+    # The class is made when asked for: a plugin's module must not import pydantic for being listed.
+    if name != "LoopbackConfig":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from pydantic import create_model
+
+    return create_model("LoopbackConfig", model=(str, "loopback-1"))
