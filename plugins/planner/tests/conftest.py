@@ -95,10 +95,11 @@ class Cast:
         if part == "planner" and not request.json.get("tools"):
             part = "message" if "git commit" in request.prompt else "summary"
         self.requests[part].append(request)
-        if part in self.before:
-            self.before[part]()
         replies: list[Reply] = getattr(self, part)
-        return replies.pop(0) if len(replies) > 1 else replies[0]
+        reply = replies.pop(0) if len(replies) > 1 else replies[0]
+        if part in self.before:
+            self.before[part]()  # last of all: a test that waits for it may put other replies in place at once
+        return reply
 
 
 class Person:

@@ -358,6 +358,7 @@ def test_the_message_is_utf_8_whatever_the_repository_says(codebase, to_review):
     person.says("")
     person.quits()
     assert codebase.subjects()[0] == "Füge 字 hinzu"
+    assert "\nencoding " not in codebase.project.git("cat-file", "commit", "HEAD")
 
 
 def test_a_commit_that_cannot_be_signed_is_told_by_its_name(codebase, to_review):

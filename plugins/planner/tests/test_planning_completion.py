@@ -86,7 +86,7 @@ def test_running_out_of_turns_is_named_and_enter_means_no(codebase, build):
     codebase.cast.coach = [codebase.cast.done("Not yet.")]
     person = build("--max-turns=2")
     question = person.question()
-    assert question.startswith("The coach and the player ran out of turns (2): the coach is still not satisfied.\n")
+    assert question.startswith("The coach and the player ran out of turns (2): the coach is not satisfied.\n")
     assert "All 1 todos are done." in question
     person.says("")
     assert person.question() == question

@@ -182,7 +182,7 @@ def test_a_planner_that_falls_back_is_told(codebase):
     codebase.write("agent-config/config.toml", config)
     environ = {"OPENAI_API_KEY": "sk-0123456789abcdef"}
     done = codebase.project.command("--planning", f"--codepath={codebase.project.root}", stdin="no\n", environ=environ)
-    assert "No `planner` is specified in [providers]: falling back to gpt-5, by default_provider" in done.stdout
+    assert "No `planner` is specified in [providers]:\nfalling back to gpt-5, by default_provider" in done.stdout
 
 
 def test_a_default_that_resolves_to_nothing_shows_an_example(codebase):

@@ -28,7 +28,7 @@ ASK_CODEPATH = "Which codebase do you want to work in? Type the path of its fold
 NO_SUCH_FOLDER = "There is no folder <path>."
 CODEPATH = "Codepath: <codepath>"
 PLANNER_MODEL = "Planner: <model> (<because>)"
-PLANNER_FALLBACK = "No `planner` is specified in [providers]: falling back to <model>, by <because>."
+PLANNER_FALLBACK = "No `planner` is specified in [providers]:\nfalling back to <model>, by <because>."
 
 BRANCH = "Current git branch: <branch>"
 DETACHED = "no branch: HEAD is detached at <commit>"
@@ -65,7 +65,7 @@ TODOS_NONE = "There is no todo in g3-plan/todo.g3.md that could tell whether the
 TODOS_DONE = "All <all> todos are done."
 SKIPPED = "The recovery was skipped."
 APPROVED = "The coach approved the implementation."
-OUT_OF_TURNS = "The coach and the player ran out of turns (<turns>): the coach is still not satisfied."
+OUT_OF_TURNS = "The coach and the player ran out of turns (<turns>): the coach is not satisfied."
 LOOP_FAILED = "The coach and the player were stopped by an error: <error>"
 
 COMPLETED = "Completed:"
@@ -73,7 +73,7 @@ UNRECORDED = "<file> is completed and not yet committed: going on with its commi
 NOT_STAGED = "Not staged, as they look like temporary artifacts:"
 NOT_OURS = "Left out of this commit, as they were staged before by someone else:"
 NOT_STAGED_EITHER = (
-    "Not staged, as git could not tell what to make of them (unmerged, or repositories inside this one):"
+    "Not staged, as git could not tell what to make of them\n(unmerged, or repositories inside this one):"
 )
 READY = "code-commit is ready to make a git commit."
 STAGED = "Staged:"
@@ -94,4 +94,6 @@ INPUT_ENDED = "the input ended at: <state>"
 CHAT = "What shall be done? Type it in one line, or 'quit'."
 CHAT_GO_ON = "Say what is to be changed or done next, or 'quit'."
 CHAT_RESUME = "The last chat, of <when>, was cut off. Go on with it? [yes/no/quit]"
-LOOP_RESUMED = "An earlier run on these requirements was cut off after turn <turn>: going on with the coach's feedback."
+LOOP_RESUMED = """\
+An earlier run on these requirements was cut off after turn <turn>:
+going on with the coach's feedback."""
