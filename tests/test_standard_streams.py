@@ -55,6 +55,19 @@ def test_events_that_cannot_be_written_are_missed_aloud(project):
     assert finished.stderr.count("No space left on device") == 1
 
 
+def test_a_full_disk_is_no_bug(project, tmp_path):
+    # It shows at a call that nobody foresaw: where the lock is signed.
+    hook = """
+import errno, os
+def full(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+os.pwrite = full
+"""
+    (tmp_path / "sitecustomize.py").write_text(hook)
+    finished = project.command("--model", "gpt-5", plugins=[tmp_path])
+    assert (finished.exit_code, "cannot write: No space left on device" in finished.stderr) == (3, True)
+
+
 def test_an_error_that_cannot_be_told_keeps_its_exit_code(project):
     assert in_a_shell(project, "$CC --model no-such-model 2> /dev/full").returncode == 2
 

@@ -55,6 +55,23 @@ def failures(log: RunLog) -> list[str]:
     ]
 
 
+def test_the_end_is_the_last_record_also_where_it_cannot_be_written(log):
+    sink = Sink()
+    log.add_sink("tests", sink)
+    full = os.open("/dev/full", os.O_WRONLY)
+    os.dup2(full, log._events._handle)
+    os.close(full)
+    (late,) = log.finish(ExitCode.REACHED, "")
+    assert (late.plugin, sink.seen[-1]) == ("events.jsonl", "run.finished")
+
+
+def test_a_failure_that_comes_too_late_for_an_event_shows_no_key(tmp_path):
+    log = RunLog.open(tmp_path, "committing-code", redactor=Redactor(["sk-canary-0123456789"]))
+    log.add_sink("tests", Sink(at_close=raising(RuntimeError("with sk-canary-0123456789"))))
+    (late,) = log.finish(ExitCode.REACHED, "")
+    assert late.error == "RuntimeError: with ***89"
+
+
 def test_what_is_no_sink_is_dropped_and_told(log):
     log.add_sink("tests", object())
     log.emit(StateEntered("on"))

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from code_commit.address import address_of
 from code_commit.calls import Asked, CallCost, Calls
@@ -16,7 +16,7 @@ from code_commit.keys import KeyStore
 from code_commit.named import named
 from code_commit.records.conversation import Completion, ProviderError, Request, Usage
 from code_commit.records.errors import Interrupted, NotReady, ProviderFailed, UsageError
-from code_commit.records.provider import Provider
+from code_commit.records.provider import Provider, ProviderDefinition
 from code_commit.registry import Registry, ResolvedModel
 from code_commit.replay import Recording
 from code_commit.retries import TimedCall, complete_with_retries
@@ -121,7 +121,8 @@ class Models:
         config = validated(named(definition.config), section, where)
         made = named(definition.factory)(config)
         bound = getattr(config, "max_tokens", None)
-        if not definition.base_url:
+        if not hasattr(made, "encode"):
+            _require_own_ways(definition, table, where)
             return Service(made, Asked(definition.name, config.model, max_tokens=bound))
         address = address_of(definition, resolved.config, table, self._environ)
         key = self._keys.key_for(definition, resolved.config, table)
@@ -132,9 +133,27 @@ class Models:
             deadline=http.deadline_seconds,
             max_retries=http.retries,
         )
-        provider: Provider = HttpProvider(definition, connection, made) if hasattr(made, "encode") else made
+        provider = HttpProvider(definition, connection, made)
         source = key.source if key else NO_KEY
         return Service(provider, Asked(definition.name, config.model, address.url, source, bound))
+
+
+def _require_own_ways(definition: ProviderDefinition, table: Mapping[str, Any], where: str) -> None:
+    """Make sure that nobody takes a provider that is no `Wire` for one to which the host gives address and key.
+
+    Raises:
+        NotReady: its definition has an address, or its config has.
+    """
+    if definition.base_url:
+        raise NotReady(
+            f"provider {definition.name} makes its own connections, but its definition has a base_url",
+            hint="its plugin is at fault",
+        )
+    for name in sorted(_HOST_FIELDS & table.keys()):
+        raise NotReady(
+            f"{where}: {name} is of no use, for provider {definition.name} makes its own connections",
+            hint="take it out; the provider's own settings say where it goes",
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,12 @@ class ResolvedModel:
     config: str = "default"
 
 
+def installation(distribution: str) -> str:
+    """Say how a first-party plugin is installed, from a registry or from the sources."""
+    folder = f"./plugins/{distribution.removeprefix('code-commit-')}"
+    return f"pip install {distribution} (in a checkout of code-commit: pip install {folder})"
+
+
 class Registry:
     """Providers and workflows of the loaded plugins. What two distributions claim belongs to neither."""
 
@@ -129,7 +135,7 @@ class Registry:
         installed = {plugin.distribution for plugin, _ in self.providers.values()}
         hints = [f"installed providers: {', '.join(sorted(self.providers)) or 'none'}"]
         if wanted and wanted not in installed:
-            hints.append(f"for this one: pip install {wanted}")
+            hints.append(f"for this one: {installation(wanted)}")
         elif not installed:
             hints.append(f"for a model: pip install {' or '.join(sorted(set(FIRST_PARTY_MODELS.values())))}")
         hints.append("`code-commit models` lists them; any other id is written as provider/id")

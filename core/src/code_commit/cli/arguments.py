@@ -11,7 +11,7 @@ from code_commit.cli.parser import Parser
 from code_commit.plugin_host import Plugin, PluginHost
 from code_commit.records.errors import UsageError
 from code_commit.records.workflow import Flag, WorkflowDefinition
-from code_commit.registry import DEFAULT_WORKFLOW, FIRST_PARTY_FLAGS, Registry
+from code_commit.registry import DEFAULT_WORKFLOW, FIRST_PARTY_FLAGS, Registry, installation
 from code_commit.spelling import did_you_mean
 
 
@@ -190,4 +190,4 @@ def _unknown(word: str, parser: argparse.ArgumentParser, host: PluginHost) -> Us
 
 def _not_installed(flag: str) -> UsageError:
     distribution = FIRST_PARTY_FLAGS[flag]
-    return UsageError(f"{flag} needs the plugin {distribution}", hint=f"pip install {distribution}")
+    return UsageError(f"{flag} needs the plugin {distribution}", hint=installation(distribution))

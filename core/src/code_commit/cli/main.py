@@ -11,7 +11,7 @@ from types import FrameType
 
 from code_commit import __version__
 from code_commit.named import named
-from code_commit.records.errors import CodeCommitError, ExitCode, Interrupted, NotReady
+from code_commit.records.errors import CodeCommitError, ExitCode, Interrupted, NotReady, no_room
 
 
 def run_command(argv: Sequence[str]) -> int:
@@ -76,7 +76,7 @@ def _unforeseen(error: BaseException, argv: Sequence[str]) -> int:
     from code_commit.cli.last_words import print_error, print_lone_finish
     from code_commit.run_log import describe
 
-    if isinstance(error, OSError) and (known := _about_this_place(error)):
+    if isinstance(error, OSError) and (known := _about_this_place(error) or no_room(error)):
         return _failed(known, argv)
     message = f"internal error: {describe(error)}"
     hint = "this is a bug in code-commit; --debug shows where"

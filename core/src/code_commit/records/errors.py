@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import errno
 from enum import IntEnum
 from typing import ClassVar
 
@@ -84,6 +85,14 @@ class ResponseRefused(CodeCommitError):  # noqa: N818 - as above
     """A response that must not be applied; nothing of it was written."""
 
     exit_code = ExitCode.RESPONSE_REFUSED
+
+
+def no_room(error: BaseException) -> NotReady | None:
+    """Return what to tell where `error` says that the disk takes nothing more: that is no bug, wherever it shows."""
+    if not isinstance(error, OSError) or error.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EROFS}:
+        return None
+    where = f"{error.filename}: " if isinstance(error.filename, str) else ""
+    return NotReady(f"cannot write: {where}{error.strerror}", hint="make room on the disk, and run again")
 
 
 class LimitReached(CodeCommitError):  # noqa: N818 - as above

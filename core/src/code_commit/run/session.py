@@ -12,7 +12,7 @@ from code_commit.keys import likely_keys
 from code_commit.models import resolve
 from code_commit.named import named
 from code_commit.plugin_host import PluginFailure, PluginHost
-from code_commit.records.errors import CodeCommitError, ExitCode
+from code_commit.records.errors import CodeCommitError, ExitCode, no_room
 from code_commit.records.event import LogSink, MessageLogged, PluginFailed
 from code_commit.records.workflow import Outcome, Result
 from code_commit.redaction import Redactor
@@ -107,6 +107,8 @@ class _Open:
                 return error.exit_code, error.message, error.hint
             case KeyboardInterrupt():
                 return ExitCode.INTERRUPTED, "interrupted", ""
+            case BaseException() as error if full := no_room(error):
+                return full.exit_code, full.message, full.hint
             case BaseException() as error:
                 return ExitCode.INTERNAL, f"internal error: {describe(error)}", "this is a bug; --debug shows where"
         return ExitCode.INTERNAL, "internal error: the workflow gave no result", "its plugin is at fault"

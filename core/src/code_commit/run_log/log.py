@@ -58,6 +58,7 @@ class RunLog:
         self._spans = 1
         self._complaints: set[str] = set()
         self._late: list[PluginFailed] = []
+        self._told_end = False
         self._finished = False
 
     @classmethod
@@ -184,8 +185,12 @@ class RunLog:
 
     def _complain(self, name: str, error: Exception) -> None:
         """Tell the sinks, once a file, that the log is not whole. The run goes on: its outcome is not the log's."""
-        if name not in self._complaints:
-            self._complaints.add(name)
+        if name in self._complaints:
+            return
+        self._complaints.add(name)
+        if self._told_end:  # which stays the last event
+            self._late.append(PluginFailed(name, "code-commit", "log", describe(error)))
+        else:
             self._append_event(MessageLogged(f"cannot write {self.folder / name}: {error}", level="warning"))
 
     # --- files ----------------------------------------------------------------------------------------------------
@@ -290,6 +295,7 @@ class RunLog:
 
     def _tell_end(self, outcome: ExitCode, summary: str, data: Mapping[str, Any]) -> None:
         end = RunFinished(outcome=outcome.outcome, exit_code=int(outcome), summary=summary)
+        self._told_end = True
         try:
             self._append(end.kind, {**data_of(end), "data": plain(data)})
         except Interrupted:

@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -41,6 +42,11 @@ __all__ = [
     "ScriptedServer",
     "install_plugin",
 ]
+
+
+if "pytest" in sys.modules:
+    # An assertion that fails then shows what was compared. It has to be asked for before that module is imported.
+    sys.modules["pytest"].register_assert_rewrite("code_commit.testing.conformance")
 
 
 def __getattr__(name: str) -> Any:

@@ -127,7 +127,8 @@ class Project:
         For a test that talks to a workflow, or interrupts it; use it in a `with` statement.
         """
         return subprocess.Popen(
-            [sys.executable, "-m", "code_commit", *arguments],
+            # -P: like the installed command, it imports nothing from the project that it works on.
+            [sys.executable, "-P", "-m", "code_commit", *arguments],
             cwd=cwd or self.root,
             env=self.environment({"PYTHONPATH": os.pathsep.join(map(str, plugins)), **(environ or {})}),
             stdin=subprocess.PIPE,
