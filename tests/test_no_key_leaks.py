@@ -184,6 +184,9 @@ def test_a_key_on_the_command_line(run, key) -> None:
     with ScriptedServer([GOOD]) as server:
         assert run(key, "--model", "gpt-5", "--json", "--query", f"use {key}", server=server).exit_code == 0
     assert run(key, "--model", f"{key}x", "--json").exit_code == 2
+    assert run(key, key, "--json").exit_code == 2
+    assert run(key, "check", key, "--json").exit_code in {0, 1}
+    assert run(key, "check", f"src/{key}", quote(key)).exit_code in {0, 1}
     if "=" not in key:  # where a flag ends
         assert run(key, f"--{key}", "--json").exit_code == 2
     assert run(key, "--model", "gpt-5", "--query-file", f"/absent/{key}").exit_code == 3

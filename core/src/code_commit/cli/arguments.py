@@ -183,7 +183,7 @@ def _unknown(word: str, parser: argparse.ArgumentParser, host: PluginHost) -> Us
         flags = [name for action in parser._actions for name in action.option_strings]  # noqa: SLF001 - no public way
         what, known, hint = "flag", flags, "`code-commit --help` lists them"
     else:
-        what, known = "command", list(COMMANDS)
+        flag, what, known = word, "command", list(COMMANDS)  # whole: half of a key would not be known as one
         hint = "what is to be changed goes into agent-config/query.txt or --query"
     return UsageError(f"there is no {what} {flag}" + did_you_mean(flag, known), hint=hint)
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from code_commit.cli.censoring import censored
 from code_commit.cli.parser import Parser
 from code_commit.git import Git
 from code_commit.guard import Guard
@@ -50,12 +51,12 @@ def check(argv: Sequence[str]) -> int:
             {"path": path, "allowed": not refusals, "reasons": [{"rule": r.rule, "reason": r.reason} for r in refusals]}
             for path, refusals in verdicts.items()
         ]
-        sys.stdout.write(json.dumps({"paths": rows}, indent=2) + "\n")
+        sys.stdout.write(censored(json.dumps({"paths": rows}, indent=2)) + "\n")
     else:
         passed = "no key" if arguments.keys else "allowed"
         for path, refusals in verdicts.items():
             reasons = "; ".join(f"{refusal.reason} ({refusal.rule})" for refusal in refusals)
-            sys.stdout.write(printable(f"{path}: {reasons or passed}", newlines=False) + "\n")
+            sys.stdout.write(printable(censored(f"{path}: {reasons or passed}"), newlines=False) + "\n")
     return ExitCode.NOT_REACHED if any(verdicts.values()) else ExitCode.REACHED
 
 

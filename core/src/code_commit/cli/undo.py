@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from code_commit.checkpoint import Checkpoints
+from code_commit.cli.censoring import censored
 from code_commit.cli.parser import Parser
 from code_commit.project_tree import ProjectTree
 from code_commit.records.errors import ExitCode, NotReady
@@ -38,10 +39,10 @@ def undo(argv: Sequence[str]) -> int:
         with uninterrupted():
             paths = checkpoints.undo(run)
     if arguments.json:
-        sys.stdout.write(json.dumps({"run": run, "restored": list(paths)}, indent=2) + "\n")
+        sys.stdout.write(censored(json.dumps({"run": run, "restored": list(paths)}, indent=2)) + "\n")
         return ExitCode.REACHED
-    for path in paths:
-        sys.stdout.write(printable(path, newlines=False) + "\n")
+    told = [printable(path, newlines=False) + "\n" for path in paths]
+    sys.stdout.write(censored("".join(told)))
     sys.stderr.write(f"code-commit: {len(paths)} paths are as they were before {run}\n")
     return ExitCode.REACHED
 

@@ -36,9 +36,10 @@ def diff(arguments: argparse.Namespace) -> int:
                 )
             whole = steps[arguments.attempt].old, steps[arguments.attempt].new
         paths, raw = project.checkpoints.changes(*whole), project.checkpoints.diff(*whole)
-    text = redactor_of(root).text(raw.decode("utf-8", "replace"))
+    redactor = redactor_of(root)
+    text = redactor.text(raw.decode("utf-8", "replace"))
     if arguments.json:
-        document = {"run": folder.name, "attempt": arguments.attempt, "paths": list(paths), "diff": text}
+        document = {"run": folder.name, "attempt": arguments.attempt, "paths": redactor.json(list(paths)), "diff": text}
         print_document(document)
     else:
         sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
