@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shutil
 import sys
-import textwrap
 from collections.abc import Mapping
 
 from code_commit.terminal import printable
@@ -22,18 +20,26 @@ _NAME = re.compile(r"^( {2,4})(-[^\n]*?|[a-z][\w.-]*(?= {2})|[A-Z]+)(?= {2}|$)",
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Lays a help text out for this terminal. Of descriptions, what is indented stays as it is."""
+    """Lays a help text out. Of descriptions, what is indented stays as it is."""
 
-    def __init__(self, prog: str) -> None:
-        width = min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST)
+    def __init__(self, prog: str, width: int = _WIDEST) -> None:
         super().__init__(prog, max_help_position=_COLUMN, width=width)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
+        import textwrap
+
         def filled(line: str) -> str:
             stays = not line or line.startswith(" ")
             return line if stays else textwrap.fill(line, width - len(indent), break_on_hyphens=False)
 
         return textwrap.indent("\n".join(map(filled, text.splitlines())), indent)
+
+
+def for_this_terminal(prog: str) -> HelpFormatter:
+    """Return what lays a help text out for the terminal there is."""
+    import shutil
+
+    return HelpFormatter(prog, min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST))
 
 
 def listed(title: str, lines: Mapping[str, str]) -> str:

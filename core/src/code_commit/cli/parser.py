@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, NoReturn
 
-from code_commit.cli.help_text import HelpFormatter, show_help
+from code_commit.cli.help_text import HelpFormatter, for_this_terminal, show_help
 from code_commit.records.errors import UsageError
 
 
@@ -18,6 +18,11 @@ class Parser(argparse.ArgumentParser):
         self._positionals.title, self._optionals.title = "arguments", "flags"
         if add_help:
             self.add_argument("--help", "-h", action="help", help="show this help")
+
+    def format_help(self) -> str:
+        """Return the help; only now, as argparse makes a formatter for each flag that is added, is the width asked."""
+        self.formatter_class = for_this_terminal
+        return super().format_help()
 
     def print_help(self, file: Any = None) -> None:  # noqa: ARG002 - argparse's signature; stdout is what is meant
         """Show the help on stdout."""
