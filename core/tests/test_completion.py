@@ -16,9 +16,10 @@ from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
 
 @hookimpl
 def code_commit_workflows():
-    flags = (Flag(("--odd",), "it's odd: $(touch pwned) `touch pwned`", selects=True), Flag(("--a;touch pwned",), "x"))
+    flags = (Flag(("--odd",), "it's odd: $(touch pwned) `touch pwned`", selects=True),)
     return [WorkflowDefinition("odd", "odd", flags, "nowhere:run")]
 """
+WORSE = ODD.replace("--odd", "--a;touch pwned").replace('"odd", "odd"', '"worse", "worse"')
 
 
 @pytest.fixture
@@ -79,7 +80,9 @@ def test_every_command_has_its_words():
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_is_one_and_what_a_plugin_says_does_not_run(project, tmp_path, shell):
-    plugins = [install_plugin(tmp_path / "plugins", "odd", ODD)]
+    folder = tmp_path / "plugins"
+    plugins = [install_plugin(folder, "odd", ODD)]
+    install_plugin(folder, "worse", WORSE)
     text = script(project, shell, plugins=plugins)
     assert "--odd" in text or "-l odd" in text
     assert "a;touch" not in text

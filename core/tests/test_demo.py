@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 
 import pytest
 
+from code_commit.cli.commands import COMMANDS
 from code_commit.testing import Project
 
 
@@ -44,3 +46,10 @@ def test_it_does_not_write_into_a_folder_that_is_not_empty(shown):
     project, _ = shown
     finished = project.command("demo", str(project.root))
     assert (finished.exit_code, "is not empty" in finished.stderr) == (3, True)
+
+
+def test_what_it_says_to_do_next_can_be_done(shown):
+    _, finished = shown
+    told = re.findall(r"^ +\d\. code-commit ([a-z]+)$", finished.stdout, re.MULTILINE)
+    assert told == ["init", "rollup"]
+    assert set(told) <= COMMANDS.keys()

@@ -18,7 +18,8 @@ def read_text(tree: Tree, path: str) -> str | None:
         content = tree.read(path)
     except OSError as error:
         reason = "it is a link, or behind one" if error.errno == errno.ELOOP else error.strerror
-        raise NotReady(f"{path} cannot be read: {reason}", hint="it must be a regular file that you may read") from error
+        hint = "it must be a regular file that you may read"
+        raise NotReady(f"{path} cannot be read: {reason}", hint=hint) from error
     return None if content is None else decode_text(content, path)
 
 

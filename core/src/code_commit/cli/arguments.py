@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from code_commit.cli.help_text import listed
 from code_commit.cli.parser import Parser
 from code_commit.plugin_host import Plugin, PluginHost
 from code_commit.records.errors import UsageError
@@ -26,23 +27,48 @@ class HostFlag:
 
 
 HOST_FLAGS = (
-    HostFlag(Flag(("--model",), "a model, provider/any-id, a named config, or replay/RUN", "NAME"), "model"),
-    HostFlag(Flag(("--max-cost",), "stop before a call that could cost more, all calls together", "USD"), "max_cost"),
     HostFlag(
-        Flag(("--on-failure",), "what becomes of the changes when the goal is not reached", "keep|restore"),
+        Flag(("--model",), "the model to ask: an id or alias, provider/any-id, a named config, or replay/RUN", "NAME"),
+        "model",
+    ),
+    HostFlag(Flag(("--max-cost",), "end the run before it could cost more than this", "USD"), "max_cost"),
+    HostFlag(
+        Flag(
+            ("--on-failure",),
+            "what becomes of the files when the goal is not reached (default keep)",
+            "keep|restore",
+        ),
         "on_failure",
         choices=("keep", "restore"),
     ),
     HostFlag(
-        Flag(("--sandbox",), "isolate what the build runs, where that is possible", "auto|require|off"),
+        Flag(
+            ("--sandbox",),
+            "isolate builds by bubblewrap: where it works, always, or never (default auto)",
+            "auto|require|off",
+        ),
         "sandbox",
         choices=("auto", "require", "off"),
     ),
-    HostFlag(Flag(("--json",), "one JSON event a line on stdout, the last always run.finished")),
+    HostFlag(Flag(("--json",), "events on stdout, a JSON object a line, run.finished always the last")),
     HostFlag(Flag(("--quiet", "-q"), "no progress on stderr, errors alone")),
     HostFlag(Flag(("--debug",), "show the traceback of an internal error")),
-    HostFlag(Flag(("--disable-plugin",), "leave a plugin out (may be repeated)", "NAME"), several=True),
+    HostFlag(Flag(("--disable-plugin",), "leave a plugin out; may be repeated", "NAME"), several=True),
 )
+_DESCRIPTION = """\
+Change a codebase through a language model, and let the project's own build judge the change. Without a command, \
+the workflow runs that the flags choose: committing-code, unless a flag of another one is given.
+
+"""
+_EPILOG = """\
+examples:
+  code-commit demo
+  code-commit init
+  code-commit --query "Rename the module util to text"
+  git diff | code-commit --query-file - --dry-run
+
+`code-commit COMMAND --help` tells more of a command. The exit code is 0 when the goal was reached.
+"""
 RESERVED = ("--help", "-h", "--version", *(name for each in HOST_FLAGS for name in each.flag.names))
 
 
@@ -98,20 +124,22 @@ def workflow_parser(registry: Registry) -> Parser:
     parser = Parser(
         prog="code-commit",
         usage="code-commit [flags]\n       code-commit COMMAND [flags]",
-        description="Change a codebase through an LLM and let the project's own build judge the change.",
-        epilog="commands:\n" + "\n".join(f"  {name:<32}{command.help}" for name, command in COMMANDS.items()),
+        description=_DESCRIPTION + listed("commands", {name: command.help for name, command in COMMANDS.items()}),
+        epilog=_EPILOG,
     )
-    parser.add_argument("--version", action="store_true", help="show the version and stop")
+    parser._optionals.title = "flags of every workflow"  # noqa: SLF001 - no public way
+    parser.add_argument("--version", action="store_true", help="show the version")
     for each in HOST_FLAGS:
         _add(parser, each.flag, choices=each.choices, several=each.several)
     added: set[str] = set()
     ordered = sorted(registry.workflows.values(), key=lambda each: (each[1].name != DEFAULT_WORKFLOW, each[1].name))
     for _, workflow in ordered:
-        group = parser.add_argument_group(workflow.name, workflow.help)
+        group = parser.add_argument_group(f"workflow {workflow.name}", workflow.help)
         for flag in workflow.flags:
             if flag.names[0] not in added:  # workflows of one distribution may share a flag
                 added.update(flag.names)
-                _add(group, flag)
+                also = [other.name for _, other in ordered if other is not workflow and flag in other.flags]
+                _add(group, flag, also=also)
     for _, workflow in ordered:
         for name in workflow.ignores:  # passed over even where the plugin that has it is not installed
             if name not in added:
@@ -132,8 +160,16 @@ def field_of(name: str) -> str:
     return name.lstrip("-").replace("-", "_")
 
 
-def _add(target: argparse._ActionsContainer, flag: Flag, *, choices: Sequence[str] = (), several: bool = False) -> None:
-    text, dest = flag.help.replace("%", "%%"), field_of(flag.names[0])
+def _add(
+    target: argparse._ActionsContainer,
+    flag: Flag,
+    *,
+    choices: Sequence[str] = (),
+    several: bool = False,
+    also: Sequence[str] = (),
+) -> None:
+    text = flag.help + (f"; also of {' and '.join(also)}" if also else "")
+    text, dest = text.replace("%", "%%"), field_of(flag.names[0])
     if flag.metavar is None:
         target.add_argument(*flag.names, dest=dest, action="store_true", help=text)
     elif several:
@@ -171,8 +207,6 @@ def _misplaced(name: str, workflow: WorkflowDefinition, registry: Registry) -> U
 
 
 def _unknown(word: str, parser: argparse.ArgumentParser, host: PluginHost) -> UsageError:
-    from code_commit.cli.commands import COMMANDS
-
     flag = word.partition("=")[0]
     if flag in FIRST_PARTY_FLAGS:
         broken = next((each for each in host.failures if each.distribution == FIRST_PARTY_FLAGS[flag]), None)
@@ -181,11 +215,19 @@ def _unknown(word: str, parser: argparse.ArgumentParser, host: PluginHost) -> Us
         return _not_installed(flag)
     if flag.startswith("-"):
         flags = [name for action in parser._actions for name in action.option_strings]  # noqa: SLF001 - no public way
-        what, known, hint = "flag", flags, "`code-commit --help` lists them"
-    else:
-        flag, what, known = word, "command", list(COMMANDS)  # whole: half of a key would not be known as one
-        hint = "what is to be changed goes into agent-config/query.txt or --query"
-    return UsageError(f"there is no {what} {flag}" + did_you_mean(flag, known), hint=hint)
+        hint = "`code-commit --help` lists them"
+        return UsageError(f"there is no flag {flag}" + did_you_mean(flag, flags), hint=hint)
+    return unknown_command(word)
+
+
+def unknown_command(word: str) -> UsageError:
+    """Return the error for a first word that is no command, named whole: half of a key would not be known as one."""
+    from code_commit.cli.commands import COMMANDS
+
+    return UsageError(
+        f"there is no command {word}" + did_you_mean(word, list(COMMANDS)),
+        hint="`code-commit --help` lists the commands; what is to be changed goes into --query",
+    )
 
 
 def _not_installed(flag: str) -> UsageError:

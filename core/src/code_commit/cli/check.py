@@ -18,6 +18,10 @@ from code_commit.records.errors import ExitCode, NotReady
 from code_commit.redaction import Redactor
 from code_commit.terminal import printable
 
+_DESCRIPTION = (
+    "Say of each path whether a response may change it, and why not. The exit code is 0 when all are allowed, else 1."
+)
+
 
 def check(argv: Sequence[str]) -> int:
     """Judge each path by itself; the exit code is 0 when all are in order, else 1.
@@ -28,11 +32,11 @@ def check(argv: Sequence[str]) -> int:
         NotReady: there is no git repository; with `--keys`, the project does not keep its keys out of git, a file
             cannot be read, or a configuration is broken.
     """
-    parser = Parser(prog="code-commit check", description="Say whether a response may change paths, and why not.")
+    parser = Parser(prog="code-commit check", description=_DESCRIPTION)
     parser.add_argument("paths", nargs="+", metavar="PATH", help="as a response would name it, from the project's root")
     instead = parser.add_mutually_exclusive_group()
-    instead.add_argument("--read", action="store_true", help="whether a model may be shown them instead")
-    instead.add_argument("--keys", action="store_true", help="whether they hold an API key that is configured instead")
+    instead.add_argument("--read", action="store_true", help="ask whether a model may be shown them")
+    instead.add_argument("--keys", action="store_true", help="ask whether they hold an API key that is configured")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     arguments = parser.parse_args(argv)
     root = Path.cwd().resolve()

@@ -23,6 +23,13 @@ _FLAG = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)")
 _PLAIN = re.compile(r"[\w./:@+-]+")  # what needs no quotes in any shell
 _OF_RUNS = ("undo", "replay", "runs")
 
+_DESCRIPTION = "Print a script that completes commands, flags, models and the names of runs."
+_EPILOG = """\
+Have the shell ask for it when it starts:
+  ~/.bashrc                   source <(code-commit completion bash)
+  ~/.zshrc, below compinit    source <(code-commit completion zsh)
+  ~/.config/fish/config.fish  code-commit completion fish | source
+"""
 _BASH = """\
 # bash completion of code-commit: source <(code-commit completion bash)
 _code_commit() {{
@@ -79,7 +86,7 @@ class Words:
 
 def completion(argv: Sequence[str]) -> int:
     """Print the script of one shell. It knows the plugins that are installed now."""
-    parser = Parser(prog="code-commit completion", description="Print a script that completes the command line.")
+    parser = Parser(prog="code-commit completion", description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("shell", choices=sorted(_WRITERS), help="for which shell")
     words = known_words()
     sys.stdout.write(_WRITERS[parser.parse_args(argv).shell](words))

@@ -17,7 +17,10 @@ from code_commit.terminal import printable
 
 def config(argv: Sequence[str]) -> int:
     """Print the settings that a run in this folder would have."""
-    parser = Parser(prog="code-commit config", description="Print every setting and where it comes from.")
+    parser = Parser(
+        prog="code-commit config",
+        description="Print every setting that a run here would have, and where it comes from. Keys are censored.",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     as_json = parser.parse_args(argv).json
     rows = load_settings(Path.cwd(), environ=os.environ).rows()

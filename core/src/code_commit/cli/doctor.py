@@ -18,6 +18,11 @@ from code_commit.plugin_host import PluginHost
 from code_commit.records.errors import ExitCode
 from code_commit.settings import load_settings
 
+_DESCRIPTION = (
+    "Examine every installed plugin: versions, entry points, import times, clashes of names, hooks and what they name. "
+    "The exit code is 0 when nothing is wrong, else 1."
+)
+
 
 def doctor(argv: Sequence[str]) -> int:
     """Print versions, entry points, load times and whatever is wrong; the exit code is 1 when something is.
@@ -25,7 +30,7 @@ def doctor(argv: Sequence[str]) -> int:
     Raises:
         NotReady: the configuration here cannot be read.
     """
-    parser = Parser(prog="code-commit plugins doctor", description="Examine every installed plugin.")
+    parser = Parser(prog="code-commit plugins doctor", description=_DESCRIPTION)
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     as_json = parser.parse_args(argv).json
     sources = discover()

@@ -17,6 +17,10 @@ from code_commit.languages import Language, language_of
 from code_commit.project_tree import ProjectTree
 from code_commit.records.errors import ExitCode, NotReady
 
+_DESCRIPTION = """\
+Make what a project needs before its first run, as far as it is missing: agent-config with a sample query, the line \
+/agent-config in .gitignore, and a build.sh and a codeRollup.sh for the language found. What is there stays as it is.
+"""
 _QUERY = """\
 Say here, in your own words, what is to be changed: what the program should do
 afterwards, and how it will be seen that it does.
@@ -55,7 +59,7 @@ def init(argv: Sequence[str]) -> int:
     Raises:
         NotReady: something else stands where a file should be, or nothing can be written here.
     """
-    parser = Parser(prog="code-commit init", description="Make what a project needs before its first run.")
+    parser = Parser(prog="code-commit init", description=_DESCRIPTION)
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     as_json = parser.parse_args(argv).json
     root = Path.cwd().resolve()

@@ -14,6 +14,12 @@ from code_commit.plugin_host import PluginHost
 from code_commit.records.errors import ExitCode
 from code_commit.registry import Registry
 
+_DESCRIPTIONS = {
+    "plugins": "List the installed plugins: what is loaded, and what failed and why. "
+    "`code-commit plugins doctor` examines them more closely.",
+    "models": "List the models of the installed providers, each with the other names that it goes by.",
+}
+
 
 def plugins(argv: Sequence[str]) -> int:
     """List plugins with what they offer, and what failed and why; `doctor` examines them more closely."""
@@ -66,9 +72,11 @@ def models(argv: Sequence[str]) -> int:
 
 
 def _loaded(command: str, argv: Sequence[str]) -> tuple[PluginHost, Registry, bool]:
-    parser = Parser(prog=f"code-commit {command}")
+    parser = Parser(prog=f"code-commit {command}", description=_DESCRIPTIONS[command])
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument("--disable-plugin", action="append", default=[], metavar="NAME", help="leave a plugin out")
+    parser.add_argument(
+        "--disable-plugin", action="append", default=[], metavar="NAME", help="leave a plugin out; may be repeated"
+    )
     arguments = parser.parse_args(argv)
     host = PluginHost(disabled=arguments.disable_plugin)
     return host, Registry(host, reserved_flags=RESERVED), arguments.json

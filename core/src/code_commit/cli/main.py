@@ -42,6 +42,9 @@ def _dispatch(argv: Sequence[str]) -> int:
         if argv[0] in COMMANDS:
             command: Callable[[Sequence[str]], int] = named(COMMANDS[argv[0]].run)
             return command(argv[1:])
+        from code_commit.cli.arguments import unknown_command
+
+        raise unknown_command(argv[0])
     from code_commit.cli.arguments import RESERVED, disabled_plugins, parse_invocation
     from code_commit.plugin_host import PluginHost
     from code_commit.registry import Registry
@@ -50,9 +53,8 @@ def _dispatch(argv: Sequence[str]) -> int:
     registry = Registry(host, reserved_flags=RESERVED)
     if {"--help", "-h"} & set(argv):
         from code_commit.cli.arguments import workflow_parser
-        from code_commit.terminal import printable
 
-        sys.stdout.write(printable(workflow_parser(registry).format_help()))
+        workflow_parser(registry).print_help()
         return ExitCode.REACHED
     invocation = parse_invocation(argv, host, registry)
     from code_commit.cli.workflow import run_invocation

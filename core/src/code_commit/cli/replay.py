@@ -14,6 +14,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from code_commit.cli.arguments import RESERVED, Invocation, parse_invocation
+from code_commit.cli.help_text import RUN
 from code_commit.cli.parser import Parser
 from code_commit.cli.runs.project import Checkpointed, checkpointed
 from code_commit.cli.tables import print_document, print_line, print_table
@@ -51,14 +52,20 @@ class Comparison:
         return self.recorded == self.replayed
 
 
+_DESCRIPTION = (
+    "Run a recorded run again, offline, in a scratch copy of the files that it started from, and compare. "
+    "The exit code is 0 when it went the same way, else 1."
+)
+
+
 def replay(argv: Sequence[str]) -> int:
     """Run a recorded run again, and say in what it went another way; the project itself is not touched.
 
     Raises:
         NotReady: there is no such run, or it cannot be replayed.
     """
-    parser = Parser(prog="code-commit replay", description="Run a recorded run again, offline, and compare.")
-    parser.add_argument("run", nargs="?", default="latest", metavar="RUN", help="which run (default: latest)")
+    parser = Parser(prog="code-commit replay", description=_DESCRIPTION)
+    parser.add_argument("run", nargs="?", default="latest", metavar="RUN", help=f"{RUN} (default: latest)")
     parser.add_argument("--keep", action="store_true", help="keep the scratch copy, also when nothing differs")
     parser.add_argument("--quiet", "-q", action="store_true", help="no progress on stderr")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")

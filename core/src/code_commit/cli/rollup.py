@@ -27,13 +27,14 @@ def rollup(argv: Sequence[str]) -> int:
     """
     parser = Parser(
         prog="code-commit rollup",
-        description="Collect the text files that a model may read into agent-config/codeRollup.txt.",
+        description="Collect the text files that a model may read into agent-config/codeRollup.txt. "
+        "A PATTERN is what a line of a .gitignore may be.",
     )
     parser.add_argument(
-        "--include", action="append", default=[], metavar="PATTERN", help="only such files (may be repeated)"
+        "--include", action="append", default=[], metavar="PATTERN", help="only files that match; may be repeated"
     )
     parser.add_argument(
-        "--exclude", action="append", default=[], metavar="PATTERN", help="no such files (may be repeated)"
+        "--exclude", action="append", default=[], metavar="PATTERN", help="no files that match; may be repeated"
     )
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     arguments = parser.parse_args(argv)

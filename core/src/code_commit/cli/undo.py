@@ -9,6 +9,7 @@ from pathlib import Path
 
 from code_commit.checkpoint import Checkpoints
 from code_commit.cli.censoring import censored
+from code_commit.cli.help_text import RUN
 from code_commit.cli.parser import Parser
 from code_commit.project_tree import ProjectTree
 from code_commit.records.errors import ExitCode, NotReady
@@ -25,8 +26,8 @@ def undo(argv: Sequence[str]) -> int:
     Raises:
         NotReady: there is no such run, it wrote nothing, or files were changed since.
     """
-    parser = Parser(prog="code-commit undo", description="Give the project back as it was before a run.")
-    parser.add_argument("run", nargs="?", metavar="RUN", help="a folder below logs, or its beginning (default: latest)")
+    parser = Parser(prog="code-commit undo", description="Give the project's files back as they were before a run.")
+    parser.add_argument("run", nargs="?", metavar="RUN", help=f"{RUN} (default: the latest that wrote)")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     arguments = parser.parse_args(argv)
     root = Path.cwd().resolve()

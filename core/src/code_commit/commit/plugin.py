@@ -20,9 +20,9 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             help="change the code as the query asks, until build.sh passes (the default)",
             flags=(
                 Flag(("--query",), "what to change, instead of agent-config/query.txt", metavar="TEXT"),
-                Flag(("--query-file",), "a file that says what to change; - is standard input", metavar="FILE"),
-                Flag(("--dry-run",), "show the change that would be applied, and apply nothing"),
-                Flag(("--repairs",), "how often the model may repair a red build (default 3)", metavar="N"),
+                Flag(("--query-file",), "a file that says what to change; - is stdin", metavar="FILE"),
+                Flag(("--dry-run",), "show the change as a diff, apply nothing"),
+                Flag(("--repairs",), "repairs of a red build, at most (default 3)", metavar="N"),
             ),
             run="code_commit.commit.workflow:commit",
             options="code_commit.commit.settings:CommitOptions",

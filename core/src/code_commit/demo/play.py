@@ -18,6 +18,10 @@ from code_commit.terminal import printable
 
 RECORDED = "2026-01-01-12-00-00-committing-code"
 
+_DESCRIPTION = (
+    "Watch a recorded run in a small project: the first answer breaks the build, the second mends it. "
+    "It needs no key, no provider and no network, and leaves the project there to look at."
+)
 BEFORE = """\
 This is a recorded run: the answers were written beforehand, no model is
 asked and no key is needed. All the rest is real: the project, its git
@@ -45,13 +49,14 @@ Everything is on record in
 
 What to do next, in a project of your own:
 
-  1. Put a line `/agent-config` into its .gitignore, and let its build.sh
-     exit with 0 when all is well.
-  2. Install a provider, in a checkout of code-commit:
+  1. Install a provider, in a checkout of code-commit:
      pip install ".[gemini]"  (or openai, anthropic)
+  2. code-commit init
+     makes what is missing, a build.sh among it: read that, for it judges.
   3. Put your key, one line, into agent-config/gemini-key.txt
      (or openai-key.txt, anthropic-key.txt).
-  4. Put the code that the model shall see into agent-config/codeRollup.txt
+  4. code-commit rollup
+     collects the code that the model is shown.
   5. code-commit --query "what is to be changed"
 
 `code-commit undo` takes a run back. Try it in
@@ -65,7 +70,7 @@ def demo(argv: Sequence[str]) -> int:
     Raises:
         NotReady: the folder that was asked for is not empty, or git is missing.
     """
-    parser = Parser(prog="code-commit demo", description="Watch a recorded run repair a red build.")
+    parser = Parser(prog="code-commit demo", description=_DESCRIPTION)
     parser.add_argument("folder", nargs="?", metavar="FOLDER", help="an empty or new folder (default: a temporary one)")
     arguments = parser.parse_args(argv)
     root = _scratch(arguments.folder)

@@ -18,7 +18,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
                     "write agent-config/consistency-report.txt; the code is left as it is",
                     selects=True,
                 ),
-                Flag(("--samples",), "ask for so many reports at once, 1 to 16 (default 1)", metavar="N"),
+                Flag(("--samples",), "reports to ask for at once, 1 to 16 (default 1)", metavar="N"),
             ),
             run="code_commit_consistency.workflow:report",
             options="code_commit_consistency.options:ConsistencyOptions",

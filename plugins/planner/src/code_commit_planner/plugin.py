@@ -21,8 +21,8 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             name="planning",
             help="refine requirements with a model, have them built by a coach and a player, commit",
             flags=(
-                Flag(("--planning",), "plan with a person, in the folder g3-plan", selects=True),
-                Flag(("--codepath",), "the codebase to work in; asked for where it is not given", metavar="PATH"),
+                Flag(("--planning",), "plan with you, in the folder g3-plan", selects=True),
+                Flag(("--codepath",), "the codebase; asked for where it is not given", metavar="PATH"),
                 Flag(("--no-git",), "leave git alone: no checks, no staging, no commit"),
                 _MAX_TURNS,
             ),
@@ -38,7 +38,10 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
         WorkflowDefinition(
             name="autonomous",
             help="have requirements.md built by a coach and a player, without a person",
-            flags=(Flag(("--autonomous", "--auto"), "coach and player on requirements.md", selects=True), _MAX_TURNS),
+            flags=(
+                Flag(("--autonomous", "--auto"), "have requirements.md built; nobody is asked", selects=True),
+                _MAX_TURNS,
+            ),
             run="code_commit_planner.autonomous:build_alone",
             roles=("coach", "player"),
             options="code_commit_planner.options:AutonomousOptions",
@@ -47,7 +50,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
         WorkflowDefinition(
             name="chat",
             help="have a player build what a person says, who judges each turn",
-            flags=(Flag(("--chat",), "the player, with you for its coach", selects=True),),
+            flags=(Flag(("--chat",), "say what is to be done, judge what was done", selects=True),),
             run="code_commit_planner.chat:chat",
             roles=("player",),
             interactive=True,

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from code_commit.cli.help_text import RUN, listed
 from code_commit.cli.parser import Parser
 from code_commit.named import named
 
@@ -21,17 +22,22 @@ class Action:
 
 _HERE = "code_commit.cli.runs"
 ACTIONS = {
-    "list": Action("list [--json]", "every run, the newest last (the default)", f"{_HERE}.listing:list_all"),
-    "show": Action("show [RUN] [--json]", "one run: calls, builds, changes, files", f"{_HERE}.showing:show"),
-    "diff": Action("diff [RUN] [--attempt N] [--json]", "what it changed, or one attempt did", f"{_HERE}.diffing:diff"),
-    "path": Action("path [RUN] [--json]", "where its folder is", f"{_HERE}.showing:path"),
-    "prune": Action("prune --keep N [--json]", "delete all but the newest", f"{_HERE}.pruning:prune"),
+    "list": Action("list", "every run, the newest last (the default)", f"{_HERE}.listing:list_all"),
+    "show": Action("show [RUN]", "one run: calls, builds, changes, files", f"{_HERE}.showing:show"),
+    "diff": Action("diff [RUN] [--attempt N]", "what a run changed, or one attempt", f"{_HERE}.diffing:diff"),
+    "path": Action("path [RUN]", "where the folder of a run is", f"{_HERE}.showing:path"),
+    "prune": Action("prune --keep N", "delete all runs but the newest", f"{_HERE}.pruning:prune"),
     "export": Action(
-        "export --sink NAME [RUN ...] [--all] [--json]",
-        "feed runs to a plugin's log sinks",
-        f"{_HERE}.exporting:export",
+        "export --sink NAME [RUN ...] [--all]", "feed runs to a plugin's log sinks", f"{_HERE}.exporting:export"
     ),
 }
+_DESCRIPTION = """\
+Look at earlier runs.
+
+{actions}
+
+RUN is a folder below logs, its beginning, or latest, the default. With --json every action gives one JSON document.
+"""
 
 
 def runs(argv: Sequence[str]) -> int:
@@ -49,24 +55,29 @@ def _parser() -> Parser:
     parser = Parser(
         prog="code-commit runs",
         usage="code-commit runs ACTION [flags]",
-        description="Look at earlier runs. RUN is a folder below logs, its beginning, or latest (the default).",
-        epilog="actions:\n" + "\n".join(f"  {each.synopsis:<47}{each.help}" for each in ACTIONS.values()),
+        description=_DESCRIPTION.format(
+            actions=listed("actions", {each.synopsis: each.help for each in ACTIONS.values()})
+        ),
     )
     actions = parser.add_subparsers(dest="action", required=True, parser_class=Parser, help=argparse.SUPPRESS)
     made = {
-        name: actions.add_parser(name, prog=f"code-commit runs {name}", description=action.help)
+        name: actions.add_parser(name, prog=f"code-commit runs {name}", description=_sentence(action.help))
         for name, action in ACTIONS.items()
     }
     for each in made.values():
         each.add_argument("--json", action="store_true", help="one JSON document on stdout")
     for name in ("show", "diff", "path"):
-        made[name].add_argument("run", nargs="?", default="latest", metavar="RUN", help="which run (default: latest)")
+        made[name].add_argument("run", nargs="?", default="latest", metavar="RUN", help=f"{RUN} (default: latest)")
     made["diff"].add_argument("--attempt", type=_counted, metavar="N", help="only what attempt N changed")
     made["prune"].add_argument("--keep", type=_counted, required=True, metavar="N", help="how many runs stay")
-    made["export"].add_argument("runs", nargs="*", metavar="RUN", help="which runs (default: latest)")
+    made["export"].add_argument("runs", nargs="*", metavar="RUN", help=f"{RUN}; may be several (default: latest)")
     made["export"].add_argument("--sink", required=True, metavar="NAME", help="the plugin whose sinks are fed")
     made["export"].add_argument("--all", action="store_true", help="every run, the oldest first")
     return parser
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _counted(text: str) -> int:

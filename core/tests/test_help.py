@@ -1,0 +1,101 @@
+"""`--help` of the command and of each command below it: fit for the terminal it is read on."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+
+from code_commit.cli.commands import COMMANDS
+from code_commit.cli.main import run_command
+from code_commit.cli.runs.command import ACTIONS
+from code_commit.testing import Project, install_plugin
+
+EVERY = [
+    [],
+    *([name] for name in COMMANDS),
+    *(["runs", name] for name in ACTIONS),
+    ["plugins", "doctor"],
+]
+each_help = pytest.mark.parametrize("words", EVERY, ids=lambda words: " ".join(words) or "code-commit")
+EVIL = """
+from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
+
+@hookimpl
+def code_commit_workflows():
+    flag = Flag(("--evil",), "red \\x1b[31m", selects=True)
+    return [WorkflowDefinition(name="evil", help="title \\x1b]0;owned\\x07", flags=(flag,), run="evil_plugin:run")]
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project.create(tmp_path)
+
+
+def on_a_terminal(project, words, plugins=(), **environ):
+    """What the command writes to a terminal of 80 columns."""
+    ours, theirs = pty.openpty()
+    environ = {"TERM": "xterm", "COLUMNS": "80", "PYTHONPATH": os.pathsep.join(map(str, plugins)), **environ}
+    command = [sys.executable, "-m", "code_commit", *words, "--help"]
+    with subprocess.Popen(command, cwd=project.root, env=project.environment(environ), stdout=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        while piece := _read(ours):
+            shown += piece
+    os.close(ours)
+    assert process.returncode == 0
+    return shown.decode()
+
+
+def _read(handle):
+    try:
+        return os.read(handle, 4096)
+    except OSError:  # the end of a pty
+        return b""
+
+
+@each_help
+@pytest.mark.parametrize("columns", [72, 120])
+def test_a_help_has_its_parts_and_fits(words, columns, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert run_command([*words, "--help"]) == 0
+    shown, errors = capsys.readouterr()
+    usage, description, *_ = shown.split("\n\n")
+    assert errors == ""
+    assert usage.startswith(f"usage: {' '.join(['code-commit', *words])} ")
+    assert re.fullmatch(r"[A-Z].*\.", description, re.DOTALL), "a sentence says what it does"
+    assert re.search(r"^flags[^\n]*:\n  --help, -h +show this help$", shown, re.MULTILINE)
+    # What stands in columns of its own is not broken.
+    assert [line for line in shown.splitlines() if len(line) > max(columns, 80)] == []
+
+
+def test_on_a_terminal_names_and_headings_stand_out(project):
+    shown = on_a_terminal(project, [])
+    assert "\x1b[1mcommands:\x1b[0m" in shown
+    assert "\x1b[36m--model NAME\x1b[0m" in shown
+    assert "\x1b[36mrollup\x1b[0m" in shown
+    plain = re.sub(r"\x1b\[\d*m", "", shown).replace("\r\n", "\n")
+    assert plain == project.command("--help", environ={"COLUMNS": "80"}).stdout
+
+
+@pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
+def test_whoever_wants_no_colour_gets_none(project, environ):
+    assert "\x1b" not in on_a_terminal(project, ["runs"], **environ)
+
+
+def test_what_a_plugin_says_brings_no_sequences_of_its_own(project, tmp_path):
+    shown = on_a_terminal(project, [], plugins=[install_plugin(tmp_path / "plugins", "evil", EVIL)])
+    assert "red \\x1b[31m" in shown
+    assert set(re.findall(r"\x1b[^m]*m", shown)) == {"\x1b[0m", "\x1b[1m", "\x1b[36m"}
+    assert "\x07" not in shown
+
+
+def test_the_help_of_a_command_that_is_misspelled_is_an_error(project):
+    done = project.command("rnus", "--help")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "is runs meant?" in done.stderr
