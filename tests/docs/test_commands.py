@@ -22,8 +22,8 @@ from pathlib import Path
 import pytest
 
 from code_commit.cli.arguments import RESERVED, parse_invocation
-from code_commit.cli.parser import Parser
 from code_commit.cli.commands import COMMANDS
+from code_commit.cli.parser import Parser
 from code_commit.named import named
 from code_commit.plugin_api import ToolCall
 from code_commit.plugin_host import PluginHost
