@@ -92,12 +92,18 @@ def _without(paths: Sequence[str], exclude: Sequence[str]) -> list[str]:
 
 
 def _collect(tree: ProjectTree, paths: Sequence[str], file: BinaryIO) -> tuple[Rollup, str]:
-    rollup, whole = Rollup(), hashlib.sha256()
+    rollup, whole, batch = Rollup(), hashlib.sha256(), bytearray(_BATCH)
 
-    def keep(pieces: list[bytes]) -> None:
-        text = b"".join(pieces)
-        whole.update(text)
-        file.write(text)
+    def keep(pieces: list[bytes], size: int) -> None:
+        # Put together in memory that is used again and again: new memory takes longer than to hash what is in it.
+        batch.extend(bytes(max(0, size - len(batch))))
+        end = 0
+        for piece in pieces:
+            begin, end = end, end + len(piece)
+            batch[begin:end] = piece
+        with memoryview(batch)[:size] as text:
+            whole.update(text)
+            file.write(text)
 
     pieces: list[bytes] = []
     waiting = 0
@@ -114,12 +120,12 @@ def _collect(tree: ProjectTree, paths: Sequence[str], file: BinaryIO) -> tuple[R
             if waiting >= _BATCH:
                 if written is not None:
                     written.result()
-                written = behind.submit(keep, pieces)
+                written = behind.submit(keep, pieces, waiting)
                 rollup.size += waiting
                 pieces, waiting = [], 0
         if written is not None:
             written.result()
-        keep(pieces)
+        keep(pieces, waiting)
         rollup.size += waiting
     return rollup, whole.hexdigest()
 
@@ -129,10 +135,9 @@ def _is_text(content: bytes) -> bool:
     if b"\0" in content:
         return False
     try:
-        content.decode()
+        return content.isascii() or bool(content.decode())
     except UnicodeDecodeError:
         return False
-    return True
 
 
 def _keep_manifest(home: Path, digest: str, rollup: Rollup, others: list[str]) -> None:
