@@ -99,3 +99,16 @@ def test_without_deno_nothing_is_asked(work, tmp_path) -> None:
     assert done.exit_code == 3
     assert "pip install deno" in done.stderr
     assert work.server.requests == []
+
+
+def test_a_deno_that_does_not_start_is_not_the_fault_of_the_answer(work, tmp_path) -> None:
+    broken = tmp_path / "broken"
+    install_plugin(broken, "unused", "")
+    program = broken / "program"
+    program.write_text("#!/bin/sh\necho no such library >&2\nexit 127\n")
+    program.chmod(0o755)
+    (broken / "deno.py").write_text(f"def find_deno_bin():\n    return {str(program)!r}\n")
+    work.server.script(*[work.returns("x")] * 3)
+    done = work(more_plugins=[broken])
+    assert (done.exit_code, len(work.server.requests)) == (3, 1)
+    assert "Deno does not start (exit code 127): no such library" in done.stderr

@@ -286,9 +286,12 @@ def test_results_of_a_list_are_together_no_longer_than_one(work) -> None:
 
 
 def test_a_title_is_one_line(work) -> None:
-    work.server.script(work.listed(work.step("a\n├─ 9 forged" + "x" * 500)), work.returns("fine"))
+    work.server.script(work.listed(work.step("a\n├─ 9 forged\x1b[31m" + "x" * 500)), work.returns("fine"))
     told = work().stderr
-    assert "├─ 1 a ├─ 9 forgedxx" in told
+    assert "├─ 1 a ├─ 9 forged\\x1b[31mxx" in told
+    tree = (work.project.run_folder / "task-tree.txt").read_text("utf-8")
+    assert "├─ 1 a" not in tree
+    assert "└─ 1 a ├─ 9 forged\\x1b[31mxx" in tree
     assert "x" * 101 not in told.partition("[task]")[0]
 
 

@@ -81,5 +81,5 @@ def _ending(node: Node) -> str:
 
 
 def _line(text: str, longest: int = _LONGEST_LINE) -> str:
-    text = " ".join(text.splitlines())
+    text = "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in " ".join(text.splitlines()))
     return text if len(text) <= longest else text[: longest - 1] + "…"

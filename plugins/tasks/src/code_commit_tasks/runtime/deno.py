@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from importlib.resources import files
 from pathlib import Path
 
 from code_commit.plugin_api import NotReady
+from code_commit_tasks.orphans import dies_with_its_host
 
 _MEGABYTE = 1024 * 1024
 # No question, no other place to take code from, no file beside the bridge that could change how it runs.
@@ -27,31 +26,28 @@ def deno_binary() -> str:
     try:
         from deno import find_deno_bin  # type: ignore[import-untyped]
 
-        return str(find_deno_bin())
+        binary = str(find_deno_bin())
+        if not os.access(binary, os.X_OK):
+            raise FileNotFoundError(f"{binary} is no program")
     except (ImportError, OSError) as error:
         raise NotReady(
             f"the task agent runs its answers in Deno, which is not here: {error}",
             hint="pip install deno (there are wheels for Linux with glibc, macOS and Windows)",
         ) from error
+    return binary
 
 
 def deno_command(binary: str, *, memory: int) -> list[str]:
     """Return the command that runs the bridge; the heap is bound to `memory` bytes."""
     bridge = Path(str(files("code_commit_tasks.runtime") / "bridge.js"))
     return [
-        *_dies_with_its_host(),
+        *dies_with_its_host(),
         binary,
         "run",
         *_CLOSED,
         f"--v8-flags=--max-old-space-size={memory // _MEGABYTE}",
         str(bridge),
     ]
-
-
-def _dies_with_its_host() -> tuple[str, ...]:
-    """Return what has the system kill the process when the host is killed; where it is missing, CPU time is a bound."""
-    setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
-    return (setpriv, "--pdeathsig", "KILL") if setpriv else ()
 
 
 def deno_environment() -> dict[str, str]:

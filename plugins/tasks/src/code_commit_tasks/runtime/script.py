@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
 
+from code_commit.plugin_api import NotReady
 from code_commit_tasks.runtime.process import DenoProcess, ProcessTooGreedy, ProcessTooSlow
 
 _MARK = b"\x1e"  # begins a line of the bridge
@@ -85,7 +86,7 @@ def run_script(
 
     Raises:
         ScriptFailed: it did not parse, threw, ended, or took too long or too much memory.
-        NotReady: Deno is not installed.
+        NotReady: Deno is not installed, or does not start.
     """
     with DenoProcess(memory=limits.memory, seconds=limits.seconds) as process:
         try:
@@ -158,6 +159,11 @@ class _Exchange:
 
     def _ended(self) -> ScriptFailed:
         code, said = self.process.exit_code, self.process.stderr
+        if not self._started:
+            raise NotReady(
+                f"Deno does not start (exit code {code}): {said.strip()[-_LONGEST_REASON:]}",
+                hint="install it anew: pip install --force-reinstall deno",
+            )
         if "await promise never resolved" in said:
             return ScriptFailed(
                 "agent_code waits for a promise that nothing can settle any more, so it was ended.", "ended"

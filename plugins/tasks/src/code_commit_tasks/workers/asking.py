@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
+from code_commit_tasks.orphans import dies_with_its_host
+
 _LARGEST_ANSWER = 16 * 1024 * 1024  # bytes
 
 
@@ -31,7 +33,7 @@ def ask_worker(name: str, question: Any, *, seconds: float, flags: Sequence[str]
     script = str(files("code_commit_tasks.workers") / f"{name}.py")
     try:
         done = subprocess.run(
-            [sys.executable, *flags, script, str(int(seconds) + 2)],
+            [*dies_with_its_host(), sys.executable, *flags, script, str(int(seconds) + 2)],
             input=json.dumps(question).encode(),
             capture_output=True,
             timeout=seconds,
