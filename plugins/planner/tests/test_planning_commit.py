@@ -326,6 +326,15 @@ def test_what_the_player_staged_itself_is_part_of_the_work(codebase):
     assert codebase.status() == ["A  theirs.txt"]
 
 
+def test_a_file_beside_a_sparse_checkout_is_staged_as_any_other(codebase, to_review):
+    codebase.project.git("sparse-checkout", "set", "g3-plan")
+    codebase.cast.player[1] = codebase.cast.writes("far/two.txt", "2\n")
+    person = to_review()
+    person.says("")
+    person.quits()
+    assert "far/two.txt" in codebase.committed()
+
+
 def test_a_merge_that_is_under_way_is_not_ended_by_a_commit(codebase, to_review):
     project = codebase.project
     person = to_review()

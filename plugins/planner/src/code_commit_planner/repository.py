@@ -208,7 +208,7 @@ class Repository:
     def _add(self, paths: Sequence[str]) -> None:
         if paths:
             listing = os.fsencode("\0".join(paths))
-            options = ("--all", "--pathspec-from-file=-", "--pathspec-file-nul")
+            options = ("--all", "--sparse", "--pathspec-from-file=-", "--pathspec-file-nul")
             self._run.git("--literal-pathspecs", *self._at_top, "add", *options, stdin=listing)
 
     def _update_index(self, lines: Sequence[str]) -> None:
