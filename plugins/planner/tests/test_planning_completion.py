@@ -50,6 +50,15 @@ def test_the_player_and_the_coach_get_the_requirements(codebase, build):
     assert not {"write_file", "str_replace", "todo_write"} & set(names)
 
 
+def test_the_coach_sees_what_the_player_has_committed(codebase, build):
+    cast = codebase.cast
+    cast.player.insert(2, cast.called("shell", command="git add two.txt; git commit -qm mine"))
+    person = build()
+    person.question()
+    assert "mine" in codebase.subjects()
+    assert "changed: two.txt" in cast.requests["coach"][0].prompt
+
+
 def test_feedback_reaches_the_player_and_the_next_turn(codebase, build):
     cast = codebase.cast
     cast.coach = [cast.done("Two is not enough.\nMore IMPLEMENTATION_APPROVED is needed."), *cast.coach]

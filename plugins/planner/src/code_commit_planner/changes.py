@@ -1,4 +1,4 @@
-"""What has changed in a codebase since its last commit, as the coach is shown it."""
+"""What has changed in a codebase since some commit, as the coach is shown it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _NEW_FILE_LIMIT = 256 * 1024
 _DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--submodule=short")
 
 
-def changes_since_commit(run: Run, limit: int) -> str:
+def changes_since(commit: str, run: Run, limit: int) -> str:
     """Return the names of changed files and a unified diff, new files included, together some `limit` characters.
 
     What no model may see is left out, and so is the plan folder.
     """
-    base = run.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).decode().strip()
+    base = run.git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", check=False).decode().strip()
     readable = frozenset(run.files())
     tracked = _listed(run, "diff", "--name-only", "-z", "--no-renames", "--relative", base) if base else ()
     known = frozenset(tracked)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from code_commit.plugin_api import CodeCommitError, ProviderFailed, ResponseRefused, Run
-from code_commit_planner.changes import changes_since_commit
+from code_commit_planner.changes import changes_since
 from code_commit_planner.display import feedback_lines, tool_line
 from code_commit_planner.feedback_kept import Progress, digest, forget_progress
 from code_commit_planner.prompts import (
@@ -53,10 +53,11 @@ class LoopResult:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The requirements, and the file that they stand in."""
+    """The requirements, the file that they stand in, and the commit at which the work on them began."""
 
     file: str
     requirements: str
+    since: str = "HEAD"
 
 
 def build(run: Run, toolbox: Toolbox, task: Task, *, max_turns: int, so_far: Progress) -> LoopResult:
@@ -133,7 +134,7 @@ def _coach(run: Run, toolbox: Toolbox, task: Task, report: str) -> AgentResult:
             token=run.token,
             requirements=task.requirements,
             report=report,
-            diff=changes_since_commit(run, run.settings.diff_limit),
+            diff=changes_since(task.since, run, run.settings.diff_limit),
         ),
         label="coach",
         on_call=lambda called: say_call(run, "coach", called),

@@ -29,10 +29,11 @@ def implement(plan: Plan) -> Event:
 def coach_and_player(plan: Plan) -> Event:
     """Let the coach and the player work; how they end is for the next step to judge."""
     _write_down_start(plan)  # as yet missing, where a recovery was skipped and the work is not complete after all
+    since = None
     if plan.repository is not None:
-        plan.repository.begin_work(again=True)
+        since = plan.repository.begin_work(again=True)
     plan.recovering = False
-    task = Task(CURRENT, _requirements(plan))
+    task = Task(CURRENT, _requirements(plan), since or "HEAD")
     turns = plan.run.options.max_turns
     so_far = read_progress(plan.run.state, task.requirements)
     if so_far.turn and plan.loop is None:

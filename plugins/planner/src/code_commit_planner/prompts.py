@@ -114,7 +114,7 @@ What the player says:
 <report>
 --- <token> ---
 
-What has changed since the last commit:
+What has changed since the work began:
 
 --- git diff <token> ---
 <diff>

@@ -107,14 +107,18 @@ class Repository:
             and (staging.before is None or entry.path in staging.before)
         )
 
-    def begin_work(self, *, again: bool) -> None:
-        """Remember what is staged before the player is at work; `again`: unless an earlier run has done so."""
+    def begin_work(self, *, again: bool) -> str | None:
+        """Remember what is staged before the player is at work; `again`: unless an earlier run has done so.
+
+        Returns the commit at which the work began, None before the first.
+        """
         staging, head = read_staging(self._run.state), self.head()
         if again and staging.before is not None:
-            return
+            return staging.head
         ours = staging.ours if staging.head == head else ()
         before = tuple(entry.path for entry in self._staged(head) if entry.path not in ours)
         Staging(head, ours, before=before).save(self._run.state)
+        return head
 
     def stage(self) -> tuple[Selection, tuple[IndexEntry, ...]]:
         """Stage what belongs to the work, file by file; return what was chosen, and what is others'.
