@@ -44,14 +44,13 @@ __all__ = [
 ]
 
 
-if "pytest" in sys.modules:
-    # An assertion that fails then shows what was compared. It has to be asked for before that module is imported.
-    sys.modules["pytest"].register_assert_rewrite("code_commit.testing.conformance")
-
-
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
+    conformance = "code_commit.testing.conformance"
+    if "pytest" in sys.modules and conformance not in sys.modules:
+        # An assertion that fails there then shows what was compared.
+        sys.modules["pytest"].register_assert_rewrite(conformance)
     return getattr(import_module(_HOMES[name]), name)
