@@ -136,3 +136,11 @@ def test_a_rule_that_gives_no_verdict_allows_nothing(tmp_path, judge):
     )
     assert (finished.exit_code, project.read("a.txt")) == (5, "old\n")
     assert "code-commit-odd" in end["summary"]
+
+
+@pytest.mark.parametrize(("roles", "code"), [("None", 0), ("()", 2)])
+def test_a_workflow_that_asks_no_model_needs_none(tmp_path, roles, code):
+    given = WORKFLOW.replace("writes=False", f"writes=False, roles={roles}")
+    run = "return Result(Outcome.REACHED, 'done')"
+    _, finished, _ = ran(tmp_path, given.format(run=run), "--odd", settings='model = "nobodys"\n')
+    assert finished.exit_code == code

@@ -86,7 +86,8 @@ class ProjectRun:
         Raises:
             NotReady: the workflow's definition does not name this role, or there is no such model.
         """
-        if role not in {"default", *self.workflow.roles}:
+        roles = self.workflow.roles
+        if roles is None or role not in {"default", *roles}:
             raise NotReady(
                 f"{self.workflow.name} asked for a model of the role {role!r}, which its definition does not name",
                 hint="its plugin is at fault",

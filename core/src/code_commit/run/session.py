@@ -58,8 +58,9 @@ def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapp
         CodeCommitError: the run cannot begin, and there is no run folder.
     """
     recording = _recording(plan)
-    if recording is None:
-        for role in plan.workflow.roles or ("default",):
+    roles = plan.workflow.roles
+    if recording is None and roles is not None:
+        for role in roles or ("default",):
             resolve(registry, plan.settings, role)
     with ExitStack() as held:
         ground = make_ready(plan, registry, held)

@@ -33,6 +33,9 @@ _HOMES = {
     "install_plugin": "code_commit.testing.command",
 }
 
+if "pytest" in sys.modules:  # then a conformance test that fails shows the values
+    sys.modules["pytest"].register_assert_rewrite("code_commit.testing.conformance")
+
 __all__ = [
     "Finished",
     "Project",
