@@ -33,9 +33,6 @@ _HOMES = {
     "install_plugin": "code_commit.testing.command",
 }
 
-if "pytest" in sys.modules:  # then a conformance test that fails shows the values
-    sys.modules["pytest"].register_assert_rewrite("code_commit.testing.conformance")
-
 __all__ = [
     "Finished",
     "Project",
@@ -47,12 +44,9 @@ __all__ = [
 ]
 
 
-if "pytest" in sys.modules:
-    # An assertion that fails then shows what was compared. It has to be asked for before that module is imported.
-    sys.modules["pytest"].register_assert_rewrite("code_commit.testing.conformance")
-
-
 def __getattr__(name: str) -> Any:
+    if "pytest" in sys.modules:  # then a conformance test that fails shows the values
+        sys.modules["pytest"].register_assert_rewrite("code_commit.testing.conformance")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
