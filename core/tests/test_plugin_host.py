@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import signal
 import sys
 
 import pytest
@@ -58,6 +59,16 @@ BROKEN = {
         "`flags` must be a tuple",
     ),
     "a flag without dashes": (WORKFLOW.format(name="w", flag="w"), "workflow", "`flags` must be a tuple"),
+    "an error that is no Exception": ("class Odd(BaseException): pass\nraise Odd('x')", "import", "Odd: x"),
+    "an error of two lines": ("raise ValueError('a\\nb')", "import", "ValueError: a b"),
+    "the name of the host's workflow": (
+        (
+            "from code_commit.plugin_api import WorkflowDefinition, hookimpl\n@hookimpl\ndef code_commit_workflows():\n"
+            "    return [WorkflowDefinition('committing-code', 'h', (), 'a:b')]"
+        ),
+        "workflow",
+        "claimed by",
+    ),
     "a hook that raises": (
         "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_providers():\n    raise KeyError('x')",
         "code_commit_providers",
@@ -110,10 +121,31 @@ def test_a_broken_plugin_is_reported_and_the_next_one_works(project, tmp_path, n
 
 
 def test_a_plugin_that_prints_does_not_spoil_the_json(project, tmp_path):
-    plugins = install_plugin(tmp_path / "plugins", "loud", "print('hello')\n" + GOOD)
+    loud = "import os\nprint('hello')\nos.write(1, b'raw')\nos.system('echo program')\n"
+    plugins = install_plugin(tmp_path / "plugins", "loud", loud + GOOD)
     finished = project.command("plugins", "--json", plugins=[plugins])
     assert finished.document["failures"] == []
-    assert "hello" in finished.stderr
+    assert {"hello", "raw", "program"} <= set(finished.stderr.replace("raw", "raw\n").split())
+
+
+def test_a_plugin_that_leaves_the_folder_leaves_it_alone(project, tmp_path):
+    plugins = install_plugin(tmp_path / "plugins", "away", "import os\nos.chdir('/')\n" + GOOD)
+    assert project.command("runs", "path", plugins=[plugins]).exit_code == 3
+    told = project.command("--json", "--model", "good-1", plugins=[plugins]).stdout
+    assert str(project.root) in told or "logs" in told
+
+
+def test_an_import_that_never_ends_can_be_ended_and_is_named(project, tmp_path):
+    stuck = "import sys, time\nsys.stderr.write('stuck\\n')\nsys.stderr.flush()\ntime.sleep(60)\n"
+    plugins = install_plugin(tmp_path / "plugins", "stuck", stuck)
+    with project.start("--help", plugins=[plugins]) as process:
+        assert process.stderr.readline() == b"stuck\n"
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert b"plugin stuck of code-commit-stuck" in told
+    assert b"--disable-plugin stuck" in told
+    assert project.command("--help", "--disable-plugin", "stuck", plugins=[plugins]).exit_code == 0
 
 
 def test_two_distributions_with_one_plugin_name_are_both_left_out_and_named(project, tmp_path):

@@ -123,3 +123,23 @@ def test_a_section_that_does_not_fit_is_told(project, tmp_path):
     project.write({"agent-config/config.toml": "[plugins.sound]\ntwice = 7\n"})
     _, ours, _, _ = examined(project, tmp_path, GOOD)
     assert any("twice" in each["error"] for each in ours)
+
+
+@pytest.mark.parametrize(
+    ("needed", "wrong"),
+    [
+        ("code-commit>=9.1", True),
+        ("code_commit[testing] (<0.1)", True),
+        ("code-commit~=0.0.9", True),
+        ("code-commit>=0.1,<1", False),
+        ("code-commit~=0.1", False),
+        ("code-commit-toolbox>=9", False),
+    ],
+)
+def test_a_plugin_for_another_version_of_the_host_is_told(project, tmp_path, needed, wrong):
+    metadata = tmp_path / "plugins" / "code_commit_sound-1.0.dist-info" / "METADATA"
+    install_plugin(tmp_path / "plugins", "sound", GOOD)
+    metadata.write_text(f"Metadata-Version: 2.1\nName: code-commit-sound\nVersion: 1.0\nRequires-Dist: {needed}\n")
+    problems = project.command("plugins", "doctor", "--json", plugins=[metadata.parents[1]]).document["problems"]
+    told = [each["error"] for each in problems if (each["plugin"], each["stage"]) == ("sound", "version")]
+    assert [error.startswith("it needs code-commit") for error in told] == [True] * wrong

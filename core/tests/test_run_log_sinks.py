@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from code_commit.records.errors import ExitCode, Interrupted
+from code_commit.records.errors import ExitCode, describe
 from code_commit.records.event import Record, StateEntered
 from code_commit.redaction import Redactor
 from code_commit.run_log import JsonLines, RunLog, read_records
@@ -181,11 +183,15 @@ def test_a_sink_that_never_returns_does_not_hold_the_end(log, monkeypatch):
     assert good.seen[-1] == "run.finished"
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), Interrupted("SIGTERM")])
-def test_an_interruption_inside_a_sink_is_not_taken_for_its_failure(log, error):
-    sink = Sink(lambda record: raising(error)() if record.kind == "state.entered" else None)
+def interrupting(*_: object) -> None:
+    signal.raise_signal(signal.SIGINT)  # Python hears it in the main thread, which waits for the sink
+    time.sleep(0)
+
+
+def test_an_interruption_inside_a_sink_is_not_taken_for_its_failure(log):
+    sink = Sink(lambda record: interrupting() if record.kind == "state.entered" else None)
     log.add_sink("tests", sink)
-    with pytest.raises(type(error)):
+    with pytest.raises(KeyboardInterrupt):
         log.emit(StateEntered("x"))
     log.finish(ExitCode.INTERRUPTED, "interrupted")
     assert sink.seen == ["run.started", "x", "run.finished"]
@@ -193,8 +199,8 @@ def test_an_interruption_inside_a_sink_is_not_taken_for_its_failure(log, error):
 
 
 def test_an_interrupted_end_can_be_finished(log):
-    interrupted = [KeyboardInterrupt()]
-    first = Sink(lambda record: raising(interrupted.pop())() if record.kind == "run.finished" and interrupted else None)
+    interrupted = [interrupting]
+    first = Sink(lambda record: interrupted.pop()() if record.kind == "run.finished" and interrupted else None)
     second = Sink()
     log.add_sink("first", first)
     log.add_sink("second", second)
@@ -203,6 +209,42 @@ def test_an_interrupted_end_can_be_finished(log):
     log.finish(ExitCode.INTERRUPTED, "interrupted")
     assert second.seen == ["run.started", "run.finished"]
     assert (first.closed, second.closed) == (1, 1)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), GeneratorExit(), SystemExit(0)])
+def test_whatever_a_sink_raises_is_its_own_affair(log, error):
+    log.add_sink("odd", Sink(raising(error)))
+    log.finish(ExitCode.REACHED, "")
+    assert failures(log) == [f"odd: log sink: receive: {describe(error)}"]
+
+
+@pytest.mark.parametrize("sink", [None, 42, type("NoClose", (), {"receive": lambda *_: None})()])
+def test_what_is_no_sink_is_told(log, sink):
+    log.add_sink("odd", sink)
+    late = log.finish(ExitCode.REACHED, "")
+    told = failures(log) + [failure.error for failure in late]
+    assert len(told) == 1
+    assert "AttributeError" in told[0]
+
+
+@pytest.mark.parametrize("method", ["receive", "close"])
+def test_a_sink_that_never_comes_back_costs_a_bounded_wait(log, monkeypatch, method):
+    for name in ("_LONGEST_RECEIVE", "_LONGEST_CLOSE"):
+        monkeypatch.setattr(f"code_commit.run_log.sinks.{name}", 0.05)
+    free = threading.Event()
+    hanging = Sink(**{"act" if method == "receive" else "at_close": lambda *_: free.wait(60)})
+    good = Sink()
+    log.add_sink("hanging", hanging)
+    log.add_sink("good", good)
+    log.emit(StateEntered("x"))
+    late = log.finish(ExitCode.REACHED, "")
+    free.set()
+    told = failures(log) + [f"{failure.distribution}: {failure.stage}: {failure.error}" for failure in late]
+    assert told == [f"hanging: log sink: {method}: it did not come back within 0.05 s"]
+    assert (good.seen, good.closed) == (
+        ["run.started", *(["plugin.failed"] if method == "receive" else []), "x", "run.finished"],
+        1,
+    )
 
 
 SCRIPT = """

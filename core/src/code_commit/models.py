@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from code_commit.address import address_of
@@ -14,9 +15,24 @@ from code_commit.calls import Asked, CallCost, Calls
 from code_commit.http import Connection, HttpProvider
 from code_commit.keys import KeyStore
 from code_commit.named import named
-from code_commit.records.conversation import Completion, ProviderError, Request, Usage
-from code_commit.records.errors import Interrupted, NotReady, ProviderFailed, UsageError
-from code_commit.records.provider import Provider, ProviderDefinition
+from code_commit.records.conversation import (
+    Completion,
+    Finish,
+    Message,
+    ProviderError,
+    Request,
+    Text,
+    Usage,
+)
+from code_commit.records.errors import (
+    CodeCommitError,
+    Interrupted,
+    NotReady,
+    ProviderFailed,
+    UsageError,
+    describe,
+)
+from code_commit.records.provider import Call, Provider, ProviderDefinition
 from code_commit.registry import Registry, ResolvedModel
 from code_commit.replay import Recording
 from code_commit.retries import TimedCall, complete_with_retries
@@ -25,6 +41,7 @@ if TYPE_CHECKING:
     from code_commit.settings import ModelChoice, Settings
 
 NO_KEY = "no key"
+_AT_FAULT = "its plugin is at fault; --debug shows where"
 _HOST_FIELDS = frozenset({"base_url", "allow_http"})
 
 
@@ -34,6 +51,7 @@ class Service:
 
     provider: Provider
     asked: Asked
+    distribution: str  # whom to name when it breaks its promises
 
 
 def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelChoice, ResolvedModel]:
@@ -119,11 +137,12 @@ class Models:
         elif "model" not in section and definition.models:
             section["model"] = next(iter(definition.models))
         config = validated(named(definition.config), section, where)
-        made = named(definition.factory)(config)
+        owner = resolved.plugin.distribution
+        made = _made(definition, config, owner)
         bound = getattr(config, "max_tokens", None)
         if not hasattr(made, "encode"):
             _require_own_ways(definition, table, where)
-            return Service(made, Asked(definition.name, config.model, max_tokens=bound))
+            return Service(made, Asked(definition.name, config.model, max_tokens=bound), owner)
         address = address_of(definition, resolved.config, table, self._environ)
         key = self._keys.key_for(definition, resolved.config, table)
         connection = Connection(
@@ -135,7 +154,22 @@ class Models:
         )
         provider = HttpProvider(definition, connection, made)
         source = key.source if key else NO_KEY
-        return Service(provider, Asked(definition.name, config.model, address.url, source, bound))
+        return Service(provider, Asked(definition.name, config.model, address.url, source, bound), owner)
+
+
+def _made(definition: ProviderDefinition, config: Any, owner: str) -> Any:
+    try:
+        made = named(definition.factory)(config)
+    except (CodeCommitError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise NotReady(f"the provider {definition.name} of {owner} cannot be made: {describe(error)}") from error
+    if not any(callable(getattr(made, name, None)) for name in ("encode", "complete")):
+        raise NotReady(
+            f"the factory of the provider {definition.name} of {owner} gave {type(made).__name__}, not a provider",
+            hint=_AT_FAULT,
+        )
+    return made
 
 
 def _require_own_ways(definition: ProviderDefinition, table: Mapping[str, Any], where: str) -> None:
@@ -186,7 +220,7 @@ class ServiceModel:
             raise Interrupted(f"{self.name}: no call begins any more")
         try:
             return complete_with_retries(
-                self.service.provider,
+                _Guarded(self.service),
                 request,
                 TimedCall(time.monotonic() + self.deadline),
                 max_retries=self.retries,
@@ -206,6 +240,43 @@ class ServiceModel:
                 else _HINTS[error.kind]
             )
             raise ProviderFailed(f"{self.name}: {error}", hint=hint, kind=error.kind) from error
+
+
+class _Guarded:
+    """A provider of a plugin, whose types are a promise and no more."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def complete(self, request: Request, call: Call) -> Completion:
+        """Ask, and let nothing but a completion or an error of a known kind pass."""
+        owner = self._service.distribution
+        try:
+            given: Any = self._service.provider.complete(request, call)
+        except ProviderError as error:
+            if error.kind in _HINTS:
+                raise
+            raise ProviderError(
+                f"{error} (of the kind {error.kind!r}, which {owner} made up)", kind="rejected"
+            ) from error
+        except (CodeCommitError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            raise ProviderFailed(
+                f"the provider {self._service.asked.provider} of {owner} failed: {describe(error)}", hint=_AT_FAULT
+            ) from error
+        match given:
+            case Completion(message=Message(parts=tuple(parts)), finish=Finish(), usage=Usage(), model=str()):
+                if all(isinstance(part.text, str) for part in parts if isinstance(part, Text)):
+                    return given
+        raise ProviderFailed(
+            f"the provider {self._service.asked.provider} of {owner} gave {shorten(repr(given), 200)} for a completion",
+            hint=_AT_FAULT,
+        )
+
+    def close(self) -> None:
+        """End the calls under way."""
+        self._service.provider.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ dropped in silence, and a misspelled hook passes.
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ import pluggy
 from code_commit import __version__, hookspecs
 from code_commit.discovery import PluginSource, discover
 from code_commit.named import named
-from code_commit.records.errors import UsageError
+from code_commit.records.errors import Interrupted, UsageError
 from code_commit.spelling import did_you_mean
 
 PREFIX = "code_commit_"
@@ -75,12 +76,13 @@ class PluginHost:
         self.disabled = frozenset(disabled)
         _require_known(self.disabled, found)
         kept = [each for each in found if not self.disabled & {each.name, each.distribution}]
-        for source in kept:
-            rivals = sorted({each.distribution for each in kept if each.name == source.name})
-            if len(rivals) > 1 and source.distribution != HOST:
-                self._fail(source, "name", f"the plugin name {source.name!r} is claimed by {' and '.join(rivals)}")
-            else:
-                self._load(source)
+        with stdout_aside():
+            for source in kept:
+                rivals = sorted({each.distribution for each in kept if each.name == source.name})
+                if len(rivals) > 1 and source.distribution != HOST:
+                    self._fail(source, "name", f"the plugin name {source.name!r} is claimed by {' and '.join(rivals)}")
+                else:
+                    self._load(source)
         # All hooks are declared before anything is registered: so a plugin that implements one wrongly fails alone.
         for plugin in self.plugins:
             self._declare(plugin)
@@ -111,8 +113,9 @@ class PluginHost:
 
     def _load(self, source: PluginSource) -> None:
         try:
-            with contextlib.redirect_stdout(sys.stderr):  # stdout may be a stream of JSON
-                code: object = named(source.value)
+            code: object = named(source.value)
+        except KeyboardInterrupt:
+            raise interrupted_while_loading(source) from None
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
             self._fail(source, "import", _told(error))
             return
@@ -177,6 +180,39 @@ class PluginHost:
                 self.on_failure(failure)
 
 
+def interrupted_while_loading(source: PluginSource) -> Interrupted:
+    """What a person is told who has ended an import that did not come back."""
+    return Interrupted(
+        f"interrupted while the plugin {source.name} of {source.distribution} was imported",
+        hint=f"if it never ends, --disable-plugin {source.name} leaves it out",
+    )
+
+
+@contextlib.contextmanager
+def stdout_aside() -> Iterator[None]:
+    """Send what is printed to stderr, by Python or by a process that an import starts; undo a change of folder.
+
+    stdout may be a stream of JSON, and the folder is the project. Only while there is one thread.
+    """
+    folder = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        kept = os.dup(1)
+    except OSError:  # closed by the caller: nothing can get there
+        kept = -1
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            if kept >= 0:
+                with contextlib.suppress(OSError):  # there is no stderr
+                    os.dup2(2, 1)
+            yield
+    finally:
+        if kept >= 0:
+            os.dup2(kept, 1)
+            os.close(kept)
+        os.fchdir(folder)
+        os.close(folder)
+
+
 def _nothing() -> None:
     """The settings of a caller that has none."""
 
@@ -197,7 +233,7 @@ def _told(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         raise error
     try:
-        text = str(error)
+        text = " ".join(str(error).split())
     except Exception:  # noqa: BLE001 - its words are the plugin's code as well
         text = ""
     if len(text) > _LONGEST_WORDS:

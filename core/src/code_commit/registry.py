@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from code_commit.plugin_host import Plugin, PluginHost
+from code_commit.plugin_host import HOST, Plugin, PluginHost
 from code_commit.records.errors import UsageError
 from code_commit.records.provider import ProviderDefinition
 from code_commit.records.workflow import WorkflowDefinition
@@ -176,9 +176,14 @@ class Registry:
                 continue
             rivals = " and ".join(sorted({plugin.distribution for plugin, _ in claims}))
             clash = f"the {kind} name {name!r} is claimed by {rivals}"
-            self._clashes[f"{kind} {name}"] = clash
+            ours = [claim for claim in claims if claim[0].distribution == HOST]
+            if len(ours) == 1:  # what others claim besides must not take the host's own away
+                owned[name] = ours[0]
+            else:
+                self._clashes[f"{kind} {name}"] = clash
             for plugin, _ in claims:
-                self._host.reject(plugin, kind, clash)
+                if plugin.distribution != HOST:
+                    self._host.reject(plugin, kind, clash)
         return owned
 
     def _drop_flag_clashes(self, reserved: frozenset[str]) -> None:

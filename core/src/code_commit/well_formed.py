@@ -39,6 +39,10 @@ def _are_texts(value: Any) -> bool:
     return isinstance(value, tuple | list | frozenset | set) and all(map(_is_text, value))
 
 
+def _are_texts_or_none(value: Any) -> bool:
+    return value is None or _are_texts(value)
+
+
 def _are_models(value: Any) -> bool:
     return isinstance(value, Mapping) and all(map(_is_text, value)) and all(map(_are_texts, value.values()))
 
@@ -80,6 +84,7 @@ _WORKFLOW: _Rows = (
     ("name", _is_name, "lower-case letters, digits, - and _"),
     ("help run", _is_text, "a text"),
     ("options root", _is_text_or_none, "a text or None"),
-    ("roles ignores", _are_texts, "a tuple of texts"),
+    ("roles", _are_texts_or_none, "a tuple of texts, or None"),
+    ("ignores", _are_texts, "a tuple of texts"),
     ("flags", _are_flags, "a tuple of `Flag`s, each with names like --flag, a help text, and a metavar or None"),
 )

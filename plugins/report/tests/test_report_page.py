@@ -63,7 +63,31 @@ def test_the_difference_stands_side_by_side(answered):
 
 def test_errors_of_a_build_are_marked(answered):
     answered(block("good\n"))
-    assert re.findall(r'<mark class="error">([^<]*)</mark>', answered.page) == ["error: no good"]
+    marked = re.findall(r'<mark class="error" id="([^"]*)">([^<]*)</mark>', answered.page)
+    assert marked == [("error-1-1", "error: no good")]
+    assert re.findall(r'<a href="#(error[^"]*)">([^<]*)</a>', answered.page) == marked  # the way to it
+
+
+def test_errors_are_shown_although_they_stand_in_what_is_left_out(answered):
+    lines = "for i in $(seq 1 300); do echo line $i; done\n"
+    answered.project.write({"build.sh": f"{lines}echo 'error: hidden'\n{lines}exit 1\n"})
+    answered(block("bad\n"), arguments=("--repairs", "0"), settings="[plugins.html]\ntext_limit = 1024\n")
+    assert "but for lines with errors" in answered.page
+    assert "hidden</mark>" in answered.page
+    assert "line 200\n" not in answered.page
+
+
+def test_a_killed_run_is_shown_as_such_in_its_page_and_the_index(answered):
+    answered(block("good\n"))
+    folder = answered.project.run_folder
+    events = (folder / "events.jsonl").read_text().splitlines(keepends=True)
+    (folder / "events.jsonl").write_text("".join(line for line in events if '"run.finished"' not in line))
+    (folder / "run.json").unlink()
+    assert answered.command("runs", "export", "--sink", "html").exit_code == 0
+    assert '<span class="badge bad">killed</span>' in answered.page
+    assert 'http-equiv="refresh"' not in answered.page
+    assert '<span class="badge bad">killed</span>' in answered.index
+    assert '<td data-name="Attempts" class="right">1</td>' in answered.index
 
 
 EVIL = "</pre></td><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\u202e\x1b[2J"
@@ -126,10 +150,14 @@ def test_a_failed_run_has_a_page_too(answered):
     assert 'badge bad">response_refused' in answered.page
 
 
-def test_live_the_page_is_there_after_the_first_build(answered):
+def test_live_the_page_is_there_while_the_run_goes_on_and_loads_itself_anew(answered):
     answered.project.write({"build.sh": "cat logs/*/report.html > seen.html 2>/dev/null; grep -q good a.txt\n"})
-    answered(block("bad\n"), block("good\n"), settings="[plugins.html]\nlive = true\n")
-    assert "unfinished" in answered.project.read("seen.html")
+    answered(block("good\n"), settings="[plugins.html]\nlive = true\n")
+    seen = answered.project.read("seen.html")
+    assert '<span class="badge open">running</span>' in seen
+    assert "build under way" in seen
+    assert '<meta http-equiv="refresh"' in seen
+    assert '<meta http-equiv="refresh"' not in answered.page
 
 
 def test_the_page_comes_with_the_end_and_a_setting_switches_the_index_off(answered):
@@ -138,6 +166,7 @@ def test_the_page_comes_with_the_end_and_a_setting_switches_the_index_off(answer
     assert answered.project.read("seen.html") == ""
     assert "reached" in answered.page
     assert not (answered.project.root / "logs" / "index.html").exists()
+    assert "index.html" not in answered.page
 
 
 def test_a_long_text_is_cut_in_the_middle(answered):
@@ -240,4 +269,4 @@ def test_a_run_document_of_any_kind_has_its_line(answered, document):
     answered.project.write({"logs/2020-01-01-00-00-00-odd/run.json": document})
     answered(block("good\n"))
     assert "2020-01-01 00:00:00" in answered.index
-    assert "unfinished" in answered.index
+    assert "killed" in answered.index

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from code_commit import __version__
 from code_commit.cli.arguments import RESERVED, field_of
 from code_commit.discovery import PluginSource
 from code_commit.named import named
-from code_commit.plugin_host import Plugin, PluginHost
-from code_commit.records.errors import CodeCommitError
+from code_commit.plugin_host import Plugin, PluginHost, interrupted_while_loading, stdout_aside
+from code_commit.records.errors import CodeCommitError, describe
 from code_commit.records.provider import ProviderDefinition
 from code_commit.records.workflow import WorkflowDefinition
 from code_commit.registry import Registry
 from code_commit.run.assembly import settings_model
-from code_commit.run_log import describe
 from code_commit.settings import Settings
 
+_OF_THE_HOST = re.compile(r"code[-_.]commit(?![-_.\w])(?:\[[^\]]*\])?\s*\(?([^;)]*)", re.IGNORECASE)
+_BOUND = re.compile(r"(>=|<=|~=|>|<)\s*(\d[\d.]*)")
 _METHODS = {"code_commit_path_rules": ("judge",), "code_commit_log_sinks": ("receive", "close")}
 
 
@@ -38,13 +41,52 @@ def load_times(sources: Sequence[PluginSource]) -> dict[PluginSource, float]:
     """Import each plugin, in the order of a start; return seconds. What two of them import counts for the first."""
     named("code_commit.plugin_api")
     seconds = {}
-    for source in sources:
-        began = time.perf_counter()
-        # What fails is reported by the plugin host, which tries again.
-        with contextlib.suppress(BaseException), contextlib.redirect_stdout(sys.stderr):
-            named(source.value)
-        seconds[source] = time.perf_counter() - began
+    with stdout_aside():
+        for source in sources:
+            began = time.perf_counter()
+            try:
+                named(source.value)
+            except KeyboardInterrupt:
+                raise interrupted_while_loading(source) from None
+            except BaseException:  # noqa: BLE001, S110 - what fails is reported by the plugin host, which tries again
+                pass
+            seconds[source] = time.perf_counter() - began
     return seconds
+
+
+def too_new(sources: Sequence[PluginSource]) -> Iterator[Problem]:
+    """Tell of distributions that say they need another version of the host: whoever installs by hand may miss it."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    for source in sources:
+        try:
+            needed = requires(source.distribution) or []
+        except PackageNotFoundError:
+            continue
+        for requirement in needed:
+            wanted = _OF_THE_HOST.match(requirement)
+            if wanted and not all(_fits(*each) for each in _BOUND.findall(wanted[1])):
+                error = f"it needs code-commit {wanted[1].strip()}, and {__version__} is installed"
+                yield Problem(source.name, source.distribution, "version", error)
+
+
+def _fits(relation: str, version: str) -> bool:
+    """Compare releases; of the rarer relations nothing is said."""
+    here, there = ([int(part) for part in re.findall(r"\d+", text)[:3]] for text in (__version__, version))
+    width = max(len(here), len(there))
+    ours, theirs = ([*each, *[0] * (width - len(each))] for each in (here, there))
+    match relation:
+        case ">=":
+            return ours >= theirs
+        case "~=":
+            return ours >= theirs and here[: len(there) - 1] == there[:-1]
+        case "<":
+            return ours < theirs
+        case "<=":
+            return ours <= theirs
+        case ">":
+            return ours > theirs
+    return True
 
 
 def problems(host: PluginHost, settings: Settings) -> list[Problem]:

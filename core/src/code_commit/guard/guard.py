@@ -16,6 +16,7 @@ from code_commit.guard.reading import unreadable
 from code_commit.guard.together import OneTree
 from code_commit.project_tree import ProjectTree
 from code_commit.records.change import Change, PathRule, Refusal
+from code_commit.records.errors import describe
 
 
 class SetRule(Protocol):
@@ -104,7 +105,7 @@ class Guard:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a plugin raises, it refuses
-            problem = f"failed with {type(error).__name__}: {shown(str(error))}"
+            problem = f"failed with {shown(describe(error))}"
         else:
             if found is None:
                 return None

@@ -105,3 +105,13 @@ class Interrupted(CodeCommitError):  # noqa: N818 - as above
     """Ctrl-C or SIGTERM."""
 
     exit_code = ExitCode.INTERRUPTED
+
+
+def describe(error: BaseException) -> str:
+    """Return the kind of an error and its words, on one line, whatever its `__str__` does."""
+    try:
+        words = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001 - a plugin's exception class may raise anything
+        words = ""
+    name = type(error).__name__
+    return f"{name}: {words}" if words else name

@@ -248,20 +248,20 @@ class WorkflowDefinition:
 
     `run` is a `Callable[[Run], Result]`. `options` is a pydantic model of the flags; a field that the plugin's
     section of the settings has too is a setting which the flag overrides. `roles` are the names under `[providers]`
-    that this workflow asks models for. `root` is a `Callable[[options, ask], Path | None]` that chooses the root before
-    the run opens; None: the person quit. `ask` is a `Callable[[str], str | None]` that asks the person like `Run.ask`,
-    but on stderr, where no event is expected. `ignores` names flags of other workflows that are passed over when this
-    one is chosen. `writes` needs a git repository, the lock and the path rules. `no_repository` names switches among
-    the options: where one is given, the root need not lie in a repository, and `Run.git` works on an empty one.
-    `numbered` puts the call's number in front of log names. `narrates`: it tells people by `Run.say` what it does, and
-    progress leaves out what went well.
+    that this workflow asks models for; None: it asks none, and runs where no provider is installed. `root` is a
+    `Callable[[options, ask], Path | None]` that chooses the root before the run opens; None: the person quit. `ask`
+    is a `Callable[[str], str | None]` that asks the person like `Run.ask`, but on stderr, where no event is expected.
+    `ignores` names flags of other workflows that are passed over when this one is chosen. `writes` needs a git
+    repository, the lock and the path rules. `no_repository` names switches among the options: where one is given, the
+    root need not lie in a repository, and `Run.git` works on an empty one. `numbered` puts the call's number in front
+    of log names. `narrates`: it tells people by `Run.say` what it does, and progress leaves out what went well.
     """
 
     name: str
     help: str
     flags: tuple[Flag, ...]
     run: str
-    roles: tuple[str, ...] = ()
+    roles: tuple[str, ...] | None = ()
     options: str | None = None
     root: str | None = None
     ignores: tuple[str, ...] = ()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from code_commit.budget import Budget
 from code_commit.calls import Calls
@@ -49,6 +50,7 @@ class Plan:
     argv: tuple[str, ...] = field(repr=False)
     environ: Mapping[str, str] = field(repr=False)
     as_json: bool = False
+    stdout: TextIO = field(default_factory=lambda: sys.stdout, repr=False, compare=False)  # for results alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +171,7 @@ def assembled(
         checkpoints=Checkpoints(ground.tree, ground.git, ground.home) if workflow.writes else None,
         build_timeout=settings.build.timeout_seconds,
         as_json=plan.as_json,
+        stdout=plan.stdout,
         keeps_diffs=bool(sinks),
         section_of=section_of,
     )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from code_commit.calls import Calls
 from code_commit.checkpoint import Checkpoints
@@ -68,6 +67,7 @@ class ProjectRun:
     checkpoints: Checkpoints | None = field(repr=False)  # None: this workflow does not write
     build_timeout: float  # seconds
     as_json: bool
+    stdout: TextIO = field(repr=False)
     keeps_diffs: bool  # a plugin's log sink may want them
     section_of: Callable[[Any], Any] = field(repr=False)
     _attempts: int = 0
@@ -86,7 +86,8 @@ class ProjectRun:
         Raises:
             NotReady: the workflow's definition does not name this role, or there is no such model.
         """
-        if role not in {"default", *self.workflow.roles}:
+        roles = self.workflow.roles
+        if roles is None or role not in {"default", *roles}:
             raise NotReady(
                 f"{self.workflow.name} asked for a model of the role {role!r}, which its definition does not name",
                 hint="its plugin is at fault",
@@ -201,12 +202,12 @@ class ProjectRun:
             return
         shown = self.redactor.text(text)
         try:
-            sys.stdout.write((printable(shown) if sys.stdout.isatty() else shown) + "\n" * (not shown.endswith("\n")))
-            sys.stdout.flush()
+            self.stdout.write((printable(shown) if self.stdout.isatty() else shown) + "\n" * (not shown.endswith("\n")))
+            self.stdout.flush()
         except BrokenPipeError:
-            lead_nowhere(sys.stdout)
+            lead_nowhere(self.stdout)
         except OSError as error:
-            lead_nowhere(sys.stdout)
+            lead_nowhere(self.stdout)
             raise NotReady(f"stdout cannot be written: {error.strerror}", hint="let it lead somewhere else") from error
 
     def keep(self, name: str, content: str | bytes) -> Path:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from textwrap import shorten
+from typing import Any, Protocol
 
 from code_commit.keys import likely_keys
 from code_commit.models import resolve
 from code_commit.named import named
-from code_commit.plugin_host import PluginFailure, PluginHost
-from code_commit.records.errors import CodeCommitError, ExitCode, no_room
+from code_commit.plugin_host import HOST, Plugin, PluginFailure, PluginHost
+from code_commit.records.errors import CodeCommitError, ExitCode, describe, no_room
 from code_commit.records.event import LogSink, MessageLogged, PluginFailed
 from code_commit.records.workflow import Outcome, Result
 from code_commit.redaction import Redactor
@@ -21,7 +23,7 @@ from code_commit.replay import Recording, load_recording
 from code_commit.run.assembly import Plan, assembled, make_ready, open_log
 from code_commit.run.interruption import ended_when_interrupted
 from code_commit.run.project_run import ProjectRun
-from code_commit.run_log import RunLog, describe, find_run
+from code_commit.run_log import RunLog, find_run
 
 REPLAY = "replay/"
 _ENDS_WITHIN = 2.0  # seconds: a worker thread writes down that its call, or its process, was ended
@@ -56,15 +58,17 @@ def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapp
         CodeCommitError: the run cannot begin, and there is no run folder.
     """
     recording = _recording(plan)
-    if recording is None:
-        for role in plan.workflow.roles or ("default",):
+    roles = plan.workflow.roles
+    if recording is None and roles is not None:
+        for role in roles or ("default",):
             resolve(registry, plan.settings, role)
     with ExitStack() as held:
         ground = make_ready(plan, registry, held)
         log = open_log(plan, host, ground, token=recording.token if recording else None)
+        held.enter_context(redirect_stdout(sys.stderr))  # what a plugin's code prints is no result
         for name, sink in watchers.items():
             log.add_sink("code-commit", sink, plugin=name)
-        with _told_ending(log, ground.redactor) as ending:
+        with _told_ending(log, ground.redactor, plan.plugin) as ending:
             _hear_of_failures(host, log, plan.environ)
             if ground.recovered:
                 log.emit(MessageLogged(ground.recovered, level="warning"))
@@ -72,7 +76,7 @@ def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapp
             # What a person and a model have come to is theirs; a run that they leave is gone on with later.
             on_failure = "keep" if plan.workflow.interactive else plan.settings.on_failure
             with _wrapped_up(run, on_failure, ending), ended_when_interrupted(run.end_what_waits):
-                ending.result = named(plan.workflow.run)(run)
+                ending.result = _checked(named(plan.workflow.run)(run))
     return replace(ending.told(log.folder), late_failures=ending.late_failures)
 
 
@@ -81,6 +85,7 @@ class _Open:
     """An ending while it is not yet known."""
 
     redactor: Redacts
+    plugin: Plugin  # the workflow's
     result: Result | None = None
     error: BaseException | None = None
     late_failures: tuple[PluginFailed, ...] = ()
@@ -110,14 +115,19 @@ class _Open:
             case BaseException() as error if full := no_room(error):
                 return full.exit_code, full.message, full.hint
             case BaseException() as error:
-                return ExitCode.INTERNAL, f"internal error: {describe(error)}", "this is a bug; --debug shows where"
+                where = "" if self.plugin.distribution == HOST else f" in a workflow of {self.plugin.distribution}"
+                return (
+                    ExitCode.INTERNAL,
+                    f"internal error{where}: {describe(error)}",
+                    "this is a bug; --debug shows where",
+                )
         return ExitCode.INTERNAL, "internal error: the workflow gave no result", "its plugin is at fault"
 
 
 @contextmanager
-def _told_ending(log: RunLog, redactor: Redacts) -> Iterator[_Open]:
+def _told_ending(log: RunLog, redactor: Redacts, plugin: Plugin) -> Iterator[_Open]:
     """Let nothing past that is not written down: the last event comes whatever happened."""
-    ending = _Open(redactor)
+    ending = _Open(redactor, plugin)
     try:
         yield ending
     except BaseException as error:  # noqa: BLE001 - becomes the run's ending
@@ -141,6 +151,14 @@ def _wrapped_up(run: ProjectRun, on_failure: str, ending: _Open) -> Iterator[Non
         if on_failure == "restore" and not ending.reached:
             run.restore_start("the goal was not reached")
         run.remember_end()
+
+
+def _checked(given: Any) -> Result:
+    """A plugin's types are a promise, no more."""
+    match given:
+        case Result(outcome=Outcome(), summary=str(), data=Mapping()):
+            return given
+    raise TypeError(f"the workflow gave {shorten(repr(given), 200)} for a result")
 
 
 def _recording(plan: Plan) -> Recording | None:

@@ -1,5 +1,6 @@
 """The run folder and what is told about a run: files, events, the run document, log sinks, progress."""
 
+from code_commit.records.errors import describe
 from code_commit.records.json_record import read_records
 from code_commit.run_log.call_files import CallFiles, call_files, failure_text, numbered
 from code_commit.run_log.document import RunDocument
@@ -8,7 +9,6 @@ from code_commit.run_log.json_lines import JsonLines
 from code_commit.run_log.log import RunLog
 from code_commit.run_log.progress import Progress
 from code_commit.run_log.reading import RunSummary, find_run, list_runs, read_run
-from code_commit.run_log.sinks import describe
 
 __all__ = [
     "CallFiles",

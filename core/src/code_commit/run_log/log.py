@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from code_commit.records.errors import ExitCode, Interrupted, NotReady
+from code_commit.records.errors import ExitCode, Interrupted, NotReady, describe
 from code_commit.records.event import Event, LogSink, MessageLogged, PluginFailed, Record, RunFinished, RunStarted
 from code_commit.records.json_record import read_records
 from code_commit.run_log.call_files import CallFiles, call_files
 from code_commit.run_log.document import RunDocument
 from code_commit.run_log.event_data import check_kind, data_of, plain, told
 from code_commit.run_log.folder import DOCUMENT, EVENTS, LOGS, Redacts, RunFolder, counted, plain_name
-from code_commit.run_log.sinks import SinkOwner, Sinks, describe
+from code_commit.run_log.sinks import SinkOwner, Sinks
 
 if TYPE_CHECKING:  # structlog is as heavy as all the rest, and listing runs needs none of it
     from code_commit.run_log.event_file import EventFile

@@ -6,11 +6,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
+from queue import Empty, SimpleQueue
 
-from code_commit.records.errors import Interrupted
+from code_commit.records.errors import describe
 from code_commit.records.event import LogSink, PluginFailed, Record
 
+HOST = "code-commit"
+_LONGEST_RECEIVE, _LONGEST_CLOSE = 15.0, 90.0  # seconds that a plugin's sink may take for one call
 _PATIENCE = 5.0  # seconds that the end of a run waits for a sink that another thread is still busy with
 
 
@@ -59,7 +61,7 @@ class Sinks:
             outlet.closed = True
             if outlet.pending:
                 self._report(_failure(outlet, "receive", "still busy with an earlier record when the run ended"))
-            elif error := self._guarded(partial(_close, outlet.sink)):
+            elif error := outlet.call("close", self._guarded, patience=_LONGEST_CLOSE):
                 self._report(_failure(outlet, "close", error))
 
     def _drain(self, outlet: _Outlet, patience: float) -> None:
@@ -70,24 +72,24 @@ class Sinks:
             error = ""
             try:
                 while outlet.pending and not outlet.closed:
-                    receive = partial(_receive, outlet.sink, outlet.pending.popleft())
-                    if error := self._guarded(receive):
+                    record = outlet.pending.popleft()
+                    if error := outlet.call("receive", self._guarded, record, patience=_LONGEST_RECEIVE):
                         outlet.closed = True
             finally:
                 outlet.busy.release()
             if error:
                 self._report(_failure(outlet, "receive", error))
-                self._guarded(partial(_close, outlet.sink))
+                outlet.call("close", self._guarded, patience=_LONGEST_CLOSE)
 
     def _guarded(self, act: Callable[[], None]) -> str:
         """Run a sink's code and return what went wrong in it."""
         self._delivering.now = True
         try:
             act()
-        except Interrupted:
-            raise
         except KeyboardInterrupt:
-            raise
+            if threading.current_thread() is threading.main_thread():
+                raise  # a person's
+            return "KeyboardInterrupt"
         except BaseException as error:  # noqa: BLE001 - a plugin's code may raise anything
             return describe(error)
         finally:
@@ -96,33 +98,50 @@ class Sinks:
 
 
 class _Outlet:
+    """A sink and what it has still to get.
+
+    The sink of a plugin works in a thread of its own, which is waited for: so its records come in order and one at a
+    time, and one that never comes back costs the run a bounded wait.
+    """
+
     def __init__(self, owner: SinkOwner, sink: LogSink, backlog: deque[Record]) -> None:
         self.owner = owner
         self.sink = sink
         self.pending = backlog
         self.busy = threading.Lock()
         self.closed = False
+        self._lost = False
+        self._asked: SimpleQueue[tuple[Callable[[], str], SimpleQueue[str]]] | None = None
+
+    def call(self, method: str, guarded: Callable[[Callable[[], None]], str], *given: Record, patience: float) -> str:
+        """Call a method of the sink; return what went wrong."""
+
+        def act() -> str:
+            return guarded(lambda: getattr(self.sink, method)(*given))
+
+        if self.owner.distribution == HOST:
+            return act()
+        if self._lost:
+            return ""  # told already
+        if self._asked is None:
+            self._asked = SimpleQueue()
+            threading.Thread(target=_work, args=(self._asked,), name=f"sink {self.owner.plugin}", daemon=True).start()
+        answer: SimpleQueue[str] = SimpleQueue()
+        self._asked.put((act, answer))
+        try:
+            return answer.get(timeout=patience)
+        except Empty:
+            self._lost = True
+            return f"it did not come back within {patience:g} s"
 
 
-def _receive(sink: LogSink, record: Record) -> None:
-    sink.receive(record)  # looked up here, where it is guarded: a plugin's object may lack it
-
-
-def _close(sink: LogSink) -> None:
-    sink.close()
+def _work(asked: SimpleQueue[tuple[Callable[[], str], SimpleQueue[str]]]) -> None:
+    while True:
+        act, answer = asked.get()
+        answer.put(act())
 
 
 def _failure(outlet: _Outlet, stage: str, error: str) -> PluginFailed:
     return PluginFailed(
         plugin=outlet.owner.plugin, distribution=outlet.owner.distribution, stage=f"log sink: {stage}", error=error
     )
-
-
-def describe(error: BaseException) -> str:
-    """Return the kind of an error and its words, on one line, whatever its `__str__` does."""
-    try:
-        words = " ".join(str(error).split())
-    except Exception:  # noqa: BLE001 - a plugin's exception class may raise anything
-        words = ""
-    name = type(error).__name__
-    return f"{name}: {words}" if words else name

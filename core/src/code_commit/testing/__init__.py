@@ -45,6 +45,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if "pytest" in sys.modules:  # then a conformance test that fails shows the values
+        sys.modules["pytest"].register_assert_rewrite("code_commit.testing.conformance")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -25,6 +25,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             help="say what installed plugins advise",
             flags=(Flag(("--advice",), "say what installed plugins advise", selects=True),),
             run="code_commit_advice.workflow:advise",
+            roles=None,
             writes=False,
             numbered=False,
         )

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import Usage, cost_of
-from code_commit_report.page import GOOD, render
+from code_commit.plugin_api import Usage, cost_of, read_records
+from code_commit_report.going_on import going_on
+from code_commit_report.page import GOOD, render, tone
+from code_commit_report.run_view import RunView
 from code_commit_report.text import read_shown
 
 _RUN = re.compile(r"\d{4}(?:-\d\d){5}-[^\s/]+")
@@ -67,6 +70,7 @@ def index_page(logs: Path) -> str:
         total=sum(known),
         unknown=len(entries) - len(known),
         dearest=max(known, default=0.0),
+        others=sorted({tone(entry.outcome) for entry in entries} - {"good"}),
     )
 
 
@@ -86,6 +90,8 @@ def _columns(entries: list[Entry]) -> list[Column]:
 
 def _entry(folder: Path) -> Entry:
     document = _document(folder)
+    if document.get("state") != "finished":
+        return _unfinished(folder)
     seconds = document.get("seconds")
     total = seconds.get("total") if isinstance(seconds, dict) else 0.0
     rows = [row for row in _rows(document.get("models")) if isinstance(row, dict)]
@@ -93,15 +99,40 @@ def _entry(folder: Path) -> Entry:
     return Entry(
         run=folder.name,
         workflow=str(document.get("workflow") or folder.name[20:]),
-        outcome=str(document.get("outcome") or "unfinished"),
+        outcome=str(document.get("outcome") or "finished"),
         summary=str(document.get("summary") or ""),
-        started=folder.name[:10] + " " + folder.name[11:19].replace("-", ":"),
+        started=_started(folder),
         seconds=_finite(total) or 0.0,
         attempts=attempts if isinstance(attempts, int) else 0,
         models=", ".join(str(row.get("model")) for row in rows),
         cost=_cost(document, rows),
         has_report=(folder / "report.html").is_file(),
     )
+
+
+def _unfinished(folder: Path) -> Entry:
+    """What is known of a run that goes on or was killed, by its events: its document lags behind them."""
+    view = RunView()
+    with suppress(OSError):
+        for record in read_records(folder / "events.jsonl"):
+            view.receive(record)
+    cost, complete = view.cost
+    return Entry(
+        run=folder.name,
+        workflow=view.workflow or folder.name[20:],
+        outcome="running" if going_on(folder) else "killed",
+        summary="",
+        started=_started(folder),
+        seconds=view.seconds,
+        attempts=len(view.chapters),
+        models=", ".join(dict.fromkeys(call.model for call in view.calls)),
+        cost=cost if complete else None,
+        has_report=(folder / "report.html").is_file(),
+    )
+
+
+def _started(folder: Path) -> str:
+    return folder.name[:10] + " " + folder.name[11:19].replace("-", ":")
 
 
 def _cost(document: Mapping[str, Any], rows: list[dict[str, Any]]) -> float | None:
@@ -121,7 +152,8 @@ def _cost(document: Mapping[str, Any], rows: list[dict[str, Any]]) -> float | No
             cache_write=_whole(tokens.get("cache_write")) or 0,
         )
         calls = document.get("calls")
-        if usage.input is None and isinstance(calls, dict) and calls.get("failed") == calls.get("finished"):
+        all_failed = isinstance(calls, dict) and calls.get("failed") == calls.get("finished")
+        if usage.input is None and all_failed and document.get("outcome") != "interrupted":
             continue
         cost = cost_of(str(row.get("model")), usage)
         if cost is None:

@@ -17,10 +17,11 @@ from markupsafe import Markup
 from code_commit.plugin_api import Usage, cost_of
 from code_commit_report.diff_view import FileDiff, file_diffs
 from code_commit_report.run_view import CallView, ChangeView, ProcessView, RunView
-from code_commit_report.text import OutputLine, Shown, output_lines, read_shown, visible
+from code_commit_report.text import OutputLine, Shown, read_output, read_shown, visible
 from code_commit_report.timeline import Bar, bars, ticks
 
 _LARGEST_DIFF = 8 * 1024 * 1024  # bytes
+RENEWED = 5  # seconds after which the page of a run that goes on loads itself anew
 GOOD = frozenset({"reached"})
 
 
@@ -41,8 +42,7 @@ class Texts:
 
     def output(self, process: ProcessView) -> list[OutputLine]:
         """What a build said, its errors marked."""
-        shown = read_shown(self.folder, process.log, self.limit)
-        return output_lines(shown.text) if shown else []
+        return read_output(self.folder, process.log, self.limit)
 
     def diffs(self, change: ChangeView) -> list[FileDiff]:
         """What a change did, file by file."""
@@ -50,10 +50,22 @@ class Texts:
         return file_diffs(shown.text) if shown else []
 
 
-def report_page(view: RunView, folder: Path, limit: int) -> str:
-    """Return the page as text: one file, no outside resources, no script."""
+def report_page(view: RunView, folder: Path, limit: int, *, index: bool = True, going_on: bool = False) -> str:
+    """Return the page as text: one file, no outside resources, no script.
+
+    `index`: whether there is a list of all runs to link to. A page of a run that is `going_on` loads itself anew.
+    """
     timeline: list[Bar] = bars(view)
-    return render("report.html.jinja", view=view, texts=Texts(folder, limit), bars=timeline, ticks=ticks(view.seconds))
+    return render(
+        "report.html.jinja",
+        view=view,
+        state=view.outcome or ("running" if going_on else "killed"),
+        texts=Texts(folder, limit),
+        bars=timeline,
+        ticks=ticks(view.seconds),
+        index=index,
+        renewed=RENEWED if going_on and not view.ended else 0,
+    )
 
 
 def warm_up() -> None:

@@ -10,7 +10,10 @@ class ReportSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    live: bool = Field(default=False, description="Whether the page is also written after each build of a run.")
+    live: bool = Field(
+        default=False,
+        description="Whether the page is also written at each step, and loads itself anew.",
+    )
     index: bool = Field(default=True, description="Whether logs/index.html, the list of all runs, is kept up.")
     text_limit: int = Field(
         default=256 * 1024,

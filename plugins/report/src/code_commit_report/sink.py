@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Thread
 
 from code_commit.plugin_api import Record
+from code_commit_report.going_on import going_on
 from code_commit_report.run_view import RunView
 from code_commit_report.settings import ReportSettings
 from code_commit_report.whole_file import write_whole
@@ -14,8 +15,13 @@ from code_commit_report.whole_file import write_whole
 REPORT, INDEX = "report.html", "index.html"
 
 
+_WORTH_SHOWING = frozenset(
+    {"run.started", "call.started", "call.finished", "changes.applied", "process.started", "process.finished"}
+)
+
+
 class HtmlReport:
-    """Writes the page when the run is over; with the setting `live` after each build as well, for whoever watches.
+    """Writes the page when the run is over; with the setting `live` at each step as well, for whoever watches.
 
     Several runs may be told one after another: the index is written once, at the end.
     """
@@ -37,8 +43,8 @@ class HtmlReport:
             # While the model thinks: what draws a page takes longer to load than all else here takes to run.
             self._loading = Thread(target=_load, name="report")
             self._loading.start()
-        if record.kind == "process.finished" and self._settings.live:
-            self._write()
+        if self._settings.live and record.kind in _WORTH_SHOWING:
+            self._write(goes_on=True)
 
     def next_run(self) -> None:
         """See `LogSink`."""
@@ -55,14 +61,17 @@ class HtmlReport:
 
             write_whole(self._logs / INDEX, index_page(self._logs))
 
-    def _write(self) -> None:
+    def _write(self, *, goes_on: bool | None = None) -> None:
         if self._folder is None:
             return
         if self._loading is not None:
             self._loading.join()
         from code_commit_report.page import report_page
 
-        write_whole(self._folder / REPORT, report_page(self._view, self._folder, self._settings.text_limit))
+        limit, index = self._settings.text_limit, self._settings.index
+        still = going_on(self._folder) if goes_on is None else goes_on
+        page = report_page(self._view, self._folder, limit, index=index, going_on=still)
+        write_whole(self._folder / REPORT, page)
 
 
 def _load() -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from markupsafe import Markup
 
+_ERRORS = 200  # lines of one output that are shown although they stand in what is left out
+_SEARCHED, _LONGEST_LINE = 64 * 1024 * 1024, 64 * 1024  # bytes
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # Control characters, what changes the direction of writing, what shows nothing, lone surrogates, line separators.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -80,11 +83,43 @@ class OutputLine:
 
     text: str
     mark: Literal["", "error", "warning"]
+    number: int = 0  # counts the marked errors, from 1 on
+
+
+def read_output(folder: Path, name: str, limit: int) -> list[OutputLine]:
+    """Read what a build said, its errors and warnings marked; of more than `limit` bytes head, tail and errors."""
+    shown = read_shown(folder, name, limit)
+    if shown is None:
+        return []
+    if not shown.left_out:
+        return output_lines(shown.text)
+    between = _errors_between(folder / name, limit // 2, shown.left_out)
+    told = f"[… {shown.left_out} bytes left out" + (", but for lines with errors …]" if between else " …]")
+    return output_lines("\n".join([shown.head, told, *between, shown.tail]))
 
 
 def output_lines(text: str) -> list[OutputLine]:
     """Mark the lines that tell of errors and warnings."""
-    return [OutputLine(line, _mark(line)) for line in text.split("\n")]
+    lines, number = [], 0
+    for line in text.split("\n"):
+        mark = _mark(line)
+        number += mark == "error"
+        lines.append(OutputLine(line, mark, number if mark == "error" else 0))
+    return lines
+
+
+def _errors_between(path: Path, begin: int, size: int) -> list[str]:
+    """Return the first lines with errors in a part of a file; of a very long part, only its beginning is read."""
+    found: list[str] = []
+    with suppress(OSError), open(os.open(path, _READ), "rb") as file:  # noqa: PTH123 - a handle
+        file.seek(begin)
+        left = min(size, _SEARCHED)
+        while left > 0 and len(found) < _ERRORS and (line := file.readline(min(left, _LONGEST_LINE))):
+            left -= len(line)
+            text = line.decode("utf-8", "replace").rstrip("\r\n")
+            if _mark(text) == "error":
+                found.append(text)
+    return found
 
 
 def _mark(line: str) -> Literal["", "error", "warning"]:

@@ -58,5 +58,6 @@ def _spans(view: RunView) -> Iterator[tuple[str, str, str, str, float, float]]:
         for process in chapter.processes:
             end = process.finished if process.finished is not None else view.latest
             tone = "good" if process.passed else "open" if process.finished is None else "bad"
-            label = "build" if process.is_build else process.argv
+            word = "passed" if process.passed else "under way" if process.finished is None else "failed"
+            label = f"build {word}" if process.is_build else process.argv
             yield label, f"process-{process.number}", "build", tone, process.started, end

@@ -1,0 +1,146 @@
+"""Providers, workflows and rules of plugins that break their promises: each ends a run with one line that names it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from code_commit.testing import Project, install_plugin
+
+PROVIDER = """
+from pydantic import BaseModel
+from code_commit.plugin_api import *
+
+class Config(BaseModel):
+    model: str = "odd"
+
+class Odd:
+    def complete(self, request, call):
+        {complete}
+    def close(self):
+        pass
+
+def made(config):
+    {made}
+
+@hookimpl
+def code_commit_providers():
+    return [ProviderDefinition("odd", {{"odd": ()}}, "", None, None, ("a", "{{key}}"), "odd_plugin:Config", "odd_plugin:made")]
+"""
+WORKFLOW = """
+from code_commit.plugin_api import *
+
+def run(run):
+    {run}
+
+@hookimpl
+def code_commit_workflows():
+    return [WorkflowDefinition("odd", "odd", (Flag(("--odd",), "odd", selects=True),), "odd_plugin:run", writes=False)]
+"""
+RULE = """
+from code_commit.plugin_api import hookimpl
+
+class Rule:
+    name = "odd"
+    def judge(self, change, tree):
+        {judge}
+
+@hookimpl
+def code_commit_path_rules(settings):
+    return [Rule()]
+"""
+ANSWER = "Completion(Message('assistant', (Text({text}),)), {finish}, '', Usage(), 'odd', {{}})"
+
+
+def ran(tmp_path, code, *arguments, settings=""):
+    project = Project.create(tmp_path)
+    project.write({"agent-config/config.toml": settings})
+    finished = project.command("--json", *arguments, plugins=[install_plugin(tmp_path / "plugins", "odd", code)])
+    assert "Traceback" not in finished.stderr
+    return project, finished, finished.events[-1]["data"]
+
+
+@pytest.mark.parametrize(
+    ("complete", "words"),
+    [
+        ("raise RuntimeError('on purpose')", "failed: RuntimeError: on purpose"),
+        ("raise SystemExit(0)", "failed: SystemExit: 0"),
+        ("raise GeneratorExit", "failed: GeneratorExit"),
+        ("raise ProviderError('on purpose', kind='made up')", "which code-commit-odd made up"),
+        ("return None", "gave None for a completion"),
+        ("return 'text'", "gave 'text' for a completion"),
+        (f"return {ANSWER.format(text=None, finish='Finish.STOP')}", "for a completion"),
+        (f"return {ANSWER.format(text=repr('x'), finish='None')}", "for a completion"),
+    ],
+)
+def test_a_provider_that_breaks_its_promise_is_one_that_failed(tmp_path, complete, words):
+    code = PROVIDER.format(complete=complete, made="return Odd()")
+    _, finished, end = ran(tmp_path, code, "--model", "odd")
+    assert (finished.exit_code, end["outcome"]) == (4, "provider_failed")
+    assert words in end["summary"]
+    assert "code-commit-odd" in end["summary"]
+
+
+@pytest.mark.parametrize("made", ["return None", "raise RuntimeError('on purpose')", "raise SystemExit(0)"])
+def test_a_factory_that_makes_no_provider_is_named(tmp_path, made):
+    _, finished, end = ran(tmp_path, PROVIDER.format(complete="pass", made=made), "--model", "odd")
+    assert finished.exit_code == 3
+    assert "code-commit-odd" in end["summary"]
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        ("raise SystemExit(0)", "SystemExit: 0"),
+        ("raise GeneratorExit", "GeneratorExit"),
+        ("return None", "gave None for a result"),
+        ("return 'text'", "gave 'text' for a result"),
+        ("return Result(5, None, 7)", "for a result"),
+    ],
+)
+def test_a_workflow_that_gives_no_result_is_named(tmp_path, run, words):
+    _, finished, end = ran(tmp_path, WORKFLOW.format(run=run), "--odd")
+    assert (finished.exit_code, end["outcome"]) == (70, "internal")
+    assert "code-commit-odd" in end["summary"]
+    assert words in end["summary"]
+
+
+def test_what_a_workflow_and_its_sinks_print_is_no_event(tmp_path):
+    sink = """
+class Loud:
+    def receive(self, record):
+        print("loud")
+    def close(self):
+        print("loud")
+
+@hookimpl
+def code_commit_log_sinks(settings):
+    return [Loud()]
+"""
+    code = WORKFLOW.format(run="print('loud')\n    return Result(Outcome.REACHED, 'done')") + sink
+    _, finished, end = ran(tmp_path, code, "--odd")
+    assert (finished.exit_code, end["outcome"]) == (0, "reached")
+    assert "loud" in finished.stderr
+
+
+@pytest.mark.parametrize("judge", ["raise GeneratorExit", "raise SystemExit(0)", "return True", "return 'fine'"])
+def test_a_rule_that_gives_no_verdict_allows_nothing(tmp_path, judge):
+    code = RULE.format(judge=judge) + (
+        "from code_commit.testing.scripted_provider import code_commit_providers as given\n"
+        "code_commit_providers = given\n"
+    )
+    replies = json.dumps(["^^^a.txt\nnew\n^^^end\n"])
+    project, finished, end = ran(
+        tmp_path, code, "--model", "scripted", settings=f"[providers.scripted.default]\nreplies = {replies}\n"
+    )
+    assert (finished.exit_code, project.read("a.txt")) == (5, "old\n")
+    assert "code-commit-odd" in end["summary"]
+
+
+@pytest.mark.parametrize(("roles", "code"), [("None", 0), ("()", 2)])
+def test_a_workflow_that_asks_no_model_needs_none(tmp_path, roles, code):
+    given = WORKFLOW.replace("writes=False", f"writes=False, roles={roles}")
+    run = "return Result(Outcome.REACHED, 'done')"
+    _, finished, _ = ran(tmp_path, given.format(run=run), "--odd", settings='model = "nobodys"\n')
+    assert finished.exit_code == code
