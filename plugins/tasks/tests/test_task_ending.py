@@ -224,6 +224,14 @@ def test_what_was_kept_and_edited_wrongly_is_not_gone_on_with(work, old: str, ne
     assert "cannot be read" in done.stderr
 
 
+def test_a_key_in_the_task_is_not_kept(work) -> None:
+    key = "k-canary-0123456789-key7Q"
+    work.server.script(work.returns("done"))
+    assert work("--task", f"use {key}", environ={"LOOPBACK_API_KEY": key}).exit_code == 0
+    written = [file for file in work.project.root.rglob("*") if file.is_file() and key.encode() in file.read_bytes()]
+    assert written == []
+
+
 def test_the_latest_is_that_which_was_kept_last(work) -> None:
     work.configure(attempts=1)
     folder = work.project.root / "agent-config/.code-commit/state"

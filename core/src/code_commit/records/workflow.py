@@ -184,6 +184,10 @@ class Run(Protocol):
         """Show `text` to the person: on stdout, escaped for a terminal; nothing with `--json`."""
         ...
 
+    def redacted(self, text: str) -> str:
+        """Return `text` without keys, for what a workflow writes anywhere but into the run folder."""
+        ...
+
     def keep(self, name: str, content: str | bytes) -> Path:
         """Keep a file in the run folder, without keys; a name in use gets `-2`. Returns where it is."""
         ...

@@ -200,7 +200,7 @@ class ProjectRun:
         """
         if self.as_json:
             return
-        shown = self.redactor.text(text)
+        shown = self.redacted(text)
         try:
             self.stdout.write((printable(shown) if self.stdout.isatty() else shown) + "\n" * (not shown.endswith("\n")))
             self.stdout.flush()
@@ -209,6 +209,10 @@ class ProjectRun:
         except OSError as error:
             lead_nowhere(self.stdout)
             raise NotReady(f"stdout cannot be written: {error.strerror}", hint="let it lead somewhere else") from error
+
+    def redacted(self, text: str) -> str:
+        """Return `text` without keys."""
+        return self.redactor.text(text)
 
     def keep(self, name: str, content: str | bytes) -> Path:
         """Keep a file in the run folder, without keys."""

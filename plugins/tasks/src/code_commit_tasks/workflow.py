@@ -79,7 +79,7 @@ def _given(run: Run) -> SavedTask:
     text = options.task if options.task is not None else _read(options.task_file)
     if not text.strip():
         raise NotReady("the task is empty", hint="say what is to be done")
-    return SavedTask(text, Node(""))
+    return SavedTask(run.redacted(text), Node(""))  # it is kept for --resume, outside of the run folder
 
 
 def _read(name: str) -> str:
