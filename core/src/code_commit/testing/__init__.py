@@ -45,14 +45,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if "pytest" in sys.modules:  # then a conformance test that fails shows the values
-        sys.modules["pytest"].register_assert_rewrite("code_commit.testing.conformance")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
     conformance = "code_commit.testing.conformance"
-    if "pytest" in sys.modules and conformance not in sys.modules:
-        # An assertion that fails there then shows what was compared.
+    if "pytest" in sys.modules and conformance not in sys.modules:  # a test that fails there then shows the values
         sys.modules["pytest"].register_assert_rewrite(conformance)
     return getattr(import_module(_HOMES[name]), name)
