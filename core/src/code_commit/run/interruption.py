@@ -46,13 +46,7 @@ def ended_when_interrupted(end: Callable[[], None]) -> Iterator[None]:
         return
     ear, mouth = os.pipe()
 
-    def wait_for_signals() -> None:
-        while heard := os.read(ear, 1):
-            if heard[0] in {signal.SIGINT, signal.SIGTERM}:
-                end()
-        os.close(ear)
-
-    threading.Thread(target=wait_for_signals, name="code-commit interruption", daemon=True).start()
+    threading.Thread(target=_listen, args=(ear, end), name="code-commit interruption", daemon=True).start()
     before = {int(number): signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -75,3 +69,10 @@ def ended_when_interrupted(end: Callable[[], None]) -> Iterator[None]:
             if callable(handler):
                 signal.signal(number, handler)
         os.close(mouth)
+
+
+def _listen(ear: int, end: Callable[[], None]) -> None:
+    while heard := os.read(ear, 1):
+        if heard[0] in {signal.SIGINT, signal.SIGTERM}:
+            end()
+    os.close(ear)
