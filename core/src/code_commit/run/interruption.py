@@ -46,16 +46,11 @@ def ended_when_interrupted(end: Callable[[], None]) -> Iterator[None]:
         return
     ear, mouth = os.pipe()
 
-    def wait_for_signals() -> None:
-        while os.read(ear, 1):
-            end()
-        os.close(ear)
-
-    threading.Thread(target=wait_for_signals, name="code-commit interruption", daemon=True).start()
+    threading.Thread(target=_listen, args=(ear, end), name="code-commit interruption", daemon=True).start()
     before = {int(number): signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        os.write(mouth, b"!")  # no lock may be taken here: the code that was interrupted may hold it
+        os.write(mouth, bytes([number]))  # no lock may be taken here: the code that was interrupted may hold it
         handler = before[number]
         if callable(handler):
             handler(number, frame)
@@ -63,10 +58,21 @@ def ended_when_interrupted(end: Callable[[], None]) -> Iterator[None]:
     for number, handler in before.items():
         if callable(handler):  # a signal that is ignored stays so
             signal.signal(number, interrupt)
+    # Python itself writes there too: a signal on the brink of a wait for a lock would else be heard after the wait.
+    os.set_blocking(mouth, False)
+    woken = signal.set_wakeup_fd(mouth, warn_on_full_buffer=False)
     try:
         yield
     finally:
+        signal.set_wakeup_fd(woken)
         for number, handler in before.items():
             if callable(handler):
                 signal.signal(number, handler)
         os.close(mouth)
+
+
+def _listen(ear: int, end: Callable[[], None]) -> None:
+    while heard := os.read(ear, 1):
+        if heard[0] in {signal.SIGINT, signal.SIGTERM}:
+            end()
+    os.close(ear)
