@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -15,8 +14,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from code_commit.address import address_of
-from code_commit.gitignore_line import require_gitignore_line
 from code_commit.keys import FoundKey, KeyStore
 from code_commit.records.errors import NotReady
 from code_commit.records.provider import ProviderDefinition
@@ -330,143 +327,3 @@ def test_looking_for_keys_loads_neither_pydantic_nor_httpx() -> None:
     code = "import sys, code_commit.keys; print(*sorted({'pydantic', 'pydantic_settings', 'httpx'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not done.stdout.strip()
-
-
-# --- addresses ---
-
-
-def test_the_address_is_the_configs_then_for_default_the_variables_then_the_services_own() -> None:
-    variables = {"GOOGLE_GEMINI_BASE_URL": "https://proxy.example/gemini/"}
-    own = address_of(GEMINI, "default", {}, {"GOOGLE_GEMINI_BASE_URL": ""})
-    assert (own.url, own.source, own.own) == (GEMINI.base_url, "plugin of gemini", True)
-    moved = address_of(GEMINI, "default", {}, variables)
-    assert (moved.url, moved.source, moved.own) == (
-        "https://proxy.example/gemini/v1beta",
-        "variable GOOGLE_GEMINI_BASE_URL",
-        False,
-    )
-    assert address_of(GEMINI, "named", {}, variables).own
-    given = address_of(GEMINI, "default", {"base_url": "http://[::1]:80/x/"}, variables)
-    assert (given.url, given.source) == ("http://[::1]:80/x", "base_url of [providers.gemini.default]")
-
-
-@pytest.mark.parametrize(
-    ("url", "said"),
-    [
-        (3, "is not a text"),
-        ("", "is no http or https URL"),
-        ("ftp://host/v1", "is no http or https URL"),
-        ("api.openai.com/v1", "is no http or https URL"),
-        ("https:///v1", "is no http or https URL"),
-        ("https://host:99999/v1", "is no http or https URL"),
-        ("https://[::1/v1", "is no http or https URL"),
-        ("https://user:wertvoll@host/v1", "holds credentials"),
-        ("https://wertvoll@host/v1", "holds credentials"),
-        ("https://host/v1?key=wertvoll", "holds a query or a fragment"),
-        ("https://host/v1#wertvoll", "holds a query or a fragment"),
-        ("https://host/v1?", "holds a query or a fragment"),
-        ("https://host/v 1", "holds a blank"),
-        ("https://host\\@evil/v1", "holds a blank or another character"),
-        ("https://höst/v1", "holds a blank or another character"),
-        ("https://host/\n", "holds a blank"),
-        ("http://host/v1", "plain http to another machine"),
-        ("http://127.0.0.1.evil/v1", "plain http to another machine"),
-        ("http://192.168.1.5:11434/v1", "plain http to another machine"),
-        ("http://localhost.evil/v1", "plain http to another machine"),
-    ],
-)
-def test_an_address_that_is_not_plain_is_refused_and_not_shown(url: object, said: str) -> None:
-    with pytest.raises(NotReady) as caught:
-        address_of(OPENAI, "player", {"base_url": url}, {})
-    assert said in str(caught.value)
-    assert "base_url of [providers.openai.player]" in str(caught.value)
-    assert "wertvoll" not in f"{caught.value} {caught.value.hint}"
-
-
-@pytest.mark.parametrize("url", ["http://localhost:1/v1", "http://127.9.9.9/v1", "http://[::1]/v1", "https://host"])
-def test_addresses_on_this_machine_may_be_plain_http(url: str) -> None:
-    assert address_of(OPENAI, "player", {"base_url": url}, {}).url == url
-
-
-def test_plain_http_to_another_machine_can_be_allowed() -> None:
-    table = {"base_url": "http://10.0.0.1/v1", "allow_http": True}
-    assert address_of(OPENAI, "player", table, {}).url == "http://10.0.0.1/v1"
-    with pytest.raises(NotReady):
-        address_of(OPENAI, "player", {**table, "allow_http": "no"}, {})
-
-
-# --- the line in .gitignore ---
-
-
-@pytest.mark.parametrize("line", ["agent-config", "/agent-config", "agent-config/", "/agent-config/"])
-@pytest.mark.parametrize(
-    "around", ["{}", "{}\n", "x\n{}\r\ny\r\n", "\ufeff{}\n", "{}   \n", "!{}\n{}\n", "{}\n!*.txt\n"]
-)
-def test_the_line_counts(root: Path, line: str, around: str) -> None:
-    (root / ".gitignore").write_text(around.replace("{}", line), newline="")
-    require_gitignore_line(root)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "# /agent-config\n",
-        "!/agent-config\n",
-        " /agent-config\n",
-        "/agent-config/*\n",
-        "/agent-config.d\n",
-        "sub/agent-config\n",
-        "/agent-config\\ \n",
-        "/agent-config\n!/agent-config\n",
-        "agent-config/\n!agent-config\n",
-        "/agent-config\n!agent-config/\r\n",
-        "/agent-config\n!*\n",
-        "*\n/agent-config\n!*/\n",
-        "/agent-config\n!agent-*\n",
-    ],
-)
-def test_without_the_line_no_store_is_made(root: Path, text: str) -> None:
-    (root / ".gitignore").write_text(text, newline="")
-    config(root, "broken = [")  # it is not even looked at
-    with pytest.raises(NotReady, match=re.escape(str(root / ".gitignore"))) as caught:
-        store(root)
-    assert "the line /agent-config" in caught.value.hint
-
-
-def test_a_missing_or_linked_file_holds_no_line(root: Path) -> None:
-    (root / ".gitignore").rename(root / "real")
-    with pytest.raises(NotReady, match="is missing"):
-        store(root)
-    (root / ".gitignore").symlink_to("real")
-    with pytest.raises(NotReady, match="it is a link"):  # git does not follow it either
-        store(root)
-
-
-LINES = st.lists(
-    st.sampled_from(
-        ["agent-config", "/agent-config/", "*", "*.txt", "!*", "!*/", "!*.txt", "!/agent-config", "!agent-config/"]
-    )
-    | st.builds(
-        "{}{}{}".format,
-        st.sampled_from(["!", ""]),
-        st.sampled_from(["/", "**/", "a?ent"]),
-        st.text("agent-cofi*/[]\\! "),
-    ),
-    max_size=5,
-)
-
-
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(LINES, st.sampled_from(["\n", "\r\n"]))
-def test_git_agrees_that_keys_are_ignored_whenever_the_check_passes(root: Path, lines: list[str], newline: str) -> None:
-    git = ["git", "-c", "core.excludesFile=/dev/null", "-C", str(root)]
-    if not (root / ".git").exists():
-        subprocess.run([*git, "init", "-q"], check=True)
-    (root / ".gitignore").write_text(newline.join([*lines, ""]), newline="")
-    try:
-        require_gitignore_line(root)
-    except NotReady:
-        return
-    done = subprocess.run([*git, "check-ignore", "-q", "--no-index", "agent-config/openai-key.txt"], check=False)
-    assert done.returncode == 0

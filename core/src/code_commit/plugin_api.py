@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     )
     from code_commit.records.workflow import Flag, Model, Outcome, ProcessResult, Result, Run, WorkflowDefinition
     from code_commit.side_by_side import side_by_side
+    from code_commit.sign_of_life import run_goes_on
 
 hookimpl = pluggy.HookimplMarker("code_commit")
 hookspec = pluggy.HookspecMarker("code_commit")  # for hooks of a plugin's own, see `code_commit_addhooks`
@@ -153,6 +154,7 @@ _HOMES = {
     "read_arguments": "code_commit.records.reply",
     "read_records": "code_commit.records.json_record",
     "read_text": "code_commit.project_text",
+    "run_goes_on": "code_commit.sign_of_life",
     "reply_error": "code_commit.records.reply",
     "reply_member": "code_commit.records.reply",
     "reply_object": "code_commit.records.reply",
@@ -235,6 +237,7 @@ __all__ = [
     "reply_member",
     "reply_object",
     "reply_objects",
+    "run_goes_on",
     "side_by_side",
     "token_count",
 ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,6 +14,7 @@ from code_commit.records.errors import NotReady
 from code_commit.records.json_record import from_json, open_regular, read_records
 from code_commit.run_log.document import RunDocument
 from code_commit.run_log.folder import DOCUMENT, EVENTS, LOGS
+from code_commit.sign_of_life import run_goes_on
 
 RunState = Literal["running", "finished", "killed"]
 _LARGEST = 64 * 1024 * 1024  # bytes of a run.json
@@ -77,7 +76,7 @@ def read_run(folder: Path) -> RunSummary:
         raise NotReady(f"there is no run folder {folder}", hint="code-commit runs lists them")
     document = _finished_document(folder)
     if document is None:
-        going_on = _is_held(folder / EVENTS)
+        going_on = run_goes_on(folder)
         document = _fold(folder)
         if document["state"] != "finished":
             document["state"] = "running" if going_on else "killed"
@@ -122,23 +121,6 @@ def _fold(folder: Path) -> dict[str, Any]:
             with suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # of another version
                 document.receive(record)
     return document.fields
-
-
-def _is_held(events: Path) -> bool:
-    """Whether the process that writes `events` is alive: it holds a lock, which the system drops with the process."""
-    try:
-        handle = os.open(events, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(handle)
-    return False
 
 
 def _is_folder(path: Path) -> bool:

@@ -9,8 +9,8 @@ from pathlib import Path
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def going_on(folder: Path) -> bool:
-    """Tell of a run without an ending whether it may still come to one, or was killed."""
+def run_goes_on(folder: Path) -> bool:
+    """Tell of the run in `folder`, where it has no ending, whether it may still come to one; else it was killed."""
     try:
         handle = os.open(folder / "events.jsonl", _READ)
     except OSError:

@@ -1,0 +1,90 @@
+"""Where a provider's service is: which address counts, and which is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from code_commit.address import address_of
+from code_commit.records.errors import NotReady
+from code_commit.records.provider import ProviderDefinition
+
+OPENAI = ProviderDefinition(
+    name="openai",
+    models={"gpt-5": ()},
+    base_url="https://api.openai.com/v1",
+    base_url_variable="OPENAI_BASE_URL",
+    key_variable="OPENAI_API_KEY",
+    key_header=("authorization", "Bearer {key}"),
+    config="x:X",
+    factory="x:X",
+)
+GEMINI = replace(
+    OPENAI,
+    name="gemini",
+    base_url="https://generativelanguage.googleapis.com/v1beta",
+    base_url_variable="GOOGLE_GEMINI_BASE_URL",
+    base_url_suffix="/v1beta",
+    key_variable="GEMINI_API_KEY",
+)
+
+
+def test_the_address_is_the_configs_then_for_default_the_variables_then_the_services_own() -> None:
+    variables = {"GOOGLE_GEMINI_BASE_URL": "https://proxy.example/gemini/"}
+    own = address_of(GEMINI, "default", {}, {"GOOGLE_GEMINI_BASE_URL": ""})
+    assert (own.url, own.source, own.own) == (GEMINI.base_url, "plugin of gemini", True)
+    moved = address_of(GEMINI, "default", {}, variables)
+    assert (moved.url, moved.source, moved.own) == (
+        "https://proxy.example/gemini/v1beta",
+        "variable GOOGLE_GEMINI_BASE_URL",
+        False,
+    )
+    assert address_of(GEMINI, "named", {}, variables).own
+    given = address_of(GEMINI, "default", {"base_url": "http://[::1]:80/x/"}, variables)
+    assert (given.url, given.source) == ("http://[::1]:80/x", "base_url of [providers.gemini.default]")
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        (3, "is not a text"),
+        ("", "is no http or https URL"),
+        ("ftp://host/v1", "is no http or https URL"),
+        ("api.openai.com/v1", "is no http or https URL"),
+        ("https:///v1", "is no http or https URL"),
+        ("https://host:99999/v1", "is no http or https URL"),
+        ("https://[::1/v1", "is no http or https URL"),
+        ("https://user:wertvoll@host/v1", "holds credentials"),
+        ("https://wertvoll@host/v1", "holds credentials"),
+        ("https://host/v1?key=wertvoll", "holds a query or a fragment"),
+        ("https://host/v1#wertvoll", "holds a query or a fragment"),
+        ("https://host/v1?", "holds a query or a fragment"),
+        ("https://host/v 1", "holds a blank"),
+        ("https://host\\@evil/v1", "holds a blank or another character"),
+        ("https://höst/v1", "holds a blank or another character"),
+        ("https://host/\n", "holds a blank"),
+        ("http://host/v1", "plain http to another machine"),
+        ("http://127.0.0.1.evil/v1", "plain http to another machine"),
+        ("http://192.168.1.5:11434/v1", "plain http to another machine"),
+        ("http://localhost.evil/v1", "plain http to another machine"),
+    ],
+)
+def test_an_address_that_is_not_plain_is_refused_and_not_shown(url: object, said: str) -> None:
+    with pytest.raises(NotReady) as caught:
+        address_of(OPENAI, "player", {"base_url": url}, {})
+    assert said in str(caught.value)
+    assert "base_url of [providers.openai.player]" in str(caught.value)
+    assert "wertvoll" not in f"{caught.value} {caught.value.hint}"
+
+
+@pytest.mark.parametrize("url", ["http://localhost:1/v1", "http://127.9.9.9/v1", "http://[::1]/v1", "https://host"])
+def test_addresses_on_this_machine_may_be_plain_http(url: str) -> None:
+    assert address_of(OPENAI, "player", {"base_url": url}, {}).url == url
+
+
+def test_plain_http_to_another_machine_can_be_allowed() -> None:
+    table = {"base_url": "http://10.0.0.1/v1", "allow_http": True}
+    assert address_of(OPENAI, "player", table, {}).url == "http://10.0.0.1/v1"
+    with pytest.raises(NotReady):
+        address_of(OPENAI, "player", {**table, "allow_http": "no"}, {})
