@@ -302,7 +302,7 @@ def code_commit_workflows():
 
 @hookimpl
 def code_commit_providers():
-    return [ProviderDefinition(EVIL, {{EVIL: (EVIL,)}}, "https://x.invalid", None, None, ("k", "{{key}}"), "a:b", "a:b")]
+    return [ProviderDefinition("telling", {{EVIL: (EVIL,)}}, "https://x.invalid", None, None, ("k", "{{key}}"), "a:b", "a:b")]
 
 @hookimpl
 def code_commit_log_sinks(settings):
