@@ -36,7 +36,8 @@ def run(run):
 
 @hookimpl
 def code_commit_workflows():
-    return [WorkflowDefinition("odd", "odd", (Flag(("--odd",), "odd", selects=True),), "odd_plugin:run", writes=False)]
+    return [WorkflowDefinition("odd", "odd", (Flag(("--odd",), "odd", selects=True),), "odd_plugin:run", writes=False,
+                               roles=None)]
 """
 RULE = """
 from code_commit.plugin_api import hookimpl
@@ -140,7 +141,7 @@ def test_a_rule_that_gives_no_verdict_allows_nothing(tmp_path, judge):
 
 @pytest.mark.parametrize(("roles", "code"), [("None", 0), ("()", 2)])
 def test_a_workflow_that_asks_no_model_needs_none(tmp_path, roles, code):
-    given = WORKFLOW.replace("writes=False", f"writes=False, roles={roles}")
+    given = WORKFLOW.replace("roles=None", f"roles={roles}")
     run = "return Result(Outcome.REACHED, 'done')"
     _, finished, _ = ran(tmp_path, given.format(run=run), "--odd", settings='model = "nobodys"\n')
     assert finished.exit_code == code

@@ -90,6 +90,14 @@ def test_a_killed_run_is_shown_as_such_in_its_page_and_the_index(answered):
     assert '<td data-name="Attempts" class="right">1</td>' in answered.index
 
 
+def test_a_run_whose_document_was_not_written_in_time_is_what_its_events_tell(answered):
+    answered(block("good\n"))
+    (answered.project.run_folder / "run.json").unlink()
+    assert answered.command("runs", "export", "--sink", "html").exit_code == 0
+    assert "killed" not in answered.index
+    assert "the build passes" in answered.index
+
+
 EVIL = "</pre></td><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\u202e\x1b[2J"
 
 

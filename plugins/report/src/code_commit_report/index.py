@@ -119,8 +119,8 @@ def _unfinished(folder: Path) -> Entry:
     return Entry(
         run=folder.name,
         workflow=view.workflow or folder.name[20:],
-        outcome="running" if run_goes_on(folder) else "killed",
-        summary="",
+        outcome=view.outcome or ("running" if run_goes_on(folder) else "killed"),
+        summary=view.summary,
         started=_started(folder),
         seconds=view.seconds,
         attempts=len(view.chapters),
