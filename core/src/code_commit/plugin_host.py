@@ -194,7 +194,7 @@ def stdout_aside() -> Iterator[None]:
 
     stdout may be a stream of JSON, and the folder is the project. Only while there is one thread.
     """
-    folder = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
+    folder = os.open(".", getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)  # it need not be readable
     try:
         kept = os.dup(1)
     except OSError:  # closed by the caller: nothing can get there
