@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from code_commit.git import Git, GitError
 from code_commit.guard import Guard
+
+_ANY_DEPTH = re.compile(r"(?:^|(?<=/))\*\*/")
 
 
 def readable_files(
@@ -23,9 +26,9 @@ def readable_files(
 
     `patterns` are those of `.gitignore` files, seen from the root; the last one that matches decides, `!` takes out
     again, and without any pattern all files are meant. With `recursive` a plain name matches at any depth, and a folder
-    means all that is below. Without, nothing below a pattern's own folder matches: `*.py` means the root's, `src/*.py`
-    and `src/` those right in `src`. Links and what is in submodules are left out. (Seed 004, `context.files`.) `among`
-    is what `listed` returned, where that was asked already.
+    means all that is below. Without, nothing below a pattern's own folder matches: `*.py` means the root's, `src/*.py`,
+    `src/**/*.py` and `src/` those right in `src`. Links and what is in submodules are left out. (Seed 004,
+    `context.files`.) `among` is what `listed` returned, where that was asked already.
 
     Raises:
         NotReady: the root lies in no git repository, or git cannot list its files.
@@ -64,7 +67,7 @@ def _matching_flat(paths: Iterable[str], patterns: Sequence[str]) -> set[str]:
     folders = {folder for path in paths if (folder := posixpath.dirname(path))}
     chosen: set[str] = set()
     for given in patterns:
-        pattern = given.removeprefix("!")
+        pattern = _ANY_DEPTH.sub("", given.removeprefix("!"))
         anchored = pattern if pattern.startswith(("/", "#")) or not pattern.strip() else f"/{pattern}"
         below = _matching(folders, [anchored])  # folders that match as a whole are not the pattern's own
         found = {path for path in _matching(paths, [anchored]) if posixpath.dirname(path) not in below}
