@@ -19,7 +19,7 @@ import pluggy
 from code_commit import __version__, hookspecs
 from code_commit.discovery import PluginSource, discover
 from code_commit.named import named
-from code_commit.records.errors import Interrupted, UsageError
+from code_commit.records.errors import Interrupted, UsageError, describe
 from code_commit.spelling import did_you_mean
 
 PREFIX = "code_commit_"
@@ -232,13 +232,7 @@ def _told(error: BaseException) -> str:
     """
     if isinstance(error, KeyboardInterrupt):
         raise error
-    try:
-        text = " ".join(str(error).split())
-    except Exception:  # noqa: BLE001 - its words are the plugin's code as well
-        text = ""
-    if len(text) > _LONGEST_WORDS:
-        text = text[:_LONGEST_WORDS] + "…"
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return describe(error, longest=_LONGEST_WORDS)
 
 
 def _require_known(disabled: frozenset[str], sources: Sequence[PluginSource]) -> None:

@@ -107,11 +107,16 @@ class Interrupted(CodeCommitError):  # noqa: N818 - as above
     exit_code = ExitCode.INTERRUPTED
 
 
-def describe(error: BaseException) -> str:
-    """Return the kind of an error and its words, on one line, whatever its `__str__` does."""
+def describe(error: BaseException, *, longest: int | None = None) -> str:
+    """Return the kind of an error and its words, on one line, whatever its `__str__` does.
+
+    Of the words no more than `longest` characters.
+    """
     try:
         words = " ".join(str(error).split())
     except Exception:  # noqa: BLE001 - a plugin's exception class may raise anything
         words = ""
+    if longest is not None and len(words) > longest:
+        words = words[:longest] + "…"
     name = type(error).__name__
     return f"{name}: {words}" if words else name

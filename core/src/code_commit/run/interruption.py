@@ -45,29 +45,15 @@ def ended_when_interrupted(end: Callable[[], None]) -> Iterator[None]:
         yield  # signals are handled in the main thread alone
         return
     ear, mouth = os.pipe()
-
-    threading.Thread(target=_listen, args=(ear, end), name="code-commit interruption", daemon=True).start()
-    before = {int(number): signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        os.write(mouth, bytes([number]))  # no lock may be taken here: the code that was interrupted may hold it
-        handler = before[number]
-        if callable(handler):
-            handler(number, frame)
-
-    for number, handler in before.items():
-        if callable(handler):  # a signal that is ignored stays so
-            signal.signal(number, interrupt)
-    # Python itself writes there too: a signal on the brink of a wait for a lock would else be heard after the wait.
     os.set_blocking(mouth, False)
+    threading.Thread(target=_listen, args=(ear, end), name="code-commit interruption", daemon=True).start()
+    # Python writes there before any handler runs: a signal on the brink of a wait for a lock would else be heard after
+    # the wait. One that is ignored is not written.
     woken = signal.set_wakeup_fd(mouth, warn_on_full_buffer=False)
     try:
         yield
     finally:
         signal.set_wakeup_fd(woken)
-        for number, handler in before.items():
-            if callable(handler):
-                signal.signal(number, handler)
         os.close(mouth)
 
 
