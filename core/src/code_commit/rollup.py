@@ -92,18 +92,12 @@ def _without(paths: Sequence[str], exclude: Sequence[str]) -> list[str]:
 
 
 def _collect(tree: ProjectTree, paths: Sequence[str], file: BinaryIO) -> tuple[Rollup, str]:
-    rollup, whole, batch = Rollup(), hashlib.sha256(), bytearray(_BATCH)
+    rollup, whole = Rollup(), hashlib.sha256()
 
-    def keep(pieces: list[bytes], size: int) -> None:
-        # Put together in memory that is used again and again: new memory takes longer than to hash what is in it.
-        batch.extend(bytes(max(0, size - len(batch))))
-        end = 0
-        for piece in pieces:
-            begin, end = end, end + len(piece)
-            batch[begin:end] = piece
-        with memoryview(batch)[:size] as text:
-            whole.update(text)
-            file.write(text)
+    def keep(pieces: list[bytes]) -> None:
+        text = b"".join(pieces)
+        whole.update(text)
+        file.write(text)
 
     pieces: list[bytes] = []
     waiting = 0
@@ -120,12 +114,12 @@ def _collect(tree: ProjectTree, paths: Sequence[str], file: BinaryIO) -> tuple[R
             if waiting >= _BATCH:
                 if written is not None:
                     written.result()
-                written = behind.submit(keep, pieces, waiting)
+                written = behind.submit(keep, pieces)
                 rollup.size += waiting
                 pieces, waiting = [], 0
         if written is not None:
             written.result()
-        keep(pieces, waiting)
+        keep(pieces)
         rollup.size += waiting
     return rollup, whole.hexdigest()
 
