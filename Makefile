@@ -37,12 +37,12 @@ bench: build/tools/.installed
 clean:
 	rm -rf build .tox
 
-CORE := core/pyproject.toml $(shell find core/src -type f -not -name '*.pyc')
+CORE := workspace/pyproject.toml core/pyproject.toml $(shell find workspace/src core/src -type f -not -name '*.pyc')
 
 build/demo/.installed: $(CORE) | python
 	@echo 'Installing code-commit into build/demo …'
 	@$(call new_environment,build/demo)
-	@build/demo/bin/python -m pip install -qq --disable-pip-version-check ./core
+	@build/demo/bin/python -m pip install -qq --disable-pip-version-check ./workspace ./core
 	@touch $@
 
 build/tools/.installed: Makefile | python

@@ -17,7 +17,7 @@ class WorkspaceExtras(MetadataHookInterface):
 
     def update(self, metadata: dict[str, Any]) -> None:
         root = Path(self.root)
-        metadata["dependencies"] = [_reference(root / "core")]
+        metadata["dependencies"] = [_reference(root / "workspace"), _reference(root / "core")]
         folders = sorted(path.parent for path in root.glob("plugins/*/pyproject.toml"))
         extras = {folder.name: [_reference(folder)] for folder in folders}
         metadata["optional-dependencies"] = {

@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 
 from code_commit.commit.response import parse_changes
-from code_commit.git import Git
-from code_commit.guard import Guard
-from code_commit.project_tree import ProjectTree
-from code_commit.transaction import apply
+from code_commit_workspace.git import Git
+from code_commit_workspace.guard import Guard
+from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.transaction import apply
 
 
 def main(root: Path, response: Path) -> None:

@@ -12,10 +12,10 @@ from typing import Any, cast
 from harness import Command, Line, Measured, NotMeasured, report, run
 from project import make_project
 
-from code_commit.git import Git
-from code_commit.guard import Guard
 from code_commit.plugin_api import Run
-from code_commit.project_tree import ProjectTree
+from code_commit_workspace.git import Git
+from code_commit_workspace.guard import Guard
+from code_commit_workspace.project_tree import ProjectTree
 
 ROUNDS = 20
 LIMIT = 3

@@ -18,8 +18,8 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from code_commit.redaction import Redactor
 from code_commit.testing import Finished, Project, Reply, ScriptedServer, install_plugin
+from code_commit_workspace.redaction import Redactor
 
 KEYS = [
     "sk-proj-Canary_0123456789-abcdefghijkLMNOP",

@@ -31,8 +31,8 @@ from code_commit.records.event import (
     RunFinished,
     StateEntered,
 )
-from code_commit.redaction import Redactor
 from code_commit.run_log import RunLog, call_files, failure_text, numbered, read_records
+from code_commit_workspace.redaction import Redactor
 
 KEY = 'sk-live"\\key/0123'
 NOON = 1_700_000_000.0
@@ -394,7 +394,7 @@ import resource, sys
 from pathlib import Path
 from code_commit.records.errors import ExitCode
 from code_commit.records.event import MessageLogged
-from code_commit.redaction import Redactor
+from code_commit_workspace.redaction import Redactor
 from code_commit.run_log import JsonLines, RunLog
 log = RunLog.open(Path({str(tmp_path)!r}), "chat", redactor=Redactor())
 log.add_sink("tests", JsonLines(sys.stdout))

@@ -10,8 +10,8 @@ import pytest
 
 from code_commit.records.errors import ExitCode, NotReady
 from code_commit.records.event import CallFinished, CallStarted
-from code_commit.redaction import Redactor
 from code_commit.run_log import RunDocument, RunLog, find_run, list_runs, read_records, read_run
+from code_commit_workspace.redaction import Redactor
 
 NOON = 1_700_000_000.0
 STARTED = CallStarted(1, "query", "openai", "gpt-5", "https://x", "", "query.txt")
@@ -21,7 +21,7 @@ LASTING = """
 import sys
 from pathlib import Path
 from code_commit.records.event import CallStarted
-from code_commit.redaction import Redactor
+from code_commit_workspace.redaction import Redactor
 from code_commit.run_log import RunLog
 log = RunLog.open(Path(sys.argv[1]), "chat", redactor=Redactor())
 log.emit(CallStarted(1, "query", "openai", "gpt-5", "https://x", "", "query.txt"))

@@ -16,8 +16,8 @@ import pytest
 
 from code_commit.records.errors import ExitCode, describe
 from code_commit.records.event import Record, StateEntered
-from code_commit.redaction import Redactor
 from code_commit.run_log import JsonLines, RunLog, read_records
+from code_commit_workspace.redaction import Redactor
 
 
 class Sink:
@@ -252,7 +252,7 @@ import os, sys
 from pathlib import Path
 from code_commit.records.errors import ExitCode
 from code_commit.records.event import MessageLogged
-from code_commit.redaction import Redactor
+from code_commit_workspace.redaction import Redactor
 from code_commit.run_log import JsonLines, RunLog
 log = RunLog.open(Path(sys.argv[1]), "committing-code", redactor=Redactor())
 log.add_sink("code-commit", JsonLines(sys.stdout))

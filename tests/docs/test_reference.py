@@ -27,11 +27,11 @@ from code_commit.plugin_host import PluginHost
 from code_commit.records import event as events
 from code_commit.records.errors import ExitCode
 from code_commit.records.json_record import record_fields
-from code_commit.records.protected import PROTECTED
 from code_commit.registry import Registry
 from code_commit.run_log import RunDocument
 from code_commit.settings.schema import HostSettings
 from code_commit.testing.conformance import ProviderConformance
+from code_commit_workspace.protected import PROTECTED
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -14,10 +14,10 @@ import pluggy
 if TYPE_CHECKING:  # for annotations alone: this module is imported at every start
     from collections.abc import Iterable
 
-    from code_commit.records.change import PathRule
     from code_commit.records.event import LogSink
     from code_commit.records.provider import ProviderDefinition
     from code_commit.records.workflow import WorkflowDefinition
+    from code_commit_workspace.records import PathRule
 
 
 hookspec = pluggy.HookspecMarker("code_commit")

@@ -16,11 +16,11 @@ from typing import Any, Protocol
 
 from code_commit.address import address_of
 from code_commit.config_sources import KEY_FIELDS, PROJECT_FILE, Source, sources, user_file
-from code_commit.gitignore_line import require_gitignore_line
-from code_commit.project_tree import ProjectTree
 from code_commit.records.errors import NotReady
 from code_commit.records.provider import ProviderDefinition
-from code_commit.small_file import read_anywhere, read_in_project
+from code_commit_workspace.private_folder import require_gitignore_line
+from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.small_file import read_anywhere, read_in_project
 
 _SHORTEST = 8
 _LIMIT = 16 * 1024

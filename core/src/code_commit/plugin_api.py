@@ -17,8 +17,6 @@ import pluggy
 
 if TYPE_CHECKING:
     from code_commit.prices import cost_of
-    from code_commit.project_text import decode_text, read_text
-    from code_commit.records.change import Change, PathRule, Refusal, Tree
     from code_commit.records.conversation import (
         Completion,
         Finish,
@@ -67,7 +65,6 @@ if TYPE_CHECKING:
         StateEntered,
     )
     from code_commit.records.json_record import read_records
-    from code_commit.records.protected import PROTECTED, Protected, protected_list
     from code_commit.records.provider import Call, HttpCall, Provider, ProviderDefinition, Wire
     from code_commit.records.reply import (
         kind_of_status,
@@ -78,9 +75,12 @@ if TYPE_CHECKING:
         reply_objects,
         token_count,
     )
-    from code_commit.records.workflow import Flag, Model, Outcome, ProcessResult, Result, Run, WorkflowDefinition
+    from code_commit.records.workflow import Flag, Model, Outcome, Result, Run, WorkflowDefinition
     from code_commit.side_by_side import side_by_side
     from code_commit.sign_of_life import run_goes_on
+    from code_commit_workspace.project_text import decode_text, read_text
+    from code_commit_workspace.protected import PROTECTED, Protected, protected_list
+    from code_commit_workspace.records import Change, PathRule, ProcessResult, Refusal, Tree
 
 hookimpl = pluggy.HookimplMarker("code_commit")
 hookspec = pluggy.HookspecMarker("code_commit")  # for hooks of a plugin's own, see `code_commit_addhooks`
@@ -91,7 +91,7 @@ _HOMES = {
     "CallFinished": "code_commit.records.event",
     "CallRetried": "code_commit.records.event",
     "CallStarted": "code_commit.records.event",
-    "Change": "code_commit.records.change",
+    "Change": "code_commit_workspace.records",
     "ChangesApplied": "code_commit.records.event",
     "ChangesParsed": "code_commit.records.event",
     "ChangesRefused": "code_commit.records.event",
@@ -112,14 +112,14 @@ _HOMES = {
     "NotReady": "code_commit.records.errors",
     "Opaque": "code_commit.records.conversation",
     "Outcome": "code_commit.records.workflow",
-    "PROTECTED": "code_commit.records.protected",
+    "PROTECTED": "code_commit_workspace.protected",
     "Part": "code_commit.records.conversation",
-    "PathRule": "code_commit.records.change",
+    "PathRule": "code_commit_workspace.records",
     "PluginFailed": "code_commit.records.event",
     "ProcessFinished": "code_commit.records.event",
-    "ProcessResult": "code_commit.records.workflow",
+    "ProcessResult": "code_commit_workspace.records",
     "ProcessStarted": "code_commit.records.event",
-    "Protected": "code_commit.records.protected",
+    "Protected": "code_commit_workspace.protected",
     "Provider": "code_commit.records.provider",
     "ProviderDefinition": "code_commit.records.provider",
     "ProviderError": "code_commit.records.conversation",
@@ -128,7 +128,7 @@ _HOMES = {
     "QuestionAnswered": "code_commit.records.event",
     "QuestionAsked": "code_commit.records.event",
     "Record": "code_commit.records.event",
-    "Refusal": "code_commit.records.change",
+    "Refusal": "code_commit_workspace.records",
     "Request": "code_commit.records.conversation",
     "ResponseRefused": "code_commit.records.errors",
     "Result": "code_commit.records.workflow",
@@ -140,20 +140,20 @@ _HOMES = {
     "ToolCall": "code_commit.records.conversation",
     "ToolResult": "code_commit.records.conversation",
     "ToolSpec": "code_commit.records.conversation",
-    "Tree": "code_commit.records.change",
+    "Tree": "code_commit_workspace.records",
     "Usage": "code_commit.records.conversation",
     "UsageError": "code_commit.records.errors",
     "Wire": "code_commit.records.provider",
     "WorkflowDefinition": "code_commit.records.workflow",
     "cost_of": "code_commit.prices",
-    "decode_text": "code_commit.project_text",
+    "decode_text": "code_commit_workspace.project_text",
     "kind_of_status": "code_commit.records.reply",
     "parts_from_json": "code_commit.records.conversation_json",
     "parts_to_json": "code_commit.records.conversation_json",
-    "protected_list": "code_commit.records.protected",
+    "protected_list": "code_commit_workspace.protected",
     "read_arguments": "code_commit.records.reply",
     "read_records": "code_commit.records.json_record",
-    "read_text": "code_commit.project_text",
+    "read_text": "code_commit_workspace.project_text",
     "run_goes_on": "code_commit.sign_of_life",
     "reply_error": "code_commit.records.reply",
     "reply_member": "code_commit.records.reply",

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from code_commit.git import Git
-from code_commit.guard import Guard
-from code_commit.project_tree import ProjectTree
-from code_commit.readable_files import listed, readable_files
 from code_commit.records.errors import NotReady
-from code_commit.transaction import open_home
+from code_commit_workspace.git import Git
+from code_commit_workspace.guard import Guard
+from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.readable_files import listed, readable_files
+from code_commit_workspace.transaction import open_home
 
 FOLDER, NAME = "agent-config", "codeRollup.txt"
 MANIFEST = "rollup.json"  # in the state folder

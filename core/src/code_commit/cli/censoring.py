@@ -12,7 +12,7 @@ def censored(text: str) -> str:
 
     from code_commit.keys import KeyStore, likely_keys
     from code_commit.records.errors import CodeCommitError
-    from code_commit.redaction import Redactor
+    from code_commit_workspace.redaction import Redactor
 
     redactor = Redactor(likely_keys(os.environ))
     with suppress(CodeCommitError, OSError):  # why there is none is not what is to be told

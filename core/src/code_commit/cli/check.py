@@ -9,14 +9,14 @@ from pathlib import Path
 
 from code_commit.cli.censoring import censored
 from code_commit.cli.parser import Parser
-from code_commit.git import Git
-from code_commit.guard import Guard
 from code_commit.keys import KeyStore
-from code_commit.project_tree import ProjectTree
-from code_commit.records.change import Change, Refusal
 from code_commit.records.errors import ExitCode, NotReady
-from code_commit.redaction import Redactor
-from code_commit.terminal import printable
+from code_commit_workspace.git import Git
+from code_commit_workspace.guard import Guard
+from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.records import Change, Refusal
+from code_commit_workspace.redaction import Redactor
+from code_commit_workspace.terminal import printable
 
 _DESCRIPTION = (
     "Say of each path whether a response may change it, and why not. The exit code is 0 when all are allowed, else 1."

@@ -12,7 +12,7 @@ from pathlib import Path
 from code_commit.cli.parser import Parser
 from code_commit.records.errors import ExitCode
 from code_commit.settings import load_settings
-from code_commit.terminal import printable
+from code_commit_workspace.terminal import printable
 
 
 def config(argv: Sequence[str]) -> int:

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Mapping
 
-from code_commit.terminal import printable
+from code_commit_workspace.terminal import printable
 
 RUN = "a folder below logs, its beginning, or latest"  # for every command that takes one
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from code_commit.cli.parser import Parser
-from code_commit.git import Git, GitError
-from code_commit.gitignore_line import require_gitignore_line
 from code_commit.languages import Language, language_of
-from code_commit.project_tree import ProjectTree
 from code_commit.records.errors import ExitCode, NotReady
+from code_commit_workspace.git import Git, GitError
+from code_commit_workspace.private_folder import require_gitignore_line
+from code_commit_workspace.project_tree import ProjectTree
 
 _DESCRIPTION = """\
 Make what a project needs before its first run, as far as it is missing: agent-config with a sample query, the line \

@@ -26,7 +26,7 @@ def print_error(message: str, hint: str = "", *, folder: str = "") -> None:
 def tell(text: str) -> None:
     """Write `text` to stderr, escaped, if anybody listens: that nobody does changes no exit code."""
     from code_commit.run_log import FrailStream
-    from code_commit.terminal import printable
+    from code_commit_workspace.terminal import printable
 
     stream = FrailStream(sys.stderr)
     stream.write(printable(text) + "\n")

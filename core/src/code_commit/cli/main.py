@@ -11,7 +11,7 @@ from types import FrameType
 
 from code_commit import __version__
 from code_commit.named import named
-from code_commit.records.errors import CodeCommitError, ExitCode, Interrupted, NotReady, no_room
+from code_commit.records.errors import CodeCommitError, ExitCode, Interrupted, NotReady, exit_code_of, no_room
 
 
 def run_command(argv: Sequence[str]) -> int:
@@ -66,10 +66,11 @@ def _failed(error: CodeCommitError, argv: Sequence[str]) -> int:
     """Nothing of a run exists yet: say it to the person, and to the program that waits for a last event."""
     from code_commit.cli.last_words import print_error, print_lone_finish
 
+    code = exit_code_of(error)
     print_error(error.message, error.hint)
     if "--json" in argv:
-        print_lone_finish(error.exit_code, error.message, error.hint)
-    return error.exit_code
+        print_lone_finish(code, error.message, error.hint)
+    return code
 
 
 def _unforeseen(error: BaseException, argv: Sequence[str]) -> int:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from code_commit.cli.parser import Parser
-from code_commit.git import Git
-from code_commit.project_tree import ProjectTree
 from code_commit.records.errors import ExitCode, UsageError
 from code_commit.rollup import FOLDER, NAME, roll_up
-from code_commit.terminal import printable
-from code_commit.transaction import HOME, ProjectLock, recover
+from code_commit_workspace.git import Git
+from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.terminal import printable
+from code_commit_workspace.transaction import HOME, ProjectLock, recover
 
 _NAMED = 5  # files of a kind, on stderr
 

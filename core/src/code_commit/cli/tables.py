@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from code_commit.terminal import printable
+from code_commit_workspace.terminal import printable
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:

@@ -7,17 +7,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from code_commit.checkpoint import Checkpoints
 from code_commit.cli.censoring import censored
 from code_commit.cli.help_text import RUN
 from code_commit.cli.parser import Parser
-from code_commit.project_tree import ProjectTree
 from code_commit.records.errors import ExitCode, NotReady
-from code_commit.run.interruption import uninterrupted
-from code_commit.run.without_repository import git_of_past_runs
 from code_commit.run_log import find_run, list_runs
-from code_commit.terminal import printable
-from code_commit.transaction import HOME, ProjectLock, recover
+from code_commit_workspace.checkpoint import Checkpoints
+from code_commit_workspace.empty_repository import git_of_past_runs
+from code_commit_workspace.interruption import uninterrupted
+from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.terminal import printable
+from code_commit_workspace.transaction import HOME, ProjectLock, recover
 
 
 def undo(argv: Sequence[str]) -> int:

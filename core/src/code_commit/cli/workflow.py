@@ -23,7 +23,7 @@ from code_commit.run.assembly import Plan, settings_model
 from code_commit.run.session import Ending, run_session
 from code_commit.run_log import JsonLines, Progress
 from code_commit.settings import about_a_flag, explained, load_settings
-from code_commit.terminal import printable, read_answer
+from code_commit_workspace.terminal import printable, read_answer
 
 _QUIT = "quit before the run began"
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from shutil import copytree
 
 from code_commit.cli.parser import Parser
-from code_commit.git import Git
 from code_commit.records.errors import ExitCode, NotReady
-from code_commit.terminal import printable
+from code_commit_workspace.git import Git
+from code_commit_workspace.terminal import printable
 
 RECORDED = "2026-01-01-12-00-00-committing-code"
 

@@ -22,7 +22,7 @@ from code_commit.http.line import Answer, Content, Line, Outcome, transport_erro
 from code_commit.records.conversation import Completion, ProviderError, Request
 from code_commit.records.errors import NotReady
 from code_commit.records.provider import Call, HttpCall, ProviderDefinition, Wire
-from code_commit.redaction import Redactor
+from code_commit_workspace.redaction import Redactor
 
 _FIRST_ERROR = 400  # of the HTTP statuses
 _QUOTED = 8  # characters of a key in a row that no error may show

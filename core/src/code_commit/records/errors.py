@@ -14,11 +14,24 @@
 
 from __future__ import annotations
 
-import errno
 from enum import IntEnum
-from typing import ClassVar
 
 from code_commit.records.conversation import ProviderErrorKind
+from code_commit_workspace.errors import CodeCommitError, Interrupted, NotReady, describe, no_room
+
+__all__ = [
+    "CodeCommitError",
+    "ExitCode",
+    "Interrupted",
+    "LimitReached",
+    "NotReady",
+    "ProviderFailed",
+    "ResponseRefused",
+    "UsageError",
+    "describe",
+    "exit_code_of",
+    "no_room",
+]
 
 
 class ExitCode(IntEnum):
@@ -40,27 +53,8 @@ class ExitCode(IntEnum):
         return self.name.lower()
 
 
-class CodeCommitError(Exception):
-    """Says what happened and where; `hint` says what to do next."""
-
-    exit_code: ClassVar[ExitCode] = ExitCode.INTERNAL
-
-    def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
-
-
 class UsageError(CodeCommitError):
     """The command line asks for what does not exist."""
-
-    exit_code = ExitCode.USAGE
-
-
-class NotReady(CodeCommitError):  # noqa: N818 - the name of the outcome
-    """Something that the run needs is missing, broken, or held by another run."""
-
-    exit_code = ExitCode.NOT_READY
 
 
 class ProviderFailed(CodeCommitError):  # noqa: N818 - as above
@@ -68,8 +62,6 @@ class ProviderFailed(CodeCommitError):  # noqa: N818 - as above
 
     `kind` is that of the last `ProviderError`; None when the service answered, but refused or filtered.
     """
-
-    exit_code = ExitCode.PROVIDER_FAILED
 
     def __init__(self, message: str, *, hint: str = "", kind: ProviderErrorKind | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -84,39 +76,21 @@ class ProviderFailed(CodeCommitError):  # noqa: N818 - as above
 class ResponseRefused(CodeCommitError):  # noqa: N818 - as above
     """A response that must not be applied; nothing of it was written."""
 
-    exit_code = ExitCode.RESPONSE_REFUSED
-
-
-def no_room(error: BaseException) -> NotReady | None:
-    """Return what to tell where `error` says that the disk takes nothing more: that is no bug, wherever it shows."""
-    if not isinstance(error, OSError) or error.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EROFS}:
-        return None
-    where = f"{error.filename}: " if isinstance(error.filename, str) else ""
-    return NotReady(f"cannot write: {where}{error.strerror}", hint="make room on the disk, and run again")
-
 
 class LimitReached(CodeCommitError):  # noqa: N818 - as above
     """The next step could pass a limit that the user has set."""
 
-    exit_code = ExitCode.LIMIT
+
+_EXIT_CODES: dict[type[CodeCommitError], ExitCode] = {
+    UsageError: ExitCode.USAGE,
+    NotReady: ExitCode.NOT_READY,
+    ProviderFailed: ExitCode.PROVIDER_FAILED,
+    ResponseRefused: ExitCode.RESPONSE_REFUSED,
+    LimitReached: ExitCode.LIMIT,
+    Interrupted: ExitCode.INTERRUPTED,
+}
 
 
-class Interrupted(CodeCommitError):  # noqa: N818 - as above
-    """Ctrl-C or SIGTERM."""
-
-    exit_code = ExitCode.INTERRUPTED
-
-
-def describe(error: BaseException, *, longest: int | None = None) -> str:
-    """Return the kind of an error and its words, on one line, whatever its `__str__` does.
-
-    Of the words no more than `longest` characters.
-    """
-    try:
-        words = " ".join(str(error).split())
-    except Exception:  # noqa: BLE001 - a plugin's exception class may raise anything
-        words = ""
-    if longest is not None and len(words) > longest:
-        words = words[:longest] + "…"
-    name = type(error).__name__
-    return f"{name}: {words}" if words else name
+def exit_code_of(error: CodeCommitError) -> ExitCode:
+    """Return the exit code that tells of `error`: that of the nearest class in the table."""
+    return next((_EXIT_CODES[kind] for kind in type(error).__mro__ if kind in _EXIT_CODES), ExitCode.INTERNAL)

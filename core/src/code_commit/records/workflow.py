@@ -11,9 +11,9 @@ if TYPE_CHECKING:  # for annotations alone: this module is imported at every sta
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from code_commit.records.change import Change, Refusal, Tree
     from code_commit.records.conversation import Completion, Json, Request
     from code_commit.records.event import Event
+    from code_commit_workspace.records import Change, ProcessResult, Refusal, Tree
 
 
 class Model(Protocol):
@@ -40,27 +40,6 @@ class Model(Protocol):
             ProviderFailed: all tries failed, or the service refused; `may_pass` says whether to ask again makes sense.
         """
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessResult:
-    """How a process ended. `exit_code` is None after a signal or the time limit.
-
-    `stdout` and `stderr` are capped, head and tail; the whole is in `log`. `tampered` names the files that judge a
-    change and that the process altered: whatever its exit code, such a process has failed.
-    """
-
-    exit_code: int | None
-    stdout: bytes = field(repr=False)
-    stderr: bytes = field(repr=False)
-    log: Path
-    timed_out: bool
-    tampered: tuple[str, ...]
-
-    @property
-    def passed(self) -> bool:
-        """Exit code 0 (seed 002: whatever is on stderr) and the judge untouched."""
-        return self.exit_code == 0 and not self.tampered
 
 
 class Run(Protocol):

@@ -13,26 +13,26 @@ from typing import Any, TextIO
 
 from code_commit.budget import Budget
 from code_commit.calls import Calls
-from code_commit.checkpoint import Checkpoints
-from code_commit.git import Git, GitError, NoRepository
-from code_commit.guard import Guard
 from code_commit.keys import KeyStore
 from code_commit.models import Models
 from code_commit.named import named
 from code_commit.plugin_host import Plugin, PluginHost
-from code_commit.process import ProcessRunner, close_to_others
-from code_commit.project_tree import ProjectTree
-from code_commit.records.change import PathRule
 from code_commit.records.errors import NotReady
 from code_commit.records.workflow import WorkflowDefinition
-from code_commit.redaction import Redactor
 from code_commit.registry import Registry
 from code_commit.replay import Recording
 from code_commit.run.project_run import ProjectRun
-from code_commit.run.without_repository import git_without_repository
 from code_commit.run_log import RunLog
 from code_commit.settings import Settings
-from code_commit.transaction import HOME, ProjectLock, recover
+from code_commit_workspace.checkpoint import Checkpoints
+from code_commit_workspace.empty_repository import git_without_repository
+from code_commit_workspace.git import Git, GitError, NoRepository
+from code_commit_workspace.guard import Guard
+from code_commit_workspace.process import ProcessRunner, close_to_others
+from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.records import PathRule
+from code_commit_workspace.redaction import Redactor
+from code_commit_workspace.transaction import HOME, ProjectLock, recover
 
 _OURS = (":(icase)agent-config/config.toml", ":(icase)agent-config/*-key.txt")
 

@@ -11,15 +11,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from code_commit.calls import Calls
-from code_commit.checkpoint import Checkpoints
-from code_commit.git import Git
-from code_commit.guard import Guard
 from code_commit.models import Models
 from code_commit.plugin_host import PluginHost
-from code_commit.process import ProcessRunner
-from code_commit.project_tree import ProjectTree
-from code_commit.readable_files import readable_files
-from code_commit.records.change import Change, Refusal
 from code_commit.records.errors import CodeCommitError, NotReady, ResponseRefused
 from code_commit.records.event import (
     ChangesApplied,
@@ -31,13 +24,20 @@ from code_commit.records.event import (
     QuestionAnswered,
     QuestionAsked,
 )
-from code_commit.records.workflow import Model, ProcessResult, WorkflowDefinition
-from code_commit.redaction import Redactor
-from code_commit.run.diff import unified_diff
-from code_commit.run.interruption import uninterrupted
+from code_commit.records.workflow import Model, WorkflowDefinition
 from code_commit.run_log import RunLog, find_run, lead_nowhere, numbered
-from code_commit.terminal import printable, read_answer
-from code_commit.transaction import apply
+from code_commit_workspace.checkpoint import Checkpoints
+from code_commit_workspace.diff import unified_diff
+from code_commit_workspace.git import Git
+from code_commit_workspace.guard import Guard
+from code_commit_workspace.interruption import uninterrupted
+from code_commit_workspace.process import ProcessRunner
+from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.readable_files import readable_files
+from code_commit_workspace.records import Change, ProcessResult, Refusal
+from code_commit_workspace.redaction import Redactor
+from code_commit_workspace.terminal import printable, read_answer
+from code_commit_workspace.transaction import apply
 
 _LARGEST_DIFF = 8 * 1024 * 1024  # bytes of new content
 START, END = "start", "end"  # the labels of the checkpoints before the first write and after the last

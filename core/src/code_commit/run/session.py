@@ -14,16 +14,16 @@ from code_commit.keys import likely_keys
 from code_commit.models import resolve
 from code_commit.named import named
 from code_commit.plugin_host import HOST, Plugin, PluginFailure, PluginHost
-from code_commit.records.errors import CodeCommitError, ExitCode, describe, no_room
+from code_commit.records.errors import CodeCommitError, ExitCode, describe, exit_code_of, no_room
 from code_commit.records.event import LogSink, MessageLogged, PluginFailed
 from code_commit.records.workflow import Outcome, Result
-from code_commit.redaction import Redactor
 from code_commit.registry import Registry
 from code_commit.replay import Recording, load_recording
 from code_commit.run.assembly import Plan, assembled, make_ready, open_log
 from code_commit.run.interruption import ended_when_interrupted
 from code_commit.run.project_run import ProjectRun
 from code_commit.run_log import RunLog, find_run
+from code_commit_workspace.redaction import Redactor
 
 REPLAY = "replay/"
 _ENDS_WITHIN = 2.0  # seconds: a worker thread writes down that its call, or its process, was ended
@@ -109,11 +109,11 @@ class _Open:
             case None if self.result is not None:
                 return ExitCode(self.result.outcome.value), self.result.summary, ""
             case CodeCommitError() as error:
-                return error.exit_code, error.message, error.hint
+                return exit_code_of(error), error.message, error.hint
             case KeyboardInterrupt():
                 return ExitCode.INTERRUPTED, "interrupted", ""
             case BaseException() as error if full := no_room(error):
-                return full.exit_code, full.message, full.hint
+                return exit_code_of(full), full.message, full.hint
             case BaseException() as error:
                 where = "" if self.plugin.distribution == HOST else f" in a workflow of {self.plugin.distribution}"
                 return (

@@ -193,6 +193,6 @@ class _LivePainter:
 
 def _shown(text: str, indent: int) -> str:
     """Make text from outside harmless, and keep its further lines from passing for lines of ours."""
-    from code_commit.terminal import printable
+    from code_commit_workspace.terminal import printable
 
     return printable(text).replace("\n", "\n" + " " * indent)

@@ -11,7 +11,7 @@ from code_commit.cli.tables import print_document
 from code_commit.past_runs import read_story, steps_of, whole_change
 from code_commit.records.errors import ExitCode, NotReady
 from code_commit.run_log import find_run
-from code_commit.terminal import printable
+from code_commit_workspace.terminal import printable
 
 
 def diff(arguments: argparse.Namespace) -> int:

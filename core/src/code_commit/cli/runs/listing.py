@@ -14,7 +14,7 @@ from code_commit.cli.tables import print_document, print_line, print_table, widt
 from code_commit.past_runs import read_story
 from code_commit.records.errors import ExitCode
 from code_commit.run_log import RunSummary, list_runs
-from code_commit.terminal import printable
+from code_commit_workspace.terminal import printable
 
 _HEAD = ("RUN", "MODEL", "OUTCOME", "ATTEMPTS", "TOKENS IN / OUT", "COST", "TIME")
 

@@ -8,16 +8,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from code_commit.checkpoint import Checkpoints
-from code_commit.git import Git
 from code_commit.keys import KeyStore
 from code_commit.plugin_host import PluginHost
-from code_commit.project_tree import ProjectTree
 from code_commit.records.errors import NotReady
-from code_commit.redaction import Redactor
 from code_commit.registry import Registry
-from code_commit.run.without_repository import git_of_past_runs
-from code_commit.transaction import HOME, ProjectLock
+from code_commit_workspace.checkpoint import Checkpoints
+from code_commit_workspace.empty_repository import git_of_past_runs
+from code_commit_workspace.git import Git
+from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.redaction import Redactor
+from code_commit_workspace.transaction import HOME, ProjectLock
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from code_commit.cli.tables import print_document, print_line, print_table
 from code_commit.past_runs import Call, Process, Story, read_story
 from code_commit.records.errors import ExitCode
 from code_commit.run_log import RunSummary, find_run, read_run
-from code_commit.terminal import printable
+from code_commit_workspace.terminal import printable
 
 
 def show(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,186 @@
+"""A private repository: the bytes of files as they are, in objects beside those of the user's repository.
+
+No filter and no conversion of line ends applies in it, and nothing of the user's configuration. It reads the user's
+objects as alternates, so what is committed there costs no space here; it writes into its own folder alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from code_commit_workspace.checkpoint.loose import write_commit, write_ref
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.git import Git, GitError
+from code_commit_workspace.transaction import open_folder, open_home
+
+_NAME = "checkpoint.git"
+_ATTRIBUTES = "* -text !eol !crlf !filter -ident !working-tree-encoding\n"
+_CONFIG = """\
+[core]
+	repositoryformatversion = {version}
+	bare = true
+	filemode = true
+	symlinks = true
+	ignorecase = false
+	precomposeunicode = false
+	protecthfs = false
+	protectntfs = false
+	autocrlf = false
+	safecrlf = false
+	trustctime = true
+	checkstat = default
+	untrackedcache = false
+	splitindex = false
+	logallrefupdates = false
+	attributesfile = /dev/null
+	excludesfile = /dev/null
+	compression = 1
+	fsync = committed,reference
+	fsyncmethod = batch
+[gc]
+	auto = 0
+"""
+_HEAD = "ref: refs/heads/none\n"  # without it, git takes the folder for no repository
+_SHA256 = "[extensions]\n\tobjectformat = sha256\n"
+
+
+class PrivateRepository:
+    """Made when it is first used, and set right at each start: a hostile build may have edited it."""
+
+    def __init__(self, git: Git, home: Path) -> None:
+        self._git = git
+        self._home = home
+        self._ready = False
+        self._object_format = ""
+        self.path = home / _NAME
+
+    def run(self, args: Sequence[str], *, stdin: bytes = b"") -> bytes:
+        """Run git on this repository, with the project as its work tree.
+
+        Raises:
+            NotReady: git fails, or the repository cannot be made.
+        """
+        self._prepare()
+        return self._git.run(
+            args,
+            stdin=stdin,
+            env={
+                "GIT_DIR": str(self.path),
+                "GIT_WORK_TREE": str(self._git.root),
+                "GIT_INDEX_FILE": str(self.path / "index"),
+                "GIT_CONFIG_NOSYSTEM": "1",
+                "GIT_CONFIG_GLOBAL": os.devnull,
+            },
+        )
+
+    def commit(self, tree: str, message: str) -> str:
+        """Make a commit of `tree` and return its id.
+
+        Raises:
+            NotReady: it cannot be written.
+        """
+        self._prepare()
+        try:
+            return write_commit(self.path, self._object_format, tree, message)
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def set_ref(self, ref: str, commit: str) -> None:
+        """Let `ref` name `commit`.
+
+        Raises:
+            NotReady: it cannot be written.
+        """
+        self._prepare()
+        try:
+            write_ref(self.path, ref, commit)
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def has_below(self, ref: str) -> bool:
+        """Whether there may be refs below `ref`."""
+        self._prepare()
+        return (self.path / ref).exists() or (self.path / "packed-refs").exists()
+
+    @property
+    def has_index(self) -> bool:
+        """Whether anything was ever looked at."""
+        self._prepare()
+        return (self.path / "index").exists()
+
+    def forget_index(self) -> None:
+        """Drop what is known of the files' times and sizes; the next look reads them all."""
+        (self.path / "index").unlink(missing_ok=True)
+
+    def clock(self) -> int:
+        """Return the time, in nanoseconds, by which the file system dates what is written from now on."""
+        self._prepare()
+        stamp = self.path / "clock"
+        stamp.unlink(missing_ok=True)
+        stamp.touch(exist_ok=False)
+        return stamp.stat().st_mtime_ns
+
+    def objects_in_one_folder(self) -> int:
+        """Return how many loose objects begin with 17: a 256th of all."""
+        folder = self.path / "objects" / "17"
+        return len(list(folder.iterdir())) if folder.is_dir() else 0
+
+    def _prepare(self) -> None:
+        if self._ready:
+            return
+        try:
+            self._set_right()
+        except OSError as error:
+            raise self._unusable(error) from error
+        self._ready = True
+
+    def _unusable(self, error: OSError) -> NotReady:
+        return NotReady(
+            f"the checkpoints in {self.path} cannot be used: {error}",
+            hint="remove the cause; without any need for undo of earlier runs, that folder may be deleted",
+        )
+
+    def _set_right(self) -> None:
+        home = open_home(self._home)
+        try:
+            os.close(open_folder(home, _NAME))
+        finally:
+            os.close(home)
+        objects, self._object_format = self._user_objects()
+        sha256 = self._object_format == "sha256"
+        config = _CONFIG.format(version=1 if sha256 else 0) + (_SHA256 if sha256 else "")
+        for name in ("info", "objects", "refs", "objects/info"):
+            folder = self.path / name
+            if folder.is_symlink():
+                raise NotReady(f"{folder} is a link", hint=f"delete {self.path}")
+            folder.mkdir(mode=0o700, exist_ok=True)
+        _write(self.path / "HEAD", _HEAD)
+        _write(self.path / "config", config)
+        _write(self.path / "info" / "attributes", _ATTRIBUTES)
+        _write(self.path / "objects" / "info" / "alternates", objects)
+        # What would lead git elsewhere, and the locks of a run that was killed: this one holds the project's.
+        for name in ("commondir", "config.worktree", "index.lock", "packed-refs.lock", "config.lock"):
+            with suppress(FileNotFoundError):
+                (self.path / name).unlink()
+
+    def _user_objects(self) -> tuple[str, str]:
+        """Return the line for `objects/info/alternates`, and the format of the user's objects."""
+        try:
+            layout = self._git.layout()
+        except GitError:
+            return "", "sha1"  # no repository: everything is stored here
+        # Relative, so that the project may be moved; quoted, so that any name is one line.
+        relative = os.path.relpath(layout.objects.resolve(), (self.path / "objects").resolve())
+        quoted = "".join(f"\\{byte:03o}" for byte in os.fsencode(relative))
+        return f'"{quoted}"\n', layout.object_format
+
+
+def _write(path: Path, text: str) -> None:
+    """Let `path` be a plain file with this text, and touch it only when it is not."""
+    if not path.is_symlink() and path.is_file() and path.read_bytes() == text.encode():
+        return
+    path.unlink(missing_ok=True)
+    path.write_bytes(text.encode())

@@ -1,0 +1,108 @@
+"""Which files a checkpoint takes: those that git tracks or would offer to track, as they stand on the disk."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import stat
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from code_commit_workspace.git import Git
+from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.transaction import check_path
+
+
+def visible(git: Git) -> Collection[str]:
+    """Return the paths of all that git tracks or does not ignore.
+
+    Left out are repositories inside this one, `agent-config`, and git's own folders, whatever their name.
+
+    Raises:
+        GitError: git cannot list the files.
+    """
+    listing = git.run(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+    git_folders = tuple(_below(git.root, git.layout().folders))
+    return [path for path in set(os.fsdecode(listing).split("\0")) if _ours(path) and not path.startswith(git_folders)]
+
+
+def statuses(tree: ProjectTree, paths: Iterable[str]) -> dict[str, os.stat_result]:
+    """Return the status of every regular file and link at `paths` that this account may read, by path."""
+    folders: dict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        folder, name = posixpath.split(path)
+        folders[folder].append(name)
+    return dict(_look(tree, folders))
+
+
+def _below(root: Path, folders: Iterable[Path]) -> Iterator[str]:
+    """Give the beginnings of the paths, from `root` down, that lead into `folders`."""
+    top = Path(os.path.realpath(root))
+    for folder in folders:
+        real = Path(os.path.realpath(folder))
+        if real != top and real.is_relative_to(top):
+            yield f"{real.relative_to(top).as_posix()}/"
+
+
+def _ours(path: str) -> bool:
+    try:
+        check_path(path)
+    except ValueError:
+        return False  # also the empty end of the list, and `folder/`: a repository of its own
+    return True
+
+
+def _look(tree: ProjectTree, folders: Mapping[str, Iterable[str]]) -> Iterable[tuple[str, os.stat_result]]:
+    for folder, names in folders.items():
+        try:
+            with tree.folder(folder) as handle:
+                for name in names:
+                    status = _takeable(handle, name)
+                    if status is not None:
+                        yield f"{folder}/{name}" if folder else name, status
+        except OSError:
+            continue  # not there any more, or beyond a link
+
+
+def _takeable(folder: int, name: str) -> os.stat_result | None:
+    try:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return None
+    if stat.S_ISLNK(status.st_mode):
+        return status
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    surely = status.st_mode & stat.S_IRUSR and status.st_uid == os.geteuid()
+    return status if surely or os.access(name, os.R_OK, dir_fd=folder, effective_ids=True) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """Permission bits, of which git itself keeps one. Most files have the usual ones, so the others are listed."""
+
+    plain: int
+    executable: int
+    others: Mapping[str, int]
+
+    def of(self, path: str, *, executable: bool) -> int:
+        """Return the permission bits of the file at `path`."""
+        return self.others.get(path, self.executable if executable else self.plain)
+
+
+def modes_of(files: Mapping[str, os.stat_result]) -> Modes:
+    """Return the permission bits of all regular files among `files`."""
+    bits = {path: status.st_mode & 0o777 for path, status in files.items() if stat.S_ISREG(status.st_mode)}
+    counted = Counter(bits.values())
+    plain = _usual(counted, 0o644)
+    executable = _usual(counted, 0o755)
+    others = {path: mode for path, mode in bits.items() if mode != (executable if mode & 0o100 else plain)}
+    return Modes(plain, executable, others)
+
+
+def _usual(counted: Counter[int], default: int) -> int:
+    """Return the most frequent bits among those that are as executable as `default`."""
+    same = [mode for mode, _ in counted.most_common() if mode & 0o100 == default & 0o100]
+    return same[0] if same else default

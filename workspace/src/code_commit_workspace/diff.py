@@ -1,0 +1,38 @@
+"""What changes would alter, as git shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from code_commit_workspace.git import Git
+from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.records import Change
+
+# The prefixes are the names of the two folders.
+_DIFF = ("diff", "--no-index", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=", "--dst-prefix=")
+
+
+def unified_diff(tree: ProjectTree, changes: Sequence[Change]) -> str:
+    """Return a unified diff from the files of `tree` to `changes`; nothing in the project is touched.
+
+    Where a file and a folder swap places, or a file cannot be read, nothing is shown of what was there.
+    """
+    with TemporaryDirectory(prefix="code-commit-diff-") as scratch:
+        for change in changes:
+            with suppress(OSError):
+                _put(Path(scratch, "a", change.path), tree.read(change.path))
+            _put(Path(scratch, "b", change.path), change.content)
+        for side in ("a", "b"):
+            Path(scratch, side).mkdir(exist_ok=True)
+        # It exits with 1 when there is a difference.
+        shown = Git(Path(scratch)).run([*_DIFF, "a", "b"], check=False)
+    return shown.decode("utf-8", "replace")
+
+
+def _put(path: Path, content: bytes | None) -> None:
+    if content is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)

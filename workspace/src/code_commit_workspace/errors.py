@@ -1,0 +1,50 @@
+"""What can go wrong in a project folder; a host adds its own errors below `CodeCommitError`.
+
+CodeCommitError
+├── NotReady      something is missing, broken or in the way
+└── Interrupted   Ctrl-C, SIGTERM, or a run that was ended
+"""
+
+from __future__ import annotations
+
+import errno
+
+
+class CodeCommitError(Exception):
+    """Says what happened and where; `hint` says what to do next."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class NotReady(CodeCommitError):  # noqa: N818 - the name of the outcome
+    """Something that the run needs is missing, broken, or held by another run."""
+
+
+class Interrupted(CodeCommitError):  # noqa: N818 - as above
+    """Ctrl-C or SIGTERM."""
+
+
+def no_room(error: BaseException) -> NotReady | None:
+    """Return what to tell where `error` says that the disk takes nothing more: that is no bug, wherever it shows."""
+    if not isinstance(error, OSError) or error.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EROFS}:
+        return None
+    where = f"{error.filename}: " if isinstance(error.filename, str) else ""
+    return NotReady(f"cannot write: {where}{error.strerror}", hint="make room on the disk, and run again")
+
+
+def describe(error: BaseException, *, longest: int | None = None) -> str:
+    """Return the kind of an error and its words, on one line, whatever its `__str__` does.
+
+    Of the words no more than `longest` characters.
+    """
+    try:
+        words = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001 - a plugin's exception class may raise anything
+        words = ""
+    if longest is not None and len(words) > longest:
+        words = words[:longest] + "…"
+    name = type(error).__name__
+    return f"{name}: {words}" if words else name

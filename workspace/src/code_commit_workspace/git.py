@@ -1,0 +1,329 @@
+"""git, called in this one place, as a program that reads a repository nobody vouches for.
+
+A repository's own configuration can name programs to run: hooks, a file system monitor, pagers, askers of passwords,
+transports. All of them are off here, and git gets none of the caller's environment beyond what it needs, so that no
+key reaches it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from code_commit_workspace.errors import NotReady
+
+# Where git finds programs, the person's own configuration, and the limits of its search for a repository.
+_KEPT = (
+    *("PATH", "HOME", "XDG_CONFIG_HOME", "USER", "LOGNAME", "SUDO_UID", "TMPDIR"),
+    *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"),
+    *("GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM"),
+    *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DEVELOPER_DIR", "SDKROOT"),
+)
+_SET = {
+    "LC_ALL": "C",
+    "GIT_ALLOW_PROTOCOL": "none",  # names no transport that exists: nothing is ever fetched
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_EDITOR": "false",
+    "GIT_FLUSH": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+_OPTIONS = (
+    "--no-pager",
+    *("-c", "color.diff=false"),
+    *("-c", "color.ui=false"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "gc.auto=0"),
+    *("-c", "maintenance.auto=false"),
+    *("-c", "safe.bareRepository=explicit"),  # files that look like a repository are not one
+)
+_NO_HOOKS = (*("-c", "core.hooksPath=/dev/null"), *("-c", "commit.gpgSign=false"))
+_LAYOUT = (
+    *(("--show-toplevel",), ("--git-dir",), ("--git-common-dir",)),
+    *(("--git-path", "index"), ("--git-path", "objects"), ("--show-object-format",)),
+)
+_LAST_WORDS = 5.0  # seconds for git to take its lock files away when it is told to end
+_CHECK_IGNORE = ("check-ignore", "--no-index", "-z", "--stdin")
+_EXPLAINED_DEPTH = 12
+_SUBMODULE = re.compile(rb"(?:^|\0)160000 [0-9a-f]+ \d\t([^\0]+)")
+_UNREACHABLE = re.compile(r"warning: unable to access '/.*(?<!/info/exclude)': .*")
+
+
+class GitError(NotReady):
+    """A git command failed; the message is git's own."""
+
+
+class NoRepository(NotReady):
+    """The root lies in no git repository."""
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreRule:
+    """The line that makes git ignore a path. `source` is a file, relative to the top of the repository or absolute."""
+
+    source: str
+    line: int
+    pattern: str
+
+    def __str__(self) -> str:
+        """The rule and where it stands, for a person."""
+        return f"{self.pattern!r} in line {self.line} of {self.source}"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The top of a work tree, and git's folders for it: its own, and the one that linked work trees share.
+
+    `object_format` is the kind of object ids, `sha1` or `sha256`.
+    """
+
+    top: Path
+    folders: tuple[Path, ...]
+    index: Path
+    objects: Path
+    object_format: str
+
+
+class Git:
+    """git in the folder `root`, which may be below the top of its repository.
+
+    `repository` is git's folder where git is not to look for it: then `root` is the top of its work tree.
+    """
+
+    def __init__(self, root: Path, *, repository: Path | None = None) -> None:
+        self.root = root
+        self._places = {"GIT_DIR": str(repository), "GIT_WORK_TREE": str(root)} if repository else {}
+        self._program: str | None = None
+        self._layout: Layout | None = None
+        self._submodules: tuple[tuple[int, ...], frozenset[str]] | None = None  # by the state of the index
+
+    def run(
+        self,
+        args: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        check: bool = True,
+        hooks: bool = False,
+        timeout: float = 600,
+    ) -> bytes:
+        """Run `git *args` and return its standard output.
+
+        `env` is added to git's environment, `timeout` is in seconds. With `check` False the exit code does not count,
+        with `hooks` the repository's own are run, and commits are signed where the configuration says so.
+
+        Raises:
+            GitError: the command failed, or did not end in time.
+            NotReady: git is not installed.
+        """
+        done = self._done(args, stdin=stdin, env=env, hooks=hooks, timeout=timeout)
+        if check and done.returncode:
+            raise _error(args, done)
+        return done.stdout
+
+    def version(self) -> str:
+        """Return git's version, like `2.39.5`.
+
+        Raises:
+            NotReady: git is not installed.
+        """
+        return self.run(["version"]).decode(errors="replace").removeprefix("git version ").strip()
+
+    def require_repository(self) -> None:
+        """Make sure that the root lies in the work tree of a git repository.
+
+        Raises:
+            NoRepository: it does not.
+            NotReady: git will not work there.
+        """
+        try:
+            self.layout()
+        except GitError:
+            done = self._done(["rev-parse", "--is-inside-work-tree"])
+            if done.stdout.strip() == b"true":
+                raise
+            said = _said(done)
+            if done.returncode and "not a git repository" not in said:
+                raise NotReady(
+                    f"git will not work in {self.root}: {said}", hint="see what `git status` says there"
+                ) from None
+            raise NoRepository(f"{self.root} is in no git repository", hint="run `git init` there") from None
+
+    def top(self) -> Path:
+        """Return the top of the work tree, which may be above the root.
+
+        Raises:
+            NotReady: the root lies in no work tree.
+        """
+        self.require_repository()
+        return self.layout().top
+
+    def layout(self) -> Layout:
+        """Return where the work tree and git's folders are, as they were when it was first asked.
+
+        Raises:
+            GitError: the root lies in no work tree.
+        """
+        if self._layout is None:
+            told = self._told_by_rev_parse([option for fact in _LAYOUT for option in fact]).split("\n")
+            if len(told) != len(_LAYOUT):  # a folder's name holds a line break
+                told = [self._told_by_rev_parse(fact) for fact in _LAYOUT]
+            top, own, shared, index, objects = map(Path, told[:-1])
+            self._layout = Layout(top, tuple(dict.fromkeys([own, shared])), index, objects, told[-1])
+        return self._layout
+
+    def _told_by_rev_parse(self, facts: Sequence[str]) -> str:
+        return os.fsdecode(self.run(["rev-parse", "--path-format=absolute", *facts]).removesuffix(b"\n"))
+
+    def head(self) -> str | None:
+        """Return the id of the commit that is checked out, or None before the first one.
+
+        Raises:
+            GitError: there is no repository, or git cannot read it.
+        """
+        args = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]
+        done = self._done(args)
+        if done.returncode not in {0, 1}:
+            raise _error(args, done)
+        return done.stdout.decode().strip() or None
+
+    def submodules(self) -> frozenset[str]:
+        """Return the paths below the root where the index has a submodule, checked out or not.
+
+        Raises:
+            GitError: there is no repository, or git cannot read it.
+        """
+        state = _state(self.layout().index)
+        if self._submodules is None or self._submodules[0] != state:
+            listing = self.run(["ls-files", "--stage", "-z"])
+            found = _SUBMODULE.findall(listing) if b"160000 " in listing else []
+            self._submodules = (state, frozenset(map(os.fsdecode, found)))
+        return self._submodules[1]
+
+    def ignored(self, paths: Sequence[str]) -> frozenset[str]:
+        """Return those of `paths` that git ignores, whether they are tracked or not.
+
+        Paths are relative to the root and need not exist.
+
+        Raises:
+            GitError: git could not judge one of them, or could not read a file of rules. Nothing is said about any.
+        """
+        done = self._check_ignore(paths)
+        if done.returncode not in {0, 1} or _rules_unread(done):
+            raise _error(_CHECK_IGNORE, done)
+        return frozenset(os.fsdecode(path.removeprefix(b"./")) for path in done.stdout.split(b"\0")[:-1])
+
+    def ignore_rules(self, paths: Sequence[str]) -> dict[str, IgnoreRule]:
+        """Return the rules by which git ignores `paths`, as far as they can be told: for people, not for verdicts."""
+        # Asked to explain, git 2.39 reads freed memory (and may crash) once it has been some 24 folders deep.
+        paths = [path for path in paths if path.count("/") < _EXPLAINED_DEPTH]
+        done = self._check_ignore(paths, "--verbose")
+        source, line, pattern, path = (done.stdout.split(b"\0")[field::4] for field in range(4))
+        return {
+            os.fsdecode(path.removeprefix(b"./")): IgnoreRule(_legible(source), int(line), _legible(pattern))
+            for source, line, pattern, path in zip(source, line, pattern, path, strict=False)
+        }
+
+    def _check_ignore(self, paths: Sequence[str], *options: str) -> subprocess.CompletedProcess[bytes]:
+        try:
+            # Behind `./` no path looks like an option or like pathspec magic.
+            question = b"".join(b"./%b\0" % os.fsencode(path) for path in paths)
+        except UnicodeEncodeError as error:
+            raise GitError("git cannot be asked about a path that cannot be encoded") from error
+        if question.count(b"\0") != len(paths):
+            raise GitError("git cannot be asked about a path that holds NUL")
+        return self._done([*_CHECK_IGNORE, *options], stdin=question)
+
+    def _done(
+        self,
+        args: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        hooks: bool = False,
+        timeout: float = 600,
+    ) -> subprocess.CompletedProcess[bytes]:
+        environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | _SET
+        environment |= self._places | dict(env or {})
+        command = [self._found(), *_OPTIONS, *(() if hooks else _NO_HOOKS), *args]
+        try:
+            process = subprocess.Popen(
+                command,
+                cwd=self.root,
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # no terminal to ask at; Ctrl-C ends us, not git half-way
+            )
+        except OSError as error:
+            raise GitError(f"git could not be run in {self.root}: {error.strerror}") from error
+        with process:
+            try:
+                stdout, stderr = process.communicate(stdin, timeout)
+            except subprocess.TimeoutExpired:
+                _end(process)
+                raise GitError(f"`git {args[0]}` did not end within {timeout:g} seconds in {self.root}") from None
+            except BaseException:
+                _end(process)
+                raise
+        return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+
+    def _found(self) -> str:
+        """git's own place on PATH; never the project, which a relative entry could mean."""
+        if self._program is None:
+            for program in (Path(folder, "git") for folder in os.get_exec_path()):
+                if program.is_absolute() and os.access(program, os.X_OK) and program.is_file():
+                    self._program = str(program)
+                    break
+            else:
+                raise NotReady("git was not found on PATH", hint="install git")
+        return self._program
+
+
+def _state(index: Path) -> tuple[int, ...]:
+    """What differs after every change of the index, which git always makes in a new file; empty where there is none."""
+    try:
+        status = index.stat()
+    except OSError:
+        return ()
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End git and what it has started. Asked to, it takes its lock files away first."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_LAST_WORDS)
+
+
+def _error(args: Sequence[str], done: subprocess.CompletedProcess[bytes]) -> GitError:
+    named = (
+        arg
+        for before, arg in zip(("", *args), args, strict=False)
+        if before not in {"-c", "-C"} and not arg.startswith("-")
+    )
+    return GitError(f"`git {next(named, '')}` failed: {_said(done) or f'exit code {done.returncode}'}")
+
+
+def _said(done: subprocess.CompletedProcess[bytes]) -> str:
+    return _legible(done.stderr).strip().removeprefix("fatal: ")
+
+
+def _legible(data: bytes) -> str:
+    return data.decode(errors="backslashreplace")
+
+
+def _rules_unread(done: subprocess.CompletedProcess[bytes]) -> bool:
+    """Tell whether git warned about anything but a person's own file that this account cannot reach."""
+    return not all(_UNREACHABLE.fullmatch(line) for line in _said(done).splitlines())

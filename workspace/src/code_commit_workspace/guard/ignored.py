@@ -1,0 +1,55 @@
+"""What git ignores, no response may change: `git status` would not show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from code_commit_workspace.git import Git, GitError
+from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.records import Change, Refusal
+
+_EXPLAINED = 100  # ignored paths whose rule is looked up
+_QUESTIONS = 100  # put to git to find out which paths it chokes on
+
+
+class Ignored:
+    """git itself judges, by every file of rules that it would read."""
+
+    name = "ignored"
+
+    def __init__(self, git: Git) -> None:
+        self._git = git
+
+    def judge_all(self, changes: Sequence[Change], tree: ProjectTree) -> Iterator[Refusal]:  # noqa: ARG002 - git looks itself
+        """Refuse what git ignores, tracked or not, and what it cannot judge."""
+        for path, reason in reasons([change.path for change in changes], self._git).items():
+            yield Refusal(path, self.name, reason)
+
+
+def reasons(paths: Sequence[str], git: Git) -> dict[str, str]:
+    """Say what git has against those of `paths` that it ignores or cannot judge."""
+    ignored, unjudged = _verdicts(paths, git)
+    first = [path for path in paths if path in ignored][:_EXPLAINED]
+    rules = git.ignore_rules(first) if first else {}
+    said = {path: f"git ignores it, by {rules[path]}." if path in rules else "git ignores it." for path in ignored}
+    return said | {path: f"git cannot tell whether it ignores this path: {why}." for path, why in unjudged.items()}
+
+
+def _verdicts(paths: Sequence[str], git: Git) -> tuple[set[str], dict[str, GitError]]:
+    """Ask about all at once, and about ever smaller parts when git fails, so that a bad path spoils no other."""
+    ignored: set[str] = set()
+    unjudged: dict[str, GitError] = {}
+    parts = [paths]
+    questions = 0
+    while parts:
+        part = parts.pop()
+        questions += 1
+        try:
+            ignored |= git.ignored(part)
+        except GitError as error:
+            if len(part) == 1 or questions >= _QUESTIONS:
+                unjudged.update(dict.fromkeys(part, error))
+            else:
+                middle = len(part) // 2
+                parts += [part[middle:], part[:middle]]
+    return ignored, unjudged

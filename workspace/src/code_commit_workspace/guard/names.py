@@ -1,0 +1,141 @@
+"""What a path may look like. The raw text is judged, before anything else is made of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from pathlib import Path
+
+from code_commit_workspace.records import Change, Refusal, Tree
+
+_NAME_MAX = 255  # bytes, on every file system in use
+_PATH_MAX = 4095  # bytes of the absolute path
+
+_UNWRITABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+# What shows nothing or turns the direction of text. A joiner (U+200C, U+200D) has its place in Persian and in emoji, so
+# it counts only beside an ASCII character or at an end.
+_UNSEEN = re.compile(
+    "[\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
+    "|(?<![^\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])"
+)
+_DEVICES = frozenset(
+    {"con", "prn", "aux", "nul", "conin$", "conout$"}
+    | {f"{port}{number}" for port in ("com", "lpt") for number in range(1, 10)}
+)
+_ODD = (
+    (re.compile(r"\\"), "The path holds a backslash, which parts folders on Windows; use `/`."),
+    (re.compile(r":"), "The path holds a colon, which on Windows names a drive or a hidden stream of a file."),
+    (re.compile(r"\A~"), "The path begins with `~`, which shells take for a home folder."),
+    (re.compile(r"\A\^\^\^|\A(?:end|delete)\Z"), "The path cannot be told from a fence of the response."),
+    (re.compile(r"\A\s"), "The path begins with a blank."),
+)
+
+
+def normalised(path: str) -> str:
+    """Drop a leading `./`, which alone changes nothing."""
+    return path.removeprefix("./")
+
+
+def shown(text: str) -> str:
+    """Quote `text` with every character that does not print escaped, and the middle of a long one left out."""
+    if len(text) > _NAME_MAX:
+        text = f"{text[:60]}…{text[-20:]}"
+    return "'" + "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text) + "'"
+
+
+class PlainPath:
+    """A path has to be a plain relative one: names with `/` between them, all of which can be written down."""
+
+    name = "plain-path"
+
+    def __init__(self, root: Path) -> None:
+        self._longest = _PATH_MAX - len(os.fsencode(root)) - 1
+
+    def judge(self, change: Change, tree: Tree) -> Refusal | None:  # noqa: ARG002 - the text alone counts
+        """Refuse what is no plain relative path."""
+        reason = self.reason(change.path)
+        return None if reason is None else Refusal(change.path, self.name, reason)
+
+    def reason(self, path: str) -> str | None:
+        """Say why `path` is no plain relative path, or None."""
+        if not path.strip():
+            return "The path is empty."
+        if path.startswith("/"):
+            return "The path is absolute; a path starts at the root of the project, without a slash."
+        if found := _UNWRITABLE.search(path):
+            return f"The path holds {_what(found[0])}."
+        return self._length(path) or _shape(path)
+
+    def _length(self, path: str) -> str | None:
+        try:
+            length = len(path) if path.isascii() else len(os.fsencode(path))
+        except UnicodeEncodeError:
+            return "The path holds characters that file names cannot have in this locale."
+        if length > self._longest:
+            return f"The path is {length} bytes long; here {self._longest} are possible."
+        if length > _NAME_MAX and any(len(os.fsencode(part)) > _NAME_MAX for part in path.split("/")):
+            return f"A name in the path is longer than {_NAME_MAX} bytes."
+        return None
+
+
+class PortableName:
+    """A name has to mean the same file on every system, and to look like what it is."""
+
+    name = "portable-name"
+
+    def judge(self, change: Change, tree: Tree) -> Refusal | None:  # noqa: ARG002 - the text alone counts
+        """Refuse names that some system takes for another file, for a device, or for an expression."""
+        reason = self._reason(change.path)
+        return None if reason is None else Refusal(change.path, self.name, reason)
+
+    @staticmethod
+    def _reason(path: str) -> str | None:
+        for odd, reason in _ODD:
+            if odd.search(path):
+                return reason
+        if not path.isascii() and (found := _UNSEEN.search(path)):
+            return f"The path holds {_what(found[0])}, so it is not the name that it looks like."
+        return next(filter(None, map(_part, path.split("/"))), None)
+
+
+def _shape(path: str) -> str | None:
+    parts = path.split("/")
+    if {"", ".", ".."}.isdisjoint(parts):
+        return None
+    if ".." in parts:
+        return "The path climbs with `..`; it has to name its folders from the root of the project down."
+    if not parts[-1]:
+        return "The path ends in a slash, so it names a folder; a change is about a file."
+    return "A name in the path is empty or `.`; each folder has to be named, once."
+
+
+def _part(part: str) -> str | None:
+    if part[-1] == "." or part[-1].isspace():
+        return f"The name {shown(part)} ends in a dot or a blank, which Windows drops."
+    if _is_device(part):
+        return f"The name {shown(part)} is that of a device on Windows."
+    if not part.isascii() and unicodedata.normalize("NFKC", part) in {".", ".."}:
+        return f"The name {shown(part)} is a form of `.` or `..`."
+    return None
+
+
+def _is_device(part: str) -> bool:
+    stem = part.partition(".")[0].rstrip()
+    if len(stem) > len("conout$"):
+        return False
+    return unicodedata.normalize("NFKC", stem).casefold() in _DEVICES
+
+
+def _what(char: str) -> str:
+    code = f"U+{ord(char):04X}"
+    match unicodedata.category(char):
+        case "Cc":
+            return f"the control character {code}"
+        case "Cs":
+            return f"{code}, half of a character, which cannot be encoded"
+        case "Zl" | "Zp":
+            return f"the line separator {code}"
+        case _:
+            return f"the invisible character {code}"

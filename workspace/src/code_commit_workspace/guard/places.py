@@ -1,0 +1,170 @@
+"""What stands on disk at a path and on the way to it. No link is followed, none is accepted."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from code_commit_workspace.git import Git
+from code_commit_workspace.guard.names import shown
+from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.records import Change, Refusal
+
+_KINDS = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFBLK: "a device",
+    stat.S_IFCHR: "a device",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFREG: "a file",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What is known of a folder: whether it is there, and why nothing below it is allowed."""
+
+    there: bool
+    reason: str | None = None
+
+
+class Ways:
+    """The folders on the way to many paths, each looked at once.
+
+    `gone` are files that are about to be deleted, so that a folder may take their place. `git` names the submodules,
+    which belong to other repositories even where they are empty, and its own folders, which need not be called `.git`.
+
+    Raises:
+        GitError: git could not tell where they are.
+    """
+
+    def __init__(self, tree: ProjectTree, git: Git, *, gone: Collection[str] = ()) -> None:
+        self._tree = tree
+        self._gone = gone
+        self.submodules = git.submodules()
+        self._git_folders = tuple(_there(git.layout().folders))
+        self._known: dict[str, Way] = {"": Way(there=True)}
+
+    def to(self, path: str) -> Way:
+        """Look at the folders above `path`, from the root down to the first that is missing or in the way."""
+        folder = path.rpartition("/")[0]
+        end = 0
+        while (way := self._known.get(folder)) is None:
+            end = folder.find("/", end)
+            here = folder if end < 0 else folder[:end]
+            if here not in self._known:
+                self._known[here] = self._look(here)
+            way = self._known[here]
+            if way.reason is not None or not way.there:
+                return way
+            end += 1
+        return way
+
+    def _look(self, folder: str) -> Way:
+        if folder in self.submodules:
+            return Way(there=True, reason=_other_repository(folder))
+        found = look(self._tree, folder)
+        if isinstance(found, str):
+            return Way(there=True, reason=found)
+        if found is None or (stat.S_ISREG(found.st_mode) and folder in self._gone):
+            return Way(there=False)
+        return Way(there=True, reason=self._closed(folder, found))
+
+    def _closed(self, folder: str, found: os.stat_result) -> str | None:
+        if not stat.S_ISDIR(found.st_mode):
+            return f"{shown(folder)}, on the way to it, is {kind(found)}, not a folder."
+        if any(os.path.samestat(found, own) for own in self._git_folders):
+            return f"{shown(folder)} is the folder in which git keeps this repository."
+        inner = look(self._tree, f"{folder}/.git")
+        return inner if inner is None or isinstance(inner, str) else _other_repository(folder)
+
+
+class Places:
+    """A path has to lead through real folders of this repository to a regular file, or to nothing yet."""
+
+    name = "place"
+
+    def __init__(self, git: Git) -> None:
+        self._git = git
+
+    def judge_all(self, changes: Sequence[Change], tree: ProjectTree) -> Iterator[Refusal]:
+        """Refuse what leads through a link or into another repository, and what is no regular file.
+
+        Raises:
+            GitError: git could not tell where its submodules are.
+        """
+        gone = {change.path for change in changes if change.content is None}
+        ways = Ways(tree, self._git, gone=gone)
+        for change in changes:
+            way = ways.to(change.path)
+            reason = way.reason
+            if reason is None and change.path in ways.submodules:
+                reason = _other_repository(change.path)
+            if reason is None and way.there:
+                reason = self._target(change, tree, gone)
+            if reason is not None:
+                yield Refusal(change.path, self.name, reason)
+
+    @staticmethod
+    def _target(change: Change, tree: ProjectTree, gone: Collection[str]) -> str | None:
+        found = look(tree, change.path)
+        if found is None or isinstance(found, str):
+            return found
+        if stat.S_ISREG(found.st_mode):
+            return None
+        if not stat.S_ISDIR(found.st_mode):
+            return f"What stands there is {kind(found)}; only regular files are changed."
+        if change.content is None:
+            return "What stands there is a folder; only files are deleted, each by its own path."
+        stays = _what_stays(tree, change.path, gone)
+        return stays and f"What stands there is a folder, in which {shown(stays)} would stay."
+
+
+def look(tree: ProjectTree, path: str) -> os.stat_result | str | None:
+    """Return what stands at `path`, whose folders have been looked at, None for nothing, or why it cannot be told."""
+    try:
+        return os.stat(path, dir_fd=tree.handle, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return f"{shown(path)} cannot be looked at: {error.strerror}."
+
+
+def kind(found: os.stat_result) -> str:
+    """Name the kind of file, for a person."""
+    return _KINDS.get(stat.S_IFMT(found.st_mode), "no regular file")
+
+
+def _there(folders: Iterable[Path]) -> Iterator[os.stat_result]:
+    for folder in folders:
+        with suppress(OSError):
+            yield folder.stat()
+
+
+def _other_repository(folder: str) -> str:
+    return f"{shown(folder)} is another git repository, whose changes do not show in this one."
+
+
+def _what_stays(tree: ProjectTree, folder: str, gone: Collection[str]) -> str | None:
+    """Return something in `folder` that the deletion of `gone` leaves there, or None."""
+    folders = [folder]
+    while folders:
+        here = folders.pop()
+        try:
+            with tree.parent(f"{here}/x") as (handle, _), os.scandir(handle) as entries:
+                below = [(f"{here}/{entry.name}", entry.is_dir(follow_symlinks=False)) for entry in entries]
+        except OSError:
+            return here
+        if not below:
+            return here  # no deletion takes an empty folder away
+        for path, is_folder in below:
+            if is_folder:
+                folders.append(path)
+            elif path not in gone:
+                return path
+    return None

@@ -1,0 +1,67 @@
+"""The paths of one response among themselves: together they have to describe one tree."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from code_commit_workspace.guard.names import shown
+from code_commit_workspace.guard.protected import folded
+from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.records import Change, Refusal
+
+
+class OneTree:
+    """Every path once, and no file that is also the folder of another."""
+
+    name = "one-tree"
+
+    def judge_all(self, changes: Sequence[Change], tree: ProjectTree) -> Iterator[Refusal]:
+        """Refuse what contradicts another of `changes`. Names that differ in case alone differ, unless the file
+        system says otherwise."""
+        yield from self._twice([change.path for change in changes])
+        yield from self._below_a_file([change.path for change in changes if change.content is not None])
+        yield from self._same_but_for_case([change.path for change in changes], tree)
+
+    def _twice(self, paths: Sequence[str]) -> Iterator[Refusal]:
+        seen: set[str] = set()
+        for path in paths:
+            if path in seen:
+                yield Refusal(path, self.name, "The response holds this path twice.")
+            seen.add(path)
+
+    def _below_a_file(self, written: Sequence[str]) -> Iterator[Refusal]:
+        # NUL, which no path holds, sorts first: what is below a path follows right after it.
+        above = ""
+        for key in sorted({path.replace("/", "\0") for path in written}):
+            if above and key.startswith(above):
+                file = above[:-1].replace("\0", "/")
+                reason = f"The response writes {shown(file)} as a file, and this path makes it a folder."
+                yield Refusal(key.replace("\0", "/"), self.name, reason)
+            else:
+                above = key + "\0"
+
+    def _same_but_for_case(self, paths: Sequence[str], tree: ProjectTree) -> Iterator[Refusal]:
+        first: dict[str, str] = {}
+        alike = [(first.setdefault(folded(path), path), path) for path in paths]
+        alike = [(one, other) for one, other in alike if one != other]
+        if alike and _folds_names(tree):
+            for one, other in alike:
+                reason = (
+                    f"The response holds {shown(one)} too, which is the same file here: names differ in case alone."
+                )
+                yield Refusal(other, self.name, reason)
+
+
+def _folds_names(tree: ProjectTree) -> bool:
+    """Tell whether the project lies on a file system that opens a file under its name in another case."""
+    with os.scandir(tree.handle) as entries:
+        names = (entry.name for entry in entries)
+        name = next((name for name in names if name.swapcase() != name), None)
+    if name is None:
+        return False
+    try:
+        known, found = (os.stat(each, dir_fd=tree.handle, follow_symlinks=False) for each in (name, name.swapcase()))
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(known, found)

@@ -1,0 +1,175 @@
+"""A process's output: redacted, its ends kept in memory, and as much as a disk should bear in the log, as it comes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Self
+
+from code_commit_workspace.redaction import Redactor
+
+_TAIL_ON_DISK = 1024 * 1024
+
+
+class HeadAndTail:
+    """The first and the last bytes of what it is fed, `limit` together, and how many were between."""
+
+    def __init__(self, limit: int) -> None:
+        self._head_limit = limit // 2
+        self._tail_limit = limit - self._head_limit
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._dropped = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+        room = self._head_limit - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            data = data[room:]
+        self._tail += data
+        # Cut only now and then, or each small piece would move the whole tail.
+        if len(self._tail) > 2 * self._tail_limit:
+            self._shorten()
+
+    def value(self) -> bytes:
+        """Return it all, or both ends with a line between that says what is missing."""
+        self._shorten()
+        if not self._dropped:
+            return bytes(self._head + self._tail)
+        return bytes(self._head) + _left_out(self._dropped) + bytes(self._tail)
+
+    def _shorten(self) -> None:
+        surplus = len(self._tail) - self._tail_limit
+        if surplus > 0:
+            del self._tail[:surplus]
+            self._dropped += surplus
+
+
+class CappedFile:
+    """Writes what it is fed to a file at once, up to `limit` bytes; what comes after is kept as a tail for the end."""
+
+    def __init__(self, file: IO[bytes], limit: int) -> None:
+        tail = min(_TAIL_ON_DISK, limit // 2)
+        self._file = file
+        self._room = limit - tail
+        self._rest = HeadAndTail(tail)
+        self._at_line_start = True
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+        if self._room > 0:
+            self._write(data[: self._room])
+            data, self._room = data[self._room :], self._room - len(data)
+        if data:
+            self._rest.feed(data)
+
+    def finish(self) -> None:
+        """Write the tail, and end the last line."""
+        self._write(self._rest.value())
+        if not self._at_line_start:
+            self._write(b"\n")
+
+    def _write(self, data: bytes) -> None:
+        if data:
+            _write(self._file, data)
+            self._at_line_start = data.endswith(b"\n")
+
+
+class Output:
+    """One output stream of a process."""
+
+    def __init__(self, redactor: Redactor, file: IO[bytes], *, in_memory: int, on_disk: int) -> None:
+        self._redacting = redactor.stream()
+        self._memory = HeadAndTail(in_memory)
+        self._disk = CappedFile(file, on_disk)
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+        self._keep(self._redacting.feed(data))
+
+    def finish(self) -> bytes:
+        """Nothing follows: return what was kept in memory."""
+        self._keep(self._redacting.finish())
+        self._disk.finish()
+        return self._memory.value()
+
+    def _keep(self, data: bytes) -> None:
+        if data:
+            self._memory.feed(data)
+            self._disk.feed(data)
+
+
+class ProcessLog:
+    """The log of one process: its command, stdout, stderr, and how it ended.
+
+    It is written as things happen. stderr waits in a file beside it, `<log>.stderr`, until stdout is complete; whoever
+    is killed meanwhile leaves both.
+    """
+
+    def __init__(self, path: Path, redactor: Redactor, heading: str, *, in_memory: int, on_disk: int) -> None:
+        self._redactor = redactor
+        self._errors_path = path.with_name(f"{path.name}.stderr")
+        self._file = _new_file(path)
+        try:
+            self._errors = _new_file(self._errors_path)
+        except OSError:
+            self._file.close()
+            raise
+        self._note(f"{heading}\n\n--- stdout ---\n")
+        self._stdout = Output(redactor, self._file, in_memory=in_memory, on_disk=on_disk)
+        self._stderr = Output(redactor, self._errors, in_memory=in_memory, on_disk=on_disk)
+        self._kept: tuple[bytes, bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self.finish()
+        finally:
+            self._file.close()
+            self._errors.close()
+
+    @property
+    def outputs(self) -> tuple[Output, Output]:
+        """Where stdout and stderr go."""
+        return self._stdout, self._stderr
+
+    def finish(self) -> tuple[bytes, bytes]:
+        """Complete both outputs, and return what was kept of them in memory."""
+        if self._kept is None:
+            self._kept = self._stdout.finish(), self._stderr.finish()
+            self._note("\n--- stderr ---\n")
+            self._errors.seek(0)
+            shutil.copyfileobj(self._errors, self._file)
+            self._errors_path.unlink(missing_ok=True)
+        return self._kept
+
+    def end(self, ending: str) -> None:
+        """Write how the process ended."""
+        self.finish()
+        self._note(f"\n--- end ---\n{ending}\n")
+
+    def _note(self, text: str) -> None:
+        _write(self._file, self._redactor.text(text).encode("utf-8", "backslashreplace"))
+
+
+def _write(file: IO[bytes], data: bytes) -> None:
+    # Nothing is buffered, so that a killed run leaves what it had; so a write may take less than it was given.
+    while data:
+        data = data[file.write(data) :]
+
+
+def _left_out(count: int) -> bytes:
+    return b"\n[... %d bytes left out ...]\n" % count
+
+
+def _new_file(path: Path) -> IO[bytes]:
+    # Whatever an earlier process may have put there, a link for instance, is not what we write to.
+    with suppress(FileNotFoundError):
+        path.unlink()
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    return os.fdopen(handle, "w+b", buffering=0)

@@ -1,0 +1,303 @@
+"""The way to run a build or a command: isolated, bounded, logged, and over when it is over."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import shlex
+import shutil
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from code_commit_workspace.errors import Interrupted, NotReady
+from code_commit_workspace.process import sandbox
+from code_commit_workspace.process.capture import ProcessLog
+from code_commit_workspace.process.environment import without_keys
+from code_commit_workspace.process.judge import Ignored, Judge, Sealed
+from code_commit_workspace.process.launch import Process
+from code_commit_workspace.process.under_way import UnderWay
+from code_commit_workspace.records import ProcessResult
+from code_commit_workspace.redaction import Redactor
+
+_CHUNK = 128 * 1024
+_LONGEST_WAIT = 3600.0  # seconds in one call of the system; the deadline may be later
+_PATIENCE = 10.0  # seconds for a killed process to be over
+_LAST_WORDS = 1.0  # seconds to read what is left in the pipes of a process that is over
+_NOT_FOUND, _NOT_EXECUTABLE = 127, 126  # as shells say
+
+
+class ProcessRunner:
+    """Runs processes in the project at `root`.
+
+    Args:
+        root: the project, where processes start.
+        redactor: keeps live keys out of logs and results, and finds them in the environment.
+        sandbox: "auto" uses bubblewrap where it works, "require" refuses to run without, "off" never uses it.
+        network: whether processes reach the network; turning it off takes the sandbox.
+        output_limit: bytes of stdout, and of stderr, that a result keeps: the head and the tail.
+        log_limit: bytes of each that go to the log.
+        secret_variables: environment variables that processes never see.
+        protected: what else is read-only and judged: git's folders of a linked worktree or of a repository above.
+        hidden: what else processes cannot see in the sandbox: files with keys.
+        ignored: tells which of some folders (relative to the root) git ignores.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        redactor: Redactor,
+        sandbox: Literal["auto", "require", "off"] = "auto",
+        network: bool = True,
+        output_limit: int = 256 * 1024,
+        log_limit: int = 64 * 1024 * 1024,
+        secret_variables: Iterable[str] = (),
+        protected: Iterable[Path] = (),
+        hidden: Iterable[Path] = (),
+        ignored: Ignored | None = None,
+    ) -> None:
+        self._root = root
+        self._redactor = redactor
+        self._mode = sandbox
+        self._network = network
+        self._output_limit = output_limit
+        self._log_limit = log_limit
+        self._secret_variables = frozenset(secret_variables)
+        self._protected = tuple(protected)
+        self._hidden = tuple(hidden)
+        self._ignored = ignored
+        self._under_way = UnderWay()
+        self._looking: threading.Thread | None = None
+
+    def look_ahead(self) -> None:
+        """Begin to find out whether the sandbox works, which takes a process; whoever needs to know waits for it."""
+        if self._mode != "off" and self._looking is None:
+            arguments = {"network": self._network}
+            self._looking = threading.Thread(target=sandbox.why_not, kwargs=arguments, name="sandbox", daemon=True)
+            self._looking.start()
+
+    @property
+    def sandbox_in_use(self) -> Literal["bubblewrap", "off"]:
+        """The isolation that the next process gets.
+
+        Raises:
+            NotReady: the settings ask for isolation that does not work here.
+        """
+        if self._mode == "off":
+            return "off"
+        if self._looking is not None:
+            self._looking.join()
+        reason = sandbox.why_not(network=self._network)
+        if not reason:
+            return "bubblewrap"
+        if self._mode == "require":
+            raise NotReady(f"No sandbox: {reason}.", hint="Install bubblewrap, or pass --sandbox auto or off.")
+        if not self._network:
+            raise NotReady(
+                f"The network cannot be turned off for a build: {reason}.",
+                hint="Install bubblewrap, or allow the network, or pass --sandbox off.",
+            )
+        return "off"
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        log: Path,
+        timeout: float,
+        stdin: bytes = b"",
+        isolation_required: bool = False,
+    ) -> ProcessResult:
+        """Run `argv` in the project until it ends or `timeout` seconds are over; nothing that it started runs on.
+
+        A command that does not exist gives exit code 127, one that cannot be executed 126, as a shell would. In the
+        sandbox a process that died by signal N gives 128 + N, for bubblewrap tells no more.
+
+        Raises:
+            NotReady: the project is gone, bash is missing, or isolation is asked for that does not work here.
+            OSError: the log cannot be written.
+            Interrupted: the runner was closed.
+        """
+        if self._under_way.closed:
+            raise Interrupted("no process starts any more: the run is over")
+        if not self._root.is_dir():
+            raise NotReady(f"The project folder {self._root} is gone.", hint="Change to the project and start again.")
+        isolated = self.sandbox_in_use == "bubblewrap"
+        if isolation_required and not isolated and self._mode != "off":
+            reason = sandbox.why_not(network=self._network)
+            raise NotReady(
+                f"Commands of the model's choosing run isolated only: {reason}.",
+                hint="Install bubblewrap, or pass --sandbox off to run them with your own rights.",
+            )
+        env = without_keys(os.environ, self._redactor, self._secret_variables)
+        _require_bash(argv, env)
+        judge = Judge(self._root, git_folders=self._protected, ignored=self._ignored, state_hidden=isolated)
+        sealed = judge.seal()
+        around = self._sandbox(sealed) if isolated else None
+        with self._log(log, argv, isolated=isolated) as record:
+            try:
+                ending = _run(argv, around, self._root, env, stdin, timeout, record, self._under_way)
+            except BaseException as error:
+                with suppress(OSError):
+                    record.end(f"interrupted ({type(error).__name__})")
+                raise
+            stdout, stderr = record.finish()
+            tampered = judge.altered(sealed)
+            record.end("\n".join([str(ending), *(f"altered, which no process may: {name}" for name in tampered)]))
+        if ending.sandbox_failed:
+            raise NotReady(
+                f"The sandbox could not be set up: {stderr.decode('utf-8', 'replace').strip()}",
+                hint="Mend that, or pass --sandbox off.",
+            )
+        return ProcessResult(ending.exit_code, stdout, stderr, log, ending.timed_out, tampered)
+
+    def close(self) -> None:
+        """End the processes under way, from any thread, and start no other."""
+        self._under_way.close()
+
+    def wait_until_over(self, seconds: float) -> bool:
+        """Wait until no process is under way; False when that takes longer."""
+        return self._under_way.wait_until_over(seconds)
+
+    def _sandbox(self, sealed: Sealed) -> list[str]:
+        return sandbox.wrapper(
+            self._root,
+            hidden=(self._root / "agent-config", *self._hidden),
+            read_only=(
+                *(self._root / name for name in (".git", "build.sh", "logs", *sealed.rules)),
+                *self._protected,
+            ),
+            network=self._network,
+        )
+
+    def _log(self, path: Path, argv: Sequence[str], *, isolated: bool) -> ProcessLog:
+        # Each by itself: quoting for the shell could cut a key in two.
+        command = shlex.join(self._redactor.text(argument) for argument in argv)
+        network = "" if self._network else ", no network"
+        heading = f"command: {command}\nsandbox: {f'bubblewrap{network}' if isolated else 'off'}"
+        return ProcessLog(path, self._redactor, heading, in_memory=self._output_limit, on_disk=self._log_limit)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """How a process ended; as text, the lines for its log."""
+
+    exit_code: int | None
+    signal: int | None = None
+    time_limit: float | None = None
+    trouble: str = ""
+    sandbox_failed: bool = False
+
+    @property
+    def timed_out(self) -> bool:
+        return self.time_limit is not None
+
+    def __str__(self) -> str:
+        if self.sandbox_failed:
+            ending = "not run: the sandbox could not be set up"
+        elif self.timed_out:
+            ending = f"time limit of {self.time_limit:g} s reached: it was killed, with all that it had started"
+        elif self.exit_code is not None:
+            ending = f"exit code: {self.exit_code}"
+        else:
+            ending = f"ended by signal {self.signal}" if self.signal else "ended by a signal"
+        return f"{ending}\n{self.trouble}" if self.trouble else ending
+
+
+def _run(
+    argv: Sequence[str],
+    around: list[str] | None,
+    root: Path,
+    env: Mapping[str, str],
+    stdin: bytes,
+    timeout: float,
+    record: ProcessLog,
+    under_way: UnderWay,
+) -> _Ending:
+    unfit = _unfit(argv, root, env)
+    if unfit:
+        return unfit
+    try:
+        process = Process(argv, wrapper=around, cwd=root, env=env, stdin=stdin)
+    except (OSError, ValueError) as error:  # too long a command, a NUL in it
+        return _Ending(_NOT_EXECUTABLE, trouble=f"{argv[0]}: {error}")
+    with process, under_way.holding(process):
+        try:
+            killed = _attend(process, record, timeout)
+        finally:
+            process.end()
+            _drain(process, record)
+    if under_way.closed:
+        raise Interrupted("the process was ended")
+    if process.exit_code is None and killed:
+        return _Ending(None, time_limit=timeout, trouble=process.trouble)
+    if not process.ran:
+        said = record.finish()[1]
+        if said.startswith(b"bwrap: execvp "):
+            return _Ending(_NOT_FOUND)
+        return _Ending(None, sandbox_failed=said.startswith(b"bwrap: "))
+    return _Ending(process.exit_code, process.signal, trouble=process.trouble)
+
+
+def _attend(process: Process, record: ProcessLog, timeout: float) -> bool:
+    """Read until the process is over; say whether the time limit came first, and it was killed."""
+    deadline = time.monotonic() + timeout
+    killed = False
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.status, selectors.EVENT_READ, process.told)
+        for pipe, output in zip((process.stdout, process.stderr), record.outputs, strict=True):
+            selector.register(pipe, selectors.EVENT_READ, output.feed)
+        while process.status in selector.get_map():
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                if killed:
+                    break
+                killed = True
+                process.kill()
+                deadline = time.monotonic() + _PATIENCE
+                continue
+            for key, _ in selector.select(min(remaining, _LONGEST_WAIT)):
+                data = os.read(key.fd, _CHUNK)
+                if data:
+                    key.data(data)
+                else:
+                    selector.unregister(key.fd)
+    return killed
+
+
+def _drain(process: Process, record: ProcessLog) -> None:
+    """Read what a process that is over has left in its pipes, without waiting for whoever still holds them."""
+    deadline = time.monotonic() + _LAST_WORDS
+    for pipe, output in zip((process.stdout, process.stderr), record.outputs, strict=True):
+        os.set_blocking(pipe, False)
+        with suppress(BlockingIOError):
+            while (data := os.read(pipe, _CHUNK)) and time.monotonic() < deadline:
+                output.feed(data)
+
+
+def _require_bash(argv: Sequence[str], env: Mapping[str, str]) -> None:
+    if argv[0] == "bash" and not shutil.which("bash", path=env.get("PATH")):
+        raise NotReady("bash is not on the PATH, and builds need it.", hint="Install bash.")
+
+
+def _unfit(argv: Sequence[str], root: Path, env: Mapping[str, str]) -> _Ending | None:
+    """Why `argv` cannot be started, as an ending, or None."""
+    name = argv[0]
+    try:
+        if "/" not in name:
+            return (
+                None if shutil.which(name, path=env.get("PATH")) else _Ending(_NOT_FOUND, trouble=f"{name}: not found")
+            )
+        path = root / name
+        if not path.exists():
+            return _Ending(_NOT_FOUND, trouble=f"{name}: not found")
+        if path.is_dir() or not os.access(path, os.X_OK):
+            return _Ending(_NOT_EXECUTABLE, trouble=f"{name}: not an executable file")
+    except (OSError, ValueError) as error:
+        return _Ending(_NOT_EXECUTABLE, trouble=f"{name}: {error}")
+    return None

@@ -1,0 +1,105 @@
+"""The sandbox: bubblewrap, arranged so that a build finds its machine as it is, apart from what it must not touch.
+
+Keys are hidden, and what decides about the next response is read-only. The process has a table of processes of its own,
+so that it sees no other and none survives it, terminals of its own, and no way to the services through which it could
+have something run outside.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+from code_commit_workspace.errors import NotReady
+
+_SECONDS_TO_PROVE = 20
+# Devices that builds use, beside those that every sandbox has. Disks and terminals of others are none of them.
+_DEVICES = ("shm", "mqueue", "hugepages", "kvm", "fuse", "net", "dri", "kfd", "snd")
+# Whoever reaches these sockets can have systemd start a process outside of the sandbox.
+_STARTERS = (
+    "/run/systemd/private",
+    "/run/dbus/system_bus_socket",
+    "/run/user/{user}/systemd/private",
+    "/run/user/{user}/bus",
+)
+# With these, root could undo the mounts, reach files past them, or change the kernel. Others have none to begin with.
+_TOO_POWERFUL = ("CAP_SYS_ADMIN", "CAP_DAC_READ_SEARCH", "CAP_SYS_MODULE", "CAP_SYS_RAWIO", "CAP_SYS_BOOT")
+
+
+@cache
+def why_not(*, network: bool) -> str:
+    """Say why bubblewrap does not work here, or nothing: found out by using it, once in a process."""
+    command = [*_isolated(network=network), "--tmpfs", "/tmp", "--", "true"]  # noqa: S108 - a folder that exists
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS_TO_PROVE, check=False, cwd="/"
+        )
+    except FileNotFoundError:
+        return "bubblewrap (bwrap) is not installed"
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"bubblewrap does not run: {error}"
+    if done.returncode:
+        return f"bubblewrap does not work: {done.stderr.decode('utf-8', 'replace').strip()}"
+    return ""
+
+
+def wrapper(root: Path, *, hidden: Iterable[Path], read_only: Iterable[Path], network: bool) -> list[str]:
+    """Return the command that runs what follows `--` in `root`, isolated. `root` and what exists of `hidden` and
+    `read_only` may be or contain links.
+
+    Raises:
+        NotReady: the project itself lies in what is to be hidden or read-only.
+    """
+    here = os.path.realpath(root)
+    command = _isolated(network=network)
+    shut: list[str] = []
+    for path in _places(hidden, here):
+        shut.append(path)
+        if Path(path).is_dir():
+            command += ("--tmpfs", path, "--remount-ro", path)
+        else:
+            command += ("--ro-bind", os.devnull, path)
+    for path in _places(read_only, here):
+        if not any(_within(path, folder) for folder in shut):
+            command += ("--ro-bind", path, path)
+    return [*command, "--die-with-parent", "--chdir", here]
+
+
+def _isolated(*, network: bool) -> list[str]:
+    bubblewrap = shutil.which("bwrap") or "bwrap"
+    command = [bubblewrap, "--unshare-pid", "--new-session"]
+    command += ("--bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+    if not network:
+        command.append("--unshare-net")
+    graphics = (entry.name for entry in os.scandir("/dev") if entry.name.startswith("nvidia"))
+    for device in (*_DEVICES, *sorted(graphics)):
+        if Path("/dev", device).exists():
+            command += ("--dev-bind", f"/dev/{device}", f"/dev/{device}")
+    for starter in _STARTERS:
+        socket = os.path.realpath(starter.format(user=os.getuid()))
+        if Path(socket).exists():
+            command += ("--ro-bind", os.devnull, socket)
+    if os.geteuid() == 0:
+        for capability in _TOO_POWERFUL:
+            command += ("--cap-drop", capability)
+    return command
+
+
+def _places(paths: Iterable[Path], root: str) -> Sequence[str]:
+    """The real places of those `paths` that exist; bubblewrap would make the others."""
+    places = dict.fromkeys(os.path.realpath(path) for path in paths if path.exists())
+    for place in places:
+        if _within(root, place):
+            raise NotReady(
+                f"The project {root} lies inside of {place}, which a build must not see or change.",
+                hint="Make it a folder or file of the project, not a link to what holds the project.",
+            )
+    return sorted(places)
+
+
+def _within(path: str, folder: str) -> bool:
+    return os.path.commonpath((path, folder)) == folder

@@ -1,0 +1,47 @@
+"""The processes of a run that have not ended yet, so that another thread can end them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from code_commit_workspace.process.launch import Process
+
+
+class UnderWay:
+    """Safe for several threads. Once `closed`, whatever is added is ended at once."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self._processes: set[Process] = set()
+        self._lock = threading.Lock()
+        self._over = threading.Condition(self._lock)
+
+    @contextmanager
+    def holding(self, process: Process) -> Iterator[None]:
+        """Count `process` in while the block runs."""
+        with self._lock:
+            self._processes.add(process)
+            closed = self.closed
+        try:
+            if closed:
+                process.kill()
+            yield
+        finally:
+            with self._over:
+                self._processes.discard(process)
+                self._over.notify_all()
+
+    def close(self) -> None:
+        """Begin to end all of them."""
+        with self._lock:
+            self.closed = True
+            processes = tuple(self._processes)
+        for process in processes:
+            process.kill()
+
+    def wait_until_over(self, seconds: float) -> bool:
+        """Wait until all have ended; False when that takes longer."""
+        with self._over:
+            return self._over.wait_for(lambda: not self._processes, seconds)

@@ -1,0 +1,39 @@
+"""Texts that people and their tools leave in the project for a run: queries, rollups, requirements."""
+
+from __future__ import annotations
+
+import errno
+
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.records import Tree
+
+
+def read_text(tree: Tree, path: str) -> str | None:
+    """Return the text of a file of the project; None where there is no file.
+
+    Raises:
+        NotReady: it cannot be read, is no regular file, or is not UTF-8.
+    """
+    try:
+        content = tree.read(path)
+    except OSError as error:
+        reason = "it is a link, or behind one" if error.errno == errno.ELOOP else error.strerror
+        hint = "it must be a regular file that you may read"
+        raise NotReady(f"{path} cannot be read: {reason}", hint=hint) from error
+    return None if content is None else decode_text(content, path)
+
+
+def decode_text(content: bytes, name: str) -> str:
+    """Return `content` as text; `name` says in an error whose it is.
+
+    Raises:
+        NotReady: it is not UTF-8; the line and byte are named.
+    """
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise NotReady(
+            f"{name} is not UTF-8: line {line}, byte {error.start}",
+            hint="convert it to UTF-8, or leave out of it what is not",
+        ) from None

@@ -1,0 +1,75 @@
+"""Which of the project's files a model may see, by patterns."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+
+from code_commit_workspace.git import Git, GitError
+from code_commit_workspace.guard import Guard
+
+_ANY_DEPTH = re.compile(r"(?:^|(?<=/))\*\*/")
+
+
+def readable_files(
+    git: Git,
+    guard: Guard,
+    patterns: Sequence[str] = (),
+    *,
+    recursive: bool = True,
+    among: AbstractSet[str] | None = None,
+) -> tuple[str, ...]:
+    """Return the regular files that git tracks or would offer to track and that a model may see, sorted.
+
+    `patterns` are those of `.gitignore` files, seen from the root; the last one that matches decides, `!` takes out
+    again, and without any pattern all files are meant. With `recursive` a plain name matches at any depth, and a folder
+    means all that is below. Without, nothing below a pattern's own folder matches: `*.py` means the root's, `src/*.py`,
+    `src/**/*.py` and `src/` those right in `src`. Links and what is in submodules are left out. (Seed 004,
+    `context.files`.) `among` is what `listed` returned, where that was asked already.
+
+    Raises:
+        NotReady: the root lies in no git repository, or git cannot list its files.
+        ValueError: a pattern is malformed.
+    """
+    paths = listed(git) if among is None else among
+    if patterns:
+        paths = _matching(paths, patterns) if recursive else _matching_flat(paths, patterns)
+    found = sorted(paths)
+    refused = guard.unreadable(found, files_only=True)
+    return tuple(path for path in found if path not in refused)
+
+
+def listed(git: Git) -> set[str]:
+    """Return the paths that git tracks or would offer to track, whatever stands there.
+
+    Raises:
+        NotReady: the root lies in no git repository, or git cannot list its files.
+    """
+    try:
+        listing = git.run(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+    except GitError:
+        git.require_repository()
+        raise
+    return set(os.fsdecode(listing).split("\0")) - {""}
+
+
+def _matching(paths: Iterable[str], patterns: Sequence[str]) -> set[str]:
+    from pathspec import PathSpec
+
+    return set(PathSpec.from_lines("gitignore", patterns).match_files(paths))
+
+
+def _matching_flat(paths: Iterable[str], patterns: Sequence[str]) -> set[str]:
+    paths = set(paths)
+    folders = {folder for path in paths if (folder := posixpath.dirname(path))}
+    chosen: set[str] = set()
+    for given in patterns:
+        pattern = _ANY_DEPTH.sub("", given.removeprefix("!"))
+        anchored = pattern if pattern.startswith(("/", "#")) or not pattern.strip() else f"/{pattern}"
+        below = _matching(folders, [anchored])  # folders that match as a whole are not the pattern's own
+        found = {path for path in _matching(paths, [anchored]) if posixpath.dirname(path) not in below}
+        chosen = chosen - found if given.startswith("!") else chosen | found
+    return chosen

@@ -1,0 +1,63 @@
+"""Reads a file that should be small, a configuration or a key, and that anyone may have prepared."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.project_tree import ProjectTree
+
+
+def read_in_project(root: Path, path: str, *, limit: int) -> bytes | None:
+    """Return the content of the regular file `path` below `root`, or None when there is none. No link is followed.
+
+    Raises:
+        NotReady: it is a link or behind one, not a regular file, not readable, or larger than `limit` bytes.
+    """
+    try:
+        with ProjectTree(root) as tree:
+            found = tree.lstat(path)
+            if found is None:
+                return None
+            _require_small(found, limit)
+            return tree.read(path)
+    except OSError as error:
+        if error.errno in {errno.ELOOP, errno.ENOTDIR}:
+            raise NotReady(
+                f"{path} cannot be read: it is a link or stands behind one",
+                hint=f"put a regular file there; links below {root} are not followed",
+            ) from None
+        raise _unreadable(path, error) from None
+
+
+def read_anywhere(path: Path, shown: str, *, limit: int) -> bytes | None:
+    """Return the content of the regular file at `path`, or None when there is none. `shown` names it in errors.
+
+    Raises:
+        NotReady: it is not a regular file, not readable, or larger than `limit` bytes.
+    """
+    try:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            _require_small(os.fstat(file.fileno()), limit)
+            return file.read(limit)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise _unreadable(shown, error) from None
+
+
+def _require_small(found: os.stat_result, limit: int) -> None:
+    if stat.S_ISLNK(found.st_mode):
+        raise OSError(errno.ELOOP, "a link")
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file")
+    if found.st_size > limit:
+        raise OSError(errno.EFBIG, f"larger than {limit} bytes")
+
+
+def _unreadable(shown: str, error: OSError | ValueError) -> NotReady:
+    reason = (error.strerror if isinstance(error, OSError) else None) or "no file can have this name"
+    return NotReady(f"{shown} cannot be read: {reason[:1].lower()}{reason[1:]}")

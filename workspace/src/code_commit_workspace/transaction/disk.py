@@ -1,0 +1,157 @@
+"""Single steps on the disk, each through handles: make durable, write, copy, put in place."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import posixpath
+import shutil
+import stat
+from collections.abc import Callable, Collection
+from contextlib import suppress
+
+from code_commit_workspace.project_tree import ProjectTree
+
+Step = Callable[[str], None]  # called before each change of the disk; a test may raise or kill there
+
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+OLD_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+FEW = 16  # up to here, single files are flushed: a whole file system may hold gigabytes that are not ours
+
+
+def no_step(_what: str) -> None:
+    """Do nothing: the step of everyday use."""
+
+
+def flush_files(folder: int, names: Collection[str]) -> None:
+    """Make the files `names` in `folder`, and the folder itself, survive a power loss."""
+    if len(names) > FEW:
+        flush_file_system(folder)
+        return
+    for name in names:
+        # A file that we may not read was not written by us just now.
+        with suppress(PermissionError):
+            handle = os.open(name, OLD_FILE, dir_fd=folder)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+    os.fsync(folder)
+
+
+def flush_file_system(handle: int) -> None:
+    """Make everything on the file system of `handle` survive a power loss."""
+    import ctypes
+
+    try:
+        syncfs = ctypes.CDLL(None, use_errno=True).syncfs
+    except (AttributeError, OSError):  # not Linux
+        os.sync()
+        return
+    if syncfs(handle) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def flush_parents(tree: ProjectTree, paths: Collection[str]) -> None:
+    """Make the names at `paths`, or their absence, survive a power loss."""
+    folders = {posixpath.dirname(path) for path in paths}
+    devices: set[int] = set()
+    for path in sorted(folders):
+        with suppress(FileNotFoundError, NotADirectoryError), tree.folder(path) as handle:
+            if len(folders) <= FEW:
+                os.fsync(handle)
+            elif (device := os.fstat(handle).st_dev) not in devices:
+                devices.add(device)
+                flush_file_system(handle)
+
+
+def digest(folder: int, name: str) -> str | None:
+    """Return the SHA-256 of the file or link `name` in `folder`, None when it is neither.
+
+    Raises:
+        FileNotFoundError: nothing stands there.
+    """
+    mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    if stat.S_ISLNK(mode):
+        return digest_of(os.fsencode(os.readlink(name, dir_fd=folder)), link=True)
+    if not stat.S_ISREG(mode):
+        return None
+    with os.fdopen(os.open(name, OLD_FILE, dir_fd=folder), "rb") as file:
+        return "file " + hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest_of(content: bytes | memoryview, *, link: bool) -> str:
+    """Return what `digest` would say of a file or link with this content."""
+    return ("link " if link else "file ") + hashlib.sha256(content).hexdigest()
+
+
+def write_file(folder: int, name: str, content: bytes | memoryview, mode: int | None) -> int:
+    """Write a file that does not exist yet and return an open handle on it. `mode` None: as the umask says."""
+    handle = os.open(name, NEW_FILE, 0o666 if mode is None else 0o600, dir_fd=folder)
+    try:
+        rest = memoryview(content)
+        while rest:
+            rest = rest[os.write(handle, rest) :]
+        if mode is not None:
+            os.fchmod(handle, mode)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def copy(source: int, name: str, folder: int, copied: str, *, private: bool = False) -> None:
+    """Copy a file or link, with mode, times and, where we may, owner; `private` gives the copy mode 0600."""
+    status = os.stat(name, dir_fd=source, follow_symlinks=False)
+    if stat.S_ISLNK(status.st_mode):
+        os.symlink(os.readlink(name, dir_fd=source), copied, dir_fd=folder)
+        return
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", name)
+    with (
+        os.fdopen(os.open(name, OLD_FILE, dir_fd=source), "rb", buffering=0) as old,
+        os.fdopen(os.open(copied, NEW_FILE, 0o600, dir_fd=folder), "wb", buffering=0) as new,
+    ):
+        shutil.copyfileobj(old, new, 1 << 20)
+        if not private:
+            give(new.fileno(), status.st_uid, status.st_gid)
+            os.fchmod(new.fileno(), stat.S_IMODE(status.st_mode) & 0o777)
+        os.utime(new.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
+        os.fsync(new.fileno())
+
+
+def give(handle: int, owner: int, group: int) -> None:
+    """Give a file to its owner and group, as far as we may."""
+    status = os.fstat(handle)
+    if (status.st_uid, status.st_gid) != (owner, group):
+        with suppress(PermissionError):
+            os.fchown(handle, owner, group)
+
+
+def place(source: int, staged: str, folder: int, name: str, beside: str) -> os.stat_result:
+    """Move `staged` to `name` in one step and return its status there.
+
+    Across a mount point it is copied to `beside`, next to its place, first.
+    """
+    status = os.stat(staged, dir_fd=source, follow_symlinks=False)
+    try:
+        os.rename(staged, name, src_dir_fd=source, dst_dir_fd=folder)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        try:
+            copy(source, staged, folder, beside)
+            status = os.stat(beside, dir_fd=folder, follow_symlinks=False)
+            os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            remove(folder, beside)
+            raise
+    return status
+
+
+def remove(folder: int, name: str) -> None:
+    """Remove a file or link; that it is not there is all right."""
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)

@@ -1,0 +1,46 @@
+"""The state folder of the host, opened so that a planted link leads nowhere."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from code_commit_workspace.errors import NotReady
+
+HOME = Path("agent-config", ".code-commit")  # below the root
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def open_home(home: Path) -> int:
+    """Return a handle on `home`, which is made, with the folder above it, when it is missing.
+
+    Neither of the two may be a link: a repository could bring one along, and state would be written wherever it leads.
+
+    Raises:
+        NotReady: a link or a file stands in the way, or the folder cannot be made.
+    """
+    try:
+        handle = os.open(home.parent.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        for name in (home.parent.name, home.name):
+            below = open_folder(handle, name)
+            os.close(handle)
+            handle = below
+    except OSError as error:
+        raise NotReady(
+            f"the state folder {home} cannot be used: {error.strerror}",
+            hint=f"{home.parent} and what is in it must be plain folders that you may write to, no links",
+        ) from error
+    return handle
+
+
+def open_folder(parent: int, name: str) -> int:
+    """Return a handle on the folder `name` in `parent`, made with mode 0700 when it is missing.
+
+    Raises:
+        OSError: it is a link or a file, or cannot be made.
+    """
+    try:
+        return os.open(name, FOLDER, dir_fd=parent)
+    except FileNotFoundError:
+        os.mkdir(name, 0o700, dir_fd=parent)
+        return os.open(name, FOLDER, dir_fd=parent)

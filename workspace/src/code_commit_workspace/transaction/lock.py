@@ -1,0 +1,82 @@
+"""One run at a time in a project."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.transaction.home import open_home
+
+_NAME = "lock"
+
+
+class ProjectLock:
+    """Held from `with` to its end, or to the end of the process, however that comes.
+
+    The file stays: to delete it would let two runs hold locks on two files of one name.
+    """
+
+    def __init__(self, home: Path, *, run: str = "") -> None:
+        self._home = home
+        self._run = run
+        self._handle = -1
+
+    def __enter__(self) -> Self:
+        """Take the lock.
+
+        Raises:
+            NotReady: another run holds it, or the file cannot be had.
+        """
+        folder = open_home(self._home)
+        try:
+            handle = os.open(_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
+        except OSError as error:
+            raise NotReady(f"the lock {self._home / _NAME} cannot be opened: {error.strerror}") from error
+        finally:
+            os.close(folder)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = _holder(handle)
+            os.close(handle)
+            if not isinstance(error, BlockingIOError):
+                raise NotReady(f"the lock {self._home / _NAME} cannot be taken: {error.strerror}") from error
+            raise NotReady(
+                f"another run holds the lock of this project{holder}",
+                hint="wait until it ends, or stop it, and start again",
+            ) from None
+        self._handle = handle
+        self.name(self._run)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def name(self, run: str) -> None:
+        """Write down which run holds the lock, for those who wait."""
+        text = json.dumps({"pid": os.getpid(), "run": run}).encode()
+        os.ftruncate(self._handle, 0)
+        os.pwrite(self._handle, text, 0)
+
+    def close(self) -> None:
+        """Give the lock back, also where a process about to exec still shares the handle."""
+        if self._handle >= 0:
+            with suppress(OSError):
+                fcntl.flock(self._handle, fcntl.LOCK_UN)
+            os.close(self._handle)
+            self._handle = -1
+
+
+def _holder(handle: int) -> str:
+    """Say who holds the lock, as far as its file tells."""
+    try:
+        said = json.loads(os.pread(handle, 4096, 0))
+        pid, run = int(said["pid"]), str(said["run"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return f": process {pid}, run {run}" if run else f": process {pid}"

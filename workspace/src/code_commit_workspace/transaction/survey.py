@@ -1,0 +1,197 @@
+"""What stands where the changes go, which folders they empty, and which they need."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.transaction.journal import check_path
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What shall stand at `path`: a file, a link whose target is `content`, or nothing when `content` is None.
+
+    `mode` None keeps the permission bits of the file that stands there; a new one gets what the umask allows.
+    """
+
+    path: str
+    content: bytes | memoryview | None = field(repr=False)
+    mode: int | None = None
+    link: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A write that changes something. `before` is the file or link that stands there now."""
+
+    write: Write
+    before: os.stat_result | None
+    group: int | None = None  # the group that a new file takes from its folder
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """All that a set of changes does. Folders stand outermost first."""
+
+    targets: tuple[Target, ...]
+    gone: tuple[tuple[str, int], ...]  # folders that are removed when they are empty, with their permission bits
+    must_go: frozenset[str]  # those among them whose place a file takes
+    made: tuple[str, ...]
+
+
+def survey(tree: ProjectTree, writes: Sequence[Write], *, over_links: bool) -> Survey:
+    """Look at the places of all `writes`. `over_links` allows to replace and remove links themselves.
+
+    Raises:
+        NotReady: a path cannot be written: it names what is in the way.
+        OSError: a place cannot be looked at.
+    """
+    ground = _Ground(tree, _distinct(writes), over_links)
+    targets = [target for write in writes if (target := ground.target(write)) is not None]
+    removed = {target.write.path for target in targets if target.write.content is None}
+    kept = {folder for write in writes if write.content is not None for folder in _above(write.path)}
+    gone: dict[str, int] = {}
+    must_go: set[str] = set()
+    for target in targets:
+        path = target.write.path
+        if target.write.content is None:
+            for folder in _above(path):
+                if folder not in kept and (status := ground.folder(folder)):
+                    gone[folder] = status.st_mode & 0o777
+        elif target.before is None and (status := tree.lstat(path) if ground.folder(_parent(path)) else None):
+            # Only a folder can stand there: everything in it has to go with this set.
+            for folder, mode in _emptied(tree, path, status.st_mode, removed):
+                gone[folder] = mode
+                must_go.add(folder)
+    made = {
+        folder
+        for target in targets
+        if target.write.content is not None
+        for folder in _above(target.write.path)
+        if ground.folder(folder) is None
+    }
+    return Survey(tuple(targets), tuple(sorted(gone.items())), frozenset(must_go), tuple(sorted(made)))
+
+
+def _distinct(writes: Sequence[Write]) -> dict[str, Write]:
+    """Return the writes by path, each path and each way to it free of the others."""
+    by_path: dict[str, Write] = {}
+    for write in writes:
+        try:
+            check_path(write.path)
+        except ValueError as error:
+            raise NotReady(str(error)) from error
+        if write.path in by_path:
+            raise NotReady(f"{write.path} is in one set of changes twice")
+        by_path[write.path] = write
+    for write in writes:
+        for folder in _above(write.path) if write.content is not None else ():
+            if folder in by_path and by_path[folder].content is not None:
+                raise NotReady(f"{folder} would be a file and the folder of {write.path} at once")
+    return by_path
+
+
+class _Ground:
+    """The project as it stands, each folder looked at once."""
+
+    def __init__(self, tree: ProjectTree, writes: dict[str, Write], over_links: bool) -> None:  # noqa: FBT001 - private
+        self._tree = tree
+        self._writes = writes
+        self._over_links = over_links
+        self._folders: dict[str, os.stat_result | None] = {"": os.fstat(tree.handle)}
+
+    def folder(self, path: str) -> os.stat_result | None:
+        """Return the status of the folder at `path`, or None when there is none and may be one after the changes."""
+        if path not in self._folders:
+            self._folders[path] = self._look(path)
+        return self._folders[path]
+
+    def _look(self, path: str) -> os.stat_result | None:
+        if self.folder(_parent(path)) is None:
+            return None
+        status = self._tree.lstat(path)
+        if status is None or stat.S_ISDIR(status.st_mode):
+            return status
+        going = path in self._writes and self._writes[path].content is None
+        if going and self._replaceable(status):
+            return None
+        if stat.S_ISREG(status.st_mode):
+            below = [p for p, w in self._writes.items() if w.content is not None and p.startswith(path + "/")]
+            if not below:
+                return None  # what is to be removed below it is absent anyway
+            raise _in_the_way(below[0], f"{path} is a file")
+        raise _in_the_way(path, "it is a link" if stat.S_ISLNK(status.st_mode) else "it is no folder")
+
+    def target(self, write: Write) -> Target | None:
+        """Return what `write` changes, or None when all is as it says already."""
+        parent = self.folder(_parent(write.path))
+        before = None if parent is None else self._tree.lstat(write.path)
+        if before is None:
+            return None if write.content is None else Target(write, None, self._group(write.path))
+        if stat.S_ISDIR(before.st_mode):
+            if write.content is None:
+                raise _in_the_way(write.path, "it is a folder")
+            return Target(write, None, self._group(write.path))
+        if not self._replaceable(before):
+            kind = "a link" if stat.S_ISLNK(before.st_mode) else "neither a file nor a folder"
+            raise _in_the_way(write.path, f"it is {kind}")
+        return None if self._same(write, before) else Target(write, before)
+
+    def _replaceable(self, status: os.stat_result) -> bool:
+        return stat.S_ISREG(status.st_mode) or (self._over_links and stat.S_ISLNK(status.st_mode))
+
+    def _group(self, path: str) -> int | None:
+        folder = _parent(path)
+        while (status := self.folder(folder)) is None:
+            folder = _parent(folder)
+        return status.st_gid if status.st_mode & stat.S_ISGID else None
+
+    def _same(self, write: Write, before: os.stat_result) -> bool:
+        """Whether the file there is the wanted one; then it stays untouched, its times too."""
+        if write.content is None or stat.S_ISLNK(before.st_mode) != write.link:
+            return False
+        if write.mode is not None and not write.link and write.mode != stat.S_IMODE(before.st_mode):
+            return False
+        if before.st_size != len(write.content):
+            return False
+        if write.link:
+            with self._tree.parent(write.path) as (folder, name):
+                return os.fsencode(os.readlink(name, dir_fd=folder)) == write.content
+        try:
+            return self._tree.read(write.path) == write.content
+        except PermissionError:
+            return False
+
+
+def _emptied(tree: ProjectTree, path: str, mode: int, removed: set[str]) -> Iterator[tuple[str, int]]:
+    """Yield the folder at `path` and all folders in it; a file in them must be among the removed."""
+    yield path, mode & 0o777
+    with tree.folder(path) as handle:
+        names = sorted(os.listdir(handle))  # noqa: PTH208 - a handle has no pathlib
+        entries = [(name, os.stat(name, dir_fd=handle, follow_symlinks=False)) for name in names]
+    for name, status in entries:
+        below = f"{path}/{name}"
+        if stat.S_ISDIR(status.st_mode):
+            yield from _emptied(tree, below, status.st_mode, removed)
+        elif below not in removed:
+            raise _in_the_way(path, f"it is a folder that holds {name}")
+
+
+def _above(path: str) -> Iterator[str]:
+    """Yield the folders above `path`, innermost first, without the root."""
+    while path := _parent(path):
+        yield path
+
+
+def _parent(path: str) -> str:
+    return posixpath.dirname(path)
+
+
+def _in_the_way(path: str, reason: str) -> NotReady:
+    return NotReady(f"{path} cannot be changed: {reason}", hint="nothing was written; clear the way and start again")

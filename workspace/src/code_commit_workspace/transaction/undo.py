@@ -1,0 +1,181 @@
+"""The way back: each step may be repeated, so that a kill in the middle of it does no harm."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+
+from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.transaction import disk
+from code_commit_workspace.transaction.disk import Step
+from code_commit_workspace.transaction.journal import FileStep, Plan
+
+
+class _InTheWayError(Exception):
+    """Something that neither the plan's old nor its new state explains: it is somebody's, and stays."""
+
+
+def take_back(tree: ProjectTree, folder: int, plan: Plan, step: Step, only: Collection[str] | None) -> list[str]:
+    """Take back all that can be, and return the paths that cannot, each with the reason.
+
+    `folder` is a handle on the journal's stage. `only` names the paths that were touched, None: perhaps all.
+    """
+    return _Undo(tree, folder, plan, step).run(only)
+
+
+class _Undo:
+    def __init__(self, tree: ProjectTree, folder: int, plan: Plan, step: Step) -> None:
+        self._tree = tree
+        self._folder = folder
+        self._plan = plan
+        self._step = step
+        self._blocked: list[str] = []
+        self._made = frozenset(plan.made)
+        self._stood = {entry.path for entry in plan.files if entry.old != "absent"}
+
+    def run(self, only: Collection[str] | None) -> list[str]:
+        """Take everything back, new things first, so that old ones find their place free."""
+        files = [(n, entry) for n, entry in enumerate(self._plan.files) if only is None or entry.path in only]
+        for number, entry in files:
+            with self._trying(entry.path):
+                self._clear(number, entry)
+        for path in reversed(self._plan.made):
+            if only is None or path in only:
+                with self._trying(path):
+                    self._unmake(path)
+        for path, mode in self._plan.gone:
+            if only is None or path in only:
+                with self._trying(path):
+                    self._make(path, mode)
+        for number, entry in files:
+            if entry.old != "absent":
+                with self._trying(entry.path):
+                    self._put_back(number, entry)
+        return self._blocked
+
+    @contextmanager
+    def _trying(self, path: str) -> Iterator[None]:
+        try:
+            yield
+        except _InTheWayError as error:
+            self._blocked.append(f"{path} ({error})")
+        except OSError as error:
+            self._blocked.append(f"{path} ({error.strerror or error})")
+
+    def _clear(self, number: int, entry: FileStep) -> None:
+        """Remove what is ours and stood nowhere before."""
+        if not self._folder_stands(entry.path, strict=entry.old == "absent"):
+            return
+        with self._tree.parent(entry.path) as (parent, name):
+            self._step(f"clear {entry.path}")
+            disk.remove(parent, self._plan.beside(number))
+            if entry.old == "absent" and _ours(parent, name, entry.new):
+                os.unlink(name, dir_fd=parent)
+
+    def _folder_stands(self, path: str, *, strict: bool) -> bool:
+        """Whether the folder of `path` is there. It may be missing when the plan explains that.
+
+        Raises:
+            _InTheWayError: it is missing or something else for no reason of ours, and `strict`: what we put into it
+                may still be in it, wherever it is now.
+        """
+        parts = path.split("/")
+        for end in range(1, len(parts)):
+            folder = "/".join(parts[:end])
+            status = self._tree.lstat(folder)
+            if status is None or not stat.S_ISDIR(status.st_mode):
+                explained = self._made if status is None else self._stood
+                if strict and folder not in explained:
+                    raise _InTheWayError(f"the folder {folder} is {'gone' if status is None else 'no folder any more'}")
+                return False
+        return True
+
+    def _unmake(self, path: str) -> None:
+        if not self._folder_stands(path, strict=True):
+            return
+        self._step(f"unmake {path}")
+        try:
+            with self._tree.parent(path) as (parent, name):
+                os.rmdir(name, dir_fd=parent)
+        except OSError as error:
+            # Not made yet, an old file again, or somebody else put something into it.
+            if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST}:
+                raise
+
+    def _make(self, path: str, mode: int) -> None:
+        with self._tree.parent(path) as (parent, name):
+            self._step(f"make {path}")
+            with suppress(FileExistsError):
+                os.mkdir(name, 0o700, dir_fd=parent)
+        with self._tree.folder(path) as handle:
+            if stat.S_IMODE(os.fstat(handle).st_mode) & 0o777 != mode:
+                os.fchmod(handle, mode)
+
+    def _put_back(self, number: int, entry: FileStep) -> None:
+        """Let the old file stand in its place again."""
+        old, back = f"old-{number}", f"back-{number}"
+        self._folder_stands(entry.path, strict=True)
+        with self._tree.parent(entry.path) as (parent, name):
+            if self._stands(parent, name, old, entry):
+                return
+            self._step(f"put back {entry.path}")
+            disk.remove(self._folder, back)
+            if entry.old == "linked":
+                os.link(old, back, src_dir_fd=self._folder, dst_dir_fd=self._folder, follow_symlinks=False)
+            else:
+                self._copy(old, back, entry)
+            self._step(f"rename back {entry.path}")
+            disk.place(self._folder, back, parent, name, self._plan.beside(number))
+
+    def _copy(self, old: str, back: str, entry: FileStep) -> None:
+        disk.copy(self._folder, old, self._folder, back, private=True)
+        if entry.old_digest.startswith("file "):
+            handle = os.open(back, disk.OLD_FILE, dir_fd=self._folder)
+            try:
+                os.fchmod(handle, entry.old_mode)
+                os.utime(handle, ns=(entry.old_time, entry.old_time))
+            finally:
+                os.close(handle)
+
+    def _stands(self, parent: int, name: str, old: str, entry: FileStep) -> bool:
+        """Whether the old file stands in its place.
+
+        Raises:
+            _InTheWayError: something stands there that is neither old nor new.
+        """
+        try:
+            now = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        kept = os.stat(old, dir_fd=self._folder, follow_symlinks=False)
+        if (now.st_dev, now.st_ino) == (kept.st_dev, kept.st_ino):
+            return True
+        there = disk.digest(parent, name)
+        if there == disk.digest(self._folder, old):
+            mode = entry.old_mode if entry.old == "copied" else kept.st_mode & 0o777
+            if stat.S_ISLNK(now.st_mode) or now.st_mode & 0o777 == mode:
+                return True
+        elif there is None or there != entry.new:
+            raise _InTheWayError("it was changed since")
+        return False
+
+
+def _ours(parent: int, name: str, new: str | None) -> bool:
+    """Whether the file at `name` is the one that was put there; nothing there is not.
+
+    Raises:
+        _InTheWayError: something else stands there.
+    """
+    try:
+        there = disk.digest(parent, name)
+    except FileNotFoundError:
+        return False
+    if there is None or there != new:
+        # A folder is where a file was to replace it: that had not happened yet.
+        if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+            return False
+        raise _InTheWayError("it was changed since")
+    return True

@@ -1,0 +1,467 @@
+"""Checkpoints with a real git: every visible byte comes back, and nothing else is touched."""
+
+import hashlib
+import os
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from code_commit_workspace.checkpoint import Checkpoints, snapshot, visible
+from code_commit_workspace.checkpoint.repository import PrivateRepository
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.git import Git
+from code_commit_workspace.project_tree import ProjectTree
+
+RUN = "2025-01-02-03-04-05-committing-code"
+
+
+@pytest.fixture(autouse=True)
+def _own_git_configuration(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+
+
+def git(root: Path, *args: str) -> bytes:
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]
+    return subprocess.run(["git", *identity, *args], cwd=root, check=True, capture_output=True).stdout
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path / "project"
+    (root / "agent-config").mkdir(parents=True)
+    (root / ".gitignore").write_text("/agent-config\n/logs\n*.o\n")
+    git(root, "init", "--quiet")
+    return root
+
+
+@pytest.fixture
+def checkpoints(root):
+    with ProjectTree(root) as tree:
+        yield of(tree)
+
+
+def of(tree: ProjectTree) -> Checkpoints:
+    return Checkpoints(tree, Git(tree.root), tree.root / "agent-config" / ".code-commit")
+
+
+def plant(root: Path, files: dict[str, bytes | None]) -> None:
+    for path, content in files.items():
+        if content is None:
+            (root / path).unlink()
+        else:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(content)
+
+
+def picture(root: Path) -> dict[bytes, tuple[object, ...]]:
+    """Kind, content, permission bits of everything but `.git` and `agent-config`."""
+    seen: dict[bytes, tuple[object, ...]] = {}
+    for path in root.rglob("*"):
+        short = path.relative_to(root)
+        if short.parts[0] in {".git", "agent-config"}:
+            continue
+        if path.is_symlink():
+            seen[os.fsencode(short)] = ("link", path.readlink())
+        elif path.is_file():
+            seen[os.fsencode(short)] = ("file", path.read_bytes(), stat.S_IMODE(path.stat().st_mode))
+    return seen
+
+
+def of_users_git(root: Path) -> str:
+    """One hash over all that is in the user's `.git`, the index with its times too."""
+    digest = hashlib.sha256()
+    for path in sorted((root / ".git").rglob("*")):
+        status = path.lstat()
+        digest.update(f"{path.relative_to(root)} {status.st_mode} {status.st_size}".encode())
+        if path.is_file():
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def test_undo_brings_back_what_a_run_changed_added_and_removed(root, checkpoints):
+    plant(root, {"a.txt": b"1\n", "d/b.txt": b"2\n", "e/c.txt": b"3\n", "x.o": b"ignored"})
+    git(root, "add", "a.txt", "d")
+    git(root, "commit", "--quiet", "-m", "first")
+    before, users = picture(root), of_users_git(root)
+    start = checkpoints.take(RUN, "start")
+    plant(root, {"a.txt": b"changed\n", "d/b.txt": None, "new/n.txt": b"4\n", "x.o": b"built"})
+    end = checkpoints.take(RUN, "attempt-1")
+    assert checkpoints.of_run(RUN) == [("start", start), ("attempt-1", end)]
+    assert checkpoints.changes(start, end) == ("a.txt", "d/b.txt", "new/n.txt")
+    assert b"\n-1\n+changed\n" in checkpoints.diff(start, end)
+    assert checkpoints.undo(RUN) == ("a.txt", "d/b.txt", "new/n.txt")
+    assert picture(root) == before | {b"x.o": ("file", b"built", 0o644)}
+    assert not (root / "new").exists()
+    assert checkpoints.undo(RUN) == ()
+    assert of_users_git(root) == users
+    assert not list((root / "agent-config/.code-commit/journal").iterdir())
+
+
+def test_bytes_are_exact_whatever_git_would_convert(root, checkpoints, tmp_path):
+    evidence = tmp_path / "filter-ran"
+    plant(
+        root,
+        {
+            ".gitattributes": (
+                b"* text=auto eol=crlf\n*.lfs filter=lfs diff=lfs -text\n*.f filter=spy diff=spy\n*.id ident\n"
+                b"*.u16 working-tree-encoding=UTF-16\n*.bad working-tree-encoding=NONSENSE\n[attr]odd filter=spy\n*.odd odd\n"
+            ),
+            "crlf.txt": b"a\r\nb\nc\r\n",
+            "sub/.gitattributes": b"* filter=spy text\n",
+            "sub/mixed": b"\r\n\n\r",
+            "pointer.lfs": b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n",
+            "x.f": b"plain",
+            "x.odd": b"plain",
+            "x.id": b"$Id: mine $\n",
+            "x.u16": "\ufeffa\r\n".encode("utf-16"),
+            "x.bad": b"\xff\xfe\x00",
+            "bytes.bin": bytes(range(256)),
+            "empty": b"",
+        },
+    )
+    for name in ("filter.spy.clean", "filter.spy.smudge", "filter.lfs.clean", "diff.spy.textconv", "diff.spy.command"):
+        git(root, "config", name, f"touch {evidence}; cat")
+    for name, value in {"filter.spy.required": "true", "core.autocrlf": "true", "core.safecrlf": "true"}.items():
+        git(root, "config", name, value)
+    (root / ".git/info/attributes").write_text("* filter=spy\n")
+    before = picture(root)
+    start = checkpoints.take(RUN, "start")
+    for path in list(before):
+        if not path.endswith((b".gitattributes", b".gitignore")):
+            (root / os.fsdecode(path)).write_bytes(b"other\r\n")
+    end = checkpoints.take(RUN, "end")
+    checkpoints.diff(start, end)
+    checkpoints.undo(RUN)
+    assert picture(root) == before
+    assert not evidence.exists()
+
+
+def test_odd_names_links_and_modes(root, checkpoints):
+    names = [
+        b"new\nline",
+        b"tab\t",
+        b"\xff\xfe",
+        "ü".encode(),
+        b"-dash",
+        b":(top)magic",
+        b'quo"te',
+        b"back\\slash",
+        b"  ",
+    ]
+    for name in names:
+        (root / os.fsdecode(name)).write_bytes(name)
+    (root / "private").write_bytes(b"p")
+    (root / "private").chmod(0o600)
+    (root / "tool").write_bytes(b"#!/bin/sh\n")
+    (root / "tool").chmod(0o755)
+    (root / "link").symlink_to("../outside")
+    (root / "to-folder").symlink_to("agent-config")
+    before = picture(root)
+    checkpoints.take(RUN, "start")
+    for name in (*names, b"private"):
+        (root / os.fsdecode(name)).unlink()
+    (root / "tool").chmod(0o644)
+    (root / "link").unlink()
+    (root / "link").write_bytes(b"a file now")
+    (root / "to-folder").unlink()
+    (root / "to-folder").mkdir()
+    (root / "to-folder/inside").write_bytes(b"new")
+    checkpoints.take(RUN, "end")
+    checkpoints.undo(RUN)
+    assert picture(root) == before
+
+
+def test_permission_bits_that_git_does_not_know_come_back(root, checkpoints):
+    plant(root, {"a": b"1", "b": b"2"})
+    (root / "a").chmod(0o600)
+    start = checkpoints.take(RUN, "start")
+    (root / "a").chmod(0o644)
+    (root / "b").chmod(0o660)
+    checkpoints.take(RUN, "end")
+    assert checkpoints.restore(start) == ("a", "b")
+    assert [stat.S_IMODE((root / name).stat().st_mode) for name in "ab"] == [0o600, 0o644]
+
+
+def test_undo_names_what_was_changed_since_and_touches_nothing(root, checkpoints):
+    plant(root, {"a": b"1", "b": b"1", **{f"f{n:02}": b"" for n in range(30)}})
+    checkpoints.take(RUN, "start")
+    plant(root, {"a": b"2"})
+    checkpoints.take(RUN, "end")
+    plant(root, {"b": b"mine", "c": b"mine"})
+    before = picture(root)
+    with pytest.raises(NotReady, match=rf"files were changed since the run {RUN}: b, c$"):
+        checkpoints.undo(RUN)
+    assert picture(root) == before
+    for n in range(30):
+        (root / f"f{n:02}").write_bytes(b"mine")
+    with pytest.raises(NotReady, match=r"b, c, f00, .*f17 and 12 more$"):
+        checkpoints.undo(RUN)
+    plant(root, {"b": b"1", "c": None, **{f"f{n:02}": b"" for n in range(30)}})
+    (root / "f00").chmod(0o600)
+    with pytest.raises(NotReady, match=r": f00$"):
+        checkpoints.undo(RUN)
+    (root / "f00").chmod(0o644)
+    assert checkpoints.undo(RUN) == ("a",)
+
+
+def test_undo_of_an_unknown_run(checkpoints):
+    checkpoints.take("one", "start")
+    with pytest.raises(NotReady, match="no checkpoint of the run two") as error:
+        checkpoints.undo("two")
+    assert error.value.hint == "there are checkpoints of: one"
+
+
+def test_tracked_files_count_even_where_ignored_and_other_repositories_do_not(root, checkpoints):
+    plant(root, {"kept.o": b"1", "nested/file": b"theirs"})
+    git(root, "add", "--force", "kept.o")
+    git(root / "nested", "init", "--quiet")
+    git(root / "nested", "add", "file")
+    git(root / "nested", "commit", "--quiet", "-m", "theirs")
+    sub = root.parent / "sub"
+    shutil.copytree(root / "nested", sub)
+    git(root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(sub), "module")
+    start = checkpoints.take(RUN, "start")
+    plant(root, {"kept.o": b"2", "nested/file": b"built", "module/file": b"built", "module/new": b"built"})
+    end = checkpoints.take(RUN, "end")
+    assert checkpoints.changes(start, end) == ("kept.o",)
+    checkpoints.undo(RUN)
+    assert (root / "kept.o").read_bytes() == b"1"
+    assert (root / "nested/file").read_bytes() == b"built"
+    assert (root / "module/new").read_bytes() == b"built"
+
+
+def test_the_folder_of_git_under_another_name_is_left_alone(tmp_path):
+    root = tmp_path / "project"
+    git(tmp_path, "init", "--quiet", "--separate-git-dir", str(root / "data"), str(root))
+    plant(root, {"a": b"1"})
+    with ProjectTree(root) as tree:
+        of(tree).take(RUN, "start")
+        plant(root, {"a": b"2", "data/hooks/mine": b"#!"})
+        of(tree).take(RUN, "end")
+        assert of(tree).undo(RUN) == ("a",)
+    assert (root / "data/hooks/mine").exists()
+
+
+def test_a_root_below_the_top_of_its_repository(tmp_path):
+    plant(
+        tmp_path, {"above.txt": b"1", ".gitignore": b"/low/agent-config\n*.log\n", "low/a.txt": b"1", "low/a.log": b"1"}
+    )
+    (tmp_path / "low/agent-config").mkdir()
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "--quiet", "-m", "first")
+    with ProjectTree(tmp_path / "low") as tree:
+        checkpoints = of(tree)
+        start = checkpoints.take(RUN, "start")
+        plant(tmp_path, {"above.txt": b"2", "low/a.txt": b"2", "low/a.log": b"2"})
+        assert checkpoints.changes(start, checkpoints.take(RUN, "end")) == ("a.txt",)
+        checkpoints.undo(RUN)
+    assert [(tmp_path / path).read_bytes() for path in ("above.txt", "low/a.txt", "low/a.log")] == [b"2", b"1", b"2"]
+
+
+def test_a_build_that_changes_the_ignore_rules_makes_nothing_lost(root, checkpoints):
+    plant(root, {"secret.o": b"mine", "data.csv": b"mine"})
+    (root / ".git/info/exclude").write_text("data.csv\n")
+    before = picture(root)
+    start = checkpoints.take(RUN, "start")
+    plant(root, {".gitignore": b"/agent-config\n", ".git/info/exclude": b"", "junk.txt": b"built"})
+    checkpoints.take(RUN, "end")
+    assert checkpoints.restore(start) == (".gitignore", "junk.txt")
+    assert picture(root) == before
+
+
+def test_what_a_changed_ignore_rule_hides_is_seen_again(root, checkpoints):
+    plant(root, {"a.txt": b"1"})
+    before = picture(root)
+    start = checkpoints.take(RUN, "start")
+    plant(root, {".gitignore": b"*\n", "a.txt": b"2", "junk.txt": b"built"})
+    checkpoints.take(RUN, "end")
+    checkpoints.restore(start)
+    assert picture(root) == before
+
+
+def test_a_folder_that_became_a_link_comes_back_and_its_target_is_left_alone(root, checkpoints, tmp_path):
+    plant(root, {"d/a": b"1", "d/b": b"1"})
+    git(root, "add", "d")
+    outside = tmp_path / "outside"
+    plant(outside, {"a": b"canary"})
+    before = picture(root)
+    checkpoints.take(RUN, "start")
+    shutil.rmtree(root / "d")
+    (root / "d").symlink_to(outside)
+    checkpoints.take(RUN, "end")
+    checkpoints.undo(RUN)
+    assert picture(root) == before
+    assert (outside / "a").read_bytes() == b"canary"
+
+
+def test_ignored_files_in_the_way_stop_undo_before_it_begins(root, checkpoints):
+    plant(root, {"a": b"1", "b": b"1"})
+    checkpoints.take(RUN, "start")
+    plant(root, {"a": None, "b": b"2"})
+    plant(root, {"a/x.o": b"built"})
+    checkpoints.take(RUN, "end")
+    with pytest.raises(NotReady, match=r"a cannot be changed: it is a folder that holds x\.o"):
+        checkpoints.undo(RUN)
+    assert (root / "b").read_bytes() == b"2"
+
+
+def test_a_repository_that_was_edited_meanwhile_is_set_right(root, checkpoints, tmp_path):
+    plant(root, {"a.txt": b"1\r\n"})
+    start = checkpoints.take(RUN, "start")
+    evidence = tmp_path / "ran"
+    private = root / "agent-config/.code-commit/checkpoint.git"
+    (private / "config").write_text(
+        f'[core]\nfsmonitor = "touch {evidence}"\n[filter "x"]\nclean = touch {evidence}; cat\n'
+    )
+    (private / "info/attributes").write_text("* filter=x text\n")
+    (private / "commondir").write_text("/tmp\n")
+    (private / "index.lock").write_bytes(b"")
+    (private / "objects/info/alternates").write_text("/nowhere\n")
+    with ProjectTree(root) as tree:
+        plant(root, {"a.txt": b"2\r\n"})
+        again = of(tree)
+        again.take(RUN, "end")
+        assert again.undo(RUN) == ("a.txt",)
+    assert (root / "a.txt").read_bytes() == b"1\r\n"
+    assert not evidence.exists()
+    assert start
+
+
+def test_an_object_that_the_user_cleaned_up_is_taken_anew(root, checkpoints):
+    plant(root, {"a.txt": b"committed\n"})
+    git(root, "add", "a.txt")
+    lost = checkpoints.take("one", "start")
+    for path in (root / ".git/objects").glob("??/*"):
+        path.unlink()
+    git(root, "read-tree", "--empty")
+    plant(root, {"a.txt": b"2"})
+    with pytest.raises(NotReady, match="not whole: 1 of its objects"):
+        checkpoints.restore(lost)
+    plant(root, {"a.txt": b"committed\n"})
+    start = checkpoints.take("two", "start")
+    plant(root, {"a.txt": b"2"})
+    assert checkpoints.restore(start) == ("a.txt",)
+    assert (root / "a.txt").read_bytes() == b"committed\n"
+
+
+def test_old_runs_are_dropped(checkpoints, root):
+    for run in ("r1", "r2", "r3"):
+        checkpoints.take(run, "start")
+        checkpoints.take(run, "start")
+    assert checkpoints.runs() == ["r1", "r2", "r3"]
+    assert [label for label, _ in checkpoints.of_run("r1")] == ["start", "start-2"]
+    checkpoints.prune(keep=2)
+    assert checkpoints.runs() == ["r2", "r3"]
+    checkpoints.prune(keep=2)
+    assert checkpoints.runs() == ["r2", "r3"]
+
+
+def test_names_that_are_no_names(checkpoints):
+    for run, label in (("../x", "start"), ("run", "a/b"), ("run", ""), ("run", "x.lock"), ("-x", "start")):
+        with pytest.raises(ValueError, match="no name for a checkpoint"):
+            checkpoints.take(run, label)
+    for commit in ("--output=x", "HEAD", ""):
+        with pytest.raises(NotReady, match="is no checkpoint"):
+            checkpoints.restore(commit)
+
+
+def test_ignore_rules_too_stay_when_a_restore_is_stopped(root, checkpoints):
+    plant(root, {"a": b"1"})
+    start = checkpoints.take(RUN, "start")
+    plant(root, {"a": None, ".gitignore": b"/agent-config\nx.o\nmore\n"})
+    plant(root, {"a/x.o": b"built"})
+    before = picture(root)
+    with pytest.raises(NotReady, match=r"a cannot be changed: it is a folder that holds x\.o"):
+        checkpoints.restore(start)
+    assert picture(root) == before
+
+
+def test_an_undo_that_was_cut_short_goes_on(root, checkpoints):
+    plant(root, {"a": b"1", "b": b"1", "c": b"1"})
+    checkpoints.take(RUN, "start")
+    plant(root, {"a": b"2", "b": b"2", "new": b"2"})
+    checkpoints.take(RUN, "end")
+    plant(root, {"a": b"1"})
+    assert checkpoints.undo(RUN) == ("b", "new")
+
+
+@pytest.mark.parametrize("kind", ["worktree", "sha256", "moved"])
+def test_other_kinds_of_repositories(root, tmp_path, kind):
+    if kind == "sha256":
+        shutil.rmtree(root / ".git")
+        git(root, "init", "--quiet", "--object-format=sha256")
+    plant(root, {"a": b"1"})
+    git(root, "add", "-A")
+    git(root, "commit", "--quiet", "-m", "first")
+    if kind == "worktree":
+        root = tmp_path / "a tree"
+        git(tmp_path / "project", "worktree", "add", "--quiet", "-b", "other", str(root))
+        (root / "agent-config").mkdir()
+    with ProjectTree(root) as tree:
+        of(tree).take(RUN, "start")
+    if kind == "moved":
+        root = root.rename(tmp_path / "elsewhere")
+    plant(root, {"a": b"2"})
+    with ProjectTree(root) as tree:
+        of(tree).take(RUN, "end")
+        assert of(tree).undo(RUN) == ("a",)
+    assert (root / "a").read_bytes() == b"1"
+    stored = [path for path in (root / "agent-config").rglob("objects/??/*") if path.is_file()]
+    assert len(stored) == 4, "two commits, the changed file and its tree: the rest is read from the user's objects"
+
+
+@pytest.fixture
+def slow_clock(monkeypatch):
+    """Let one tick of the file system's clock be a day, as far as the checkpoint sees it; git sees the real times."""
+    tick = 24 * 3600 * 10**9
+
+    def statuses(tree, paths):
+        return {path: Dated(status, tick) for path, status in visible.statuses(tree, paths).items()}
+
+    monkeypatch.setattr(snapshot, "statuses", statuses)
+    clock = PrivateRepository.clock
+    monkeypatch.setattr(PrivateRepository, "clock", lambda repository: clock(repository) // tick * tick)
+
+
+class Dated:
+    """The status of a file, its times rounded down to a tick."""
+
+    def __init__(self, status, tick):
+        self._status = status
+        self.st_mtime_ns = status.st_mtime_ns // tick * tick
+        self.st_ctime_ns = status.st_ctime_ns // tick * tick
+
+    def __getattr__(self, name):
+        return getattr(self._status, name)
+
+
+@pytest.mark.usefixtures("slow_clock")
+def test_a_change_within_one_tick_of_the_clock_is_not_missed(root, checkpoints):
+    plant(root, {"a.txt": b"10"})
+    checkpoints.take(RUN, "a")
+    plant(root, {"a.txt": b"11"})  # the same file, as long, dated the same
+    commit = checkpoints.take(RUN, "b")
+    assert git(root / "agent-config/.code-commit/checkpoint.git", "show", f"{commit}:a.txt") == b"11"
+
+
+def test_a_changed_mode_is_seen_after_a_look_that_found_nothing_new(root, checkpoints):
+    plant(root, {"a.sh": b"x"})
+    first, second = checkpoints.take(RUN, "a"), checkpoints.take(RUN, "b")
+    (root / "a.sh").chmod(0o755)
+    third = checkpoints.take(RUN, "c")
+    assert checkpoints.changes(first, second) == ()
+    assert checkpoints.changes(second, third) == ("a.sh",)
+
+
+def test_git_finds_nothing_wrong_with_what_is_stored(root, checkpoints):
+    plant(root, {"a.txt": b"x"})
+    commit = checkpoints.take(RUN, "start")
+    store = root / "agent-config/.code-commit/checkpoint.git"
+    git(store, "fsck", "--strict", "--full")
+    assert git(store, "rev-parse", f"refs/runs/{RUN}/start").decode().strip() == commit
+    assert not list(store.rglob("*.lock")) + list(store.rglob("tmp_*"))

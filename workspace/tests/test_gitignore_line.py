@@ -1,0 +1,103 @@
+"""The line in `.gitignore` without which no key is read."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from code_commit.keys import KeyStore
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.private_folder import require_gitignore_line
+from code_commit_workspace.redaction import Redactor
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
+    root = tmp_path / "project"
+    (root / "agent-config").mkdir(parents=True)
+    (root / ".gitignore").write_text("/agent-config\n")
+    return root
+
+
+def store(root: Path) -> KeyStore:
+    return KeyStore(root, Redactor(), {})
+
+
+@pytest.mark.parametrize("line", ["agent-config", "/agent-config", "agent-config/", "/agent-config/"])
+@pytest.mark.parametrize(
+    "around", ["{}", "{}\n", "x\n{}\r\ny\r\n", "\ufeff{}\n", "{}   \n", "!{}\n{}\n", "{}\n!*.txt\n"]
+)
+def test_the_line_counts(root: Path, line: str, around: str) -> None:
+    (root / ".gitignore").write_text(around.replace("{}", line), newline="")
+    require_gitignore_line(root)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# /agent-config\n",
+        "!/agent-config\n",
+        " /agent-config\n",
+        "/agent-config/*\n",
+        "/agent-config.d\n",
+        "sub/agent-config\n",
+        "/agent-config\\ \n",
+        "/agent-config\n!/agent-config\n",
+        "agent-config/\n!agent-config\n",
+        "/agent-config\n!agent-config/\r\n",
+        "/agent-config\n!*\n",
+        "*\n/agent-config\n!*/\n",
+        "/agent-config\n!agent-*\n",
+    ],
+)
+def test_without_the_line_no_store_is_made(root: Path, text: str) -> None:
+    (root / ".gitignore").write_text(text, newline="")
+    (root / "agent-config/config.toml").write_text("broken = [")  # it is not even looked at
+    with pytest.raises(NotReady, match=re.escape(str(root / ".gitignore"))) as caught:
+        store(root)
+    assert "the line /agent-config" in caught.value.hint
+
+
+def test_a_missing_or_linked_file_holds_no_line(root: Path) -> None:
+    (root / ".gitignore").rename(root / "real")
+    with pytest.raises(NotReady, match="is missing"):
+        store(root)
+    (root / ".gitignore").symlink_to("real")
+    with pytest.raises(NotReady, match="it is a link"):  # git does not follow it either
+        store(root)
+
+
+LINES = st.lists(
+    st.sampled_from(
+        ["agent-config", "/agent-config/", "*", "*.txt", "!*", "!*/", "!*.txt", "!/agent-config", "!agent-config/"]
+    )
+    | st.builds(
+        "{}{}{}".format,
+        st.sampled_from(["!", ""]),
+        st.sampled_from(["/", "**/", "a?ent"]),
+        st.text("agent-cofi*/[]\\! "),
+    ),
+    max_size=5,
+)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(LINES, st.sampled_from(["\n", "\r\n"]))
+def test_git_agrees_that_keys_are_ignored_whenever_the_check_passes(root: Path, lines: list[str], newline: str) -> None:
+    git = ["git", "-c", "core.excludesFile=/dev/null", "-C", str(root)]
+    if not (root / ".git").exists():
+        subprocess.run([*git, "init", "-q"], check=True)
+    (root / ".gitignore").write_text(newline.join([*lines, ""]), newline="")
+    try:
+        require_gitignore_line(root)
+    except NotReady:
+        return
+    done = subprocess.run([*git, "check-ignore", "-q", "--no-index", "agent-config/openai-key.txt"], check=False)
+    assert done.returncode == 0

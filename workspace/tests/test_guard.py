@@ -1,0 +1,306 @@
+"""The guard over whole responses, with plugins' rules, and over what is read."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from code_commit.plugin_api import Change, Refusal
+from code_commit_workspace.git import Git
+from code_commit_workspace.guard import Guard, normalised
+from code_commit_workspace.project_tree import ProjectTree, parts_of
+
+
+@pytest.fixture
+def root(tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    return folder
+
+
+@pytest.fixture
+def tree(root):
+    with ProjectTree(root) as tree:
+        yield tree
+
+
+@pytest.fixture
+def guard(root, tree):
+    return Guard(tree, Git(root))
+
+
+def put(root, *paths):
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("x\n")
+
+
+def write(*paths):
+    return [Change(path, b"new\n") for path in paths]
+
+
+def delete(*paths):
+    return [Change(path, None) for path in paths]
+
+
+def refused(refusals):
+    return {refusal.path: refusal.rule for refusal in refusals}
+
+
+# --- paths of one response ------------------------------------------------------------------------------------------
+def test_a_path_may_be_named_once(guard):
+    assert refused(guard.check([*write("a", "b"), *delete("a")])) == {"a": "one-tree"}
+    assert refused(guard.check(write("a", "./a"))) == {"a": "one-tree", "./a": "one-tree"}
+
+
+def test_a_file_cannot_be_a_folder_as_well(guard):
+    refusals = guard.check(write("a-", "a/b/c", "x", "a", "a.b", "x/y"))
+    assert refused(refusals) == {"a/b/c": "one-tree", "x/y": "one-tree"}
+    assert "'a'" in refusals[0].reason
+
+
+def test_names_that_differ_in_case_differ(guard):
+    assert not guard.check(write("a.txt", "A.txt", "dir/é", "dir/É"))
+
+
+def test_names_that_differ_in_case_are_one_file_where_the_file_system_says_so(root):
+    put(root, "project/probe")
+    (root / "project/PROBE").hardlink_to(root / "project/probe")  # what such a file system looks like
+    with ProjectTree(root / "project") as tree:
+        assert refused(Guard(tree, Git(root / "project")).check(write("a.txt", "A.txt"))) == {"A.txt": "one-tree"}
+
+
+def test_a_file_becomes_a_folder_if_it_is_deleted(guard, root):
+    put(root, "a")
+    assert refused(guard.check(write("a/b/c"))) == {"a/b/c": "place"}
+    assert not guard.check([*write("a/b/c", "a/d"), *delete("a")])
+    assert not guard.check([*delete("a/b", "a")])
+
+
+def test_a_folder_becomes_a_file_if_all_in_it_is_deleted(guard, root):
+    put(root, "a/b", "a/c/d")
+    assert not guard.check([*write("a"), *delete("a/b", "a/c/d")])
+    refusals = guard.check([*write("a"), *delete("a/b")])
+    assert refused(refusals) == {"a": "place"}
+    assert "'a/c/d' would stay" in refusals[0].reason
+    (root / "a/link").symlink_to("c")
+    assert "'a/link' would stay" in guard.check([*write("a"), *delete("a/b", "a/c/d")])[0].reason
+
+
+def test_a_folder_is_not_deleted(guard, root):
+    put(root, "a/b")
+    assert refused(guard.check(delete("a"))) == {"a": "place"}
+
+
+def test_deleting_what_is_absent_is_allowed(guard):
+    assert not guard.check(delete("a", "b/c/d"))
+
+
+def test_refusals_stand_in_the_order_of_the_changes(guard, root):
+    put(root, "file")
+    paths = ["ok", "logs/x", "file/x", "../x", "ok2", "build.sh"]
+    assert [refusal.path for refusal in guard.check(write(*paths))] == ["logs/x", "file/x", "../x", "build.sh"]
+
+
+def test_a_leading_dot_slash_is_dropped(guard):
+    assert normalised("./a/b") == "a/b"
+    assert normalised("././a") == "./a"
+    assert guard.normalise([*write("./a"), *delete("b")]) == (*write("a"), *delete("b"))
+
+
+def test_a_folder_that_cannot_be_entered_is_refused_in_words(guard, root):
+    if os.geteuid() == 0:
+        pytest.skip("root enters every folder")
+    (root / "closed").mkdir(mode=0)
+    assert "Permission denied" in guard.check(write("closed/x"))[0].reason
+
+
+def test_an_empty_submodule_is_another_repository(guard, root):
+    put(root, "lib/other")
+    oid = "1" * 40
+    subprocess.run(["git", "update-index", "--add", "--cacheinfo", f"160000,{oid},lib/mod"], cwd=root, check=True)
+    assert refused(guard.check(write("lib/mod/x", "lib/mod/y/z", "lib/other", "lib/new"))) == {
+        "lib/mod/x": "place",
+        "lib/mod/y/z": "place",
+    }
+    assert refused(guard.check(write("lib/mod"))) == {"lib/mod": "place"}
+
+
+@pytest.mark.parametrize("way", ["a .git file", "a .git link"])
+def test_the_folder_of_git_is_closed_under_any_name(tmp_path, way):
+    root = tmp_path / "project"
+    (root / "hidden").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", "--separate-git-dir", root / "hidden/data", root], check=True)
+    if way == "a .git link":
+        (root / ".git").unlink()
+        (root / ".git").symlink_to("hidden/data")
+    put(root, "hidden/other")
+    paths = ["hidden/data/config", "hidden/data/hooks/pre-commit", "hidden/data/new/folder/x"]
+    with ProjectTree(root) as tree:
+        guard = Guard(tree, Git(root))
+        assert refused(guard.check(write(*paths, "hidden/other", "hidden/new"))) == dict.fromkeys(paths, "place")
+        assert set(guard.unreadable([*paths, "hidden/other"])) == set(paths)
+
+
+def test_without_a_repository_nothing_is_allowed(tmp_path):
+    with ProjectTree(tmp_path) as tree:
+        guard = Guard(tree, Git(tmp_path))
+        assert "not a git repository" in guard.check(write("a"))[0].reason
+        assert "not a git repository" in guard.may_read("a").reason
+
+
+def test_protection_holds_in_a_project_below_the_top_of_its_repository(root):
+    (root / ".gitignore").write_text("*.o\n/project/hidden\n")
+    project = root / "project"
+    project.mkdir()
+    with ProjectTree(project) as tree:
+        guard = Guard(tree, Git(project))
+        paths = ["agent-config/x", "build.sh", "a.o", "hidden", "project/hidden", "src/a.c"]
+        assert set(refused(guard.check(write(*paths)))) == {"agent-config/x", "build.sh", "a.o", "hidden"}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.text(st.sampled_from("ab./\\~:\0\n .g\u200d\u202e\ud800\uff0fİ") | st.characters(codec=None), max_size=12),
+        max_size=6,
+    )
+)
+def test_any_text_gets_a_verdict_and_what_is_allowed_is_a_plain_path(guard, paths):
+    changes = guard.normalise(write(*paths))
+    refusals = {refusal.path for refusal in guard.check(changes)}
+    for change in changes:
+        if change.path not in refusals:
+            assert "/".join(parts_of(change.path)) == change.path
+            assert change.path.encode().decode() == change.path
+
+
+# --- plugins' rules -------------------------------------------------------------------------------------------------
+class Says:
+    name = "says"
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.asked = []
+
+    def judge(self, change, tree):
+        self.asked.append(change.path)
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+
+def test_a_plugins_rule_refuses_in_addition(root, tree):
+    rule = Says(Refusal("whatever", "says", "No.", then="repair"))
+    refusals = Guard(tree, Git(root), [("some-plugin", rule)]).check(write("./a", "build.sh"))
+    assert refusals == (
+        Refusal("./a", "says", "No.", then="repair"),
+        Refusal("build.sh", "protected", "No response may change build.sh."),
+    )
+    assert rule.asked == ["a"]
+
+
+def test_a_plugins_rule_allows_by_saying_nothing(root, tree):
+    assert not Guard(tree, Git(root), [("some-plugin", Says(None))]).check(write("a"))
+
+
+@pytest.mark.parametrize("answer", [ValueError("odd\x1b[2J"), SystemExit(0), RecursionError(), True, "fine", ()])
+def test_a_plugins_rule_that_fails_refuses_and_is_named(root, tree, answer):
+    broken, other = Says(answer), Says(None)
+    refusals = Guard(tree, Git(root), [("some-plugin", broken), ("other", other)]).check(write("a", "b"))
+    assert [refusal.path for refusal in refusals] == ["a", "b"]
+    for refusal in refusals:
+        assert refusal.then == "stop"
+        assert "'says' of some-plugin" in refusal.reason
+        assert refusal.reason.isprintable()
+    assert other.asked == ["a", "b"]
+
+
+def test_a_plugins_rule_sees_the_tree(root, tree):
+    put(root, "a")
+    seen = []
+
+    class Reads:
+        name = "reads"
+
+        def judge(self, change, tree):
+            seen.append((change.content, tree.read(change.path)))
+
+    Guard(tree, Git(root), [("some-plugin", Reads())]).check(write("a"))
+    assert seen == [(b"new\n", b"x\n")]
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+READABLE = ["src/a.rs", "./src/a.rs", "src", "UserSpecification.md", "build.sh", ".gitignore", "Cargo.lock", "absent/x"]
+READABLE += ["src/aux.rs", "src/a:b", "src/agent-config/x", "src/logs"]
+CLOSED = ["", "/etc/passwd", "../x", "src/../a", "src//a", "a\nb", "a\udcffb", ".git/config", "src/.git/config", ".GIT"]
+CLOSED += [
+    "agent-config/openai-key.txt",
+    "Agent-Config/openai-key.txt",
+    "agent-config",
+    "agent\u200b-config/x",
+    "AGENT-~1/x",
+]
+CLOSED += [
+    "logs/run/1-query.txt",
+    "secret.env",
+    "ignored/x",
+    "link",
+    "link-folder/a.rs",
+    "fifo",
+    "nested/x",
+    "src/a.rs/x",
+]
+
+
+@pytest.fixture
+def shown_project(root):
+    put(root, "src/a.rs", "src/aux.rs", "src/a:b", "UserSpecification.md", "build.sh", "agent-config/openai-key.txt")
+    put(root, "secret.env", "nested/x")
+    (root / ".gitignore").write_text("*.env\nignored/\n")
+    (root / "link").symlink_to("src/a.rs")
+    (root / "link-folder").symlink_to("src")
+    os.mkfifo(root / "fifo")
+    subprocess.run(["git", "init", "-q", root / "nested"], check=True)
+    return root
+
+
+@pytest.mark.parametrize("path", READABLE)
+def test_a_model_may_read_the_visible_project(shown_project, guard, path):
+    assert guard.may_read(path) is None
+
+
+@pytest.mark.parametrize("path", CLOSED)
+def test_a_model_may_not_read_the_rest(shown_project, guard, path):
+    refusal = guard.may_read(path)
+    assert refusal is not None
+    assert refusal.path == path
+    assert refusal.reason.endswith(".")
+    assert refusal.reason.isprintable()
+
+
+def test_many_paths_are_judged_at_once_and_alike(shown_project, guard):
+    assert set(guard.unreadable([*READABLE, *CLOSED])) == set(CLOSED)
+
+
+def test_reading_is_refused_where_git_fails(shown_project, guard):
+    (shown_project / ".git/config").write_text("[core\n")
+    assert "bad config" in guard.may_read("src/a.rs").reason
+
+
+def test_a_response_of_very_deep_paths_costs_no_more_than_its_length(guard):
+    # Every prefix of such a path, kept or compared, would be gigabytes; the limit makes that an error.
+    import resource
+
+    paths = [f"{number}/" + "a/" * 1900 + "x" for number in range(200)]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert not guard.check(write(*paths))
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    unit = 1 if sys.platform == "darwin" else 1024
+    assert grown * unit < 40 * sum(map(len, paths))

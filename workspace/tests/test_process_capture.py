@@ -1,0 +1,94 @@
+"""Output is kept whole up to a limit, and its two ends beyond, in bounded memory and on a bounded disk."""
+
+from __future__ import annotations
+
+import io
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_commit_workspace.process.capture import CappedFile, HeadAndTail, ProcessLog
+from code_commit_workspace.redaction import Redactor
+
+NOTE = re.compile(rb"\n\[\.\.\. (\d+) bytes left out \.\.\.\]\n")
+KEY = "sk-canary-0123456789"
+pieces = st.lists(st.binary(max_size=30).map(lambda piece: piece.replace(b"[", b"(")), max_size=30)
+
+
+@given(pieces, st.integers(0, 60))
+def test_memory_keeps_both_ends_and_counts_the_rest(fed, limit):
+    kept = HeadAndTail(limit)
+    for piece in fed:
+        kept.feed(piece)
+    whole = b"".join(fed)
+
+    head, *note = NOTE.split(kept.value())
+
+    if len(whole) <= limit:
+        assert kept.value() == whole
+    else:
+        count, tail = note
+        assert whole.startswith(head)
+        assert whole.endswith(tail)
+        assert len(head) + len(tail) == limit
+        assert int(count) == len(whole) - limit
+
+
+def test_memory_is_bounded_by_the_limit():
+    kept = HeadAndTail(1000)
+    for _ in range(1000):
+        kept.feed(b"x" * 10_000)
+        assert len(kept._head) + len(kept._tail) <= 3000
+
+
+@given(pieces, st.integers(0, 60))
+def test_a_file_gets_the_head_at_once_and_the_tail_at_the_end(fed, limit):
+    file = io.BytesIO()
+    capped = CappedFile(file, limit)
+    for piece in fed:
+        capped.feed(piece)
+    whole = b"".join(fed)
+    assert file.getvalue() == whole[: limit - limit // 2]
+
+    capped.finish()
+
+    head, *note = NOTE.split(file.getvalue())
+    if len(whole) <= limit:
+        assert file.getvalue().removesuffix(b"\n") == whole.removesuffix(b"\n")
+    else:
+        count, tail = note
+        assert whole.startswith(head)
+        assert int(count) == len(whole) - limit
+        assert tail.removesuffix(b"\n") == whole[len(head) + int(count) :].removesuffix(b"\n")
+
+
+def test_a_log_is_written_as_output_comes_and_holds_no_key(tmp_path):
+    log = tmp_path / "1-build.txt"
+    with ProcessLog(log, Redactor([KEY]), f"command: echo {KEY}", in_memory=100, on_disk=1000) as record:
+        out, err = record.outputs
+        out.feed(b"first " + KEY[:9].encode())
+        err.feed(b"bad\xff")
+        assert log.read_bytes() == b"command: echo ***89\n\n--- stdout ---\nfirst "
+        assert (tmp_path / "1-build.txt.stderr").read_bytes() == b"bad\xff"
+        out.feed(KEY[9:].encode())
+        assert record.finish() == (b"first ***89", b"bad\xff")
+        record.end("exit code: 1")
+
+    assert log.read_bytes() == (
+        b"command: echo ***89\n\n--- stdout ---\nfirst ***89\n\n--- stderr ---\nbad\xff\n\n--- end ---\nexit code: 1\n"
+    )
+    assert list(tmp_path.iterdir()) == [log]
+
+
+def test_a_link_in_the_place_of_a_log_is_not_followed(tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    (tmp_path / "log").symlink_to(precious)
+    (tmp_path / "log.stderr").symlink_to(precious)
+
+    with ProcessLog(tmp_path / "log", Redactor(), "command: x", in_memory=10, on_disk=10) as record:
+        record.end("exit code: 0")
+
+    assert precious.read_text() == "mine"
+    assert (tmp_path / "log").read_text().startswith("command: x\n")

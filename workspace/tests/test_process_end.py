@@ -1,0 +1,275 @@
+"""Nothing that a process started outlives it: at its end, at the time limit, at Ctrl-C, when the host is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import uuid
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from code_commit_workspace.process import ProcessRunner
+from code_commit_workspace.process.sandbox import why_not
+from code_commit_workspace.redaction import Redactor
+
+MINUTE = 60.0
+KILLS = int(os.environ.get("CODE_COMMIT_TEST_KILLS", "6"))
+KILLED_WITHIN = 0.05  # seconds, in which a process is started here
+pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for survivors in /proc")
+
+# Children, grandchildren, and daemons that fork twice, leave the session, ignore signals, and hold the output open.
+TREE = """
+daemon() { (setsid bash -c 'trap "" TERM HUP INT; (exec -a MARK sleep 1000) & echo daemon; wait' MARK &) ; }
+bash -c 'exec -a MARK sleep 1000' &
+bash -c '(exec -a MARK sleep 1000) & wait; true' MARK &
+daemon; daemon
+"""
+# Forks and leaves its parent behind for ever, so that no list of processes is true for long.
+HYDRA = """
+python3 -c '
+import os
+while True:
+    if os.fork():
+        os._exit(0)
+' MARK &
+echo daemon
+"""
+
+# A few watch each other, and put another in the place of one that dies; among many, which take time to be killed.
+GUARDS = """
+mkdir guards
+python3 -c '
+import os, select, signal
+
+COUNT = 8
+
+def serve(slot):
+    with open(f"guards/new-{slot}-{os.getpid()}", "w") as file:
+        file.write(str(os.getpid()))
+    os.rename(file.name, f"guards/{slot}")
+    signal.alarm(30)
+    watched, poll = {}, select.poll()
+    while True:
+        for other in set(range(COUNT)) - set(watched.values()) - {slot}:
+            try:
+                handle = os.pidfd_open(int(open(f"guards/{other}").read()))
+            except OSError:
+                continue
+            watched[handle] = other
+            poll.register(handle, select.POLLIN)
+        for handle, _ in poll.poll(1 if len(watched) < COUNT - 1 else None):
+            other = watched.pop(handle)
+            poll.unregister(handle)
+            dead = open(f"guards/{other}").read()
+            try:
+                os.close(os.open(f"guards/dead-{dead}", os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                continue
+            if os.fork() == 0:
+                serve(other)
+
+for slot in range(COUNT):
+    if os.fork() == 0:
+        serve(slot)
+for idle in range(100):
+    if os.fork() == 0:
+        signal.alarm(30)
+        signal.pause()
+os.mkdir("guards/up")
+signal.pause()
+' MARK &
+until [ -e guards/up ]; do :; done
+"""
+
+
+def _alive(mark: str) -> list[str]:
+    found = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit() and process.name != str(os.getpid()):
+            try:
+                command = (process / "cmdline").read_bytes()
+                state = (process / "stat").read_bytes().rpartition(b")")[2].split()[0]
+            except OSError:
+                continue
+            if mark.encode() in command and state != b"Z":
+                found.append(command.replace(b"\0", b" ").decode())
+    return found
+
+
+@pytest.fixture
+def mark():
+    return f"mark-{uuid.uuid4().hex}"
+
+
+@pytest.fixture(params=["bubblewrap", "off"])
+def mode(request):
+    if request.param == "off":
+        return "off"
+    if reason := why_not(network=True):
+        pytest.skip(f"needs bubblewrap: {reason}")
+    return "require"
+
+
+@pytest.fixture
+def run(mode, tmp_path, mark):
+    (tmp_path / "project").mkdir()
+    runner = ProcessRunner(tmp_path / "project", redactor=Redactor(), sandbox=mode)
+
+    def run(script, timeout=MINUTE):
+        return runner.run(["bash", "-c", script.replace("MARK", mark)], log=tmp_path / "log", timeout=timeout)
+
+    return run
+
+
+@pytest.mark.parametrize("tree", [TREE, HYDRA], ids=["daemons", "hydra"])
+def test_nothing_survives_a_success(run, mark, tree):
+    result = run(f"{tree} exit 0")
+
+    assert result.passed
+    assert not _alive(mark)
+
+
+def test_no_process_sees_another_one_die(tmp_path, mark):
+    """All stand still before the first is killed. Killed one by one, they could replace each other for ever; whether
+    they are quick enough for that is a race, so that without the stop this fails now and then, and not each time."""
+    (tmp_path / "project").mkdir()
+    runner = ProcessRunner(tmp_path / "project", redactor=Redactor(), sandbox="off")
+    result = runner.run(["bash", "-c", GUARDS.replace("MARK", mark)], log=tmp_path / "log", timeout=MINUTE)
+
+    assert result.passed
+    assert not _alive(mark)
+    assert not list((tmp_path / "project/guards").glob("dead-*"))
+
+
+def test_nothing_survives_the_time_limit(run, mark):
+    result = run(f"{TREE} wait", timeout=1.0)
+
+    assert result.timed_out
+    assert result.exit_code is None
+    assert result.stdout == b"daemon\ndaemon\n"
+    assert not _alive(mark)
+    assert "time limit of 1 s" in result.log.read_text()
+
+
+def test_the_time_limit_holds_for_what_closed_its_output(run, mark):
+    result = run("exec >&- 2>&-; exec -a MARK sleep 1000", timeout=0.5)
+
+    assert result.timed_out
+    assert not _alive(mark)
+
+
+def test_a_time_limit_that_is_over_at_once(run, mark):
+    assert run("exec -a MARK sleep 1000", timeout=0.0).timed_out
+    assert not _alive(mark)
+
+
+def test_output_that_never_ends_ends_with_the_time_limit(run):
+    assert run("yes", timeout=0.5).timed_out
+
+
+def test_processes_side_by_side_leave_each_other_alone(run, mode, tmp_path):
+    """Each waits for the other: if ending one killed the other's children, this would fail."""
+    other = ProcessRunner(tmp_path / "project", redactor=Redactor(), sandbox=mode)
+    os.mkfifo(tmp_path / "project" / "pipe")
+    results = []
+    long = threading.Thread(
+        target=lambda: results.append(
+            other.run(["bash", "-c", "(cat pipe) & wait; echo heard"], log=tmp_path / "long", timeout=MINUTE)
+        )
+    )
+    long.start()
+    short = run("(setsid sleep 1000 &); echo short")
+    last = run("echo said > pipe")
+    long.join()
+
+    assert short.passed
+    assert last.passed
+    assert results[0].stdout == b"said\nheard\n"
+
+
+# The host as a process of its own: it runs a build that says, through a named pipe, that all of it is up.
+HOST = """
+    import sys
+    from pathlib import Path
+    from code_commit_workspace.process import ProcessRunner
+    from code_commit_workspace.redaction import Redactor
+
+    root, mode, script = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+    runner = ProcessRunner(root / "project", redactor=Redactor(), sandbox=mode)
+    print("ready", flush=True)
+    try:
+        runner.run(["bash", "-c", script], log=root / "log", timeout=600.0)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+        sys.exit(130)
+"""
+
+
+def _wait_until_gone(*marks):
+    """The kernel and the supervisor end things on their own time: wait for their work, not for a clock."""
+    for _ in range(250):
+        if not any(map(_alive, marks)):
+            break
+        threading.Event().wait(0.02)
+    assert not [_alive(mark) for mark in marks if _alive(mark)]
+
+
+@pytest.fixture
+def host(mode, tmp_path, mark):
+    (tmp_path / "project").mkdir()
+    os.mkfifo(tmp_path / "project" / "up")
+    script = f"{TREE} echo partial output; echo up > up; wait".replace("MARK", mark)
+    # Without it in the command line of the host itself, which is not meant to be found.
+    (tmp_path / "project" / "script").write_text(script)
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(HOST), str(tmp_path), mode, "source ./script"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        assert (tmp_path / "project" / "up").read_text() == "up\n"
+        assert process.stdout.readline() == b"ready\n"
+        yield process
+        process.kill()
+
+
+def test_nothing_survives_ctrl_c_and_the_log_keeps_what_it_had(host, mark, tmp_path):
+    host.send_signal(signal.SIGINT)
+    out, err = host.communicate(timeout=MINUTE)
+
+    assert (host.returncode, out) == (130, b"interrupted\n"), err
+    assert not _alive(mark)
+    log = (tmp_path / "log").read_text()
+    assert "partial output\n" in log
+    assert log.endswith("--- end ---\ninterrupted (KeyboardInterrupt)\n")
+
+
+def test_nothing_survives_the_death_of_the_host(host, mark):
+    host.kill()
+    host.communicate(timeout=MINUTE)
+
+    _wait_until_gone(mark)
+
+
+def test_whenever_the_host_dies_nothing_of_it_stays(mode, tmp_path, mark):
+    """Also while the sandbox is being made, when bubblewrap itself would not notice."""
+    (tmp_path / "project").mkdir()
+    script = f"{TREE} wait".replace("MARK", mark)
+    for kill in range(KILLS):
+        with subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(HOST), str(tmp_path), mode, script],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            assert process.stdout.readline() == b"ready\n"
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=KILLED_WITHIN * kill / KILLS)
+            process.kill()
+
+    _wait_until_gone(mark)

@@ -1,0 +1,194 @@
+"""Whatever a process alters of what judges it is named, and what builds do every day is not."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+
+from code_commit_workspace.process import ProcessRunner
+from code_commit_workspace.process.judge import Judge
+from code_commit_workspace.redaction import Redactor
+
+MINUTE = 60.0
+CACHE = "mkdir -p {0}; echo '*' > {0}/.gitignore; echo Signature: 8a477f597d28d172789f06886806bc55 > {0}/CACHEDIR.TAG"
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project with everything that judges, and a folder `sub` with rules of its own."""
+    root = tmp_path / "project"
+    for path, text in {
+        "build.sh": "true\n",
+        ".gitignore": "/agent-config\nnode_modules\n",
+        "sub/.gitignore": "*.o\n",
+        "sub/deep/code.c": "",
+        "src/main.c": "",
+        ".git/config": "[core]\n",
+        ".git/HEAD": "ref: refs/heads/main\n",
+        ".git/hooks/pre-commit.sample": "exit 0\n",
+        ".git/info/exclude": "# none\n",
+        "agent-config/query.txt": "do it\n",
+        "agent-config/.code-commit/state/plan": "1\n",
+        "logs/old/run.json": "{}",
+        "node_modules/left-pad/.gitignore": "*.log\n",
+    }.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root
+
+
+def _ignored(folders):
+    return frozenset(folder for folder in folders if "node_modules" in Path(folder).parts)
+
+
+@pytest.fixture
+def tampered(project, tmp_path):
+    runner = ProcessRunner(project, redactor=Redactor(), sandbox="off", ignored=_ignored)
+
+    def tampered(script):
+        result = runner.run(["bash", "-e", "-c", script], log=tmp_path / "log", timeout=MINUTE)
+        assert result.exit_code == 0, result.stderr
+        assert result.passed == (not result.tampered)
+        return result.tampered
+
+    return tampered
+
+
+@pytest.mark.parametrize(
+    ("script", "names"),
+    [
+        ("echo exit 0 > build.sh", {"build.sh"}),
+        ("rm build.sh", {"build.sh"}),
+        ("rm build.sh; ln -s src/main.c build.sh", {"build.sh"}),
+        ("rm build.sh; mkfifo build.sh", {"build.sh"}),
+        ("echo >> .gitignore", {".gitignore"}),
+        ("echo '!*.o' >> sub/.gitignore", {"sub/.gitignore"}),
+        ("rm sub/.gitignore", {"sub/.gitignore"}),
+        ("mv sub bus; mkdir sub", {"sub/.gitignore"}),
+        ("echo '!secret' > src/.gitignore", {"src/.gitignore"}),
+        ("echo x > sub/CACHEDIR.TAG", {"sub/.gitignore"}),
+        ("echo '[core] hooksPath=x' >> .git/config", {".git/config"}),
+        ("echo x > .git/config.worktree", {".git/config.worktree"}),
+        ("echo x > .git/hooks/post-checkout", {".git/hooks/post-checkout"}),
+        ("chmod +x .git/hooks/pre-commit.sample", {".git/hooks/pre-commit.sample"}),
+        ("mv .git/hooks .git/h; ln -s h .git/hooks", {".git/hooks"}),
+        ("echo '*.key -filter' > .git/info/attributes", {".git/info/attributes"}),
+        ("echo > .git/info/exclude", {".git/info/exclude"}),
+        ("mv .git .tig; echo 'gitdir: .tig' > .git", {".git", ".git/config", ".git/hooks/pre-commit.sample", ".git/info/exclude"}),
+        ("echo evil > agent-config/query.txt", {"agent-config/query.txt"}),
+        ("echo x > agent-config/config.toml", {"agent-config/config.toml"}),
+        ("rm -r agent-config/.code-commit", {"agent-config/.code-commit/state/plan"}),
+        (r"touch agent-config/$'\xff'", {"agent-config/\\xff"}),
+        ("mv ../project ../old; mkdir ../project", {".", ".git/config", ".git/hooks/pre-commit.sample", ".git/info/exclude", ".gitignore", "agent-config/.code-commit/state/plan", "agent-config/query.txt", "build.sh", "sub/.gitignore"}),
+    ],
+)  # fmt: skip
+def test_what_judges_cannot_be_altered_unseen(tampered, script, names):
+    assert set(tampered(script)) == names
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "true",
+        "echo 'int x;' > src/main.c; rm -r sub/deep; mkdir target; echo '*' > target/.gitignore",
+        "touch build.sh .gitignore .git/config; chmod +x build.sh",
+        "cp -p .gitignore x; rm .gitignore; mv x .gitignore",
+        "echo x > .git/HEAD; mkdir -p .git/objects/ab; echo > .git/objects/ab/cd; echo > .git/index",
+        "echo x > logs/new; echo '*' > logs/.gitignore",
+        CACHE.format(".pytest_cache"),
+        "mkdir -p .venv; echo '*' > .venv/.gitignore; echo > .venv/pyvenv.cfg",
+        "mkdir -p made/deep; echo '!x' > made/deep/.gitignore",
+        "rm -r node_modules/left-pad; mkdir node_modules/other; echo x > node_modules/.gitignore",
+        "ln -s / link; ln -s . loop; mkfifo pipe",
+        "cat build.sh agent-config/* > /dev/null",
+    ],
+)
+def test_what_builds_do_every_day_is_no_crime(tampered, script):
+    assert tampered(script) == ()
+
+
+def test_caches_may_come_and_go(tampered):
+    assert tampered(CACHE.format(".cache")) == ()
+    assert tampered("rm -r .cache") == ()
+
+
+@pytest.mark.parametrize("where", ["build.sh", "agent-config/query.txt", ".git/config"])
+def test_content_behind_a_link_counts(project, tmp_path, tampered, where):
+    (tmp_path / "behind").write_text("a")
+    (project / where).unlink()
+    (project / where).symlink_to(tmp_path / "behind")
+
+    assert tampered(f"echo b > {shlex.quote(str(tmp_path / 'behind'))}") == (where,)
+
+
+def test_a_folder_that_is_a_link_is_judged_through_it(project, tmp_path, tampered):
+    (project / "agent-config").rename(tmp_path / "elsewhere")
+    (project / "agent-config").symlink_to(tmp_path / "elsewhere")
+
+    assert tampered("echo x > agent-config/query.txt") == ("agent-config/query.txt",)
+    assert tampered("rm agent-config; ln -s src agent-config") != ()
+
+
+def test_a_large_file_is_told_apart_without_being_read(project, monkeypatch):
+    rollup = project / "agent-config" / "codeRollup.txt"
+    with rollup.open("wb") as file:
+        file.truncate(200 * 1024 * 1024)
+    times = rollup.stat()
+    judge = Judge(project)
+    before = judge.seal()
+    assert judge.altered(before) == ()
+
+    with rollup.open("r+b") as file:
+        file.write(b"evil")
+    os.utime(rollup, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+    assert judge.altered(before) == ("agent-config/codeRollup.txt",)
+
+
+def test_state_that_no_process_can_reach_is_not_looked_at(project):
+    judge = Judge(project, state_hidden=True)
+    before = judge.seal()
+    (project / "agent-config/.code-commit/state/plan").write_text("the host's own doing")
+
+    assert judge.altered(before) == ()
+
+
+def test_git_folders_elsewhere_are_judged_too(project, tmp_path):
+    worktree = tmp_path / "top" / ".git" / "worktrees" / "w"
+    (worktree / "info").mkdir(parents=True)
+    judge = Judge(project, git_folders=[worktree])
+    before = judge.seal()
+    (worktree / "config.worktree").write_text("x")
+    (worktree / "index").write_text("x")
+
+    assert judge.altered(before) == (str(worktree / "config.worktree"),)
+
+
+def test_a_git_that_cannot_answer_makes_nothing_pass(project):
+    def broken(folders):
+        raise RuntimeError("git: bad config")
+
+    judge = Judge(project, ignored=broken)
+    before = judge.seal()
+    (project / "sub/.gitignore").write_text("!*")
+
+    assert judge.altered(before) == ("sub/.gitignore",)
+
+
+def test_folders_that_git_ignores_are_not_searched(project, monkeypatch):
+    for number in range(100):
+        (project / "node_modules" / str(number) / "deep").mkdir(parents=True)
+    asked: list[str] = []
+
+    def ignored(folders):
+        asked.extend(folders)
+        return _ignored(folders)
+
+    sealed = Judge(project, ignored=ignored).seal()
+
+    assert not [folder for folder in sealed.folders if "deep" in folder and "node_modules" in folder]
+    assert "node_modules/7" in asked
+    assert sealed.rules == (".gitignore", "sub/.gitignore")

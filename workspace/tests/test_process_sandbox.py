@@ -1,0 +1,298 @@
+"""In the sandbox a build sees no key and changes nothing that judges it; where there is none, the modes say so."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.process import ProcessRunner, sandbox
+from code_commit_workspace.redaction import Redactor
+
+MINUTE = 60.0
+KEY = "sk-canary-0123456789"
+
+
+@pytest.fixture
+def bubblewrap():
+    if reason := sandbox.why_not(network=True):
+        pytest.skip(f"needs bubblewrap: {reason}")
+
+
+@pytest.fixture
+def no_bubblewrap(monkeypatch, tmp_path):
+    """A PATH as on a machine where bubblewrap is installed but may not do its work."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n")
+    (tools / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    sandbox.why_not.cache_clear()
+    yield
+    sandbox.why_not.cache_clear()
+
+
+@pytest.fixture
+def project(tmp_path):
+    root = tmp_path / "project"
+    for path, text in {
+        "build.sh": "true\n",
+        ".gitignore": "/agent-config\n",
+        "sub/.gitignore": "*.o\n",
+        "sub/code.c": "",
+        ".git/config": "[core]\n",
+        ".git/hooks/pre-commit.sample": "exit 0\n",
+        "agent-config/gemini-key.txt": KEY,
+        "agent-config/.code-commit/lock": "",
+        "logs/.gitignore": "*\n",
+    }.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root
+
+
+def _tree(root: Path) -> dict[str, str]:
+    return {str(path.relative_to(root)): path.read_text() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture
+def run(bubblewrap, project, tmp_path):
+    def run(script, **settings):
+        runner = ProcessRunner(project, redactor=Redactor(), sandbox="require", **settings)
+        assert runner.sandbox_in_use == "bubblewrap"
+        return runner.run(["bash", "-c", script], log=tmp_path / "log", timeout=MINUTE, isolation_required=True)
+
+    return run
+
+
+def test_keys_are_not_there(run):
+    result = run(
+        "ls -A agent-config; cat agent-config/gemini-key.txt; grep -r canary . ; echo x > agent-config/x; true"
+    )
+
+    assert result.stdout == b""
+    assert b"Read-only file system" in result.stderr
+    assert result.tampered == ()
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "echo x > build.sh",
+        "rm -f build.sh",
+        "mv build.sh b; echo true > build.sh",
+        "echo x >> .gitignore",
+        "rm -f sub/.gitignore",
+        "rm -rf .git",
+        "mv .git tig; mkdir .git",
+        "echo x > .git/hooks/pre-commit",
+        "sed -i s/core/evil/ .git/config",
+        "rm -rf agent-config",
+        "mv agent-config ac; mkdir agent-config; echo x > agent-config/config.toml",
+        "echo x > logs/x",
+        "umount agent-config; umount -l agent-config; echo x > agent-config/x",
+        "mount -o remount,rw .git; mount -o remount,rw,bind .git; echo x > .git/config",
+        "unshare -Urm sh -c 'umount agent-config .git; mount -o remount,rw,bind .git; echo x > .git/config; cat agent-config/*'",
+        "mkdir m; unshare -Urm sh -c 'mount --bind . m; cat m/agent-config/*; echo x > m/.git/config'; rmdir m",
+        "nsenter -t 1 -m sh -c 'echo x > .git/config; cat agent-config/*'",
+        "cat /proc/*/root$PWD/agent-config/*; echo x > /proc/1/root$PWD/.git/config",
+        "ln .git/config c; echo x > c; rm -f c",
+        "echo x > /proc/self/cwd/.git/config",
+        "for p in /proc/[0-9]*; do kill -9 ${p#/proc/}; done",
+    ],
+)
+def test_attacks_change_nothing_and_see_no_key(run, project, attack):
+    before = _tree(project)
+
+    result = run(f"{attack}\ntrue")
+
+    assert _tree(project) == before
+    assert result.tampered == ()
+    assert KEY.encode() not in result.stdout + result.stderr
+
+
+def test_what_cannot_be_prevented_is_seen(run, project):
+    """A folder around what is read-only can be moved away, and what does not exist cannot be mounted over."""
+    shutil.rmtree(project / "agent-config")
+
+    assert run("mkdir agent-config; echo model=1 > agent-config/config.toml").tampered == ("agent-config/config.toml",)
+    assert run("mv sub bus; mkdir sub; echo '!*' > sub/.gitignore").tampered == ("sub/.gitignore",)
+
+
+def test_nothing_is_made_for_what_does_not_exist(run, project):
+    for path in ("build.sh", ".gitignore"):
+        (project / path).unlink()
+    shutil.rmtree(project / "agent-config")
+    shutil.rmtree(project / "logs")
+    before = _tree(project)
+
+    assert run("true").passed
+    assert _tree(project) == before
+    assert not (project / "agent-config").exists()
+
+
+def test_the_rest_of_the_machine_stays_as_it_is(run, project, tmp_path):
+    (tmp_path / "outside").write_text("there")
+
+    result = run(
+        "cat ../outside; echo more > ../new; echo x > made; echo y > sub/made; id -u; test -w /dev/null -a -d /dev/shm"
+    )
+
+    assert result.passed
+    assert result.stdout == f"there{os.getuid()}\n".encode()
+    assert (tmp_path / "new").read_text() == "more\n"
+    assert _tree(project)["sub/made"] == "y\n"
+
+
+def test_no_process_outside_is_seen(run):
+    assert str(os.getpid()).encode() not in run("ps -eo pid= 2>/dev/null || ls /proc").stdout.split()
+
+
+def test_terminals_of_others_are_not_there(run):
+    primary, secondary = os.openpty()
+    try:
+        result = run(f"printf '\\033]52;c;x\\007' > {os.ttyname(secondary)}; ls /dev/pts; echo > /dev/tty")
+        os.set_blocking(primary, False)
+        with pytest.raises(BlockingIOError):
+            os.read(primary, 100)
+    finally:
+        os.close(primary)
+        os.close(secondary)
+
+    assert not result.passed
+
+
+def test_terminals_of_its_own_work(run):
+    assert run("python3 -c 'import os; a, b = os.openpty(); print(os.ttyname(b))'").stdout == b"/dev/pts/0\n"
+
+
+def test_further_places_can_be_hidden_and_protected(run, tmp_path):
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user" / "config.toml").write_text(f"api_key = '{KEY}'")
+    (tmp_path / "top.git").mkdir()
+    (tmp_path / "top.git" / "config").write_text("[core]\n")
+
+    result = run(
+        "cat ../user/config.toml; echo x > ../top.git/config",
+        hidden=[tmp_path / "user" / "config.toml", tmp_path / "no such file"],
+        protected=[tmp_path / "top.git"],
+    )
+
+    assert result.stdout == b""
+    assert (tmp_path / "top.git" / "config").read_text() == "[core]\n"
+
+
+@pytest.fixture
+def listener():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(MINUTE)
+        yield server
+
+
+@pytest.mark.parametrize("network", [True, False])
+def test_the_network_can_be_turned_off(run, listener, network):
+    if reason := sandbox.why_not(network=network):
+        pytest.skip(f"needs bubblewrap: {reason}")
+    result = run(f"exec 3<> /dev/tcp/127.0.0.1/{listener.getsockname()[1]}", network=network)
+
+    assert result.passed == network
+
+
+def test_links_in_the_place_of_what_is_protected(run, project, tmp_path):
+    (project / "agent-config").rename(tmp_path / "real config")
+    (project / "agent-config").symlink_to(tmp_path / "real config")
+    (project / "build.sh").rename(project / "real.sh")
+    (project / "build.sh").symlink_to("real.sh")
+
+    result = run("cat agent-config/* '../real config'/*; echo x > build.sh")
+
+    assert result.stdout == b""
+    assert (project / "real.sh").read_text() == "true\n"
+    assert run("rm agent-config; ln -s sub agent-config").tampered != ()
+
+
+def test_a_link_that_would_hide_the_project_itself_is_refused(run, project, tmp_path):
+    shutil.rmtree(project / "agent-config")
+    (project / "agent-config").symlink_to(tmp_path)
+
+    with pytest.raises(NotReady, match="lies inside"):
+        run("true")
+
+
+def test_without_bubblewrap_auto_says_off(no_bubblewrap, project, tmp_path):
+    runner = ProcessRunner(project, redactor=Redactor())
+
+    assert runner.sandbox_in_use == "off"
+    result = runner.run(["bash", "build.sh"], log=tmp_path / "log", timeout=MINUTE)
+    assert result.passed
+    assert "sandbox: off\n" in result.log.read_text()
+
+
+def test_without_bubblewrap_require_does_not_run(no_bubblewrap, project, tmp_path):
+    runner = ProcessRunner(project, redactor=Redactor(), sandbox="require")
+
+    with pytest.raises(NotReady, match="No permissions to create a new namespace") as refused:
+        runner.run(["touch", "ran"], log=tmp_path / "log", timeout=MINUTE)
+
+    assert "--sandbox" in refused.value.hint
+    assert not (project / "ran").exists()
+
+
+@pytest.mark.parametrize(("mode", "runs"), [("auto", False), ("off", True)])
+def test_commands_of_the_models_choosing_need_isolation_or_a_clear_word(no_bubblewrap, project, tmp_path, mode, runs):
+    runner = ProcessRunner(project, redactor=Redactor(), sandbox=mode)
+
+    def execute():
+        return runner.run(["true"], log=tmp_path / "log", timeout=MINUTE, isolation_required=True)
+
+    if runs:
+        assert execute().passed
+    else:
+        with pytest.raises(NotReady, match="isolated only"):
+            execute()
+
+
+def test_a_network_that_cannot_be_turned_off_is_no_secret(no_bubblewrap, project, tmp_path):
+    with pytest.raises(NotReady, match="network"):
+        ProcessRunner(project, redactor=Redactor(), network=False).run(["true"], log=tmp_path / "log", timeout=MINUTE)
+
+
+def test_bubblewrap_that_is_not_installed_is_named(monkeypatch, tmp_path, project):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    sandbox.why_not.cache_clear()
+    try:
+        assert "not installed" in sandbox.why_not(network=True)
+    finally:
+        sandbox.why_not.cache_clear()
+
+
+def test_a_sandbox_that_cannot_be_set_up_is_no_failed_build(bubblewrap, project, tmp_path, monkeypatch):
+    broken = lambda *_, **__: [shutil.which("bwrap"), "--bind", "/no/such/place", "/"]  # noqa: E731 - one use
+    monkeypatch.setattr(sandbox, "wrapper", broken)
+    runner = ProcessRunner(project, redactor=Redactor(), sandbox="require")
+
+    with pytest.raises(NotReady, match=r"could not be set up.*no/such/place"):
+        runner.run(["true"], log=tmp_path / "log", timeout=MINUTE)
+
+    assert (tmp_path / "log").read_text().endswith("not run: the sandbox could not be set up\n")
+
+
+def test_many_runs_at_once(bubblewrap, project, tmp_path):
+    runner = ProcessRunner(project, redactor=Redactor(), sandbox="require")
+    results = []
+
+    def run(number):
+        results.append(runner.run(["bash", "build.sh"], log=tmp_path / f"log{number}", timeout=MINUTE).passed)
+
+    threads = [threading.Thread(target=run, args=[number]) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert results == [True] * 4

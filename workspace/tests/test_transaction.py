@@ -1,0 +1,304 @@
+"""A set of changes is made wholly or not at all: the main path, modes, folders, refusals."""
+
+import errno
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.records import Change
+from code_commit_workspace.transaction import ProjectLock, Write, apply, recover, replace
+from code_commit_workspace.transaction.journal import Journal
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path / "project"
+    (root / "agent-config").mkdir(parents=True)
+    return root
+
+
+@pytest.fixture
+def tree(root):
+    with ProjectTree(root) as tree:
+        yield tree
+
+
+def home(root: Path) -> Path:
+    return root / "agent-config" / ".code-commit"
+
+
+def plant(root: Path, files: dict[str, bytes]) -> None:
+    for path, content in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(content)
+
+
+def picture(root: Path) -> dict[str, object]:
+    """Everything visible below `root`: content or target, permission bits; folders too."""
+    seen: dict[str, object] = {}
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root).as_posix()
+        if name.split("/")[0] == "agent-config":
+            continue
+        status = path.lstat()
+        if path.is_symlink():
+            seen[name] = ("link", path.readlink().as_posix())
+        elif path.is_dir():
+            seen[name] = ("folder", stat.S_IMODE(status.st_mode))
+        else:
+            seen[name] = ("file", path.read_bytes(), stat.S_IMODE(status.st_mode))
+    return seen
+
+
+def left_in_journal(root: Path) -> list[str]:
+    return sorted(path.name for path in (home(root) / "journal").iterdir())
+
+
+def run(tree: ProjectTree, root: Path, changes: dict[str, bytes | None], **more) -> None:
+    apply(tree, home(root), [Change(path, content) for path, content in changes.items()], **more)
+
+
+def test_files_are_made_changed_and_removed(root, tree):
+    plant(root, {"a.txt": b"old\n", "b.txt": b"gone\n", "same.txt": b"same\n"})
+    before = (root / "same.txt").stat()
+    run(tree, root, {"a.txt": b"new\r\n", "b.txt": None, "c/d/e.txt": b"", "absent.txt": None, "same.txt": b"same\n"})
+    assert (root / "a.txt").read_bytes() == b"new\r\n"
+    assert not (root / "b.txt").exists()
+    assert (root / "c/d/e.txt").read_bytes() == b""
+    after = (root / "same.txt").stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert left_in_journal(root) == []
+    assert sorted(picture(root)) == ["a.txt", "c", "c/d", "c/d/e.txt", "same.txt"]
+
+
+def test_folders_that_lose_their_last_file_go_and_others_stay(root, tree):
+    plant(root, {"a/b/c.txt": b"1", "a/keep.txt": b"2", "x/y/z.txt": b"3", "m/n.txt": b"4"})
+    (root / "empty").mkdir()
+    (root / "m/empty").mkdir()
+    run(tree, root, {"a/b/c.txt": None, "x/y/z.txt": None, "empty/none.txt": None, "m/n.txt": None})
+    assert sorted(picture(root)) == ["a", "a/keep.txt", "empty", "m", "m/empty"]
+
+
+def test_a_folder_that_gets_a_file_in_the_same_set_is_not_replaced(root, tree):
+    plant(root, {"a/old.txt": b"1"})
+    before = (root / "a").stat().st_ino
+    run(tree, root, {"a/old.txt": None, "a/new.txt": b"2"})
+    assert (root / "a").stat().st_ino == before
+
+
+def test_file_and_folder_swap_places(root, tree):
+    plant(root, {"a": b"file\n", "b/c/d.txt": b"deep\n", "b/e.txt": b"x"})
+    (root / "b/hollow").mkdir()
+    run(tree, root, {"a": None, "a/x/y.txt": b"1", "b/c/d.txt": None, "b/e.txt": None, "b": b"2"})
+    assert (root / "a/x/y.txt").read_bytes() == b"1"
+    assert (root / "b").read_bytes() == b"2"
+
+
+@pytest.mark.parametrize("mode", [0o444, 0o600, 0o644, 0o755, 0o640])
+def test_a_changed_file_keeps_its_mode(root, tree, mode):
+    plant(root, {"f": b"old"})
+    (root / "f").chmod(mode)
+    run(tree, root, {"f": b"new"})
+    assert stat.S_IMODE((root / "f").stat().st_mode) == mode
+    assert (root / "f").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize(("umask", "file", "folder"), [(0o022, 0o644, 0o755), (0o077, 0o600, 0o700), (0, 0o666, 0o777)])
+def test_a_new_file_takes_what_the_umask_allows(root, tree, umask, file, folder):
+    before = os.umask(umask)
+    try:
+        run(tree, root, {"d/f": b"new"})
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((root / "d/f").stat().st_mode) == file
+    assert stat.S_IMODE((root / "d").stat().st_mode) == folder
+    assert stat.S_IMODE(home(root).stat().st_mode) == 0o700
+
+
+def test_the_other_name_of_a_hard_link_keeps_its_content(root, tree):
+    plant(root, {"a": b"old"})
+    os.link(root / "a", root / "b")
+    run(tree, root, {"a": b"new"})
+    assert ((root / "a").read_bytes(), (root / "b").read_bytes()) == (b"new", b"old")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"a.txt": b"new", "link": b"x"},
+        {"a.txt": b"new", "link": None},
+        {"a.txt": b"new", "linked/x": b"x"},
+        {"a.txt": b"new", "linked/x": None},
+        {"a.txt": b"new", "pipe": b"x"},
+        {"a.txt": b"new", "full": b"x"},
+        {"a.txt": b"new", "full": None},
+        {"a.txt": b"new", "a.txt/b": b"x"},
+        {"a.txt": b"new", "file/b": b"x"},
+        {"a.txt": b"new", ".git/config": b"x"},
+        {"a.txt": b"new", "sub/.GIT/config": b"x"},
+        {"a.txt": b"new", "agent-config/config.toml": b"x"},
+        {"a.txt": b"new", "../out": b"x"},
+        {"a.txt": b"new", "/out": b"x"},
+        {"a.txt": b"new", "n\0ul": b"x"},
+    ],
+)
+def test_what_is_in_the_way_is_refused_before_the_first_write(root, tree, tmp_path, changes):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "x").write_bytes(b"canary")
+    plant(root, {"a.txt": b"old", "full/f": b"1", "file": b"2"})
+    (root / "link").symlink_to(outside / "x")
+    (root / "linked").symlink_to(outside)
+    os.mkfifo(root / "pipe")
+    steps: list[str] = []
+    with pytest.raises(NotReady):
+        run(tree, root, changes, step=steps.append)
+    assert steps == []
+    assert (root / "a.txt").read_bytes() == b"old"
+    assert [path.name for path in outside.iterdir()] == ["x"]
+    assert (outside / "x").read_bytes() == b"canary"
+
+
+def test_links_are_made_replaced_and_removed_on_request_alone(root, tree, tmp_path):
+    plant(root, {"to-link": b"1"})
+    (root / "to-file").symlink_to("anywhere")
+    (root / "to-folder").symlink_to(tmp_path)
+    (root / "to-nothing").symlink_to("/")
+    replace(
+        tree,
+        home(root),
+        [
+            Write("to-link", b"../target", link=True),
+            Write("to-file", b"content", mode=0o755),
+            Write("to-folder", None),
+            Write("to-folder/x", b"2"),
+            Write("to-nothing", None),
+        ],
+    )
+    assert (root / "to-link").readlink() == Path("../target")
+    assert picture(root)["to-file"] == ("file", b"content", 0o755)
+    assert (root / "to-folder/x").read_bytes() == b"2"
+    assert not (root / "to-nothing").is_symlink()
+    assert not (tmp_path / "x").exists()
+
+
+def test_an_error_names_the_file_and_its_cause_and_puts_all_back(root, tree):
+    plant(root, {"a": b"1", "b/c": b"2", "d": b"3"})
+    before = picture(root)
+    times = {path: ((root / path).stat().st_ino, (root / path).stat().st_mtime_ns) for path in ("a", "b/c", "d")}
+
+    def full(what: str) -> None:
+        if what == "rename d":
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(NotReady, match="d could not be written: No space left on device"):
+        run(tree, root, {"a": None, "b/c": b"new", "b/n/m": b"new", "d": b"new"}, step=full)
+    assert picture(root) == before
+    assert times == {path: ((root / path).stat().st_ino, (root / path).stat().st_mtime_ns) for path in times}
+    assert left_in_journal(root) == []
+
+
+def test_an_interrupt_puts_all_back(root, tree):
+    plant(root, {"a": b"1", "b": b"2"})
+    before = picture(root)
+
+    def interrupt(what: str) -> None:
+        if what == "rename b":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tree, root, {"a": b"new", "b": b"new"}, step=interrupt)
+    assert picture(root) == before
+
+
+def test_a_file_that_somebody_saves_meanwhile_is_not_lost(root, tree):
+    plant(root, {"a": b"1", "b": b"2"})
+
+    def save(what: str) -> None:
+        if what == "rename b":
+            (root / "b.tmp").write_bytes(b"mine")
+            (root / "b.tmp").rename(root / "b")
+
+    with pytest.raises(NotReady, match="b could not be written: "):
+        run(tree, root, {"a": b"new", "b": b"new"}, step=save)
+    assert (root / "a").read_bytes() == b"1"
+    assert (root / "b").read_bytes() == b"mine"
+    assert left_in_journal(root) == []
+
+
+def test_a_planted_link_in_place_of_the_state_folder_is_refused(root, tree, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (root / "agent-config").rmdir()
+    (root / "agent-config").symlink_to(outside)
+    with pytest.raises(NotReady, match="state folder"):
+        run(tree, root, {"a": b"new"})
+    with pytest.raises(NotReady, match="state folder"), ProjectLock(home(root)):
+        pass
+    assert not list(outside.iterdir())
+
+
+def test_the_lock_is_held_by_one_run_and_says_by_which(root):
+    program = (
+        "import sys, pathlib; from code_commit_workspace.transaction import ProjectLock\n"
+        "with ProjectLock(pathlib.Path(sys.argv[1]), run='run-1'): print('held', flush=True); sys.stdin.read()"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", program, home(root)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(NotReady, match=f"another run holds the lock .*process {holder.pid}, run run-1"):
+            ProjectLock(home(root)).__enter__()
+        holder.kill()
+    with ProjectLock(home(root)):
+        pass
+    assert (home(root) / "lock").exists()
+
+
+def test_two_changes_at_once_do_not_mix(root, tree):
+    plant(root, {"a": b"1"})
+    caught: list[str] = []
+
+    def second(what: str) -> None:
+        if what == "rename a":
+            with pytest.raises(NotReady) as error:
+                run(tree, root, {"a": b"other"})
+            caught.append(str(error.value))
+            with pytest.raises(NotReady):
+                recover(tree, home(root))
+
+    run(tree, root, {"a": b"new"}, step=second)
+    assert caught == ["another run is changing files of this project at this moment"]
+    assert (root / "a").read_bytes() == b"new"
+
+
+def test_a_thousand_files(root, tree):
+    plant(root, {f"d{n % 10}/f{n}": b"old" for n in range(500)})
+    run(tree, root, {f"d{n % 20}/f{n}": b"new" for n in range(1000)})
+    assert all((root / f"d{n % 20}/f{n}").read_bytes() == b"new" for n in range(1000))
+
+
+@pytest.mark.parametrize("lock", [ProjectLock, Journal])
+def test_a_lock_ends_although_a_process_started_meanwhile_shares_its_handle(root, lock):
+    with lock(home(root)):
+        handles = [int(link.name) for link in Path("/proc/self/fd").iterdir() if leads_below(home(root), link)]
+        sharer = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=handles)
+    with sharer, lock(home(root)):
+        assert len(handles) == 1
+
+
+def leads_below(folder: Path, link: Path) -> bool:
+    try:
+        return link.readlink().is_relative_to(folder)
+    except FileNotFoundError:  # the handle that lists the handles
+        return False

@@ -1,0 +1,138 @@
+"""A kill or an error at each system call that changes the disk, one run for each.
+
+A sample by default; `CODE_COMMIT_SYSTEM_CALLS=all` tries every call.
+"""
+
+import itertools
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+STRACE = shutil.which("strace")
+EVERY = 1 if os.environ.get("CODE_COMMIT_SYSTEM_CALLS") == "all" else 13
+CALLS = "openat write link linkat symlinkat unlinkat mkdirat rename renameat renameat2 fchmod fsync syncfs ftruncate utimensat"
+MARK = "getpriority"
+OLD = {"a.txt": b"old a", "file": b"becomes a folder", "folder/x.txt": b"becomes a file", "gone/z.txt": b"z"}
+CHANGES = {
+    "a.txt": b"new a",
+    "file": None,
+    "file/in.txt": b"1",
+    "folder/x.txt": None,
+    "folder": b"2",
+    "gone/z.txt": None,
+    "made/deep/n.txt": b"3",
+}
+PROGRAM = f"""
+import os, pathlib, signal, sys
+from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.records import Change
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.transaction import apply, recover
+root, work = pathlib.Path(sys.argv[1]), sys.argv[2]
+def die(what):
+    if what == "rename folder":
+        os.kill(os.getpid(), signal.SIGKILL)
+with ProjectTree(root) as tree:
+    home = root / "agent-config" / ".code-commit"
+    os.getpriority(os.PRIO_PROCESS, 0)
+    try:
+        if work == "recover":
+            recover(tree, home)
+        else:
+            changes = [Change(path, content) for path, content in {CHANGES!r}.items()]
+            apply(tree, home, changes, **({{"step": die}} if work == "die" else {{}}))
+    except NotReady:
+        sys.exit(3)
+"""
+
+pytestmark = pytest.mark.skipif(STRACE is None, reason="strace is not installed: no system call is made to fail")
+
+
+def made(root: Path) -> Path:
+    shutil.rmtree(root, ignore_errors=True)
+    (root / "agent-config" / ".code-commit" / "journal").mkdir(parents=True)
+    for path, content in OLD.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(content)
+    return root
+
+
+def picture(root: Path) -> dict[str, bytes | None]:
+    paths = [path for path in root.rglob("*") if path.relative_to(root).parts[0] != "agent-config"]
+    return {str(path.relative_to(root)): path.read_bytes() if path.is_file() else None for path in paths}
+
+
+def run(root: Path, work: str, *strace: str) -> int:
+    """Do `work` on the project, under strace when it gets options; the exit code as a shell tells it."""
+    tracer = [STRACE, "--seccomp-bpf", "-f", "-qq", *strace] if strace else []
+    argv = [
+        *tracer,
+        sys.executable,
+        "-BSI",
+        "-c",
+        f"import sys; sys.path[:] = {sys.path!r}\n{PROGRAM}",
+        str(root),
+        work,
+    ]
+    code = subprocess.run(argv, check=False, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+    return 128 - code if code < 0 else code
+
+
+def calls_of(root: Path, work: str, log: Path) -> Iterator[tuple[str, int]]:
+    """Yield each call that changes the disk, by name and count of that name, as strace counts."""
+    wanted = ",".join(["?" + name for name in CALLS.split()])
+    assert run(root, work, "-o", str(log), "-e", f"trace={wanted},{MARK}") == 0
+    counted: Counter[str] = Counter()
+    begun = False
+    for line in log.read_text().splitlines():
+        name = re.sub(r"^\d+ +", "", line).partition("(")[0]
+        counted[name] += 1
+        begun = begun or name == MARK
+        if begun and name != MARK and (name != "openat" or "O_CREAT" in line):
+            yield name, counted[name]
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    root = tmp_path_factory.mktemp("prepared") / "project"
+    old = picture(made(root))
+    assert run(root, "apply") == 0
+    new = picture(root)
+    assert old != new
+    return old, new
+
+
+def half_done(root: Path) -> Path:
+    made(root)
+    assert run(root, "die") == 137
+    return root
+
+
+@pytest.mark.parametrize("work", ["apply", "recover"])
+@pytest.mark.parametrize("fault", ["signal=KILL", "error=ENOSPC", "error=EACCES"])
+def test_every_call_may_fail(tmp_path, prepared, work, fault):
+    old, new = prepared
+    root = tmp_path / "project"
+    start = made if work == "apply" else half_done
+    calls = list(calls_of(start(root), work, tmp_path / "log"))
+    assert len(calls) > 15
+    ends = Counter[int]()
+    offset = len(fault) % EVERY
+    for name, count in itertools.islice(calls, offset, None, EVERY):
+        start(root)
+        code = run(root, work, "-o", os.devnull, "-e", f"inject={name}:{fault}:when={count}")
+        ends[code] += 1
+        assert code in ({137} if fault == "signal=KILL" else {0, 3}), (name, count)
+        if work == "apply" and code != 137:
+            assert picture(root) == (old if code else new), (name, count)
+        assert run(root, "recover") == 0, (name, count)
+        assert picture(root) in (old, new), (name, count)
+        assert not list((root / "agent-config/.code-commit/journal").iterdir()), (name, count)
+    assert ends[137] or ends[3]
