@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from code_commit.testing import Finished, Project
+from code_commit_testing import Finished, Project
 
 WINDOW = 8  # so many characters of a key in a row count as a leak
 # What holds the project's bytes raw, and is never shown; and where the user keeps the key.

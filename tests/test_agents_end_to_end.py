@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from code_commit.plugin_api import Finish, ToolCall
-from code_commit.testing import Project, Reply, ScriptedServer, install_plugin
+from code_commit_testing import Project, Reply, ScriptedServer, install_plugin
 
 PROVIDERS = {
     "gemini": ("gemini-2.5-pro", "GEMINI_API_KEY"),

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from code_commit.testing import Project, Reply, ScriptedServer
+from code_commit_testing import Project, Reply, ScriptedServer
 
 KEY = "sk-canary-0123456789-key7Q"
 # The build is green when a.txt says "good".

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.testing import Project, Reply, ScriptedServer
+from code_commit_testing import Project, Reply, ScriptedServer
 
 KEY = "sk-canary-0123456789-key7Q"
 # Root reads all memory, so it starts the command without its powers, as an ordinary account would.

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.testing import Project, Reply, ScriptedServer, install_plugin
-from code_commit.testing.scripted_server import RecordedRequest
+from code_commit_testing import Project, Reply, ScriptedServer, install_plugin
+from code_commit_testing.scripted_server import RecordedRequest
 
 KEY = "sk-canary-0123456789-key7Q"
 GOOD = "^^^a.txt\nnew\n^^^end\n"

@@ -13,10 +13,10 @@ from pathlib import Path, PurePath
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SOURCES = sorted([*ROOT.glob("core/src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")])
-GIT = ROOT / "core/src/code_commit/git.py"
+SOURCES = sorted([*ROOT.glob("*/src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")])
+GIT = ROOT / "workspace/src/code_commit_workspace/git.py"
 # In a test it stands for the person who uses git on a project.
-TESTING = ROOT / "core/src/code_commit/testing/command.py"
+TESTING = ROOT / "testing/src/code_commit_testing/command.py"
 
 each_source = pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 

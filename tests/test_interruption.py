@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.testing import Project, Reply, ScriptedServer, install_plugin
+from code_commit_testing import Project, Reply, ScriptedServer, install_plugin
 
 KEY = "sk-canary-0123456789-key7Q"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from code_commit.testing import Project, Reply, ScriptedServer
+from code_commit_testing import Project, Reply, ScriptedServer
 
 KEY = "sk-canary-0123456789-key7Q"
 OTHER = "sk-other-9876543210-keyX9"

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.testing import Finished, Project, Reply, ScriptedServer
+from code_commit_testing import Finished, Project, Reply, ScriptedServer
 
 KEY = "sk-network-0123456789-canary-Zq7"
 GOOD = Reply("^^^a.txt\nnew\n^^^end\n")

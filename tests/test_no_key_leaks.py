@@ -18,7 +18,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from code_commit.testing import Finished, Project, Reply, ScriptedServer, install_plugin
+from code_commit_testing import Finished, Project, Reply, ScriptedServer, install_plugin
 from code_commit_workspace.redaction import Redactor
 
 KEYS = [
@@ -273,7 +273,7 @@ PLUGINS = {
         "@hookimpl\ndef code_commit_path_rules(settings): return [Rule()]"
     ),
     "provider": (
-        "from code_commit.testing.scripted_provider import SCRIPTED, ScriptedConfig\n"
+        "from code_commit_testing.scripted_provider import SCRIPTED, ScriptedConfig\n"
         "from dataclasses import replace\n"
         "class Telling:\n    def complete(self, request, call): fail()\n    def close(self): fail()\n"
         "def provider_of(config): return Telling()\n"
@@ -281,7 +281,7 @@ PLUGINS = {
         "def code_commit_providers(): return [replace(SCRIPTED, factory='telling_plugin:provider_of')]"
     ),
     "provider error": (
-        "from code_commit.testing.scripted_provider import SCRIPTED, ScriptedConfig\n"
+        "from code_commit_testing.scripted_provider import SCRIPTED, ScriptedConfig\n"
         "from dataclasses import replace\n"
         "class Telling:\n"
         "    def complete(self, request, call): raise ProviderError(f'bad: {KEY}', kind='server', raw={'key': KEY})\n"
@@ -291,7 +291,7 @@ PLUGINS = {
         "def code_commit_providers(): return [replace(SCRIPTED, factory='telling_plugin:provider_of')]"
     ),
     "provider factory": (
-        "from code_commit.testing.scripted_provider import SCRIPTED, ScriptedConfig\n"
+        "from code_commit_testing.scripted_provider import SCRIPTED, ScriptedConfig\n"
         "from dataclasses import replace\n"
         "def provider_of(config): fail()\n"
         "@hookimpl\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.testing import Project, Reply, ScriptedServer
+from code_commit_testing import Project, Reply, ScriptedServer
 
 KEY = "sk-canary-0123456789-key7Q"
 CHANGE = Reply("^^^a.txt\nnew\n^^^end\n^^^made/b.txt\nb\n^^^end\n")

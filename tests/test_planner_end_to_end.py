@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from code_commit.plugin_api import ToolCall
-from code_commit.testing import Project, Reply, ScriptedServer
+from code_commit_testing import Project, Reply, ScriptedServer
 
 PROVIDERS = {
     "gemini": ("gemini-2.5-pro", "GEMINI_API_KEY"),

@@ -17,7 +17,7 @@ from contextlib import suppress
 
 import pytest
 
-from code_commit.testing import Project, ScriptedServer
+from code_commit_testing import Project, ScriptedServer
 
 # Read at import: a test's environment is cleared of what begins so.
 KILLS = int(os.environ.get("CODE_COMMIT_RUN_KILLS", "2"))

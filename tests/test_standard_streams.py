@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.testing import Project, Reply, ScriptedServer
+from code_commit_testing import Project, Reply, ScriptedServer
 
 GOOD = Reply("^^^a.txt\nnew\n^^^end\n")
 COMMAND = f"{sys.executable} -m code_commit"

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from code_commit.demo.play import lay_out
-from code_commit.testing import install_plugin
+from code_commit_testing import install_plugin
 
 DEMO = Path(__file__).parents[1] / "src" / "code_commit" / "demo"
 KEPT = {
@@ -35,7 +35,7 @@ def main() -> None:
             f'[scripted.default]\nmodel = "recorded"\nreplies = {json.dumps(answers, ensure_ascii=False)}\n'
         ).replace("[scripted", "[providers.scripted")
         (root / "agent-config" / "config.toml").write_text("[providers]\n" + config, "utf-8")
-        code = "from code_commit.testing.scripted_provider import code_commit_providers\n"
+        code = "from code_commit_testing.scripted_provider import code_commit_providers\n"
         plugins = install_plugin(Path(scratch, "plugins"), "scripted", code)
         command = [sys.executable, "-m", "code_commit", "--quiet"]
         subprocess.run(command, cwd=root, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(plugins)}, check=True)

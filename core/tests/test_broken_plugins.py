@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from code_commit.testing import Project, install_plugin
+from code_commit_testing import Project, install_plugin
 
 PROVIDER = """
 from pydantic import BaseModel
@@ -128,7 +128,7 @@ def code_commit_log_sinks(settings):
 @pytest.mark.parametrize("judge", ["raise GeneratorExit", "raise SystemExit(0)", "return True", "return 'fine'"])
 def test_a_rule_that_gives_no_verdict_allows_nothing(tmp_path, judge):
     code = RULE.format(judge=judge) + (
-        "from code_commit.testing.scripted_provider import code_commit_providers as given\n"
+        "from code_commit_testing.scripted_provider import code_commit_providers as given\n"
         "code_commit_providers = given\n"
     )
     replies = json.dumps(["^^^a.txt\nnew\n^^^end\n"])

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from code_commit.testing import Project
+from code_commit_testing import Project
 
 KEY = "sk-canary-0123456789-key7Q"
 OWN = "sk-own-9876543210-config"

@@ -9,7 +9,7 @@ import pytest
 
 from code_commit.cli.commands import COMMANDS
 from code_commit.cli.completion import known_words
-from code_commit.testing import Project, install_plugin
+from code_commit_testing import Project, install_plugin
 
 ODD = """
 from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl

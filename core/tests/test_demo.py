@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from code_commit.cli.commands import COMMANDS
-from code_commit.testing import Project
+from code_commit_testing import Project
 
 
 @pytest.fixture

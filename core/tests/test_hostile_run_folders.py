@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from code_commit.testing import Project
+from code_commit_testing import Project
 
 RUN = "2026-01-01-00-00-00-odd"
 

@@ -35,7 +35,7 @@ from code_commit.plugin_api import (
     reply_object,
 )
 from code_commit.retries import TimedCall
-from code_commit.testing import Reply, ScriptedServer
+from code_commit_testing import Reply, ScriptedServer
 
 KEY = "sk-a/key+with=odd%chars"
 DEFINITION = ProviderDefinition(

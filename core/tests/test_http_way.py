@@ -25,7 +25,7 @@ from code_commit.plugin_api import (
     Usage,
 )
 from code_commit.retries import TimedCall
-from code_commit.testing import Reply, ScriptedServer
+from code_commit_testing import Reply, ScriptedServer
 
 CASES = Path(__file__).parent / "cases" / "tls"
 KEY = "sk-some-key"

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from code_commit.languages import LANGUAGES, language_of
-from code_commit.testing import Project
+from code_commit_testing import Project
 
 SCRIPTED = '[providers]\ndefault_provider = "scripted.default"\n[providers.scripted.default]\nmodel = "scripted"\n'
 
@@ -27,7 +27,7 @@ def plugins(tmp_path):
     info = folder / "scripted-1.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[code_commit]\nscripted = code_commit.testing.scripted_provider\n")
+    (info / "entry_points.txt").write_text("[code_commit]\nscripted = code_commit_testing.scripted_provider\n")
     return [folder]
 
 

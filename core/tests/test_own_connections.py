@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from code_commit.testing import Project, install_plugin
+from code_commit_testing import Project, install_plugin
 
 PLUGIN = """
 from dataclasses import replace
 from code_commit.plugin_api import hookimpl
-from code_commit.testing.scripted_provider import SCRIPTED
+from code_commit_testing.scripted_provider import SCRIPTED
 
 @hookimpl
 def code_commit_providers():

@@ -12,7 +12,7 @@ import pytest
 
 from code_commit.past_runs import Applied, Cost, steps_of
 from code_commit.records.conversation import Usage
-from code_commit.testing import Project, install_plugin
+from code_commit_testing import Project, install_plugin
 
 KEY = "sk-canary-0123456789-key7Q"
 PROVIDER = """

@@ -11,7 +11,7 @@ import pytest
 from code_commit.discovery import GROUP, PATH_RULES_GROUP, PluginSource, discover
 from code_commit.plugin_host import PluginHost
 from code_commit.records.errors import UsageError
-from code_commit.testing import Project, install_plugin
+from code_commit_testing import Project, install_plugin
 
 PROVIDER = """
 from code_commit.plugin_api import ProviderDefinition, hookimpl

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from code_commit.testing import Project, install_plugin
+from code_commit_testing import Project, install_plugin
 
 GOOD = """
 from pydantic import BaseModel

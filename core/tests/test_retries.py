@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from code_commit.http import retry_after_seconds
 from code_commit.plugin_api import Message, ProviderError, Request, Text
 from code_commit.retries import LONGEST_WAIT, TimedCall, complete_with_retries
-from code_commit.testing import ScriptedProvider
+from code_commit_testing import ScriptedProvider
 
 QUESTION = Request((Message("user", (Text("a question"),)),))
 

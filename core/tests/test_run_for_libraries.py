@@ -7,10 +7,10 @@ import json
 import pytest
 
 from code_commit.plugin_api import Opaque, Text, ToolCall, ToolResult, parts_from_json, parts_to_json
-from code_commit.testing import Project, install_plugin
+from code_commit_testing import Project, install_plugin
 
 PLUGIN = """
-from code_commit.testing.scripted_provider import code_commit_providers
+from code_commit_testing.scripted_provider import code_commit_providers
 from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition, hookimpl
 
 @hookimpl

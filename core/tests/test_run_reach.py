@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from code_commit.testing import Finished, Project, install_plugin
+from code_commit_testing import Finished, Project, install_plugin
 
 PLUGIN = """
 import json
@@ -107,7 +107,7 @@ def project(tmp_path):
 def plugins(tmp_path):
     folder = install_plugin(tmp_path / "plugins", "reach", PLUGIN)
     install_plugin(folder, "other", OTHER)
-    return install_plugin(folder, "scripted", "from code_commit.testing.scripted_provider import code_commit_providers")
+    return install_plugin(folder, "scripted", "from code_commit_testing.scripted_provider import code_commit_providers")
 
 
 def run(project: Project, plugins, what: str, *arguments: str, model: str = "scripted", **options) -> Finished:

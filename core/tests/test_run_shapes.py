@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from code_commit.testing import Finished, Project, install_plugin
+from code_commit_testing import Finished, Project, install_plugin
 
 KEY = "k-canary-0123456789-key7Q"
 PLUGIN = """

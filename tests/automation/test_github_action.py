@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from code_commit.testing import Project, Reply, ScriptedServer
+from code_commit_testing import Project, Reply, ScriptedServer
 
 yaml = pytest.importorskip("yaml", reason="the action is YAML; the environment `automation` has a reader")
 pytest.importorskip("hatchling", reason="the action builds the distributions; the environment `automation` can")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.testing import Project
+from code_commit_testing import Project
 
 yaml = pytest.importorskip("yaml", reason="hooks are YAML; the environment `automation` has a reader")
 pytest.importorskip("pre_commit", reason="pre-commit runs the hooks; the environment `automation` has it")

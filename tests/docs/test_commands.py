@@ -29,7 +29,7 @@ from code_commit.plugin_api import ToolCall
 from code_commit.plugin_host import PluginHost
 from code_commit.records.errors import UsageError
 from code_commit.registry import Registry
-from code_commit.testing import Project, RecordedRequest, Reply, ScriptedServer
+from code_commit_testing import Project, RecordedRequest, Reply, ScriptedServer
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("*.md", "docs/**/*.md", "core/*.md", "plugins/*/*.md", "examples/*.md")

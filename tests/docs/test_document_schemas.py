@@ -17,7 +17,7 @@ from code_commit.cli.commands import COMMANDS
 from code_commit.cli.completion import known_words
 from code_commit.named import named
 from code_commit.plugin_api import ToolCall
-from code_commit.testing import Project, Reply, ScriptedServer, install_plugin
+from code_commit_testing import Project, Reply, ScriptedServer, install_plugin
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 KEY = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q"}

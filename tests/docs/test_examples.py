@@ -28,7 +28,7 @@ from code_commit.records.errors import ExitCode
 from code_commit.records.event import RunFinished
 from code_commit.registry import Registry
 from code_commit.settings import load_settings, validated
-from code_commit.testing import Reply, ScriptedServer
+from code_commit_testing import Reply, ScriptedServer
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(

@@ -30,7 +30,7 @@ from code_commit.records.json_record import record_fields
 from code_commit.registry import Registry
 from code_commit.run_log import RunDocument
 from code_commit.settings.schema import HostSettings
-from code_commit.testing.conformance import ProviderConformance
+from code_commit_testing.conformance import ProviderConformance
 from code_commit_workspace.protected import PROTECTED
 
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 
 from code_commit.records import event as events
 from code_commit.run_log import RunDocument
-from code_commit.testing import Project, install_plugin
+from code_commit_testing import Project, install_plugin
 
 REPOSITORY = Path(__file__).parents[2]
 SCHEMAS = REPOSITORY / "docs" / "schemas"

@@ -6,7 +6,7 @@
     def code_commit_providers():
         return [ProviderDefinition(...)]
 
-The hooks are in `code_commit.hookspecs`, what tests need in `code_commit.testing`.
+The hooks are in `code_commit.hookspecs`, what tests need in `code_commit_testing`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from code_commit.testing import Project, install_plugin
+from code_commit_testing import Project, install_plugin
 
 OTHER = """
 from code_commit.plugin_api import hookimpl

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from code_commit.testing import Project, Reply, ScriptedServer
+from code_commit_testing import Project, Reply, ScriptedServer
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from code_commit.testing import Project, Reply, ScriptedServer
+from code_commit_testing import Project, Reply, ScriptedServer
 
 
 def test_each_run_leaves_a_line(tmp_path):

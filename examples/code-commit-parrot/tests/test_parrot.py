@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from code_commit.plugin_api import Finish
-from code_commit.testing import Project, Reply, ScriptedServer
-from code_commit.testing.conformance import ProviderConformance
+from code_commit_testing import Project, Reply, ScriptedServer
+from code_commit_testing.conformance import ProviderConformance
 
 from code_commit_parrot.plugin import PARROT
 

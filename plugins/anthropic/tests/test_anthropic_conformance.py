@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from code_commit.testing.conformance import ProviderConformance
 from code_commit_anthropic.plugin import ANTHROPIC
+from code_commit_testing.conformance import ProviderConformance
 
 
 class TestAnthropic(ProviderConformance):

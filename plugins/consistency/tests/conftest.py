@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.testing import Finished, Project, ScriptedServer, install_plugin
+from code_commit_testing import Finished, Project, ScriptedServer, install_plugin
 
-LOOPBACK = "from code_commit.testing.loopback_provider import code_commit_providers\n"
+LOOPBACK = "from code_commit_testing.loopback_provider import code_commit_providers\n"
 
 
 @dataclass(frozen=True)

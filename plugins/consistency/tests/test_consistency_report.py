@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.testing import Reply
+from code_commit_testing import Reply
 
 NAMES = [
     "User Specification Self Consistency",

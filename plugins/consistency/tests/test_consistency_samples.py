@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from code_commit.testing import Reply, install_plugin
+from code_commit_testing import Reply, install_plugin
 
 
 def report_numbers(review) -> dict[str, str]:
@@ -104,7 +104,7 @@ from code_commit.plugin_api import ProviderDefinition, hookimpl
 
 @hookimpl
 def code_commit_providers():
-    own = {"config": "code_commit.testing.loopback_provider:LoopbackConfig", "factory": f"{__name__}:Deaf"}
+    own = {"config": "code_commit_testing.loopback_provider:LoopbackConfig", "factory": f"{__name__}:Deaf"}
     return [ProviderDefinition("deaf", {"deaf-1": ()}, "", None, None, ("authorization", "Bearer {key}"), **own)]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from code_commit.plugin_api import Finish
-from code_commit.testing.conformance import ProviderConformance
 from code_commit_gemini.plugin import GEMINI
+from code_commit_testing.conformance import ProviderConformance
 
 
 class TestGemini(ProviderConformance):

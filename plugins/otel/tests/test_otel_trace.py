@@ -16,10 +16,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from code_commit.plugin_api import Record
-from code_commit.testing import Project
 from code_commit_otel.exporting import patience_of
 from code_commit_otel.settings import OtelSettings
 from code_commit_otel.sink import ExportFailed, TraceSink
+from code_commit_testing import Project
 
 BUILD = {"argv": ["bash", "build.sh"], "sandbox": "bubblewrap", "log": "1-build.txt"}
 COMMAND = {"argv": ["/usr/bin/secretive", "--word"], "sandbox": "off", "log": "c.txt"}
@@ -281,7 +281,7 @@ def run(tmp_path):
     info = tmp_path / "plugins" / "scripted-1.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[code_commit]\nscripted = code_commit.testing.scripted_provider\n")
+    (info / "entry_points.txt").write_text("[code_commit]\nscripted = code_commit_testing.scripted_provider\n")
     project = Project.create(tmp_path, build="grep -q good a.txt\n")
     replies = json.dumps(["^^^a.txt\nbad\n^^^end\n", "^^^a.txt\ngood\n^^^end\n"])
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from code_commit.plugin_api import ToolCall
-from code_commit.testing import Project, RecordedRequest, Reply, ScriptedServer
+from code_commit_testing import Project, RecordedRequest, Reply, ScriptedServer
 
 CONFIG = """
 [providers]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from code_commit.testing import Reply
+from code_commit_testing import Reply
 
 
 @pytest.fixture

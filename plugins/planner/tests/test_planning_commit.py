@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from code_commit.testing import Project, Reply
+from code_commit_testing import Project, Reply
 
 NEW, CURRENT, TODO = "g3-plan/new_requirements.md", "g3-plan/current_requirements.md", "g3-plan/todo.g3.md"
 HOOKS = "[plugins.planner]\ncommit_hooks = true\n"

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from code_commit.plugin_api import Finish
-from code_commit.testing import Reply
+from code_commit_testing import Reply
 
 NEW, CURRENT, TODO = "g3-plan/new_requirements.md", "g3-plan/current_requirements.md", "g3-plan/todo.g3.md"
 QUESTION = "Do you consider the todos and the requirements completed? [yes/no/quit] (no)"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from code_commit.testing import Reply
+from code_commit_testing import Reply
 
 NEW, CURRENT, TODO = "g3-plan/new_requirements.md", "g3-plan/current_requirements.md", "g3-plan/todo.g3.md"
 ORIGINAL = "{{ORIGINAL USER REQUIREMENTS -- THIS SECTION WILL BE IGNORED BY THE IMPLEMENTATION}}"

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from code_commit.testing import Finished, Project
+from code_commit_testing import Finished, Project
 
 _CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 _FLAGS = (
@@ -54,7 +54,7 @@ def answered(tmp_path: Path) -> Answered:
     info = tmp_path / "plugins" / "scripted-1.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[code_commit]\nscripted = code_commit.testing.scripted_provider\n")
+    (info / "entry_points.txt").write_text("[code_commit]\nscripted = code_commit_testing.scripted_provider\n")
     build = 'echo "checking <script>document.title = 1</script>"; echo "error: no good" >&2; grep -q good a.txt\n'
     return Answered(Project.create(tmp_path, build=build), tmp_path / "plugins")
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from code_commit.testing import install_plugin
 from code_commit_tasks.declarations import declaration, typescript
 from code_commit_tasks.functions import Function
 from code_commit_tasks.runtime.script import CallAnswer, ScriptLimits, run_script
 from code_commit_tasks.typescript_names import IDENTIFIER, RESERVED, parameter_names
+from code_commit_testing import install_plugin
 from code_commit_toolbox.tool import Tool
 
 LIMITS = ScriptLimits(60, 512 * 1024 * 1024, 10)

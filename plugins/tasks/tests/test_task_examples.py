@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from code_commit.testing import install_plugin
+from code_commit_testing import install_plugin
 
 SEED = (Path(__file__).parent / "cases/typescript_agent_prompt.md").read_text("utf-8")
 EXAMPLES = [

@@ -7,8 +7,8 @@ import shutil
 
 import pytest
 
-from code_commit.testing import install_plugin
 from code_commit_tasks.requirements import words_of
+from code_commit_testing import install_plugin
 
 PATTERN = {"type": "pattern", "pattern": r"^Success: .*$"}
 SYNTAX = {"type": "validation", "validator": "syntax_check"}

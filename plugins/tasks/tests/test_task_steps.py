@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from code_commit.testing import Reply
+from code_commit_testing import Reply
 
 ECHO = {"type": "pattern", "pattern": "^ok"}
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from code_commit.testing import Finished, Project, install_plugin
+from code_commit_testing import Finished, Project, install_plugin
 
 PLUGIN = '''
 import json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from code_commit.testing import Reply, ScriptedServer, install_plugin
+from code_commit_testing import Reply, ScriptedServer, install_plugin
 
 TOOLS = """
 from code_commit.plugin_api import hookimpl, LimitReached, NotReady

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from code_commit.plugin_api import Change, Refusal
-from code_commit.testing import Finished, Project, install_plugin
+from code_commit_testing import Finished, Project, install_plugin
 from code_commit_truncation.rule import Truncation
 from code_commit_truncation.settings import TruncationSettings
 
@@ -124,7 +124,7 @@ def test_settings_that_make_no_sense_are_refused(settings) -> None:
 def commit(tmp_path: Path):
     """Give a function that runs a commit answered by these replacements of a.py, and how to look at the project."""
     plugins = install_plugin(
-        tmp_path / "plugins", "scripted", "from code_commit.testing.scripted_provider import code_commit_providers\n"
+        tmp_path / "plugins", "scripted", "from code_commit_testing.scripted_provider import code_commit_providers\n"
     )
     project = Project.create(tmp_path, files={"a.py": LONG})
 

@@ -1,7 +1,7 @@
 """A provider that answers from a list, without HTTP; this module is a plugin too.
 
 In a test of one's own code, `ScriptedProvider([...])` is enough. To have a whole run answered by it, register this
-module as an entry point (`scripted = "code_commit.testing.scripted_provider"`) and configure it:
+module as an entry point (`scripted = "code_commit_testing.scripted_provider"`) and configure it:
 
     default_provider = "scripted.default"
     [providers.scripted.default]
@@ -42,8 +42,8 @@ SCRIPTED = ProviderDefinition(
     base_url_variable=None,
     key_variable=None,
     key_header=("authorization", "Bearer {key}"),
-    config="code_commit.testing.scripted_provider:ScriptedConfig",
-    factory="code_commit.testing.scripted_provider:provider_of",
+    config="code_commit_testing.scripted_provider:ScriptedConfig",
+    factory="code_commit_testing.scripted_provider:provider_of",
 )
 
 

@@ -2,7 +2,7 @@
 
 It speaks to a `ScriptedServer` as OpenAI's services do, text alone. This module is the plugin; a test installs it so:
 
-    install_plugin(folder, "loopback", "from code_commit.testing.loopback_provider import code_commit_providers")
+    install_plugin(folder, "loopback", "from code_commit_testing.loopback_provider import code_commit_providers")
 
 The model is `loopback-1`, `LOOPBACK_BASE_URL` leads to `server.url("openai")`, and `LOOPBACK_API_KEY` holds a key.
 """
@@ -37,8 +37,8 @@ LOOPBACK = ProviderDefinition(
     base_url_variable="LOOPBACK_BASE_URL",
     key_variable="LOOPBACK_API_KEY",
     key_header=("authorization", "Bearer {key}"),
-    config="code_commit.testing.loopback_provider:LoopbackConfig",
-    factory="code_commit.testing.loopback_provider:wire_of",
+    config="code_commit_testing.loopback_provider:LoopbackConfig",
+    factory="code_commit_testing.loopback_provider:wire_of",
 )
 
 

@@ -20,9 +20,9 @@ from code_commit.plugin_api import (
     Usage,
 )
 from code_commit.retries import TimedCall
-from code_commit.testing import Reply, ScriptedProvider, ScriptedServer
-from code_commit.testing import scripted_provider as plugin
-from code_commit.testing.scripted_replies import answer_of
+from code_commit_testing import Reply, ScriptedProvider, ScriptedServer
+from code_commit_testing import scripted_provider as plugin
+from code_commit_testing.scripted_replies import answer_of
 
 PATHS = {
     "gemini": "/v1beta/models/gemini-x:generateContent",
@@ -177,7 +177,7 @@ def test_its_module_is_a_plugin():
 
 
 def test_the_package_imports_nothing_before_it_is_asked():
-    import code_commit.testing
+    import code_commit_testing
 
     with pytest.raises(AttributeError, match="NoSuchThing"):
-        _ = code_commit.testing.NoSuchThing
+        _ = code_commit_testing.NoSuchThing

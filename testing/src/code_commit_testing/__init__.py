@@ -1,6 +1,6 @@
 """What a plugin's tests need, for first and third parties alike. Nothing is imported before it is asked for.
 
-    from code_commit.testing import Reply, ScriptedServer
+    from code_commit_testing import Reply, ScriptedServer
 
     with ScriptedServer([Reply(text="hello")]) as server:
         ...  # point a provider at server.url("openai")
@@ -9,7 +9,7 @@
 - `Reply`, `RecordedRequest`: what it answers, and what it was asked
 - `Project`, `Finished`, `install_plugin`: the command in a project made for a test, with plugins made for it
 - `ScriptedProvider`: a provider that answers from a list, without HTTP; its module is a plugin as well
-- `code_commit.testing.conformance`: the test class that every provider has to pass (needs pytest)
+- `code_commit_testing.conformance`: the test class that every provider has to pass (needs pytest)
 """
 
 from __future__ import annotations
@@ -18,20 +18,22 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from code_commit.testing.command import Finished, Project, install_plugin
-    from code_commit.testing.scripted_provider import ScriptedProvider
-    from code_commit.testing.scripted_replies import Reply
-    from code_commit.testing.scripted_server import RecordedRequest, ScriptedServer
+    from code_commit_testing.command import Finished, Project, install_plugin
+    from code_commit_testing.scripted_provider import ScriptedProvider
+    from code_commit_testing.scripted_replies import Reply
+    from code_commit_testing.scripted_server import RecordedRequest, ScriptedServer
 
 _HOMES = {
-    "Finished": "code_commit.testing.command",
-    "Project": "code_commit.testing.command",
-    "RecordedRequest": "code_commit.testing.scripted_server",
-    "Reply": "code_commit.testing.scripted_replies",
-    "ScriptedProvider": "code_commit.testing.scripted_provider",
-    "ScriptedServer": "code_commit.testing.scripted_server",
-    "install_plugin": "code_commit.testing.command",
+    "Finished": "code_commit_testing.command",
+    "Project": "code_commit_testing.command",
+    "RecordedRequest": "code_commit_testing.scripted_server",
+    "Reply": "code_commit_testing.scripted_replies",
+    "ScriptedProvider": "code_commit_testing.scripted_provider",
+    "ScriptedServer": "code_commit_testing.scripted_server",
+    "install_plugin": "code_commit_testing.command",
 }
+
+__version__ = "0.1.0"
 
 __all__ = [
     "Finished",
@@ -49,7 +51,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    conformance = "code_commit.testing.conformance"
+    conformance = "code_commit_testing.conformance"
     if "pytest" in sys.modules and conformance not in sys.modules:  # a test that fails there then shows the values
         sys.modules["pytest"].register_assert_rewrite(conformance)
     return getattr(import_module(_HOMES[name]), name)

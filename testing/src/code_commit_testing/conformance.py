@@ -1,6 +1,6 @@
 """What every provider that is written as a `Wire` has to get right, as one pytest class.
 
-    from code_commit.testing.conformance import ProviderConformance
+    from code_commit_testing.conformance import ProviderConformance
 
     class TestMine(ProviderConformance):
         definition = MINE
@@ -39,8 +39,8 @@ from code_commit.plugin_api import (
     Wire,
 )
 from code_commit.retries import TimedCall, complete_with_retries
-from code_commit.testing.scripted_replies import Protocol, Reply, answer_of
-from code_commit.testing.scripted_server import ScriptedServer
+from code_commit_testing.scripted_replies import Protocol, Reply, answer_of
+from code_commit_testing.scripted_server import ScriptedServer
 
 KEY = "k-conformance/+=%0123456789"
 QUESTION = Request(messages=(Message("user", (Text("What is in a.txt and b.txt?"),)),))

@@ -22,7 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from code_commit.testing.scripted_replies import Protocol, Reply, answer_of
+from code_commit_testing.scripted_replies import Protocol, Reply, answer_of
 
 _TRICKLE_SECONDS = 0.05
 _GEMINI_PATH = re.compile(r"/v1(?:beta|alpha)?/models/([^/:]+):generateContent$")
