@@ -193,7 +193,7 @@ def test_a_broken_plugin_that_guards_paths_keeps_a_writing_run_from_starting(pro
     assert run(project, server, "--disable-plugin", "guard", plugins=[plugins]).exit_code == 0
 
 
-def test_a_broken_sink_is_told_once_and_the_run_goes_on(project, server, tmp_path):
+def test_a_broken_sink_is_told_once_and_the_is_running(project, server, tmp_path):
     code = (
         "from code_commit.plugin_api import hookimpl\n"
         "class Sink:\n"

@@ -60,7 +60,7 @@ POOL = """
 from concurrent.futures import ThreadPoolExecutor
 from pydantic import BaseModel
 from code_commit.plugin_api import (
-    Flag, Message, ProviderFailed, Request, Text, WorkflowDefinition, hookimpl, side_by_side,
+    Flag, Message, ProviderFailed, Request, Text, WorkflowDefinition, hookimpl, run_concurrently,
 )
 
 class Options(BaseModel):
@@ -85,7 +85,7 @@ def wait(run):
             run.execute(["sleep", "600"], timeout=600)
     step = {"ask": ask, "command": command}[run.options.pool.rpartition(" ")[2]]
     if run.options.pool.startswith("beside"):
-        return side_by_side([step] * 4)
+        return run_concurrently([step] * 4)
     with ThreadPoolExecutor(2) as pool:
         return [job.result() for job in [pool.submit(step) for _ in range(4)]]
 """

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from code_commit.address import address_of
-from code_commit.records.errors import NotReady
-from code_commit.records.provider import ProviderDefinition
+from code_commit.config.address import address_of
+from code_commit.plugin_api.errors import NotReady
+from code_commit.plugin_api.provider import ProviderDefinition
 
 OPENAI = ProviderDefinition(
     name="openai",

@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from code_commit.http import Connection, HttpProvider
+from code_commit.models.http import Connection, HttpProvider
+from code_commit.models.retries import TimedCall
 from code_commit.plugin_api import (
     Completion,
     Finish,
@@ -34,7 +35,6 @@ from code_commit.plugin_api import (
     reply_error,
     reply_object,
 )
-from code_commit.retries import TimedCall
 from code_commit_testing import Reply, ScriptedServer
 
 KEY = "sk-a/key+with=odd%chars"

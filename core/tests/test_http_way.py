@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.http import Connection, HttpProvider
-from code_commit.http.connection import checked_address, proxy_for
+from code_commit.models.http import Connection, HttpProvider
+from code_commit.models.http.connection import checked_address, proxy_for
+from code_commit.models.retries import TimedCall
 from code_commit.plugin_api import (
     Completion,
     Finish,
@@ -24,7 +25,6 @@ from code_commit.plugin_api import (
     Text,
     Usage,
 )
-from code_commit.retries import TimedCall
 from code_commit_testing import Reply, ScriptedServer
 
 CASES = Path(__file__).parent / "cases" / "tls"

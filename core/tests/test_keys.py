@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from code_commit.keys import FoundKey, KeyStore
-from code_commit.records.errors import NotReady
-from code_commit.records.provider import ProviderDefinition
+from code_commit.config.keys import FoundKey, KeyStore
+from code_commit.plugin_api.errors import NotReady
+from code_commit.plugin_api.provider import ProviderDefinition
 
 OPENAI = ProviderDefinition(
     name="openai",
@@ -324,6 +324,6 @@ def test_the_variables_that_hold_keys_are_known_by_name(root: Path) -> None:
 
 
 def test_looking_for_keys_loads_neither_pydantic_nor_httpx() -> None:
-    code = "import sys, code_commit.keys; print(*sorted({'pydantic', 'pydantic_settings', 'httpx'} & set(sys.modules)))"
+    code = "import sys, code_commit.config.keys; print(*sorted({'pydantic', 'pydantic_settings', 'httpx'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not done.stdout.strip()

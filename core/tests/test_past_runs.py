@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from code_commit.past_runs import Applied, Cost, steps_of
-from code_commit.records.conversation import Usage
+from code_commit.plugin_api.conversation import Usage
 from code_commit_testing import Project, install_plugin
 
 KEY = "sk-canary-0123456789-key7Q"

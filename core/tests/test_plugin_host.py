@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from code_commit.discovery import GROUP, PATH_RULES_GROUP, PluginSource, discover
-from code_commit.plugin_host import PluginHost
-from code_commit.records.errors import UsageError
+from code_commit.plugin_api.errors import UsageError
+from code_commit.plugins.discovery import GROUP, PATH_RULES_GROUP, PluginSource, discover
+from code_commit.plugins.host import PluginHost
 from code_commit_testing import Project, install_plugin
 
 PROVIDER = """

@@ -12,10 +12,10 @@ import threading
 
 import pytest
 
-from code_commit.records import event as events
-from code_commit.records.event import Event, Record
-from code_commit.run_log import Progress
-from code_commit.run_log.event_data import data_of
+from code_commit.log import Progress
+from code_commit.log.event_data import data_of
+from code_commit.plugin_api import event as events
+from code_commit.plugin_api.event import Event, Record
 
 ASKED = events.CallStarted(1, "initial-query", "gemini", "gemini-2.5-pro", "https://x", "key from a file", "1.txt")
 ANSWERED = events.CallFinished(1, "initial-query", "gemini-2.5-pro", "stop", "STOP", 12.34, 1200, 300)
@@ -114,7 +114,7 @@ def test_plugins_events_are_none_of_its_business():
 
 
 def test_a_long_silence_is_broken_where_lines_cannot_be_repainted(monkeypatch):
-    monkeypatch.setattr("code_commit.run_log.progress._STILL_HERE", 0.001)
+    monkeypatch.setattr("code_commit.log.progress._STILL_HERE", 0.001)
     beats = threading.Semaphore(0)
 
     class Stream(io.StringIO):
@@ -150,10 +150,10 @@ def test_a_stream_that_cannot_hold_a_character_gets_it_spelled_out():
 
 SCRIPT = """
 import os, sys
-from code_commit.records import event as events
-from code_commit.records.event import Record
-from code_commit.run_log import Progress
-from code_commit.run_log.event_data import data_of
+from code_commit.plugin_api import event as events
+from code_commit.plugin_api.event import Record
+from code_commit.log import Progress
+from code_commit.log.event_data import data_of
 progress = Progress.on(sys.stderr, os.environ)
 def tell(event):
     progress.receive(Record(1, 0.0, "run", 1, None, event.kind, data_of(event)))

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_commit.http import retry_after_seconds
+from code_commit.models.http import retry_after_seconds
+from code_commit.models.retries import LONGEST_WAIT, TimedCall, complete_with_retries
 from code_commit.plugin_api import Message, ProviderError, Request, Text
-from code_commit.retries import LONGEST_WAIT, TimedCall, complete_with_retries
 from code_commit_testing import ScriptedProvider
 
 QUESTION = Request((Message("user", (Text("a question"),)),))

@@ -20,8 +20,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_commit.records.errors import ExitCode, NotReady
-from code_commit.records.event import (
+from code_commit.log import RunLog, call_files, failure_text, numbered, read_records
+from code_commit.plugin_api.errors import ExitCode, NotReady
+from code_commit.plugin_api.event import (
     CallFinished,
     CallStarted,
     Event,
@@ -31,7 +32,6 @@ from code_commit.records.event import (
     RunFinished,
     StateEntered,
 )
-from code_commit.run_log import RunLog, call_files, failure_text, numbered, read_records
 from code_commit_workspace.redaction import Redactor
 
 KEY = 'sk-live"\\key/0123'
@@ -392,10 +392,10 @@ def test_a_full_disk_costs_lines_but_not_the_run(tmp_path):
     script = f"""
 import resource, sys
 from pathlib import Path
-from code_commit.records.errors import ExitCode
-from code_commit.records.event import MessageLogged
+from code_commit.plugin_api.errors import ExitCode
+from code_commit.plugin_api.event import MessageLogged
 from code_commit_workspace.redaction import Redactor
-from code_commit.run_log import JsonLines, RunLog
+from code_commit.log import JsonLines, RunLog
 log = RunLog.open(Path({str(tmp_path)!r}), "chat", redactor=Redactor())
 log.add_sink("tests", JsonLines(sys.stdout))
 before = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.records.errors import ExitCode, NotReady
-from code_commit.records.event import CallFinished, CallStarted
-from code_commit.run_log import RunDocument, RunLog, find_run, list_runs, read_records, read_run
+from code_commit.log import RunDocument, RunLog, find_run, list_runs, read_records, read_run
+from code_commit.plugin_api.errors import ExitCode, NotReady
+from code_commit.plugin_api.event import CallFinished, CallStarted
 from code_commit_workspace.redaction import Redactor
 
 NOON = 1_700_000_000.0
@@ -20,9 +20,9 @@ FINISHED = CallFinished(1, "query", "gpt-5", "stop", "stop", 1.5, 100, 10)
 LASTING = """
 import sys
 from pathlib import Path
-from code_commit.records.event import CallStarted
+from code_commit.plugin_api.event import CallStarted
 from code_commit_workspace.redaction import Redactor
-from code_commit.run_log import RunLog
+from code_commit.log import RunLog
 log = RunLog.open(Path(sys.argv[1]), "chat", redactor=Redactor())
 log.emit(CallStarted(1, "query", "openai", "gpt-5", "https://x", "", "query.txt"))
 print(log.run, flush=True)

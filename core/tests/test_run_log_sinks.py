@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.records.errors import ExitCode, describe
-from code_commit.records.event import Record, StateEntered
-from code_commit.run_log import JsonLines, RunLog, read_records
+from code_commit.log import JsonLines, RunLog, read_records
+from code_commit.plugin_api.errors import ExitCode, describe
+from code_commit.plugin_api.event import Record, StateEntered
 from code_commit_workspace.redaction import Redactor
 
 
@@ -162,7 +162,7 @@ def test_a_sink_that_waits_for_an_emitting_thread_does_not_block(log):
 
 
 def test_a_sink_that_never_returns_does_not_hold_the_end(log, monkeypatch):
-    monkeypatch.setattr("code_commit.run_log.sinks._PATIENCE", 0.01)
+    monkeypatch.setattr("code_commit.log.sinks._PATIENCE", 0.01)
     entered, release = threading.Event(), threading.Event()
 
     def hang(record: Record) -> None:
@@ -230,7 +230,7 @@ def test_what_is_no_sink_is_told(log, sink):
 @pytest.mark.parametrize("method", ["receive", "close"])
 def test_a_sink_that_never_comes_back_costs_a_bounded_wait(log, monkeypatch, method):
     for name in ("_LONGEST_RECEIVE", "_LONGEST_CLOSE"):
-        monkeypatch.setattr(f"code_commit.run_log.sinks.{name}", 0.05)
+        monkeypatch.setattr(f"code_commit.log.sinks.{name}", 0.05)
     free = threading.Event()
     hanging = Sink(**{"act" if method == "receive" else "at_close": lambda *_: free.wait(60)})
     good = Sink()
@@ -250,10 +250,10 @@ def test_a_sink_that_never_comes_back_costs_a_bounded_wait(log, monkeypatch, met
 SCRIPT = """
 import os, sys
 from pathlib import Path
-from code_commit.records.errors import ExitCode
-from code_commit.records.event import MessageLogged
+from code_commit.plugin_api.errors import ExitCode
+from code_commit.plugin_api.event import MessageLogged
 from code_commit_workspace.redaction import Redactor
-from code_commit.run_log import JsonLines, RunLog
+from code_commit.log import JsonLines, RunLog
 log = RunLog.open(Path(sys.argv[1]), "committing-code", redactor=Redactor())
 log.add_sink("code-commit", JsonLines(sys.stdout))
 sys.stdin.readline()

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pydantic import BaseModel
 from code_commit.plugin_api import (
     Change, Completion, Finish, Flag, Message, Outcome, ProviderDefinition, ProviderError, ProviderFailed, Request,
-    Opaque, Result, Text, ToolCall, Usage, WorkflowDefinition, hookimpl, hookspec, side_by_side,
+    Opaque, Result, Text, ToolCall, Usage, WorkflowDefinition, hookimpl, hookspec, run_concurrently,
 )
 
 class Options(BaseModel):
@@ -79,7 +79,7 @@ def in_threads(run):
 def one_fails(run):
     def step(name):
         return asked(run, name, name)
-    told = side_by_side([lambda name=name: step(name) for name in ("a", "unknown key", "b")])
+    told = run_concurrently([lambda name=name: step(name) for name in ("a", "unknown key", "b")])
     return [each if isinstance(each, str) else type(each).__name__ for each in told]
 
 def step(run, name):
@@ -183,7 +183,7 @@ def test_what_a_service_wants_back_is_recorded_with_its_owner(project, plugins):
     assert got(run(project, plugins, "signed", model=f"replay/{project.run_folder.name}")) == expected
 
 
-def test_steps_side_by_side_give_what_each_gave_or_raised(project, plugins):
+def test_steps_run_concurrently_give_what_each_gave_or_raised(project, plugins):
     assert got(run(project, plugins, "one_fails")) == ["a!", "ProviderFailed", "b!"]
 
 

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from code_commit.models.retries import TimedCall
 from code_commit.plugin_api import (
     Completion,
     Finish,
@@ -19,7 +20,6 @@ from code_commit.plugin_api import (
     ToolCall,
     Usage,
 )
-from code_commit.retries import TimedCall
 from code_commit_testing import Reply, ScriptedProvider, ScriptedServer
 from code_commit_testing import scripted_provider as plugin
 from code_commit_testing.scripted_replies import answer_of

@@ -24,11 +24,11 @@ import pytest
 from code_commit.cli.arguments import RESERVED, parse_invocation
 from code_commit.cli.commands import COMMANDS
 from code_commit.cli.parser import Parser
-from code_commit.named import named
+from code_commit.imports import import_object
 from code_commit.plugin_api import ToolCall
-from code_commit.plugin_host import PluginHost
-from code_commit.records.errors import UsageError
-from code_commit.registry import Registry
+from code_commit.plugin_api.errors import UsageError
+from code_commit.plugins.host import PluginHost
+from code_commit.plugins.registry import Registry
 from code_commit_testing import Project, RecordedRequest, Reply, ScriptedServer
 
 ROOT = Path(__file__).parents[2]
@@ -328,7 +328,7 @@ def test_commands_within_sentences_are_understood(page: str, monkeypatch: pytest
                 continue  # its name alone, not a call of it
             if argv[0] in COMMANDS:
                 with pytest.raises(Parsed):
-                    named(COMMANDS[argv[0]].run)(argv[1:])
+                    import_object(COMMANDS[argv[0]].run)(argv[1:])
             else:
                 parse_invocation(argv, host, registry)
         except UsageError as error:

@@ -15,7 +15,7 @@ import pytest
 
 from code_commit.cli.commands import COMMANDS
 from code_commit.cli.completion import known_words
-from code_commit.named import named
+from code_commit.imports import import_object
 from code_commit.plugin_api import ToolCall
 from code_commit_testing import Project, Reply, ScriptedServer, install_plugin
 
@@ -53,7 +53,7 @@ def block(text: str) -> str:
 def help_of(command: str, *actions: str) -> str:
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):
-        named(COMMANDS[command].run)([*actions, "--help"])
+        import_object(COMMANDS[command].run)([*actions, "--help"])
     return shown.getvalue()
 
 

@@ -21,13 +21,14 @@ from pydantic import TypeAdapter
 
 from code_commit.cli.arguments import RESERVED, workflow_parser
 from code_commit.cli.commands import COMMANDS
-from code_commit.models import _HOST_FIELDS
-from code_commit.named import named
-from code_commit.plugin_host import PluginHost
-from code_commit.records.errors import ExitCode
-from code_commit.records.event import RunFinished
-from code_commit.registry import Registry
-from code_commit.settings import load_settings, validated
+from code_commit.config.loading import load_settings
+from code_commit.config.validation import validated
+from code_commit.imports import import_object
+from code_commit.models.models import _HOST_FIELDS
+from code_commit.plugin_api.errors import ExitCode
+from code_commit.plugin_api.event import RunFinished
+from code_commit.plugins.host import PluginHost
+from code_commit.plugins.registry import Registry
 from code_commit_testing import Reply, ScriptedServer
 
 ROOT = Path(__file__).parents[2]
@@ -80,10 +81,10 @@ def test_every_configuration_loads(page: Path, tmp_path: Path) -> None:
         for provider, config in configs(settings.providers):
             if provider in registry().providers:
                 table = settings.connection(provider, config).items()
-                model = named(registry().providers[provider][1].config)
+                model = import_object(registry().providers[provider][1].config)
                 validated(model, {name: value for name, value in table if name not in _HOST_FIELDS}, text)
         for name, target in sections.items():
-            settings.plugin(name, named(target))
+            settings.plugin(name, import_object(target))
 
 
 def test_the_shown_ending_of_a_run_is_one() -> None:

@@ -17,19 +17,22 @@ import pytest
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from code_commit import guard, hookspecs, plugin_api, testing
+import code_commit_testing as testing
+import code_commit_workspace.guard as guard
+from code_commit import plugin_api
+from code_commit.plugin_api import hookspecs
 from code_commit.cli.arguments import RESERVED, workflow_parser
 from code_commit.cli.commands import COMMANDS
-from code_commit.config_sources import KEY_FIELDS
-from code_commit.models import _HOST_FIELDS
-from code_commit.named import named
-from code_commit.plugin_host import PluginHost
-from code_commit.records import event as events
-from code_commit.records.errors import ExitCode
-from code_commit.records.json_record import record_fields
-from code_commit.registry import Registry
-from code_commit.run_log import RunDocument
-from code_commit.settings.schema import HostSettings
+from code_commit.config.schema import HostSettings
+from code_commit.config.sources import KEY_FIELDS
+from code_commit.imports import import_object
+from code_commit.log import RunDocument
+from code_commit.models.models import _HOST_FIELDS
+from code_commit.plugin_api import event as events
+from code_commit.plugin_api.errors import ExitCode
+from code_commit.plugin_api.json_record import record_fields
+from code_commit.plugins.host import PluginHost
+from code_commit.plugins.registry import Registry
 from code_commit_testing.conformance import ProviderConformance
 from code_commit_workspace.protected import PROTECTED
 
@@ -110,7 +113,7 @@ def test_the_commands_are_those_that_exist() -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_has_its_flags_in_its_section(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        named(COMMANDS[command].run)(["--help"])
+        import_object(COMMANDS[command].run)(["--help"])
     known = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]*)", capsys.readouterr().out)) - {"--help"}
     assert flags_in(rows(USAGE[f"`code-commit {command}`"])) == known
 
@@ -149,7 +152,9 @@ def test_the_settings_of_the_host_have_these_defaults() -> None:
 
 
 def test_each_plugin_with_settings_has_a_section_with_these_defaults() -> None:
-    models = {plugin.name: named(target) for plugin, target in PluginHost().collect("code_commit_settings") if target}
+    models = {
+        plugin.name: import_object(target) for plugin, target in PluginHost().collect("code_commit_settings") if target
+    }
     told = {title.removeprefix("`[plugins.").removesuffix("]`") for title in CONFIGURATION if "[plugins." in title}
     assert models.keys() <= told
     assert told - models.keys() <= {path.name for path in ROOT.glob("plugins/*")}, "neither installed nor ours"
@@ -161,7 +166,7 @@ def test_each_plugin_with_settings_has_a_section_with_these_defaults() -> None:
 def test_each_provider_has_a_section_with_these_defaults(registry: Registry) -> None:
     for name, (_, definition) in registry.providers.items():
         table = {CODE.findall(row[0])[0]: row[1] for row in rows(CONFIGURATION[name])}
-        assert table == dict(fields_of(named(definition.config))), name
+        assert table == dict(fields_of(import_object(definition.config))), name
 
 
 def test_the_settings_that_every_config_has_are_told() -> None:

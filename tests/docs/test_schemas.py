@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from code_commit.records import event as events
-from code_commit.run_log import RunDocument
+from code_commit.log import RunDocument
+from code_commit.plugin_api import event as events
 from code_commit_testing import Project, install_plugin
 
 REPOSITORY = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from code_commit.keys import KeyStore
+from code_commit.config.keys import KeyStore
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.private_folder import require_gitignore_line
 from code_commit_workspace.redaction import Redactor

@@ -173,7 +173,7 @@ def test_output_that_never_ends_ends_with_the_time_limit(run):
     assert run("yes", timeout=0.5).timed_out
 
 
-def test_processes_side_by_side_leave_each_other_alone(run, mode, tmp_path):
+def test_processes_run_concurrently_leave_each_other_alone(run, mode, tmp_path):
     """Each waits for the other: if ending one killed the other's children, this would fail."""
     other = ProcessRunner(tmp_path / "project", redactor=Redactor(), sandbox=mode)
     os.mkfifo(tmp_path / "project" / "pipe")

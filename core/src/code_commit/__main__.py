@@ -38,8 +38,8 @@ def main() -> int:
 
 def _interrupted_early(arguments: list[str]) -> int:
     """Say what `run_command` would, had it been imported."""
-    from code_commit.cli.last_words import print_lone_finish
-    from code_commit.records.errors import ExitCode
+    from code_commit.cli.errors import print_lone_finish
+    from code_commit.plugin_api.errors import ExitCode
 
     sys.stderr.write("code-commit: interrupted\n")
     if "--json" in arguments:

@@ -7,7 +7,9 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from code_commit.records.conversation import (
+from code_commit.log import read_records
+from code_commit.log.folder import plain_name
+from code_commit.plugin_api.conversation import (
     Completion,
     Finish,
     Message,
@@ -17,13 +19,11 @@ from code_commit.records.conversation import (
     Text,
     Usage,
 )
-from code_commit.records.conversation_json import parts_from_json
-from code_commit.records.errors import NotReady, ProviderFailed
-from code_commit.records.event import Record
-from code_commit.records.json_record import open_regular
-from code_commit.run_log import read_records
-from code_commit.run_log.folder import plain_name
-from code_commit.transcript import request_text
+from code_commit.plugin_api.conversation_json import parts_from_json
+from code_commit.plugin_api.errors import NotReady, ProviderFailed
+from code_commit.plugin_api.event import Record
+from code_commit.plugin_api.json_record import open_regular
+from code_commit.plugin_api.transcript import request_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ def report_numbers(review) -> dict[str, str]:
     return {name: text for name, text in review.config_files().items() if name.startswith("consistency-report")}
 
 
-def test_samples_are_asked_for_together_and_kept_side_by_side(review) -> None:
+def test_samples_are_asked_for_together_and_kept_run_concurrently(review) -> None:
     together = threading.Barrier(3, timeout=60)
     for number in range(3):
         review.server.script(lambda _, number=number: f"report {number} {together.wait() * 0}")

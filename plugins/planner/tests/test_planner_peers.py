@@ -31,7 +31,7 @@ def test_autonomous_builds_until_the_coach_approves(codebase, alone):
     assert codebase.read("requirements.md") == "Add two.\n"
 
 
-def test_autonomous_out_of_turns_is_not_reached_and_the_next_run_goes_on(codebase, alone):
+def test_autonomous_out_of_turns_is_not_reached_and_the_next_is_running(codebase, alone):
     codebase.cast.coach = [codebase.cast.done("Not yet.")]
     done = alone("--max-turns=2")
     assert done.exit_code == 1

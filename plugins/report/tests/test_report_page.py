@@ -54,7 +54,7 @@ def test_a_run_leaves_a_page_with_all_that_happened(answered):
     assert {"call-1", "call-2", "call-3", "change-1", "change-2", "change-3", "process-1", "process-2"} <= targets
 
 
-def test_the_difference_stands_side_by_side(answered):
+def test_the_difference_stands_run_concurrently(answered):
     answered(block("bad\n"), block("good\n"))
     first, second = re.findall(r'<table class="diff">(.*?)</table>', answered.page, re.DOTALL)
     assert re.findall(r'<td class="(old|new)">([^<]*)</td>', first) == [("old", "old"), ("new", "bad")]
@@ -158,7 +158,7 @@ def test_a_failed_run_has_a_page_too(answered):
     assert 'badge bad">response_refused' in answered.page
 
 
-def test_live_the_page_is_there_while_the_run_goes_on_and_loads_itself_anew(answered):
+def test_live_the_page_is_there_while_the_is_running_and_loads_itself_anew(answered):
     answered.project.write({"build.sh": "cat logs/*/report.html > seen.html 2>/dev/null; grep -q good a.txt\n"})
     answered(block("good\n"), settings="[plugins.html]\nlive = true\n")
     seen = answered.project.read("seen.html")

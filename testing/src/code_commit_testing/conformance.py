@@ -22,7 +22,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from code_commit.http import Connection, HttpProvider
+from code_commit.models.http import Connection, HttpProvider
+from code_commit.models.retries import TimedCall, complete_with_retries
 from code_commit.plugin_api import (
     Completion,
     Finish,
@@ -38,7 +39,6 @@ from code_commit.plugin_api import (
     Usage,
     Wire,
 )
-from code_commit.retries import TimedCall, complete_with_retries
 from code_commit_testing.scripted_replies import Protocol, Reply, answer_of
 from code_commit_testing.scripted_server import ScriptedServer
 

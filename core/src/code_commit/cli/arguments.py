@@ -9,10 +9,10 @@ from typing import Any
 
 from code_commit.cli.help_text import listed
 from code_commit.cli.parser import Parser
-from code_commit.plugin_host import Plugin, PluginHost
-from code_commit.records.errors import UsageError
-from code_commit.records.workflow import Flag, WorkflowDefinition
-from code_commit.registry import DEFAULT_WORKFLOW, FIRST_PARTY_FLAGS, Registry, installation
+from code_commit.plugin_api.errors import UsageError
+from code_commit.plugin_api.workflow import Flag, WorkflowDefinition
+from code_commit.plugins.host import Plugin, PluginHost
+from code_commit.plugins.registry import DEFAULT_WORKFLOW, FIRST_PARTY_FLAGS, Registry, installation
 from code_commit.spelling import did_you_mean
 
 

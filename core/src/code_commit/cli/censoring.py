@@ -10,8 +10,8 @@ def censored(text: str) -> str:
     import os
     from pathlib import Path
 
-    from code_commit.keys import KeyStore, likely_keys
-    from code_commit.records.errors import CodeCommitError
+    from code_commit.config.keys import KeyStore, likely_keys
+    from code_commit.plugin_api.errors import CodeCommitError
     from code_commit_workspace.redaction import Redactor
 
     redactor = Redactor(likely_keys(os.environ))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from code_commit.cli.censoring import censored
 from code_commit.cli.parser import Parser
-from code_commit.keys import KeyStore
-from code_commit.records.errors import ExitCode, NotReady
+from code_commit.config.keys import KeyStore
+from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit_workspace.git import Git
 from code_commit_workspace.guard import Guard
 from code_commit_workspace.project_tree import ProjectTree

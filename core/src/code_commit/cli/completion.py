@@ -14,10 +14,10 @@ from code_commit.cli.arguments import HOST_FLAGS, RESERVED
 from code_commit.cli.commands import COMMANDS
 from code_commit.cli.parser import Parser
 from code_commit.cli.runs.command import ACTIONS
-from code_commit.named import named
-from code_commit.plugin_host import PluginHost
-from code_commit.records.errors import ExitCode
-from code_commit.registry import Registry
+from code_commit.imports import import_object
+from code_commit.plugin_api.errors import ExitCode
+from code_commit.plugins.host import PluginHost
+from code_commit.plugins.registry import Registry
 
 _FLAG = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)")
 _PLAIN = re.compile(r"[\w./:@+-]+")  # what needs no quotes in any shell
@@ -115,7 +115,7 @@ def _words_of(command: str) -> list[str]:
         return sorted(_WRITERS)
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):
-        named(COMMANDS[command].run)(["--help"])
+        import_object(COMMANDS[command].run)(["--help"])
     actions = {"runs": list(ACTIONS), "plugins": ["doctor"]}.get(command, [])
     return [*actions, *dict.fromkeys(_FLAG.findall(shown.getvalue()))]
 

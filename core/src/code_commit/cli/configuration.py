@@ -10,8 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from code_commit.cli.parser import Parser
-from code_commit.records.errors import ExitCode
-from code_commit.settings import load_settings
+from code_commit.config.loading import load_settings
+from code_commit.plugin_api.errors import ExitCode
 from code_commit_workspace.terminal import printable
 
 

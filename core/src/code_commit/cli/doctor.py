@@ -13,10 +13,10 @@ from code_commit.cli.censoring import censored
 from code_commit.cli.parser import Parser
 from code_commit.cli.plugin_checks import Problem, load_times, problems, too_new
 from code_commit.cli.tables import print_document, print_line, print_table
-from code_commit.discovery import discover
-from code_commit.plugin_host import PluginHost
-from code_commit.records.errors import ExitCode
-from code_commit.settings import load_settings
+from code_commit.config.loading import load_settings
+from code_commit.plugin_api.errors import ExitCode
+from code_commit.plugins.discovery import discover
+from code_commit.plugins.host import PluginHost
 
 _DESCRIPTION = (
     "Examine every installed plugin: versions, entry points, import times, clashes of names, hooks and what they name. "

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from code_commit.cli.parser import Parser
 from code_commit.languages import Language, language_of
-from code_commit.records.errors import ExitCode, NotReady
+from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.private_folder import require_gitignore_line
 from code_commit_workspace.project_tree import ProjectTree

@@ -10,9 +10,9 @@ from code_commit.cli.arguments import RESERVED
 from code_commit.cli.censoring import censored
 from code_commit.cli.parser import Parser
 from code_commit.cli.tables import print_document, print_line, print_table
-from code_commit.plugin_host import PluginHost
-from code_commit.records.errors import ExitCode
-from code_commit.registry import Registry
+from code_commit.plugin_api.errors import ExitCode
+from code_commit.plugins.host import PluginHost
+from code_commit.plugins.registry import Registry
 
 _DESCRIPTIONS = {
     "plugins": "List the installed plugins: what is loaded, and what failed and why. "

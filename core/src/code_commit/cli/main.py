@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from types import FrameType
 
 from code_commit import __version__
-from code_commit.named import named
-from code_commit.records.errors import CodeCommitError, ExitCode, Interrupted, NotReady, exit_code_of, no_room
+from code_commit.imports import import_object
+from code_commit.plugin_api.errors import CodeCommitError, ExitCode, Interrupted, NotReady, exit_code_of, no_room
 
 
 def run_command(argv: Sequence[str]) -> int:
@@ -40,14 +40,14 @@ def _dispatch(argv: Sequence[str]) -> int:
         from code_commit.cli.commands import COMMANDS
 
         if argv[0] in COMMANDS:
-            command: Callable[[Sequence[str]], int] = named(COMMANDS[argv[0]].run)
+            command: Callable[[Sequence[str]], int] = import_object(COMMANDS[argv[0]].run)
             return command(argv[1:])
         from code_commit.cli.arguments import unknown_command
 
         raise unknown_command(argv[0])
     from code_commit.cli.arguments import RESERVED, disabled_plugins, parse_invocation
-    from code_commit.plugin_host import PluginHost
-    from code_commit.registry import Registry
+    from code_commit.plugins.host import PluginHost
+    from code_commit.plugins.registry import Registry
 
     host = PluginHost(disabled=disabled_plugins(argv))
     registry = Registry(host, reserved_flags=RESERVED)
@@ -64,7 +64,7 @@ def _dispatch(argv: Sequence[str]) -> int:
 
 def _failed(error: CodeCommitError, argv: Sequence[str]) -> int:
     """Nothing of a run exists yet: say it to the person, and to the program that waits for a last event."""
-    from code_commit.cli.last_words import print_error, print_lone_finish
+    from code_commit.cli.errors import print_error, print_lone_finish
 
     code = exit_code_of(error)
     print_error(error.message, error.hint)
@@ -76,8 +76,8 @@ def _failed(error: CodeCommitError, argv: Sequence[str]) -> int:
 def _unforeseen(error: BaseException, argv: Sequence[str]) -> int:
     if isinstance(error, SystemExit) and error.code in {None, 0}:
         return ExitCode.REACHED  # argparse, after it has printed a command's help
-    from code_commit.cli.last_words import print_error, print_lone_finish
-    from code_commit.run_log import describe
+    from code_commit.cli.errors import print_error, print_lone_finish
+    from code_commit.log import describe
 
     if isinstance(error, OSError) and (known := _about_this_place(error) or no_room(error)):
         return _failed(known, argv)
@@ -108,7 +108,7 @@ def _about_this_place(error: OSError) -> NotReady | None:
 
 
 def _lead_stdout_nowhere() -> None:
-    from code_commit.run_log import lead_nowhere
+    from code_commit.log import lead_nowhere
 
     lead_nowhere(sys.stdout)
 

@@ -6,7 +6,7 @@ import argparse
 from typing import Any, NoReturn
 
 from code_commit.cli.help_text import HelpFormatter, for_this_terminal, show_help
-from code_commit.records.errors import UsageError
+from code_commit.plugin_api.errors import UsageError
 
 
 class Parser(argparse.ArgumentParser):

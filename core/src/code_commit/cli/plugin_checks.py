@@ -12,15 +12,15 @@ from typing import Any
 
 from code_commit import __version__
 from code_commit.cli.arguments import RESERVED, field_of
-from code_commit.discovery import PluginSource
-from code_commit.named import named
-from code_commit.plugin_host import Plugin, PluginHost, interrupted_while_loading, stdout_aside
-from code_commit.records.errors import CodeCommitError, describe
-from code_commit.records.provider import ProviderDefinition
-from code_commit.records.workflow import WorkflowDefinition
-from code_commit.registry import Registry
+from code_commit.config.loading import Settings
+from code_commit.imports import import_object
+from code_commit.plugin_api.errors import CodeCommitError, describe
+from code_commit.plugin_api.provider import ProviderDefinition
+from code_commit.plugin_api.workflow import WorkflowDefinition
+from code_commit.plugins.discovery import PluginSource
+from code_commit.plugins.host import Plugin, PluginHost, interrupted_while_loading, stdout_aside
+from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import settings_model
-from code_commit.settings import Settings
 
 _OF_THE_HOST = re.compile(r"code[-_.]commit(?![-_.\w])(?:\[[^\]]*\])?\s*\(?([^;)]*)", re.IGNORECASE)
 _BOUND = re.compile(r"(>=|<=|~=|>|<)\s*(\d[\d.]*)")
@@ -39,13 +39,13 @@ class Problem:
 
 def load_times(sources: Sequence[PluginSource]) -> dict[PluginSource, float]:
     """Import each plugin, in the order of a start; return seconds. What two of them import counts for the first."""
-    named("code_commit.plugin_api")
+    import_object("code_commit.plugin_api")
     seconds = {}
     with stdout_aside():
         for source in sources:
             began = time.perf_counter()
             try:
-                named(source.value)
+                import_object(source.value)
             except KeyboardInterrupt:
                 raise interrupted_while_loading(source) from None
             except BaseException:  # noqa: BLE001, S110 - what fails is reported by the plugin host, which tries again
@@ -144,7 +144,7 @@ def _provider(definition: ProviderDefinition) -> Iterator[str]:
     if "{key}" not in definition.key_header[-1]:
         yield f"the template of key_header holds no {{key}}: {definition.key_header!r}"
     try:
-        fields = named(definition.config).model_fields
+        fields = import_object(definition.config).model_fields
     except (ImportError, AttributeError):
         return  # told above
     if "model" not in fields:
@@ -167,7 +167,7 @@ def _workflow(definition: WorkflowDefinition) -> Iterator[str]:
     yield from wrong
     if wrong:
         return
-    fields = named(definition.options).model_fields
+    fields = import_object(definition.options).model_fields
     for flag in definition.flags:
         name = field_of(flag.names[0])
         if name not in fields and not (flag.selects and flag.metavar is None):
@@ -176,7 +176,7 @@ def _workflow(definition: WorkflowDefinition) -> Iterator[str]:
 
 def _code(what: str, target: str, fits: Callable[[Any], bool], kind: str) -> Iterator[str]:
     try:
-        code = named(target)
+        code = import_object(target)
     except Exception as error:  # noqa: BLE001 - importing a plugin's code may raise anything
         yield f"{what} {target!r} cannot be imported: {type(error).__name__}: {error}"
         return

@@ -20,16 +20,16 @@ from code_commit.cli.runs.project import Checkpointed, checkpointed
 from code_commit.cli.tables import print_document, print_line, print_table
 from code_commit.cli.workflow import plan_for
 from code_commit.commit.prompts import context_of
+from code_commit.log import Progress, RunSummary, find_run, read_run
+from code_commit.log.folder import plain_name
 from code_commit.past_runs import Process, Story, read_story, whole_change
-from code_commit.plugin_host import PluginHost
-from code_commit.records.errors import CodeCommitError, ExitCode, Interrupted, NotReady
-from code_commit.records.event import LogSink
-from code_commit.records.json_record import open_regular
-from code_commit.registry import Registry
+from code_commit.plugin_api.errors import CodeCommitError, ExitCode, Interrupted, NotReady
+from code_commit.plugin_api.event import LogSink
+from code_commit.plugin_api.json_record import open_regular
+from code_commit.plugins.host import PluginHost
+from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import require_untracked
 from code_commit.run.session import REPLAY, run_session
-from code_commit.run_log import Progress, RunSummary, find_run, read_run
-from code_commit.run_log.folder import plain_name
 from code_commit_workspace.git import Git
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.transaction import HOME

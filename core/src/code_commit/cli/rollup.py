@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from code_commit.cli.parser import Parser
-from code_commit.records.errors import ExitCode, UsageError
+from code_commit.plugin_api.errors import ExitCode, UsageError
 from code_commit.rollup import FOLDER, NAME, roll_up
 from code_commit_workspace.git import Git
 from code_commit_workspace.project_tree import ProjectTree

@@ -10,8 +10,8 @@ from pathlib import Path
 from code_commit.cli.censoring import censored
 from code_commit.cli.help_text import RUN
 from code_commit.cli.parser import Parser
-from code_commit.records.errors import ExitCode, NotReady
-from code_commit.run_log import find_run, list_runs
+from code_commit.log import find_run, list_runs
+from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit_workspace.checkpoint import Checkpoints
 from code_commit_workspace.empty_repository import git_of_past_runs
 from code_commit_workspace.interruption import uninterrupted

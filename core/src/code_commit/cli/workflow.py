@@ -12,17 +12,18 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from code_commit.cli.arguments import Invocation
-from code_commit.cli.last_words import print_error, print_lone_finish, tell
-from code_commit.named import named
-from code_commit.plugin_host import PluginHost
-from code_commit.records.errors import ExitCode, NotReady, UsageError
-from code_commit.records.event import LogSink
-from code_commit.records.workflow import WorkflowDefinition
-from code_commit.registry import Registry
+from code_commit.cli.errors import print_error, print_lone_finish, tell
+from code_commit.config.loading import load_settings
+from code_commit.config.validation import about_a_flag, explained
+from code_commit.imports import import_object
+from code_commit.log import JsonLines, Progress
+from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
+from code_commit.plugin_api.event import LogSink
+from code_commit.plugin_api.workflow import WorkflowDefinition
+from code_commit.plugins.host import PluginHost
+from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import Plan, settings_model
 from code_commit.run.session import Ending, run_session
-from code_commit.run_log import JsonLines, Progress
-from code_commit.settings import about_a_flag, explained, load_settings
 from code_commit_workspace.terminal import printable, read_answer
 
 _QUIT = "quit before the run began"
@@ -57,9 +58,9 @@ def plan_for(invocation: Invocation, host: PluginHost) -> Plan | None:
         NotReady: the configuration is.
     """
     plugin, workflow = invocation.plugin, invocation.workflow
-    model = named(workflow.options) if workflow.options else None
+    model = import_object(workflow.options) if workflow.options else None
     options = _options(model, invocation.flags)
-    root = named(workflow.root)(options, partial(_ask, workflow)) if workflow.root else Path.cwd()
+    root = import_object(workflow.root)(options, partial(_ask, workflow)) if workflow.root else Path.cwd()
     if root is None:
         return None
     if not root.is_dir():

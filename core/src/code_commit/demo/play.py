@@ -12,7 +12,7 @@ from pathlib import Path
 from shutil import copytree
 
 from code_commit.cli.parser import Parser
-from code_commit.records.errors import ExitCode, NotReady
+from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit_workspace.git import Git
 from code_commit_workspace.terminal import printable
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from code_commit.log import read_records
+from code_commit.log.folder import EVENTS
 from code_commit.past_runs.cost import Cost
-from code_commit.records.conversation import Usage
-from code_commit.records.event import Record
-from code_commit.run_log import read_records
-from code_commit.run_log.folder import EVENTS
+from code_commit.plugin_api.conversation import Usage
+from code_commit.plugin_api.event import Record
 
 
 @dataclass(frozen=True, slots=True)

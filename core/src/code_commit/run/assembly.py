@@ -11,19 +11,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from code_commit.budget import Budget
-from code_commit.calls import Calls
-from code_commit.keys import KeyStore
-from code_commit.models import Models
-from code_commit.named import named
-from code_commit.plugin_host import Plugin, PluginHost
-from code_commit.records.errors import NotReady
-from code_commit.records.workflow import WorkflowDefinition
-from code_commit.registry import Registry
+from code_commit.config.keys import KeyStore
+from code_commit.config.loading import Settings
+from code_commit.imports import import_object
+from code_commit.log import RunLog
+from code_commit.models.budget import Budget
+from code_commit.models.calls import Calls
+from code_commit.models.models import Models
+from code_commit.plugin_api.errors import NotReady
+from code_commit.plugin_api.workflow import WorkflowDefinition
+from code_commit.plugins.host import Plugin, PluginHost
+from code_commit.plugins.registry import Registry
 from code_commit.replay import Recording
 from code_commit.run.project_run import ProjectRun
-from code_commit.run_log import RunLog
-from code_commit.settings import Settings
 from code_commit_workspace.checkpoint import Checkpoints
 from code_commit_workspace.empty_repository import git_without_repository
 from code_commit_workspace.git import Git, GitError, NoRepository
@@ -196,7 +196,7 @@ def settings_model(host: PluginHost, plugin: Plugin) -> type[Any] | None:
     for owner, target in host.collect("code_commit_settings"):
         if owner is plugin and target:
             try:
-                model: type[Any] = named(target)
+                model: type[Any] = import_object(target)
             except (ImportError, AttributeError) as error:
                 raise NotReady(f"{plugin.distribution} names settings that are not there: {error}") from error
             return model

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from code_commit.calls import Calls
-from code_commit.models import Models
-from code_commit.plugin_host import PluginHost
-from code_commit.records.errors import CodeCommitError, NotReady, ResponseRefused
-from code_commit.records.event import (
+from code_commit.log import RunLog, find_run, lead_nowhere, numbered
+from code_commit.models.calls import Calls
+from code_commit.models.models import Models
+from code_commit.plugin_api.errors import CodeCommitError, NotReady, ResponseRefused
+from code_commit.plugin_api.event import (
     ChangesApplied,
     ChangesUndone,
     Event,
@@ -24,8 +24,8 @@ from code_commit.records.event import (
     QuestionAnswered,
     QuestionAsked,
 )
-from code_commit.records.workflow import Model, WorkflowDefinition
-from code_commit.run_log import RunLog, find_run, lead_nowhere, numbered
+from code_commit.plugin_api.workflow import Model, WorkflowDefinition
+from code_commit.plugins.host import PluginHost
 from code_commit_workspace.checkpoint import Checkpoints
 from code_commit_workspace.diff import unified_diff
 from code_commit_workspace.git import Git

@@ -10,19 +10,19 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any, Protocol
 
-from code_commit.keys import likely_keys
-from code_commit.models import resolve
-from code_commit.named import named
-from code_commit.plugin_host import HOST, Plugin, PluginFailure, PluginHost
-from code_commit.records.errors import CodeCommitError, ExitCode, describe, exit_code_of, no_room
-from code_commit.records.event import LogSink, MessageLogged, PluginFailed
-from code_commit.records.workflow import Outcome, Result
-from code_commit.registry import Registry
+from code_commit.config.keys import likely_keys
+from code_commit.imports import import_object
+from code_commit.log import RunLog, find_run
+from code_commit.models.models import resolve
+from code_commit.plugin_api.errors import CodeCommitError, ExitCode, describe, exit_code_of, no_room
+from code_commit.plugin_api.event import LogSink, MessageLogged, PluginFailed
+from code_commit.plugin_api.workflow import Outcome, Result
+from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost
+from code_commit.plugins.registry import Registry
 from code_commit.replay import Recording, load_recording
 from code_commit.run.assembly import Plan, assembled, make_ready, open_log
 from code_commit.run.interruption import ended_when_interrupted
 from code_commit.run.project_run import ProjectRun
-from code_commit.run_log import RunLog, find_run
 from code_commit_workspace.redaction import Redactor
 
 REPLAY = "replay/"
@@ -76,7 +76,7 @@ def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapp
             # What a person and a model have come to is theirs; a run that they leave is gone on with later.
             on_failure = "keep" if plan.workflow.interactive else plan.settings.on_failure
             with _wrapped_up(run, on_failure, ending), ended_when_interrupted(run.end_what_waits):
-                ending.result = _checked(named(plan.workflow.run)(run))
+                ending.result = _checked(import_object(plan.workflow.run)(run))
     return replace(ending.told(log.folder), late_failures=ending.late_failures)
 
 

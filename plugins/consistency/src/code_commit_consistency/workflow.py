@@ -20,7 +20,7 @@ from code_commit.plugin_api import (
     Result,
     Run,
     Text,
-    side_by_side,
+    run_concurrently,
 )
 from code_commit_consistency.prompt import consistency_prompt, read_codebase, read_query
 from code_commit_consistency.report_files import FOLDER, publish, report_name, require_room
@@ -43,7 +43,7 @@ def report(run: Run) -> Result:
     model = run.model()
     request = Request(messages=(Message("user", (Text(prompt),)),))
     calls = [partial(_sample, run, model, request, number, count) for number in range(1, count + 1)]
-    completions = _all_whole(side_by_side(calls), run)
+    completions = _all_whole(run_concurrently(calls), run)
     samples = [_described(completion, number) for number, completion in enumerate(completions, 1)]
     document = {"version": 1, "run": run.folder.name, "model": model.name, "samples": samples}
     publish(run.root, [completion.text for completion in completions], document, run.folder.name)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import Usage, cost_of, read_records, run_goes_on
+from code_commit.plugin_api import Usage, cost_of, is_running, read_records
 from code_commit_report.page import GOOD, render, tone
 from code_commit_report.run_view import RunView
 from code_commit_report.text import read_shown
@@ -119,7 +119,7 @@ def _unfinished(folder: Path) -> Entry:
     return Entry(
         run=folder.name,
         workflow=view.workflow or folder.name[20:],
-        outcome=view.outcome or ("running" if run_goes_on(folder) else "killed"),
+        outcome=view.outcome or ("running" if is_running(folder) else "killed"),
         summary=view.summary,
         started=_started(folder),
         seconds=view.seconds,

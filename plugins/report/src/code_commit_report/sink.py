@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
-from code_commit.plugin_api import Record, run_goes_on
+from code_commit.plugin_api import Record, is_running
 from code_commit_report.run_view import RunView
 from code_commit_report.settings import ReportSettings
 from code_commit_report.whole_file import write_whole
@@ -68,7 +68,7 @@ class HtmlReport:
         from code_commit_report.page import report_page
 
         limit, index = self._settings.text_limit, self._settings.index
-        still = run_goes_on(self._folder) if goes_on is None else goes_on
+        still = is_running(self._folder) if goes_on is None else goes_on
         page = report_page(self._view, self._folder, limit, index=index, going_on=still)
         write_whole(self._folder / REPORT, page)
 

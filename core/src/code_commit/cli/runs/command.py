@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from code_commit.cli.help_text import RUN, listed
 from code_commit.cli.parser import Parser
-from code_commit.named import named
+from code_commit.imports import import_object
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def runs(argv: Sequence[str]) -> int:
         CodeCommitError: as the actions say.
     """
     arguments = _parser().parse_args(argv if argv and argv[0] in {*ACTIONS, "-h", "--help"} else ["list", *argv])
-    action: Callable[[argparse.Namespace], int] = named(ACTIONS[arguments.action].run)
+    action: Callable[[argparse.Namespace], int] = import_object(ACTIONS[arguments.action].run)
     return action(arguments)
 
 

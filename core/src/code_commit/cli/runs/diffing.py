@@ -8,9 +8,9 @@ from pathlib import Path
 
 from code_commit.cli.runs.project import checkpointed, redactor_of
 from code_commit.cli.tables import print_document
+from code_commit.log import find_run
 from code_commit.past_runs import read_story, steps_of, whole_change
-from code_commit.records.errors import ExitCode, NotReady
-from code_commit.run_log import find_run
+from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit_workspace.terminal import printable
 
 

@@ -10,18 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from code_commit.cli.arguments import RESERVED
-from code_commit.cli.last_words import print_error
+from code_commit.cli.errors import print_error
 from code_commit.cli.runs.project import checkpointed, redactor_of
 from code_commit.cli.tables import print_document, print_line
+from code_commit.config.loading import Settings, load_settings
+from code_commit.log import find_run, list_runs, numbered, read_records
+from code_commit.log.folder import EVENTS
 from code_commit.past_runs import Step, read_story, steps_of
-from code_commit.plugin_host import Plugin, PluginHost
-from code_commit.records.errors import CodeCommitError, ExitCode, NotReady, UsageError, describe
-from code_commit.records.event import LogSink, Record
-from code_commit.registry import Registry
+from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady, UsageError, describe
+from code_commit.plugin_api.event import LogSink, Record
+from code_commit.plugins.host import Plugin, PluginHost
+from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import require_untracked, settings_model
-from code_commit.run_log import find_run, list_runs, numbered, read_records
-from code_commit.run_log.folder import EVENTS
-from code_commit.settings import Settings, load_settings
 from code_commit.spelling import did_you_mean
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.redaction import Redactor

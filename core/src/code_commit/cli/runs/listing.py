@@ -11,9 +11,9 @@ from typing import Any
 
 from code_commit.cli.runs import words
 from code_commit.cli.tables import print_document, print_line, print_table, width_of
+from code_commit.log import RunSummary, list_runs
 from code_commit.past_runs import read_story
-from code_commit.records.errors import ExitCode
-from code_commit.run_log import RunSummary, list_runs
+from code_commit.plugin_api.errors import ExitCode
 from code_commit_workspace.terminal import printable
 
 _HEAD = ("RUN", "MODEL", "OUTCOME", "ATTEMPTS", "TOKENS IN / OUT", "COST", "TIME")

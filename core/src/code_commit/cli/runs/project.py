@@ -8,10 +8,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from code_commit.keys import KeyStore
-from code_commit.plugin_host import PluginHost
-from code_commit.records.errors import NotReady
-from code_commit.registry import Registry
+from code_commit.config.keys import KeyStore
+from code_commit.plugin_api.errors import NotReady
+from code_commit.plugins.host import PluginHost
+from code_commit.plugins.registry import Registry
 from code_commit_workspace.checkpoint import Checkpoints
 from code_commit_workspace.empty_repository import git_of_past_runs
 from code_commit_workspace.git import Git

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from code_commit.cli.runs.project import checkpointed
 from code_commit.cli.tables import print_document, print_line
-from code_commit.records.errors import ExitCode, NotReady
-from code_commit.run_log import list_runs
+from code_commit.log import list_runs
+from code_commit.plugin_api.errors import ExitCode, NotReady
 
 
 def prune(arguments: argparse.Namespace) -> int:

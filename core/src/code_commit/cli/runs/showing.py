@@ -12,9 +12,9 @@ from pathlib import Path
 from code_commit.cli.runs import words
 from code_commit.cli.runs.listing import row_of
 from code_commit.cli.tables import print_document, print_line, print_table
+from code_commit.log import RunSummary, find_run, read_run
 from code_commit.past_runs import Call, Process, Story, read_story
-from code_commit.records.errors import ExitCode
-from code_commit.run_log import RunSummary, find_run, read_run
+from code_commit.plugin_api.errors import ExitCode
 from code_commit_workspace.terminal import printable
 
 

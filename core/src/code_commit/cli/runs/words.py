@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from code_commit.records.conversation import Usage
-from code_commit.run_log import RunSummary
+from code_commit.log import RunSummary
+from code_commit.plugin_api.conversation import Usage
 
 
 def outcome(summary: RunSummary) -> str:

@@ -1,0 +1,1 @@
+"""Settings, the addresses of services, and keys."""

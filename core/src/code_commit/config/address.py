@@ -1,0 +1,85 @@
+"""Where a provider is called: validated addresses, and which of them is the service's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from code_commit.plugin_api.errors import NotReady
+from code_commit.plugin_api.provider import ProviderDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A base URL without a final slash, where it comes from, in words, and whether it is the service's own."""
+
+    url: str
+    source: str
+    own: bool
+
+
+def address_of(
+    definition: ProviderDefinition, config_name: str, table: Mapping[str, Any], environ: Mapping[str, str]
+) -> Address:
+    """Return where the config `config_name` of a provider is called.
+
+    `table` is the config's table (`Settings.connection`); its `base_url` counts first, then, for the config
+    `default` alone, the provider's usual variable in `environ`, then the service's own address. `allow_http = true`
+    in the table lets plain http leave this machine.
+
+    Raises:
+        NotReady: the address is no http(s) URL, carries credentials, a query or a fragment, or would send the key
+            in the clear.
+    """
+    where = f"[providers.{definition.name}.{config_name}]"
+    variable = definition.base_url_variable
+    if "base_url" in table:
+        url, source = table["base_url"], f"base_url of {where}"
+    elif config_name == "default" and variable and environ.get(variable):
+        url, source = environ[variable].rstrip("/") + definition.base_url_suffix, f"variable {variable}"
+    else:
+        url, source = definition.base_url, f"plugin of {definition.name}"
+    parts = _split(url, source)
+    if parts.scheme == "http" and not _is_this_machine(parts.hostname or "") and table.get("allow_http") is not True:
+        raise NotReady(
+            f"the address in {source} is plain http to another machine, which would send the key in the clear",
+            hint=f"use https, or set allow_http = true in {where} for a network that you trust",
+        )
+    return Address(url.rstrip("/"), source, own=_service(parts) == _service(urlsplit(definition.base_url)))
+
+
+def _split(url: object, source: str) -> SplitResult:
+    """Cut a URL into its parts. Errors name its source alone: credentials in it must not be shown."""
+    if not isinstance(url, str):
+        raise NotReady(f"the address in {source} is not a text", hint='write it like "https://host/v1"')
+    if not url.isascii() or any(not "!" <= letter <= "~" or letter == "\\" for letter in url):
+        raise NotReady(f"the address in {source} holds a blank or another character that no URL has")
+    try:
+        parts = urlsplit(url)
+        well_formed = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        well_formed = False
+    if not well_formed:
+        raise NotReady(f"the address in {source} is no http or https URL", hint='write it like "https://host/v1"')
+    if "@" in parts.netloc:
+        raise NotReady(f"the address in {source} holds credentials", hint="a key is sent in a header: see api_key_file")
+    if "?" in url or "#" in url:
+        raise NotReady(f"the address in {source} holds a query or a fragment", hint="leave out what follows ? or #")
+    return parts
+
+
+def _is_this_machine(host: str) -> bool:
+    import ipaddress
+
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _service(parts: SplitResult) -> tuple[str, str | None, int]:
+    return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)

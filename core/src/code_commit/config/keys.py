@@ -1,0 +1,248 @@
+"""API keys: where they are found, and the one store that holds them.
+
+No settings object ever holds a key. The store reads the sources again by itself, and only after the project's
+`.gitignore` was checked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from code_commit.config.address import address_of
+from code_commit.config.sources import KEY_FIELDS, PROJECT_FILE, Source, sources, user_file
+from code_commit.plugin_api.errors import NotReady
+from code_commit.plugin_api.provider import ProviderDefinition
+from code_commit_workspace.private_folder import require_gitignore_line
+from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.small_file import read_anywhere, read_in_project
+
+_SHORTEST = 8
+_LIMIT = 16 * 1024
+_KEY_FILE = "-key.txt"
+# Of providers whose plugin may be missing, or broken.
+_WELL_KNOWN = frozenset({"GEMINI_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"})
+_KEY_ENDINGS = ("_KEY", "_TOKEN", "_SECRET")
+
+
+class Censor(Protocol):
+    """What a key is told to, so that it is shown nowhere."""
+
+    def add(self, key: str) -> None:
+        """Censor `key` from now on."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FoundKey:
+    """A key, and in words where it was found. Its `repr` shows the latter alone."""
+
+    value: str = field(repr=False)
+    source: str
+
+
+class KeyStore:
+    """Finds keys below `root`, in the user's file and in `environ` (default: the process's), and has each censored.
+
+    Raises:
+        NotReady: the project's `.gitignore` does not keep `agent-config` out of git. No key was read then.
+    """
+
+    def __init__(self, root: Path, redactor: Censor, environ: Mapping[str, str] | None = None) -> None:
+        require_gitignore_line(root)
+        self._root = root
+        self._redactor = redactor
+        self._environ = os.environ if environ is None else environ
+
+    def key_for(self, definition: ProviderDefinition, config_name: str, table: Mapping[str, Any]) -> FoundKey | None:
+        """Return the key of a provider's config, or None where an address other than the service's own needs none.
+
+        `table` is the config's table (`Settings.connection`), which says the address. The config's own `api_key` or
+        `api_key_file` counts first; for the config `default` alone follow `agent-config/<provider>-key.txt` and the
+        provider's usual variable. So a config with an address of its own never gets the service's key by accident.
+
+        Raises:
+            NotReady: a key that is set cannot be read or is no key, or the service's own address has none.
+        """
+        for found in self._candidates(definition, config_name):
+            self._redactor.add(found.value)
+            return found
+        address = address_of(definition, config_name, table, self._environ)
+        if address.own and definition.key_variable is not None:
+            raise self._missing(definition, config_name, address.url)
+        return None
+
+    def load_all(self, definitions: Iterable[ProviderDefinition]) -> None:
+        """Have every key censored that is configured at all, used in this run or not; pass over what is no key.
+
+        Raises:
+            NotReady: a configuration is broken. What is not in one has been found nevertheless.
+        """
+        for name in self._key_files():
+            self._censor(self._key_file, name)
+        for variable in _usual_variables(definitions):
+            self._censor(self._variable, variable)
+        for source in self._sources:
+            for provider, config, table in source.provider_configs():
+                for name in KEY_FIELDS & table.keys():
+                    self._censor(self._own_key, source, (provider, config, name), table[name])
+
+    def secret_variables(self, definitions: Iterable[ProviderDefinition]) -> frozenset[str]:
+        """Return the names of the variables that hold keys, for whoever starts another process."""
+        variables = self._sources[0]
+        configs = {
+            variable
+            for provider, config, table in variables.provider_configs()
+            for name in KEY_FIELDS & table.keys()
+            for variable in [variables.origin(("providers", provider, config, name)).removeprefix("variable ")]
+        }
+        return _usual_variables(definitions) | configs
+
+    def _censor(self, read: Callable[..., FoundKey | None], *arguments: object) -> None:
+        with suppress(NotReady):
+            found = read(*arguments)
+            if found is not None:
+                self._redactor.add(found.value)
+
+    def files_elsewhere(self) -> tuple[Path, ...]:
+        """Return the files outside `agent-config` that hold keys or may: the user's own, and what names point to."""
+        named = [
+            source.folder / os.path.expanduser(table["api_key_file"])  # noqa: PTH111 - leaves unknown users alone
+            for source in self._sources
+            for _provider, _config, table in source.provider_configs()
+            if isinstance(table.get("api_key_file"), str)
+        ]
+        return (user_file(), *named)
+
+    @cached_property
+    def _sources(self) -> tuple[Source, ...]:
+        return sources(self._root, self._environ)
+
+    def _candidates(self, definition: ProviderDefinition, config_name: str) -> Iterator[FoundKey]:
+        """Look in one place after the other; a place is not read before the ones ahead of it turned out empty."""
+        for source in self._sources:
+            for provider, config, table in source.provider_configs():
+                if (provider, config) == (definition.name, config_name):
+                    yield from _present(self._configured(source, provider, config, table))
+        if config_name == "default":
+            yield from _present(self._key_file(f"{definition.name}{_KEY_FILE}"))
+            if definition.key_variable:
+                yield from _present(self._variable(definition.key_variable))
+
+    def _configured(self, source: Source, provider: str, config: str, table: Mapping[str, Any]) -> FoundKey | None:
+        """The key that a config's own table names."""
+        given = sorted(KEY_FIELDS & table.keys())
+        if len(given) > 1:
+            where = f"[providers.{provider}.{config}] in {source.label}"
+            raise NotReady(f"{where} sets both {' and '.join(given)}", hint="leave one of the two out")
+        return self._own_key(source, (provider, config, given[0]), table[given[0]]) if given else None
+
+    def _own_key(self, source: Source, name: tuple[str, str, str], value: object) -> FoundKey | None:
+        """The key that the setting `name`, an `api_key` or an `api_key_file`, gives."""
+        where = f"{source.origin(('providers', *name))} [providers.{name[0]}.{name[1]}] {name[2]}"
+        if not isinstance(value, str):
+            raise NotReady(f"{where} is not a text")
+        if name[2] == "api_key":
+            return FoundKey(_key(value, where), where)
+        path = self._outside_the_project(source.folder, value, where)
+        content = read_anywhere(path, f"{path} ({where})", limit=_LIMIT)
+        if content is None:
+            raise NotReady(f"{where}: there is no file {path}", hint="write the key into it, on one line")
+        return FoundKey(_key_in(content, str(path)), f"{path} ({where})")
+
+    def _outside_the_project(self, folder: Path, value: str, where: str) -> Path:
+        """The path of a key file. Elsewhere in the project a model could read and a commit could take it."""
+        try:
+            path = folder / Path(value).expanduser()
+            real, root = path.resolve(), self._root.resolve()
+        except (RuntimeError, OSError, ValueError):
+            raise NotReady(f"{where} names no file that can be found") from None
+        if real.is_relative_to(root) and not real.is_relative_to(root / "agent-config"):
+            raise NotReady(
+                f"{where}: {path} lies in the project, where git and the model can see it",
+                hint=f"move the file to {root / 'agent-config'}, or out of the project",
+            )
+        return path
+
+    def _key_file(self, name: str) -> FoundKey | None:
+        path = f"agent-config/{name}"
+        content = read_in_project(self._root, path, limit=_LIMIT)
+        return None if content is None else FoundKey(_key_in(content, path), path)
+
+    def _key_files(self) -> list[str]:
+        """Every file that is named like a provider's key, also of a provider that is not installed."""
+        try:
+            with (
+                ProjectTree(self._root) as tree,
+                tree.parent("agent-config/x") as (folder, _),
+                os.scandir(folder) as entries,
+            ):
+                return [entry.name for entry in entries if entry.name.endswith(_KEY_FILE)]
+        except OSError:
+            return []
+
+    def _variable(self, name: str) -> FoundKey | None:
+        """The key in a variable. An empty one counts as not set: CI gives that for a secret that is missing."""
+        value = self._environ.get(name)
+        return FoundKey(_key(value, f"variable {name}"), f"variable {name}") if value else None
+
+    def _missing(self, definition: ProviderDefinition, config_name: str, address: str) -> NotReady:
+        config = f"[providers.{definition.name}.{config_name}]"
+        key_file, variable = f"{definition.name}{_KEY_FILE}", definition.key_variable
+        in_file = f"in {self._root / PROJECT_FILE} or {user_file()}"
+        if config_name == "default":
+            empty = " (it is set, but empty)" if variable in self._environ else ""
+            hint = (
+                f"put it into {self._root / 'agent-config' / key_file}, "
+                f"or set the variable {variable}{empty}, or set api_key in {config} {in_file}"
+            )
+        else:
+            hint = f'set api_key, or api_key_file = "{key_file}", in {config} {in_file}'
+        return NotReady(f"no key for {definition.name}.{config_name} at {address}", hint=hint)
+
+
+def likely_keys(environ: Mapping[str, str]) -> Iterator[str]:
+    """Give what may be a key of a plugin that could not say so, judged by the variable's name.
+
+    For the words of errors alone: elsewhere, what merely looks like a key must not be taken for one.
+    """
+    for name, value in environ.items():
+        if name.endswith(_KEY_ENDINGS):
+            with suppress(NotReady):
+                yield _key(value, name)
+
+
+def _usual_variables(definitions: Iterable[ProviderDefinition]) -> frozenset[str]:
+    return _WELL_KNOWN | {one.key_variable for one in definitions if one.key_variable}
+
+
+def _present(found: FoundKey | None) -> Iterator[FoundKey]:
+    if found is not None:
+        yield found
+
+
+def _key_in(content: bytes, where: str) -> str:
+    return _key(content.decode("latin-1"), where)  # one character a byte, so that a position is the byte's
+
+
+def _key(text: str, where: str) -> str:
+    """Return the key that `text` is, without one final newline. No part of it is told in an error."""
+    key = text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
+    hint = f"a key is one line of printable ASCII, at least {_SHORTEST} characters"
+    if not key.strip():
+        raise NotReady(f"the key in {where} is empty", hint=hint)
+    if "\n" in key or "\r" in key:
+        raise NotReady(f"the key in {where} has more than one line", hint=hint)
+    for position, letter in enumerate(key, start=1):
+        if not " " <= letter <= "~":
+            raise NotReady(f"the key in {where} has another character than printable ASCII at {position}", hint=hint)
+    if key != key.strip(" "):
+        raise NotReady(f"the key in {where} begins or ends with a blank", hint=hint)
+    if len(key) < _SHORTEST:
+        raise NotReady(f"the key in {where} is too short", hint=hint)
+    return key

@@ -1,0 +1,225 @@
+"""Loads the settings, strongest source first, and answers what follows from them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import BaseModel, PrivateAttr, ValidationError
+from pydantic_settings import InitSettingsSource, PydanticBaseSettingsSource
+
+from code_commit.config.censoring import shown, without_keys
+from code_commit.config.provider_tables import EXAMPLE, require_named_configs, require_resolved, unresolved
+from code_commit.config.schema import HostSettings
+from code_commit.config.sources import KEY_FIELDS, Name, Source, holds, put, sources
+from code_commit.config.validation import Model, about_a_flag, explained, validated
+from code_commit.plugin_api.errors import NotReady, UsageError
+from code_commit.spelling import did_you_mean
+
+DEFAULT_ROLE = "default_provider"
+# Seed 003 names these, so they may stand in a configuration whether or not the plugin that asks for them is there.
+KNOWN_ROLES = frozenset({DEFAULT_ROLE, "planner", "coach", "player"})
+_SHARED = "user config"
+_FLAG = "flag"
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRow:
+    """One setting as people and programs see it; keys are censored, values are JSON."""
+
+    name: str
+    value: Any
+    origin: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """A model's name as `--model` takes it, and in words what chose it."""
+
+    name: str
+    because: str
+
+
+class Settings(HostSettings):
+    """The settings of one run. No key is in it: `KeyStore` looks for keys by itself."""
+
+    _layers: tuple[Source, ...] = PrivateAttr(default=())
+
+    def origin(self, name: str) -> str:
+        """Return where the setting with the dotted `name` was set, in words; "default" when nowhere."""
+        return self._origin(tuple(name.split("."))) or "default"
+
+    def role(self, role: str) -> str | None:
+        """Return the `provider.config` that `[providers]` gives to `role` itself; "default" is `default_provider`."""
+        value = self.providers.get(DEFAULT_ROLE if role == "default" else role)
+        return value if isinstance(value, str) else None
+
+    def choose(self, role: str) -> ModelChoice:
+        """Return the model for `role`: `--model`, else the role's config, else `default_provider`, else `model`."""
+        if self.origin("model") == _FLAG:
+            return ModelChoice(self.model, "--model")
+        own, general = self.role(role), self.role("default")
+        if own is not None and role != "default":
+            return ModelChoice(own, f"{role} in [providers], {self.origin(f'providers.{role}')}")
+        if general is not None:
+            return ModelChoice(general, f"{DEFAULT_ROLE} in [providers], {self.origin(f'providers.{DEFAULT_ROLE}')}")
+        return ModelChoice(self.model, f"model, {self.origin('model')}")
+
+    def connection(self, provider: str, config_name: str) -> Mapping[str, Any]:
+        """Return the table `[providers.<provider>.<config_name>]`, not validated, without what names its key.
+
+        Raises:
+            NotReady: there is no such table; the config `default` needs none.
+        """
+        reason = unresolved(f"{provider}.{config_name}", self.providers)
+        if reason is not None:
+            raise NotReady(f"{provider}.{config_name} {reason}", hint=f"for example:\n{EXAMPLE}")
+        table = self.providers.get(provider, {}).get(config_name, {})
+        return {name: value for name, value in table.items() if name not in KEY_FIELDS}
+
+    def plugin_section(self, name: str) -> Mapping[str, Any]:
+        """Return `[plugins.<name>]`, merged over all sources and not validated."""
+        return MappingProxyType(self.plugins.get(name, {}))
+
+    def plugin(self, name: str, model: type[Model] | None) -> Model | None:
+        """Return `[plugins.<name>]` as the plugin's own `model`, or None for a plugin without one.
+
+        Raises:
+            NotReady: it does not validate, or something is set for a plugin that has no settings.
+        """
+        section = self.plugin_section(name)
+        if model is not None:
+            return validated(
+                model, section, f"[plugins.{name}]", origin=lambda below: self._origin(("plugins", name, *below))
+            )
+        if section:
+            raise NotReady(f"{self.origin(f'plugins.{name}')}: the plugin {name} has no settings")
+        return None
+
+    def require_known(
+        self,
+        *,
+        plugins: Collection[str] | None = None,
+        providers: Collection[str] | None = None,
+        roles: Collection[str] = (),
+    ) -> None:
+        """Return when every plugin, provider and role that this project's configuration names exists.
+
+        Each argument holds the names that are installed, disabled ones too; None leaves that kind unchecked, and so
+        are roles while `providers` is None. The user's own file serves many environments, so it may name more.
+
+        Raises:
+            NotReady: there is none of that name.
+        """
+        for layer in self._layers:
+            if layer.label.startswith(_SHARED):
+                continue
+            for name in layer.tables.get("plugins", {}) if plugins is not None else ():
+                _require("plugin", name, plugins or (), layer.origin(("plugins", name)))
+            for name, value in layer.tables.get("providers", {}).items() if providers is not None else ():
+                origin = layer.origin(("providers", name))
+                if isinstance(value, str):
+                    _require("role", name, KNOWN_ROLES | set(roles), origin)
+                else:
+                    _require("provider", name, providers or (), origin)
+
+    def rows(self) -> list[SettingRow]:
+        """Return every setting with its value and its origin, the host's own first; keys are censored."""
+        host = self.model_dump(mode="json", exclude={"providers", "plugins"})
+        free = self.model_dump(mode="json", include={"providers", "plugins"})
+        descriptions = _descriptions(HostSettings)
+        return [
+            SettingRow(".".join(name), shown(name, value), self._origin(name) or "default", descriptions.get(name, ""))
+            for tables in (host, free)
+            for name, value in _leaves(tables)
+        ]
+
+    def _origin(self, name: Name) -> str | None:
+        return next((layer.origin(name) for layer in self._layers if holds(layer.tables, name)), None)
+
+
+def load_settings(
+    root: Path, *, flags: Mapping[str, Any] = MappingProxyType({}), environ: Mapping[str, str] | None = None
+) -> Settings:
+    """Load the settings of the project at `root`.
+
+    `flags` maps dotted names (`build.timeout_seconds`) to what the command line says; None is not said. `environ`
+    holds the variables, by default the process's.
+
+    Raises:
+        NotReady: a file is broken, a name unknown, a value of the wrong kind, a role without its config.
+        UsageError: the value of a flag is of the wrong kind.
+    """
+    given = sources(root, os.environ if environ is None else environ)
+    for source in given:
+        require_named_configs(source)
+    layers = tuple(replace(each, tables=without_keys(each.tables)) for each in (_flags_source(flags, root), *given))
+
+    class Layered(Settings):
+        """`Settings` whose sources are these layers and nothing else."""
+
+        _layers: tuple[Source, ...] = PrivateAttr(default_factory=lambda: layers)
+
+        @classmethod
+        def settings_customise_sources(cls, settings_cls: type, **_: Any) -> tuple[PydanticBaseSettingsSource, ...]:  # type: ignore[override]
+            return tuple(InitSettingsSource(settings_cls, dict(layer.tables)) for layer in layers)
+
+    try:
+        settings = Layered()
+    except ValidationError as error:
+        raise _problems(error, layers) from None
+    for role, reference in settings.providers.items():
+        if isinstance(reference, str):
+            require_resolved(role, reference, settings.origin(f"providers.{role}"), settings.providers)
+    return settings
+
+
+def _flags_source(flags: Mapping[str, Any], root: Path) -> Source:
+    tables: dict[str, Any] = {}
+    for name, value in flags.items():
+        if value is not None and not put(tables, tuple(name.split(".")), value):
+            raise ValueError(f"the flags contradict each other at {name}")
+    return Source(_FLAG, tables, root)
+
+
+def _problems(error: ValidationError, layers: Sequence[Source]) -> UsageError | NotReady:
+    problems = []
+    for name, text in explained(error, HostSettings):
+        origin = next((layer.origin(name) for layer in layers if holds(layer.tables, name)), "settings")
+        if origin == _FLAG:
+            return UsageError(about_a_flag(name, text))
+        problems.append(f"{origin}: {text}")
+    return NotReady("; ".join(problems))
+
+
+def _require(kind: str, name: str, known: Collection[str], origin: str) -> None:
+    if name not in known:
+        raise NotReady(
+            f"{origin}: there is no {kind} {name!r}" + did_you_mean(name, known),
+            hint=f"mend the name, install what brings this {kind}, or take the setting out",
+        )
+
+
+def _leaves(tables: Mapping[str, Any], above: Name = ()) -> Iterator[tuple[Name, Any]]:
+    for name, value in tables.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, (*above, name))
+        else:
+            yield (*above, name), value
+
+
+def _descriptions(model: type[BaseModel], above: Name = ()) -> dict[Name, str]:
+    """What each setting of `model` is for."""
+    found: dict[Name, str] = {}
+    for name, field in model.model_fields.items():
+        below = field.annotation
+        if isinstance(below, type) and issubclass(below, BaseModel):
+            found |= _descriptions(below, (*above, name))
+        else:
+            found[*above, name] = field.description or ""
+    return found

@@ -1,0 +1,84 @@
+"""Validation by a pydantic model, with errors that say what was expected and never show a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from code_commit.config.sources import Name
+from code_commit.plugin_api.errors import NotReady
+from code_commit.spelling import did_you_mean
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def validated(
+    model: type[Model],
+    section: Mapping[str, Any],
+    where: str,
+    *,
+    origin: Callable[[Name], str | None] | None = None,
+) -> Model:
+    """Return `section` as a `model`. Names that it does not have are errors, unless it takes any (`extra="allow"`).
+
+    `where` names the section in errors; `origin` gives, for a name in it, the place where that was set.
+
+    Raises:
+        NotReady: something in it is unknown, missing or of the wrong kind.
+    """
+
+    def place(name: Name) -> str:
+        origin_of_name = origin(name) if origin else None
+        return f"{origin_of_name}: {where}" if origin_of_name else where
+
+    problems = [f"{place(name)}: {text}" for name, text in unknown_names(model, section)]
+    if not problems:
+        try:
+            return model.model_validate(dict(section))
+        except ValidationError as error:
+            problems = [f"{place(name)}: {text}" for name, text in explained(error, model)]
+    raise NotReady("; ".join(problems))
+
+
+def unknown_names(model: type[BaseModel], section: Mapping[str, Any], above: Name = ()) -> Iterator[tuple[Name, str]]:
+    """Give each name in `section` that `model` has no field for, with a sentence that says so."""
+    fields = {alias: field for name, field in model.model_fields.items() for alias in (name, field.alias) if alias}
+    for name, value in section.items():
+        below = fields[name].annotation if name in fields else None
+        if name not in fields and model.model_config.get("extra") != "allow":
+            yield (*above, name), _unknown((*above, name), fields)
+        elif isinstance(value, Mapping) and isinstance(below, type) and issubclass(below, BaseModel):
+            yield from unknown_names(below, value, (*above, name))
+
+
+def explained(error: ValidationError, model: type[BaseModel]) -> Iterator[tuple[Name, str]]:
+    """Give each problem as a name and a sentence about it."""
+    for problem in error.errors(include_url=False, include_context=False, include_input=False):
+        name = tuple(str(part) for part in problem["loc"])
+        if problem["type"] == "extra_forbidden":
+            yield name, _unknown(name, _fields_at(model, name[:-1]))
+            continue
+        text = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        text = text.replace("a valid dictionary", "a table")
+        yield name, f"{'.'.join(name)} {text}" if text.startswith("should ") else f"{'.'.join(name)}: {text}"
+
+
+def about_a_flag(name: Name, text: str) -> str:
+    """Reword what `explained` says for the command line: the flag of a setting is named like its last part."""
+    flag = f"--{name[-1].replace('_', '-')}" if name else ""
+    return (flag + text.removeprefix(".".join(name))).removeprefix(": ")
+
+
+def _unknown(name: Name, known: Mapping[str, object]) -> str:
+    return f"there is no setting {'.'.join(name)}" + did_you_mean(name[-1], known)
+
+
+def _fields_at(model: type[BaseModel], name: Name) -> Mapping[str, object]:
+    """The fields of the model that stands at `name` below `model`; none where that is no model."""
+    here: object = model
+    for part in name:
+        field = here.model_fields.get(part) if isinstance(here, type) and issubclass(here, BaseModel) else None
+        here = field.annotation if field else None
+    return here.model_fields if isinstance(here, type) and issubclass(here, BaseModel) else {}

@@ -1,0 +1,149 @@
+"""`run.json`: a fold over the records of a run, live or read back."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from code_commit.plugin_api.event import Record
+
+_TOKENS = ("input", "output", "cache_read", "cache_write", "reasoning")
+_WORTH_KEEPING = frozenset({"run.started", "call.finished", "process.finished", "attempt.finished", "run.finished"})
+
+
+class RunDocument:
+    """What `run.json` says after the records received so far.
+
+    A total counts what was told and is null when nothing was; `calls.untold` counts the calls whose tokens the
+    service did not tell, so that no total passes for complete. An attempt is a span of that kind; in a workflow
+    without such spans, every call is one. Times are UTC, durations seconds.
+    """
+
+    def __init__(self) -> None:
+        self._started = 0.0
+        self._spans_attempts = False
+        self._providers: dict[int, str] = {}
+        self._fields: dict[str, Any] = {
+            "version": 1,
+            "run": None,
+            "workflow": None,
+            "state": "running",
+            "outcome": None,
+            "exit_code": None,
+            "summary": None,
+            "started": None,
+            "finished": None,
+            "seconds": {"total": 0.0, "model": 0.0, "build": 0.0, "commands": 0.0},
+            "attempts": 0,
+            "calls": {"started": 0, "finished": 0, "failed": 0, "untold": 0},
+            "tokens": dict.fromkeys(_TOKENS),
+            "cost_usd": None,
+            "models": [],
+            "plugins_failed": [],
+            "root": None,
+            "folder": None,
+            "commit": None,
+            "pid": None,
+            "argv": [],
+            "versions": {},
+            "data": {},
+        }
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The document. Not a copy: it changes with the next record."""
+        return self._fields
+
+    def text(self) -> str:
+        """Render the document for its file."""
+        return json.dumps(self._fields, indent=2, allow_nan=False) + "\n"
+
+    def receive(self, record: Record) -> bool:
+        """Take the next record; say whether the file should follow now."""
+        data = record.data
+        if record.kind == "run.started":
+            self._start(record)
+        elif record.kind == "attempt.started":
+            self._spans_attempts = True
+            self._fields["attempts"] += 1
+        elif record.kind == "call.started":
+            self._fields["calls"]["started"] += 1
+            self._fields["attempts"] += not self._spans_attempts
+            self._providers[_whole(data.get("number"))] = str(data.get("provider"))
+        elif record.kind == "call.finished":
+            self._finish_call(record)
+        elif record.kind == "process.finished":
+            self._add_seconds("build" if is_build(data.get("argv")) else "commands", data.get("seconds"))
+        elif record.kind == "plugin.failed":
+            self._fields["plugins_failed"].append(dict(data))
+        elif record.kind == "run.finished":
+            named = ("outcome", "exit_code", "summary", "data")
+            self._fields |= {"state": "finished", "finished": _utc(record.time)} | {
+                name: data.get(name) for name in named
+            }
+        self._fields["seconds"]["total"] = round(max(0.0, record.time - self._started), 3)
+        return record.kind in _WORTH_KEEPING
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _start(self, record: Record) -> None:
+        self._started = record.time
+        named = ("workflow", "root", "folder", "commit", "pid", "argv", "versions")
+        self._fields |= {"run": record.run, "started": _utc(record.time)} | {
+            name: record.data.get(name) for name in named
+        }
+
+    def _finish_call(self, record: Record) -> None:
+        data = record.data
+        told = {name: data.get(f"{name}_tokens") for name in _TOKENS}
+        calls = self._fields["calls"]
+        calls["finished"] += 1
+        calls["failed"] += data.get("error") is not None
+        calls["untold"] += told["input"] is None or told["output"] is None
+        self._add_seconds("model", data.get("seconds"))
+        row = self._model_row(self._providers.get(_whole(data.get("number")), ""), str(data.get("model")))
+        row["calls"] += 1
+        for tokens in (self._fields["tokens"], row["tokens"]):
+            _add_tokens(tokens, told)
+        cost = data.get("cost_usd")
+        if cost is not None:
+            self._fields["cost_usd"] = (self._fields["cost_usd"] or 0.0) + _number(cost)
+
+    def _add_seconds(self, what: str, seconds: Any) -> None:
+        self._fields["seconds"][what] = round(self._fields["seconds"][what] + _number(seconds), 3)
+
+    def _model_row(self, provider: str, model: str) -> dict[str, Any]:
+        rows: list[dict[str, Any]] = self._fields["models"]
+        for row in rows:
+            if (row["provider"], row["model"]) == (provider, model):
+                return row
+        rows.append({"provider": provider, "model": model, "calls": 0, "tokens": dict.fromkeys(_TOKENS)})
+        return rows[-1]
+
+
+def is_build(argv: Any) -> bool:
+    """Whether a process of this command line was the project's build."""
+    return isinstance(argv, list | tuple) and list(argv[-1:]) == ["build.sh"]
+
+
+def _add_tokens(tokens: dict[str, int | None], told: dict[str, Any]) -> None:
+    """Add a call's tokens. The parts of the totals mean something only beside a total that was told."""
+    if told["input"] is None and told["output"] is None:
+        return
+    for name, count in told.items():
+        if count is not None:
+            tokens[name] = (tokens[name] or 0) + _whole(count)
+
+
+def _utc(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _whole(value: Any) -> int:
+    return value if isinstance(value, int) else 0

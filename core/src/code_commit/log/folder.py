@@ -1,0 +1,191 @@
+"""The run folder: `logs/<yyyy-mm-dd-hh-mm-ss>-<workflow>/`, kept by its handle so that no link leads out of it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import stat
+import threading
+import time
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+from code_commit.plugin_api.errors import NotReady
+
+LOGS = "logs"
+EVENTS = "events.jsonl"
+DOCUMENT = "run.json"
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+_MORE = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+_LONGEST_NAME = 200
+
+
+class Redacts(Protocol):
+    """What the run log asks of a redactor."""
+
+    def text(self, text: str, /) -> str:
+        """Return `text` without keys."""
+        ...
+
+    def data(self, data: bytes, /) -> bytes:
+        """Return `data` without keys."""
+        ...
+
+    def json(self, value: Any, /) -> Any:
+        """Return `value` without keys, made anew where it held one."""
+        ...
+
+
+class RunFolder:
+    """An open run folder. Prompts and replies hold the project's code, so it is its owner's alone (mode 0700)."""
+
+    def __init__(self, path: Path, handle: int) -> None:
+        self.path = path
+        self.handle = handle
+        self._names = threading.Lock()
+        self._reserved: set[str] = set()
+
+    @classmethod
+    def create(cls, root: Path, workflow: str, at: float) -> Self:
+        """Make the folder of a run that starts at `at`, seconds since the epoch.
+
+        Raises:
+            NotReady: `logs` cannot be written, is a link, or is not a folder.
+        """
+        plain_name(workflow)
+        try:
+            logs = _open_logs(root)
+            try:
+                return cls._create_in(logs, root / LOGS, f"{stamp(at)}-{workflow}")
+            finally:
+                os.close(logs)
+        except OSError as error:
+            raise NotReady(
+                f"cannot write {root / LOGS}: {error.strerror}", hint="make room for the run log there"
+            ) from error
+
+    @classmethod
+    def _create_in(cls, logs: int, path: Path, name: str) -> Self:
+        for count in itertools.count(1):
+            taken = name if count == 1 else f"{name}-{count}"
+            try:
+                os.mkdir(taken, 0o700, dir_fd=logs)
+            except FileExistsError:
+                continue
+            return cls(path / taken, os.open(taken, _FOLDER, dir_fd=logs))
+        raise AssertionError("counting does not end")
+
+    def reserve(self, *names: str) -> int:
+        """Return the least n for which none of `names`, with `-n` before the suffix from 2 on, is taken; take them.
+
+        Raises:
+            ValueError: one of them is not a plain name.
+        """
+        for name in names:
+            plain_name(name)
+        with self._names:
+            for count in itertools.count(1):
+                wanted = {counted(name, count) for name in names}
+                if not wanted & self._reserved:
+                    self._reserved |= wanted
+                    return count
+        raise AssertionError("counting does not end")
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file, piece by piece: what a killed run leaves of it is worth keeping.
+
+        Raises:
+            OSError: it cannot be written, or a link stands in its place.
+        """
+        self._put(os.open(name, _NEW_FILE, 0o600, dir_fd=self.handle), content)
+
+    def append(self, name: str, content: bytes) -> None:
+        """Add to the end of a file.
+
+        Raises:
+            OSError: it cannot be written, is not there, or a link stands in its place.
+        """
+        self._put(os.open(name, _MORE, dir_fd=self.handle), content)
+
+    @staticmethod
+    def _put(handle: int, content: bytes) -> None:
+        with open(handle, "wb", buffering=0) as file:
+            rest = memoryview(content)
+            while rest:
+                rest = rest[file.write(rest) :]
+
+    def replace(self, name: str, content: bytes) -> None:
+        """Write a file that is at every moment wholly the old or wholly the new.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        new = f".{name}.new"
+        self.write(new, content)
+        os.replace(new, name, src_dir_fd=self.handle, dst_dir_fd=self.handle)
+
+    def close(self) -> None:
+        """Give the handle back; once."""
+        handle, self.handle = self.handle, -1
+        if handle >= 0:
+            os.close(handle)
+
+
+def _open_logs(root: Path) -> int:
+    try:
+        parent = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise NotReady(f"cannot open {root}: {error.strerror}", hint="start in the project's folder") from error
+    try:
+        try:
+            os.mkdir(LOGS, dir_fd=parent)
+        except FileExistsError:
+            mode = os.stat(LOGS, dir_fd=parent, follow_symlinks=False).st_mode
+            if not stat.S_ISDIR(mode):
+                what = "a link" if stat.S_ISLNK(mode) else "not a folder"
+                raise NotReady(f"{root / LOGS} is {what}", hint="move it away: the run log is kept there") from None
+        logs = os.open(LOGS, _FOLDER, dir_fd=parent)
+    finally:
+        os.close(parent)
+    try:
+        _hide_from_git(logs)
+    except OSError:
+        os.close(logs)
+        raise
+    return logs
+
+
+def _hide_from_git(logs: int) -> None:
+    """Let `git status` show the change alone. A `.gitignore` that is there already is the user's."""
+    try:
+        handle = os.open(".gitignore", _NEW_FILE | os.O_EXCL, 0o666, dir_fd=logs)
+    except FileExistsError:
+        return
+    with open(handle, "wb") as file:  # noqa: PTH123 - a handle
+        file.write(b"*\n")
+
+
+def stamp(at: float) -> str:
+    """Return local time as it stands in front of a run's name."""
+    return time.strftime("%Y-%m-%d-%H-%M-%S", time.localtime(at))
+
+
+def counted(name: str, count: int) -> str:
+    """Return `name` for its `count`th use: `query.txt`, `query-2.txt`, `query-3.txt`."""
+    if count == 1:
+        return name
+    stem, dot, suffix = name.rpartition(".")
+    return f"{stem}-{count}.{suffix}" if dot else f"{name}-{count}"
+
+
+def plain_name(name: str) -> str:
+    """Return `name` if a file in the run folder may bear it.
+
+    Raises:
+        ValueError: it is empty, too long, hidden, or holds a slash or something invisible.
+    """
+    if not name or name.startswith(".") or "/" in name or not name.isprintable() or len(name.encode()) > _LONGEST_NAME:
+        raise ValueError(f"not a name for a file in the run folder: {name!r}")
+    return name

@@ -1,0 +1,324 @@
+"""The log of one run: files in its folder, events in `events.jsonl`, the whole in `run.json`, records to the sinks."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from code_commit.log.call_files import CallFiles, call_files
+from code_commit.log.document import RunDocument
+from code_commit.log.event_data import check_kind, data_of, plain, told
+from code_commit.log.folder import DOCUMENT, EVENTS, LOGS, Redacts, RunFolder, counted, plain_name
+from code_commit.log.sinks import SinkOwner, Sinks
+from code_commit.plugin_api.errors import ExitCode, Interrupted, NotReady, describe
+from code_commit.plugin_api.event import Event, LogSink, MessageLogged, PluginFailed, Record, RunFinished, RunStarted
+from code_commit.plugin_api.json_record import read_records
+
+if TYPE_CHECKING:  # structlog is as heavy as all the rest, and listing runs needs none of it
+    from code_commit.log.event_file import EventFile
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Where an event stands; a docstring spares `dataclass` the making of one."""
+
+    id: int
+    parent: int | None
+
+
+class RunLog:
+    """Open it with `RunLog.open`; call `finish` in the end, whatever happened. Safe for several threads.
+
+    `folder` is the run folder, `run` its name; `token` fences text from outside in this run's prompts.
+    """
+
+    def __init__(
+        self, folder: RunFolder, events: EventFile, *, redactor: Redacts, clock: Callable[[], float], token: str
+    ) -> None:
+        self.folder: Path = folder.path
+        self.run: str = folder.path.name
+        self.token = token
+        self._files = folder
+        self._events = events
+        self._redactor = redactor
+        self._clock = clock
+        self._document = RunDocument()
+        self._sinks = Sinks(self._report)
+        self._lock = threading.RLock()  # a signal handler may emit while this thread does
+        self._root = _Span(1, None)
+        self._span: ContextVar[_Span] = ContextVar("span", default=self._root)
+        self._spans = 1
+        self._complaints: set[str] = set()
+        self._late: list[PluginFailed] = []
+        self._told_end = False
+        self._finished = False
+
+    @classmethod
+    def open(
+        cls,
+        root: Path,
+        workflow: str,
+        *,
+        redactor: Redacts,
+        token: str = "",
+        argv: Sequence[str] = (),
+        versions: Mapping[str, str] | None = None,
+        commit: str | None = None,
+        clock: Callable[[], float] | None = None,
+    ) -> Self:
+        """Make the run folder and tell that the run started.
+
+        `commit` is the one that git has checked out; `clock` gives seconds since the epoch.
+
+        Raises:
+            NotReady: `logs` cannot be written, is a link, or is not a folder.
+        """
+        from code_commit.log.event_file import EventFile
+
+        clock = clock or steady_clock()
+        folder = RunFolder.create(root, workflow, clock())
+        try:
+            events = EventFile(folder.handle, folder.path.name, redactor=redactor, clock=clock)
+        except OSError as error:
+            folder.close()
+            raise NotReady(f"cannot write {folder.path / EVENTS}: {error.strerror}") from error
+        log = cls(folder, events, redactor=redactor, clock=clock, token=token)
+        log._append_event(
+            RunStarted(
+                workflow=workflow,
+                root=str(root),
+                folder=f"{LOGS}/{folder.path.name}",
+                token=token,
+                versions=dict(versions or {}),
+                argv=tuple(argv),
+                commit=commit,
+                pid=os.getpid(),
+            )
+        )
+        return log
+
+    # --- events ---------------------------------------------------------------------------------------------------
+
+    def emit(self, event: Event) -> None:
+        """Log an event and hand it to the sinks. One that is no event is told as its plugin's failure instead.
+
+        Raises:
+            RuntimeError: a log sink emits.
+        """
+        self._guarded(lambda: told(event), type(event).__module__.partition(".")[0])
+
+    @contextmanager
+    def span(self, kind: str, /, **data: Any) -> Iterator[None]:
+        """Nest what is emitted inside between `<kind>.started`, with `data`, and `<kind>.finished`."""
+        with self.nested():
+            began = self._clock()
+            self._guarded(lambda: (_checked(f"{kind}.started"), plain(data)), kind)
+            error: str | None = None
+            try:
+                yield
+            except BaseException as raised:
+                error = describe(raised)
+                raise
+            finally:
+                end = {"seconds": round(self._clock() - began, 3), "error": error}
+                self._guarded(lambda: (_checked(f"{kind}.finished"), end), kind)
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """Give what is emitted inside a span of its own, without events for its begin and end.
+
+        For pairs such as `call.started` and `call.finished`. The span holds for this thread; a thread that runs in a
+        copy of this context (`contextvars.copy_context`) inherits it.
+        """
+        with self._lock:
+            self._spans += 1
+            inner = _Span(self._spans, self._span.get().id)
+        outer = self._span.get()
+        self._span.set(inner)
+        try:
+            yield
+        finally:
+            self._span.set(outer)
+
+    def _guarded(self, tell: Callable[[], tuple[str, Mapping[str, Any]]], sender: str) -> None:
+        if self._sinks.delivering_here:
+            raise RuntimeError("a log sink must not emit events")
+        try:
+            kind, data = tell()
+            self._append(kind, data)
+        except Interrupted:
+            raise
+        except Exception as error:  # noqa: BLE001 - a plugin's event may raise anything while it is read
+            failure = PluginFailed(plugin=sender, distribution="", stage="emit", error=describe(error))
+            self._append_event(failure)
+        self._sinks.deliver()
+
+    def _append_event(self, event: Event) -> None:
+        self._append(event.kind, data_of(event))
+
+    def _append(self, kind: str, data: Mapping[str, Any]) -> None:
+        span = self._span.get()
+        with self._lock:
+            if self._finished:
+                return
+            record = self._events.record(kind, data, span=span.id, parent=span.parent)
+            keep = self._document.receive(record)
+            self._sinks.put(record)
+            if keep:
+                self._keep_document()
+            if self._events.failure:
+                self._complain(EVENTS, self._events.failure)
+
+    def _keep_document(self) -> None:
+        try:
+            self._files.replace(DOCUMENT, self._document.text().encode())
+        except (OSError, ValueError) as error:
+            self._complain(DOCUMENT, error)
+
+    def _complain(self, name: str, error: Exception) -> None:
+        """Tell the sinks, once a file, that the log is not whole. The run goes on: its outcome is not the log's."""
+        if name in self._complaints:
+            return
+        self._complaints.add(name)
+        if self._told_end:  # which stays the last event
+            self._late.append(PluginFailed(name, "code-commit", "log", describe(error)))
+        else:
+            self._append_event(MessageLogged(f"cannot write {self.folder / name}: {error}", level="warning"))
+
+    # --- files ----------------------------------------------------------------------------------------------------
+
+    def call_files(self, number: int | None, label: str) -> CallFiles:
+        """Name the files of a call and keep the names for it; a label used before gets `-2`.
+
+        Raises:
+            ValueError: `label` is not fit for a name.
+        """
+        files = call_files(number, label)
+        count = self._files.reserve(files.request, files.response, files.raw, files.parts)
+        return files if count == 1 else call_files(number, f"{label}-{count}")
+
+    def reserve(self, name: str) -> str:
+        """Return `name`, or one like it (`1-build-2.txt`) when it was reserved before.
+
+        Raises:
+            ValueError: it is not a plain name.
+        """
+        return counted(name, self._files.reserve(name))
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        """Write a file of the run folder, without keys.
+
+        Raises:
+            NotReady: it cannot be written.
+            ValueError: `name` is not a plain name, or is one of the log's own.
+        """
+        if isinstance(content, str):
+            return self._write(name, self._redactor.text(content).encode("utf-8", "backslashreplace"))
+        return self._write(name, self._redactor.data(content))
+
+    def append(self, name: str, content: str | bytes) -> None:
+        """Add to a file that `write` made, without keys; they are looked for in each piece by itself.
+
+        Raises:
+            NotReady: it cannot be written.
+            ValueError: `name` is not a plain name, or is one of the log's own.
+        """
+        if isinstance(content, str):
+            clean = self._redactor.text(content).encode("utf-8", "backslashreplace")
+        else:
+            clean = self._redactor.data(content)
+        self._put(name, clean, self._files.append)
+
+    def write_json(self, name: str, value: Any) -> Path:
+        """Write a JSON document, indented, without keys.
+
+        Raises:
+            NotReady: it cannot be written.
+            ValueError: as `write`, or `value` has no form in JSON.
+        """
+        # Redacted before it is rendered: what shows of a key could otherwise break the quoting.
+        text = json.dumps(self._redactor.json(value), indent=2, ensure_ascii=False) + "\n"
+        return self._write(name, text.encode("utf-8", "backslashreplace"))
+
+    def _write(self, name: str, content: bytes) -> Path:
+        return self._put(name, content, self._files.write)
+
+    def _put(self, name: str, content: bytes, put: Callable[[str, bytes], None]) -> Path:
+        name = plain_name(self._redactor.text(name))
+        if name in {EVENTS, DOCUMENT}:
+            raise ValueError(f"{name} is the run log's own file")
+        try:
+            put(name, content)
+        except OSError as error:
+            raise NotReady(
+                f"cannot write {self.folder / name}: {error.strerror}", hint="make room for the run log there"
+            ) from error
+        return self.folder / name
+
+    # --- sinks and the end ----------------------------------------------------------------------------------------
+
+    def add_sink(self, distribution: str, sink: LogSink, *, plugin: str = "") -> None:
+        """Give `sink` the records of this run, those of before included."""
+        with self._lock:
+            backlog: list[Record] = []
+            with suppress(OSError):
+                backlog.extend(read_records(self.folder / EVENTS))
+            self._sinks.add(SinkOwner(plugin or type(sink).__name__, distribution), sink, backlog)
+        self._sinks.deliver()
+
+    def finish(
+        self, outcome: ExitCode, summary: str, data: Mapping[str, Any] | None = None
+    ) -> tuple[PluginFailed, ...]:
+        """Write the last event and `run.json`, close the sinks. Later events are dropped.
+
+        A second call does nothing more, unless the first was interrupted. Returns the failures of sinks that came
+        too late for an event.
+        """
+        with self._lock:
+            self._span.set(self._root)
+            if not self._finished:
+                self._tell_end(outcome, summary, data or {})
+                self._finished = True
+        self._sinks.close()
+        with self._lock:
+            self._events.close()
+            self._files.close()
+        return tuple(self._late)
+
+    def _tell_end(self, outcome: ExitCode, summary: str, data: Mapping[str, Any]) -> None:
+        end = RunFinished(outcome=outcome.outcome, exit_code=int(outcome), summary=summary)
+        self._told_end = True
+        try:
+            self._append(end.kind, {**data_of(end), "data": plain(data)})
+        except Interrupted:
+            raise
+        except Exception as error:  # noqa: BLE001 - a workflow's data may be anything; the end is told all the same
+            self._append_event(PluginFailed(plugin="", distribution="", stage="result", error=describe(error)))
+            self._append_event(end)
+
+    def _report(self, failure: PluginFailed) -> None:
+        with self._lock:
+            if self._finished:
+                self._late.append(replace(failure, error=self._redactor.text(failure.error)))
+            else:
+                self._append_event(failure)
+        self._sinks.deliver()
+
+
+def steady_clock() -> Callable[[], float]:
+    """Return a clock of seconds since the epoch that is never set back."""
+    offset = time.time() - time.monotonic()
+    return lambda: offset + time.monotonic()
+
+
+def _checked(kind: str) -> str:
+    check_kind(kind)
+    return kind

@@ -1,0 +1,133 @@
+"""Runs of the past, and those that go on, as their folders tell them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from code_commit.log.document import RunDocument
+from code_commit.log.folder import DOCUMENT, EVENTS, LOGS
+from code_commit.plugin_api.conversation import Json
+from code_commit.plugin_api.errors import NotReady
+from code_commit.plugin_api.is_running import is_running
+from code_commit.plugin_api.json_record import from_json, open_regular, read_records
+
+RunState = Literal["running", "finished", "killed"]
+_LARGEST = 64 * 1024 * 1024  # bytes of a run.json
+_RUN = re.compile(r"(\d{4}(?:-\d\d){5})-([^\s/]+?)(?:-(\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One run. `document` has the fields of `run.json`; `outcome` and `exit_code` are None until it finished."""
+
+    run: str
+    folder: Path
+    state: RunState
+    workflow: str
+    outcome: str | None
+    exit_code: int | None
+    summary: str
+    document: Json
+
+
+def find_run(root: Path, run: str) -> Path:
+    """Return the folder of a run, named whole, by its beginning if that is enough, or as `latest`.
+
+    Raises:
+        NotReady: there is none, or the beginning fits several.
+    """
+    names = [folder.name for folder in _run_folders(root)]
+    if not names:
+        raise NotReady(f"there is no run yet in {root / LOGS}", hint="each run leaves a folder there")
+    found = (
+        [run] if run in names else names[-1:] if run == "latest" else [each for each in names if each.startswith(run)]
+    )
+    if len(found) == 1 and run:
+        return root / LOGS / found[0]
+    if found and run:
+        raise NotReady(f"{run!r} is the beginning of {len(found)} runs", hint=f"among them {', '.join(found[:3])}")
+    raise NotReady(f"there is no run {run!r} in {root / LOGS}", hint="give a folder's name there, or latest")
+
+
+def list_runs(root: Path) -> list[RunSummary]:
+    """Return every run below `root`, the oldest first; what else lies in `logs` is passed over."""
+    return [read_run(folder) for folder in _run_folders(root)]
+
+
+def _run_folders(root: Path) -> list[Path]:
+    if not _is_folder(root / LOGS):
+        return []
+    folders = [folder for folder in (root / LOGS).iterdir() if _RUN.fullmatch(folder.name) and _is_folder(folder)]
+    return sorted(folders, key=lambda folder: _age(folder.name))
+
+
+def read_run(folder: Path) -> RunSummary:
+    """Tell how a run stands. One that neither finished nor goes on was killed; its events say how far it came.
+
+    Raises:
+        NotReady: there is no such folder.
+    """
+    if not _is_folder(folder):
+        raise NotReady(f"there is no run folder {folder}", hint="code-commit runs lists them")
+    document = _finished_document(folder)
+    if document is None:
+        going_on = is_running(folder)
+        document = _fold(folder)
+        if document["state"] != "finished":
+            document["state"] = "running" if going_on else "killed"
+    return _summary(folder, document)
+
+
+def _summary(folder: Path, document: Mapping[str, Any]) -> RunSummary:
+    named = _RUN.fullmatch(folder.name)
+    match document:
+        case {"workflow": str(workflow)}:
+            pass
+        case _:
+            workflow = named[2] if named else ""
+    outcome, exit_code, summary = (document.get(name) for name in ("outcome", "exit_code", "summary"))
+    state = document.get("state")
+    return RunSummary(
+        run=folder.name,
+        folder=folder,
+        state=state if state in {"running", "finished"} else "killed",
+        workflow=workflow,
+        outcome=outcome if isinstance(outcome, str) else None,
+        exit_code=exit_code if isinstance(exit_code, int) else None,
+        summary=summary if isinstance(summary, str) else "",
+        document=document,
+    )
+
+
+def _finished_document(folder: Path) -> dict[str, Any] | None:
+    """Return `run.json` if it is the last word on its run: one of a run that goes on lags behind the events."""
+    try:
+        with open_regular(folder / DOCUMENT) as file:
+            document = from_json(file.read(_LARGEST))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) and document.get("state") == "finished" else None
+
+
+def _fold(folder: Path) -> dict[str, Any]:
+    document = RunDocument()
+    with suppress(OSError):
+        for record in read_records(folder / EVENTS):
+            with suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # of another version
+                document.receive(record)
+    return document.fields
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _age(name: str) -> tuple[str, int, str]:
+    """Sort by start, then by the number that a second run of the same second got."""
+    named = _RUN.fullmatch(name)
+    return (named[1], int(named[3] or 1), name) if named else (name, 1, name)

@@ -1,0 +1,1 @@
+"""Which model a name means, and how it is called."""

@@ -1,0 +1,96 @@
+"""What can go wrong, as far as an exit code tells it apart.
+
+    CodeCommitError
+    ├── UsageError        2  flags, an unknown model, something that is not installed
+    ├── NotReady          3  something that a run needs is missing or in the way
+    ├── ProviderFailed    4  the service gave no completion, refused or filtered
+    ├── ResponseRefused   5  the response must not be applied
+    ├── LimitReached      6  the next step could pass a limit
+    └── Interrupted     130  Ctrl-C or SIGTERM
+
+`ProviderError` (in `conversation`) stands apart: it is one failed try, which the host may repeat before it becomes
+`ProviderFailed`. Any other exception is a bug and ends with 70.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from code_commit.plugin_api.conversation import ProviderErrorKind
+from code_commit_workspace.errors import CodeCommitError, Interrupted, NotReady, describe, no_room
+
+__all__ = [
+    "CodeCommitError",
+    "ExitCode",
+    "Interrupted",
+    "LimitReached",
+    "NotReady",
+    "ProviderFailed",
+    "ResponseRefused",
+    "UsageError",
+    "describe",
+    "exit_code_of",
+    "no_room",
+]
+
+
+class ExitCode(IntEnum):
+    """Exit codes of the command; the lower-case name is the outcome in `run.finished` and `run.json`."""
+
+    REACHED = 0
+    NOT_REACHED = 1
+    USAGE = 2
+    NOT_READY = 3
+    PROVIDER_FAILED = 4
+    RESPONSE_REFUSED = 5
+    LIMIT = 6
+    INTERNAL = 70
+    INTERRUPTED = 130
+
+    @property
+    def outcome(self) -> str:
+        """The name of this exit code in events and documents."""
+        return self.name.lower()
+
+
+class UsageError(CodeCommitError):
+    """The command line asks for what does not exist."""
+
+
+class ProviderFailed(CodeCommitError):  # noqa: N818 - as above
+    """No completion could be had, after the retries that made sense.
+
+    `kind` is that of the last `ProviderError`; None when the service answered, but refused or filtered.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", kind: ProviderErrorKind | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether the same request may be answered later: nothing about it, the key or the account was wrong."""
+        return self.kind in {"rate", "network", "server", "garbled"}
+
+
+class ResponseRefused(CodeCommitError):  # noqa: N818 - as above
+    """A response that must not be applied; nothing of it was written."""
+
+
+class LimitReached(CodeCommitError):  # noqa: N818 - as above
+    """The next step could pass a limit that the user has set."""
+
+
+_EXIT_CODES: dict[type[CodeCommitError], ExitCode] = {
+    UsageError: ExitCode.USAGE,
+    NotReady: ExitCode.NOT_READY,
+    ProviderFailed: ExitCode.PROVIDER_FAILED,
+    ResponseRefused: ExitCode.RESPONSE_REFUSED,
+    LimitReached: ExitCode.LIMIT,
+    Interrupted: ExitCode.INTERRUPTED,
+}
+
+
+def exit_code_of(error: CodeCommitError) -> ExitCode:
+    """Return the exit code that tells of `error`: that of the nearest class in the table."""
+    return next((_EXIT_CODES[kind] for kind in type(error).__mro__ if kind in _EXIT_CODES), ExitCode.INTERNAL)

@@ -1,0 +1,233 @@
+"""Events: what a run tells while it happens. The set of kinds is open; the envelope is the host's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Protocol
+
+from code_commit.plugin_api.conversation import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Subclass it once per kind, with fields that are JSON. A plugin's own kind is `"<plugin>.<what>"`."""
+
+    kind: ClassVar[str] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted(Event):
+    """The run folder is open. `token` fences text from outside in this run's prompts; `versions` maps a distribution
+    to its version; `commit` is the project's HEAD; `pid` is the process that runs it."""
+
+    kind: ClassVar[str] = "run.started"
+    workflow: str
+    root: str
+    folder: str
+    token: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    argv: tuple[str, ...] = ()
+    commit: str | None = None
+    pid: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished(Event):
+    """Always the last event. `exit_code` is the process's, `outcome` its name."""
+
+    kind: ClassVar[str] = "run.finished"
+    outcome: str
+    exit_code: int
+    summary: str
+    data: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted(Event):
+    """A model is asked. `request` names the file of the prompt in the run folder."""
+
+    kind: ClassVar[str] = "call.started"
+    number: int
+    label: str
+    provider: str
+    model: str
+    address: str
+    key_source: str
+    request: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallRetried(Event):
+    """A try failed in a way that may pass; the next one starts after `wait` seconds."""
+
+    kind: ClassVar[str] = "call.retried"
+    number: int
+    attempt: int
+    wait: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallFinished(Event):
+    """The call ended: with a `finish`, or with `error`. Tokens are None when the service did not tell.
+
+    `response` names the file of the words, `parts` that of all parts where the reply is more than words. `error_kind`
+    is the kind of a `ProviderError`.
+    """
+
+    kind: ClassVar[str] = "call.finished"
+    number: int
+    label: str
+    model: str
+    finish: str | None
+    finish_detail: str
+    seconds: float
+    input_tokens: int | None
+    output_tokens: int | None
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost_usd: float | None = None
+    response: str | None = None
+    parts: str | None = None
+    error: str | None = None
+    error_kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesParsed(Event):
+    """A response was understood: what it would write and delete."""
+
+    kind: ClassVar[str] = "changes.parsed"
+    written: tuple[str, ...]
+    deleted: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesRefused(Event):
+    """Nothing of a response was applied. `refusals` are rows of path, rule, reason; `reason` is for all of it."""
+
+    kind: ClassVar[str] = "changes.refused"
+    reason: str
+    refusals: tuple[Json, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesApplied(Event):
+    """All of a response's changes are on disk. `diff` names the file of the difference, kept where a sink reads it."""
+
+    kind: ClassVar[str] = "changes.applied"
+    written: tuple[str, ...]
+    deleted: tuple[str, ...]
+    diff: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesUndone(Event):
+    """The tree was taken back to a checkpoint."""
+
+    kind: ClassVar[str] = "changes.undone"
+    paths: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStarted(Event):
+    """A build or a command starts. `sandbox` names the isolation in use, or "off"."""
+
+    kind: ClassVar[str] = "process.started"
+    argv: tuple[str, ...]
+    sandbox: str
+    log: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessFinished(Event):
+    """A build or a command ended; `exit_code` is None after a signal or the time limit."""
+
+    kind: ClassVar[str] = "process.finished"
+    argv: tuple[str, ...]
+    exit_code: int | None
+    seconds: float
+    timed_out: bool
+    tampered: tuple[str, ...]
+    log: str
+
+
+@dataclass(frozen=True, slots=True)
+class StateEntered(Event):
+    """A workflow with states moved on."""
+
+    kind: ClassVar[str] = "state.entered"
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAsked(Event):
+    """The person is asked; only interactive workflows do this."""
+
+    kind: ClassVar[str] = "question.asked"
+    question: str
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAnswered(Event):
+    """The person's answer; None at the end of input."""
+
+    kind: ClassVar[str] = "question.answered"
+    answer: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PluginFailed(Event):
+    """A plugin failed and was left out."""
+
+    kind: ClassVar[str] = "plugin.failed"
+    plugin: str
+    distribution: str
+    stage: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class MessageLogged(Event):
+    """Words for the person who watches."""
+
+    kind: ClassVar[str] = "message"
+    text: str
+    level: Literal["info", "warning", "error"] = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An event in its envelope: one line of `events.jsonl`. `time` is seconds since the epoch, `data` the event's
+    fields; `span` and `parent` nest what happened inside what."""
+
+    seq: int
+    time: float
+    run: str
+    span: int
+    parent: int | None
+    kind: str
+    data: Mapping[str, Any]
+    version: int = 1
+
+
+class LogSink(Protocol):
+    """A fold over the records of a run, live or read back from `events.jsonl`.
+
+    Records arrive redacted; large texts are named by their file in the run folder.
+
+    `runs export` makes new sinks for each run. A sink that also has a method `next_run()` is told all of them instead:
+    it is called after each run, and `close` once, at the end.
+    """
+
+    def receive(self, record: Record) -> None:
+        """Take the next record. An exception drops this sink; the run goes on."""
+        ...
+
+    def close(self) -> None:
+        """The run is over."""
+        ...

@@ -1,0 +1,83 @@
+"""The hooks, for plugins to implement with `code_commit.plugin_api.hookimpl`.
+
+A plugin is a module or object named by an entry point of the group `code_commit`, or, if it guards paths, of the
+group `code_commit.path_rules`, which fails closed. Each implementation is called by itself: what one raises never
+keeps another from being heard. None of these hooks stops at the first result.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+if TYPE_CHECKING:  # for annotations alone: this module is imported at every start
+    from collections.abc import Iterable
+
+    from code_commit.plugin_api.event import LogSink
+    from code_commit.plugin_api.provider import ProviderDefinition
+    from code_commit.plugin_api.workflow import WorkflowDefinition
+    from code_commit_workspace.records import PathRule
+
+
+hookspec = pluggy.HookspecMarker("code_commit")
+
+
+@hookspec
+def code_commit_providers() -> Iterable[ProviderDefinition]:
+    """Offer providers. Called at every start that lists or uses models: return definitions, import nothing heavy.
+
+    An error leaves the plugin out and is reported; it ends the run only if a provider of this plugin was asked for.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def code_commit_workflows() -> Iterable[WorkflowDefinition]:
+    """Offer workflows with their flags. Called at every start, `--help` included: import nothing heavy.
+
+    An error leaves the plugin out and is reported; it ends the run only if a workflow of this plugin was asked for.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def code_commit_settings() -> str | None:
+    """Name the pydantic model of this plugin's section `[plugins.<entry point name>]` as `"package.module:Name"`.
+
+    Called when a run starts. Without an implementation the section must be empty, and `settings` is None. A section
+    that does not validate is exit 3 for the workflow that was chosen, refuses for a plugin that guards paths, and
+    drops a log sink.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def code_commit_path_rules(settings: Any) -> Iterable[PathRule]:
+    """Offer rules that judge every change. Called once per run, with this plugin's own validated section.
+
+    They may refuse a change or send it back, never allow what another rule refuses. An error here or in the rule
+    refuses: a workflow that writes does not start (exit 3); workflows that do not write go on.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def code_commit_log_sinks(settings: Any) -> Iterable[LogSink]:
+    """Offer sinks for the records of a run. Called once per run, with this plugin's own validated section.
+
+    An error here or in the sink is reported once and drops the sink; the run goes on.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def code_commit_addhooks(pluginmanager: pluggy.PluginManager) -> None:
+    """Add hook specifications of your own, with `pluginmanager.add_hookspecs`; `Run.collect` calls them.
+
+    Their names begin with `code_commit_`, their only argument is `settings`: the section of the plugin that
+    implements the hook. Who implements a hook of a plugin that may be missing marks it `optionalhook=True`.
+
+    Called once at every start, before any other hook. An error is reported; the plugin's other hooks still count.
+    """
+    raise NotImplementedError

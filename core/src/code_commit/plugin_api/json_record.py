@@ -1,0 +1,115 @@
+"""A record as one line of JSON, and back."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from code_commit.plugin_api.event import Record
+
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_LONGEST = 64 * 1024 * 1024  # bytes of a line; no record of this program comes near
+
+
+def as_line(fields: Mapping[str, Any]) -> str:
+    """Render the fields of a record without a newline.
+
+    ASCII alone: a line can neither be cut at U+2028 by a careless reader nor steer the terminal it is shown on.
+
+    Raises:
+        ValueError: a value has no place in JSON, such as NaN.
+    """
+    return json.dumps(fields, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+
+def record_fields(record: Record) -> dict[str, Any]:
+    """Return the fields of `record` in the order they have in a line."""
+    return {
+        "seq": record.seq,
+        "time": record.time,
+        "run": record.run,
+        "span": record.span,
+        "parent": record.parent,
+        "kind": record.kind,
+        "data": record.data,
+        "version": record.version,
+    }
+
+
+def read_records(events: Path) -> Iterator[Record]:
+    """Read the records of `events.jsonl` in order.
+
+    A line that is no record is passed over: the last one of a killed run is often torn, and so is one that met a
+    full disk.
+
+    Raises:
+        OSError: the file cannot be read, or is a link or no regular file.
+    """
+    with open_regular(events) as file:
+        while line := file.readline(_LONGEST):
+            if line.endswith(b"\n") or len(line) < _LONGEST:
+                record = _record(line)
+                if record is not None:
+                    yield record
+            else:
+                while line and not line.endswith(b"\n"):
+                    line = file.readline(_LONGEST)
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file of a run folder, which anyone may have prepared: no link is followed, no pipe waited for.
+
+    Raises:
+        OSError: it cannot be read, or is a link or no regular file.
+    """
+    handle = os.open(path, _READ)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return open(handle, "rb")  # noqa: PTH123 - a handle
+
+
+def from_json(text: bytes) -> Any:
+    """Read a JSON document whose numbers are all finite, as JSON has no others.
+
+    Raises:
+        ValueError: it is none.
+        RecursionError: it is nested too deeply.
+    """
+    return _DECODER.decode(text.decode())
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is no number of JSON")
+    return value
+
+
+def _record(line: bytes) -> Record | None:
+    try:
+        fields = from_json(line)
+    except (ValueError, RecursionError):
+        return None
+    match fields:
+        case {
+            "seq": int(seq),
+            "time": int() | float() as time,
+            "run": str(run),
+            "span": int(span),
+            "parent": int() | None as parent,
+            "kind": str(kind),
+            "data": dict(data),
+            "version": int(version),
+        }:
+            return Record(seq, float(time), run, span, parent, kind, data, version)
+    return None
+
+
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)

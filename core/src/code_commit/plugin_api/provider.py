@@ -1,0 +1,91 @@
+"""What a provider is: a pure `Wire` for most, a `Provider` for whoever needs more than one HTTP exchange."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:  # for annotations alone: this module is imported at every start
+    from collections.abc import Mapping, Sequence
+
+    from code_commit.plugin_api.conversation import Completion, Json, Request
+
+
+@dataclass(frozen=True, slots=True)
+class HttpCall:
+    """One POST: `path` is appended to the base URL; `headers` are without the key, which the host adds."""
+
+    path: str
+    body: Json
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Wire(Protocol):
+    """A service's protocol as two pure functions; the host does everything else.
+
+    It is made by `factory(config)` of its `ProviderDefinition`, where `config` is the validated provider config.
+    """
+
+    def encode(self, request: Request) -> HttpCall:
+        """Translate `request` into the service's words."""
+        ...
+
+    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
+        """Translate the service's answer; `headers` have lower-case names.
+
+        Raises:
+            ProviderError: the answer is an error, or cannot be understood.
+        """
+        ...
+
+
+class Call(Protocol):
+    """What one call may use."""
+
+    @property
+    def deadline(self) -> float:
+        """When the call must be over, on the clock of `time.monotonic()`."""
+        ...
+
+    def progress(self, text_delta: str) -> None:
+        """Tell what has arrived so far, for a person who waits."""
+        ...
+
+
+class Provider(Protocol):
+    """One try at one request. The host retries, counts, keeps the budget, redacts and logs."""
+
+    def complete(self, request: Request, call: Call) -> Completion:
+        """Answer `request` before `call.deadline`.
+
+        Raises:
+            ProviderError: no completion could be had.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release what is held; also called from another thread, to end a call that is under way."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderDefinition:
+    """A provider that a plugin offers. Classes are named as strings, so that listing imports none of them.
+
+    `models` maps a model id to the aliases people type; `name/any-id` always works besides. `key_header` is a header
+    name and its template, `("authorization", "Bearer {key}")`. `base_url_variable` names the usual environment
+    variable for another address, `base_url_suffix` is what has to be appended to that variable's value to make it a
+    `base_url` of this plugin. An empty `base_url` is for a provider that is reached some other way: it gets no key.
+    `config` is `"package.module:Name"` of a pydantic model, `factory` that of a callable
+    that takes the config and returns a `Wire` or a `Provider`.
+    """
+
+    name: str
+    models: Mapping[str, Sequence[str]]
+    base_url: str
+    base_url_variable: str | None
+    key_variable: str | None
+    key_header: tuple[str, str]
+    config: str
+    factory: str
+    base_url_suffix: str = ""

@@ -1,0 +1,1 @@
+"""Which plugins are installed, and what they offer."""

@@ -1,0 +1,90 @@
+"""Whether a definition is made of what its fields say: annotations stop nobody, and one plugin must not stop all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from code_commit.plugin_api.provider import ProviderDefinition
+from code_commit.plugin_api.workflow import Flag
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_FLAG = re.compile(r"-[A-Za-z0-9]|--[A-Za-z0-9][A-Za-z0-9-]*")
+
+
+def fault_of(definition: Any) -> str:
+    """Say what is wrong with the fields of a provider or a workflow; nothing where all are as they should be."""
+    for fields, fits, kind in _PROVIDER if isinstance(definition, ProviderDefinition) else _WORKFLOW:
+        for field in fields.split():
+            value = getattr(definition, field)
+            if not fits(value):
+                return f"`{field}` must be {kind}, not {value!r:.100}"
+    return ""
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_text_or_none(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and _NAME.fullmatch(value) is not None
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, tuple | list | frozenset | set) and all(map(_is_text, value))
+
+
+def _are_texts_or_none(value: Any) -> bool:
+    return value is None or _are_texts(value)
+
+
+def _are_models(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(map(_is_text, value)) and all(map(_are_texts, value.values()))
+
+
+def _is_header(value: Any) -> bool:
+    if not _are_texts(value) or len(value) != 2:  # noqa: PLR2004 - name and template
+        return False
+    try:
+        value[1].format(key="k")
+    except (ValueError, LookupError, AttributeError):
+        return False
+    return True
+
+
+def _are_flags(value: Any) -> bool:
+    return isinstance(value, tuple | list) and all(map(_is_flag, value))
+
+
+def _is_flag(value: Any) -> bool:
+    return (
+        isinstance(value, Flag)
+        and _are_texts(value.names)
+        and bool(value.names)
+        and all(map(_FLAG.fullmatch, value.names))
+        and _is_text(value.help)
+        and _is_text_or_none(value.metavar)
+    )
+
+
+_Rows = tuple[tuple[str, Callable[[Any], bool], str], ...]
+_PROVIDER: _Rows = (
+    ("name", _is_name, "lower-case letters, digits, - and _"),
+    ("base_url base_url_suffix config factory", _is_text, "a text"),
+    ("base_url_variable key_variable", _is_text_or_none, "a text or None"),
+    ("models", _are_models, "a mapping of model ids to sequences of aliases"),
+    ("key_header", _is_header, "the header's name and a template with {key}"),
+)
+_WORKFLOW: _Rows = (
+    ("name", _is_name, "lower-case letters, digits, - and _"),
+    ("help run", _is_text, "a text"),
+    ("options root", _is_text_or_none, "a text or None"),
+    ("roles", _are_texts_or_none, "a tuple of texts, or None"),
+    ("ignores", _are_texts, "a tuple of texts"),
+    ("flags", _are_flags, "a tuple of `Flag`s, each with names like --flag, a help text, and a metavar or None"),
+)

@@ -1,0 +1,245 @@
+"""Loads plugins and calls their hooks, each guarded by itself: a broken one is reported and left out.
+
+pluggy alone protects nothing: one failing import stops all later loading, of two plugins with one name the second is
+dropped in silence, and a misspelled hook passes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import pluggy
+
+from code_commit import __version__
+from code_commit.imports import import_object
+from code_commit.plugin_api import hookspecs
+from code_commit.plugin_api.errors import Interrupted, UsageError, describe
+from code_commit.plugins.discovery import PluginSource, discover
+from code_commit.spelling import did_you_mean
+
+PREFIX = "code_commit_"
+ADDHOOKS = "code_commit_addhooks"
+HOST = "code-commit"
+_LONGEST_WORDS = 2000  # characters of an error; a validation may tell much
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """A loaded plugin. `name` is its entry point's, and that of its section in the settings."""
+
+    name: str
+    distribution: str
+    version: str
+    guards_paths: bool
+    code: object = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PluginFailure:
+    """What failed: `stage` is "import", "name", or the hook; `fatal_for_writing` follows from the group."""
+
+    plugin: str
+    distribution: str
+    version: str
+    stage: str
+    error: str
+    guards_paths: bool
+
+
+class PluginHost:
+    """The plugins of one run. A fresh pluggy manager each time; none is global.
+
+    `builtin` are (name, module) pairs of the host's own, named as text so that a start imports only what it needs.
+    `on_failure` hears of each failure at once, those of loading excepted: they are in `failures` when the host
+    exists.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[PluginSource] | None = None,
+        *,
+        builtin: Iterable[tuple[str, str]] = (("commit", "code_commit.commit.plugin"),),
+        disabled: Iterable[str] = (),
+    ) -> None:
+        self.plugins: list[Plugin] = []
+        self.failures: list[PluginFailure] = []
+        self.on_failure: Callable[[PluginFailure], None] | None = None
+        self._manager = pluggy.PluginManager("code_commit")
+        self._manager.add_hookspecs(hookspecs)
+        own = [PluginSource(name, HOST, __version__, "code_commit", module) for name, module in builtin]
+        found = [*own, *(discover() if sources is None else sources)]
+        self.disabled = frozenset(disabled)
+        _require_known(self.disabled, found)
+        kept = [each for each in found if not self.disabled & {each.name, each.distribution}]
+        with stdout_aside():
+            for source in kept:
+                rivals = sorted({each.distribution for each in kept if each.name == source.name})
+                if len(rivals) > 1 and source.distribution != HOST:
+                    self._fail(source, "name", f"the plugin name {source.name!r} is claimed by {' and '.join(rivals)}")
+                else:
+                    self._load(source)
+        # All hooks are declared before anything is registered: so a plugin that implements one wrongly fails alone.
+        for plugin in self.plugins:
+            self._declare(plugin)
+        self.plugins = [plugin for plugin in self.plugins if self._register(plugin)]
+        self._report_unknown_hooks()
+
+    def collect(
+        self, hook: str, settings_of: Callable[[Plugin], Any] | None = None, *, only: Plugin | None = None
+    ) -> Iterator[tuple[Plugin, Any]]:
+        """Call `hook` of each plugin by itself; yield what it gives, item by item, with the plugin that gave it.
+
+        `settings_of` gives the value of the hook's argument `settings`; `only` leaves the other plugins in peace. An
+        implementation that fails counts for nothing, not even with the items before its failure.
+        """
+        for plugin in (only,) if only else tuple(self.plugins):
+            settings = partial(settings_of, plugin) if settings_of else _nothing
+            for item in self._call(plugin, hook, {"settings": settings}):
+                yield plugin, item
+
+    def knows_hook(self, hook: str) -> bool:
+        """Whether the host or a plugin has declared `hook`."""
+        caller = getattr(self._manager.hook, hook, None)
+        return caller is not None and caller.spec is not None
+
+    def reject(self, plugin: Plugin, stage: str, error: str) -> None:
+        """Report that what `plugin` gave cannot be used."""
+        self._report(PluginFailure(plugin.name, plugin.distribution, plugin.version, stage, error, plugin.guards_paths))
+
+    def _load(self, source: PluginSource) -> None:
+        try:
+            code: object = import_object(source.value)
+        except KeyboardInterrupt:
+            raise interrupted_while_loading(source) from None
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+            self._fail(source, "import", _told(error))
+            return
+        twin = next((index for index, each in enumerate(self.plugins) if each.code is code), None)
+        if twin is None:
+            self.plugins.append(Plugin(source.name, source.distribution, source.version, source.guards_paths, code))
+        elif source.guards_paths:  # one module in both groups: the stricter one counts
+            self.plugins[twin] = replace(self.plugins[twin], guards_paths=True)
+
+    def _declare(self, plugin: Plugin) -> None:
+        try:
+            # pluggy before 1.6 raises for what is not there.
+            if hasattr(plugin.code, ADDHOOKS) and self._manager.parse_hookimpl_opts(plugin.code, ADDHOOKS) is not None:
+                with contextlib.redirect_stdout(sys.stderr):
+                    getattr(plugin.code, ADDHOOKS)(self._manager)
+        except BaseException as error:  # noqa: BLE001 - as above
+            self.reject(plugin, ADDHOOKS, _told(error))
+
+    def _register(self, plugin: Plugin) -> bool:
+        try:
+            self._manager.register(plugin.code)
+        except BaseException as error:  # noqa: BLE001 - as above
+            self.reject(plugin, "import", _told(error))
+            return False
+        return True
+
+    def _call(self, plugin: Plugin, hook: str, arguments: Mapping[str, Callable[[], Any]]) -> list[Any]:
+        caller = getattr(self._manager.hook, hook, None)
+        if caller is None:
+            return []
+        implementations = [each for each in caller.get_hookimpls() if each.plugin is plugin.code]
+        items: list[Any] = []
+        for implementation in implementations:
+            try:
+                with contextlib.redirect_stdout(sys.stderr):
+                    values = [arguments[name]() for name in implementation.argnames]
+                    items += _listed(implementation.function(*values))
+            except BaseException as error:  # noqa: BLE001 - as above
+                self.reject(plugin, hook, _told(error))
+        return items
+
+    def _report_unknown_hooks(self) -> None:
+        known = sorted(name for name in vars(self._manager.hook) if self.knows_hook(name))
+        for plugin in self.plugins:
+            for name in sorted(vars(plugin.code) if hasattr(plugin.code, "__dict__") else dir(plugin.code)):
+                if not name.startswith(PREFIX) or not callable(getattr(plugin.code, name, None)):
+                    continue
+                if name not in known:
+                    marks = self._manager.parse_hookimpl_opts(plugin.code, name)
+                    if marks is None or not marks["optionalhook"]:
+                        self.reject(plugin, name, "there is no such hook" + did_you_mean(name, known))
+                elif not any(each.plugin is plugin.code for each in getattr(self._manager.hook, name).get_hookimpls()):
+                    self.reject(plugin, name, "it is not marked with @hookimpl, so it is never called")
+
+    def _fail(self, source: PluginSource, stage: str, error: str) -> None:
+        self._report(PluginFailure(source.name, source.distribution, source.version, stage, error, source.guards_paths))
+
+    def _report(self, failure: PluginFailure) -> None:
+        if failure not in self.failures:
+            self.failures.append(failure)
+            if self.on_failure:
+                self.on_failure(failure)
+
+
+def interrupted_while_loading(source: PluginSource) -> Interrupted:
+    """What a person is told who has ended an import that did not come back."""
+    return Interrupted(
+        f"interrupted while the plugin {source.name} of {source.distribution} was imported",
+        hint=f"if it never ends, --disable-plugin {source.name} leaves it out",
+    )
+
+
+@contextlib.contextmanager
+def stdout_aside() -> Iterator[None]:
+    """Send what is printed to stderr, by Python or by a process that an import starts; undo a change of folder.
+
+    stdout may be a stream of JSON, and the folder is the project. Only while there is one thread.
+    """
+    folder = os.open(".", getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)  # it need not be readable
+    try:
+        kept = os.dup(1)
+    except OSError:  # closed by the caller: nothing can get there
+        kept = -1
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            if kept >= 0:
+                with contextlib.suppress(OSError):  # there is no stderr
+                    os.dup2(2, 1)
+            yield
+    finally:
+        if kept >= 0:
+            os.dup2(kept, 1)
+            os.close(kept)
+        os.fchdir(folder)
+        os.close(folder)
+
+
+def _nothing() -> None:
+    """The settings of a caller that has none."""
+
+
+def _listed(given: Any) -> list[Any]:
+    """Use a generator up here, where it is guarded; a lone text is one item, not its letters."""
+    if given is None:
+        return []
+    return [given] if isinstance(given, str) else list(given)
+
+
+def _told(error: BaseException) -> str:
+    """Say what a plugin raised.
+
+    Raises:
+        KeyboardInterrupt: that was it, and only the person can tell whether the plugin or Ctrl-C was the reason.
+    """
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    return describe(error, longest=_LONGEST_WORDS)
+
+
+def _require_known(disabled: frozenset[str], sources: Sequence[PluginSource]) -> None:
+    names = sorted({name for source in sources for name in (source.name, source.distribution)})
+    for name in sorted(disabled.difference(names)):
+        raise UsageError(
+            f"there is no plugin {name!r} to disable" + did_you_mean(name, names),
+            hint="`code-commit plugins` lists them",
+        )
