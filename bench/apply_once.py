@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from code_commit.commit.response import parse_changes
+from code_commit_commit.response import parse_changes
 from code_commit_workspace.git import Git
 from code_commit_workspace.guard import Guard
 from code_commit_workspace.project_tree import ProjectTree

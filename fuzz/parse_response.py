@@ -14,7 +14,7 @@ import sys
 import atheris
 
 with atheris.instrument_imports():
-    from code_commit.commit.response import MalformedResponse, parse_changes
+    from code_commit_commit.response import MalformedResponse, parse_changes
 
 
 def one_input(data: bytes) -> None:

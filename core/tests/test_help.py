@@ -12,7 +12,7 @@ import pytest
 
 from code_commit.cli.commands import COMMANDS
 from code_commit.cli.main import run_command
-from code_commit.cli.runs.command import ACTIONS
+from code_commit_history.runs.command import ACTIONS
 from code_commit_testing import Project, install_plugin
 
 EVERY = [

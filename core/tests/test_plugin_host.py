@@ -230,7 +230,7 @@ def test_no_manager_is_shared(tmp_path, monkeypatch):
     folder = install_plugin(tmp_path, "once", GOOD.replace("good", "once"))
     monkeypatch.syspath_prepend(str(folder))
     with_plugin, without = PluginHost(discover([str(folder)])), PluginHost([])
-    assert [each.name for each in with_plugin.plugins] == ["commit", "once"]
+    assert [each.name for each in with_plugin.plugins] == ["once"]
     assert [each.name for each in without.plugins] == ["commit"]
 
 

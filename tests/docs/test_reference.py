@@ -18,9 +18,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 import code_commit_testing as testing
-import code_commit_workspace.guard as guard
 from code_commit import plugin_api
-from code_commit.plugin_api import hookspecs
 from code_commit.cli.arguments import RESERVED, workflow_parser
 from code_commit.cli.commands import COMMANDS
 from code_commit.config.schema import HostSettings
@@ -29,11 +27,13 @@ from code_commit.imports import import_object
 from code_commit.log import RunDocument
 from code_commit.models.models import _HOST_FIELDS
 from code_commit.plugin_api import event as events
+from code_commit.plugin_api import hookspecs
 from code_commit.plugin_api.errors import ExitCode
 from code_commit.plugin_api.json_record import record_fields
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit_testing.conformance import ProviderConformance
+from code_commit_workspace import guard
 from code_commit_workspace.protected import PROTECTED
 
 ROOT = Path(__file__).parents[2]

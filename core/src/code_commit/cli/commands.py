@@ -14,13 +14,15 @@ class Command:
 
 
 COMMANDS = {
-    "init": Command("make what a project needs before its first run", "code_commit.cli.init:init"),
-    "rollup": Command("collect the code that the model is shown", "code_commit.cli.rollup:rollup"),
-    "demo": Command("watch a recorded run repair a red build, in a scratch folder", "code_commit.demo.play:demo"),
-    "runs": Command("list, show, compare, export and prune earlier runs", "code_commit.cli.runs.command:runs"),
-    "replay": Command("run a recorded run again, offline, and compare", "code_commit.cli.replay:replay"),
+    "init": Command("make what a project needs before its first run", "code_commit_commit.commands.init:init"),
+    "rollup": Command("collect the code that the model is shown", "code_commit_commit.commands.rollup:rollup"),
+    "demo": Command(
+        "watch a recorded run repair a red build, in a scratch folder", "code_commit_commit.demo.play:demo"
+    ),
+    "runs": Command("list, show, compare, export and prune earlier runs", "code_commit_history.runs.command:runs"),
+    "replay": Command("run a recorded run again, offline, and compare", "code_commit_history.replay:replay"),
     "undo": Command("take back what a run changed", "code_commit.cli.undo:undo"),
-    "check": Command("say whether a response may change paths, and why not", "code_commit.cli.check:check"),
+    "check": Command("say whether a response may change paths, and why not", "code_commit_commit.commands.check:check"),
     "plugins": Command("list plugins: what is loaded, what failed and why", "code_commit.cli.listing:plugins"),
     "models": Command("list the models that --model knows", "code_commit.cli.listing:models"),
     "config": Command("print every setting and where it comes from", "code_commit.cli.configuration:config"),

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from code_commit.cli.arguments import HOST_FLAGS, RESERVED
 from code_commit.cli.commands import COMMANDS
 from code_commit.cli.parser import Parser
-from code_commit.cli.runs.command import ACTIONS
 from code_commit.imports import import_object
 from code_commit.plugin_api.errors import ExitCode
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
+from code_commit_history.runs.command import ACTIONS
 
 _FLAG = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)")
 _PLAIN = re.compile(r"[\w./:@+-]+")  # what needs no quotes in any shell

@@ -35,7 +35,7 @@ from code_commit.plugin_api.errors import (
 )
 from code_commit.plugin_api.provider import Call, Provider, ProviderDefinition
 from code_commit.plugins.registry import Registry, ResolvedModel
-from code_commit.replay import Recording
+from code_commit_history.recording import Recording
 
 if TYPE_CHECKING:
     from code_commit.config.loading import ModelChoice, Settings

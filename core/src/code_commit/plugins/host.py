@@ -64,7 +64,7 @@ class PluginHost:
         self,
         sources: Sequence[PluginSource] | None = None,
         *,
-        builtin: Iterable[tuple[str, str]] = (("commit", "code_commit.commit.plugin"),),
+        builtin: Iterable[tuple[str, str]] = (),
         disabled: Iterable[str] = (),
     ) -> None:
         self.plugins: list[Plugin] = []

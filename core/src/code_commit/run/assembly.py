@@ -22,8 +22,8 @@ from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.workflow import WorkflowDefinition
 from code_commit.plugins.host import Plugin, PluginHost
 from code_commit.plugins.registry import Registry
-from code_commit.replay import Recording
 from code_commit.run.project_run import ProjectRun
+from code_commit_history.recording import Recording
 from code_commit_workspace.checkpoint import Checkpoints
 from code_commit_workspace.empty_repository import git_without_repository
 from code_commit_workspace.git import Git, GitError, NoRepository

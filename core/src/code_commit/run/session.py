@@ -19,10 +19,10 @@ from code_commit.plugin_api.event import LogSink, MessageLogged, PluginFailed
 from code_commit.plugin_api.workflow import Outcome, Result
 from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost
 from code_commit.plugins.registry import Registry
-from code_commit.replay import Recording, load_recording
 from code_commit.run.assembly import Plan, assembled, make_ready, open_log
 from code_commit.run.interruption import ended_when_interrupted
 from code_commit.run.project_run import ProjectRun
+from code_commit_history.recording import Recording, load_recording
 from code_commit_workspace.redaction import Redactor
 
 REPLAY = "replay/"

@@ -1,7 +1,0 @@
-"""What became of earlier runs: their calls, builds and changes, what they cost, and what they did to the files."""
-
-from code_commit.past_runs.changes import Step, steps_of, whole_change
-from code_commit.past_runs.cost import Cost
-from code_commit.past_runs.story import Applied, Call, Process, Story, read_story
-
-__all__ = ["Applied", "Call", "Cost", "Process", "Step", "Story", "read_story", "steps_of", "whole_change"]

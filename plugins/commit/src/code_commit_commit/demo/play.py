@@ -1,0 +1,133 @@
+"""`code-commit demo`: the commit workflow on a small project, with recorded answers in place of a model."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.resources import as_file, files
+from pathlib import Path
+from shutil import copytree
+
+from code_commit.cli.parser import Parser
+from code_commit.plugin_api.errors import ExitCode, NotReady
+from code_commit_workspace.git import Git
+from code_commit_workspace.terminal import printable
+
+RECORDED = "2026-01-01-12-00-00-committing-code"
+
+_DESCRIPTION = (
+    "Watch a recorded run in a small project: the first answer breaks the build, the second mends it. "
+    "It needs no key, no provider and no network, and leaves the project there to look at."
+)
+BEFORE = """\
+This is a recorded run: the answers were written beforehand, no model is
+asked and no key is needed. All the rest is real: the project, its git
+repository, its build, and what code-commit does with them.
+
+The project is in {root}
+The query:
+
+{query}
+$ code-commit --model replay/latest
+"""
+AFTER = """\
+
+The first answer broke the build:
+
+{red}
+The second one repaired it. What git shows now:
+
+$ git diff
+{diff}
+Everything is on record in
+{folder}
+
+{listing}
+
+What to do next, in a project of your own:
+
+  1. Install a provider, in a checkout of code-commit:
+     pip install ".[gemini]"  (or openai, anthropic)
+  2. code-commit init
+     makes what is missing, a build.sh among it: read that, for it judges.
+  3. Put your key, one line, into agent-config/gemini-key.txt
+     (or openai-key.txt, anthropic-key.txt).
+  4. code-commit rollup
+     collects the code that the model is shown.
+  5. code-commit --query "what is to be changed"
+
+`code-commit undo` takes a run back. Try it in
+{root}
+"""
+
+
+def demo(argv: Sequence[str]) -> int:
+    """Make a project in a scratch folder and play the recorded run in it.
+
+    Raises:
+        NotReady: the folder that was asked for is not empty, or git is missing.
+    """
+    parser = Parser(prog="code-commit demo", description=_DESCRIPTION)
+    parser.add_argument("folder", nargs="?", metavar="FOLDER", help="an empty or new folder (default: a temporary one)")
+    arguments = parser.parse_args(argv)
+    root = _scratch(arguments.folder)
+    lay_out(root)
+    recorded = root / "logs" / RECORDED
+    with as_file(files("code_commit_commit.demo") / "recording") as recording:
+        copytree(recording, recorded)
+    query = (root / "agent-config" / "query.txt").read_text("utf-8")
+    indented = "".join(f"    {line}\n" for line in query.splitlines())
+    _show(BEFORE.format(root=root, query=indented))
+    done = subprocess.run(
+        [sys.executable, "-m", "code_commit", "--model", "replay/latest"], cwd=root, env=_environment(), check=False
+    )
+    if done.returncode != ExitCode.REACHED:
+        return done.returncode
+    folder = max(path for path in (root / "logs").iterdir() if path.is_dir() and path != recorded)
+    diff = Git(root).run(["diff", "--no-ext-diff", "--no-textconv"]).decode("utf-8", "replace")
+    listing = "\n".join(f"    {path.name}" for path in sorted(folder.iterdir()))
+    red = "".join(f"    {line}\n" for line in (folder / "1-build.txt").read_text("utf-8").splitlines())
+    _show(AFTER.format(root=root, red=red, diff=diff, folder=folder, listing=listing))
+    return ExitCode.REACHED
+
+
+def lay_out(root: Path) -> None:
+    """Make the demo's project below `root`, committed in a git repository of its own."""
+    with as_file(files("code_commit_commit.demo") / "project") as project:
+        copytree(project, root, dirs_exist_ok=True)
+    (root / "gitignore").rename(root / ".gitignore")
+    shown = ("slugs.py", "check_slugs.py")
+    rollup = "".join(f"--- {name} ---\n{(root / name).read_text('utf-8')}\n" for name in shown)
+    (root / "agent-config" / "codeRollup.txt").write_text(rollup, "utf-8")
+    git = Git(root)
+    git.run(["init", "--quiet"])
+    git.run(["add", "--all"])
+    author = {"NAME": "code-commit demo", "EMAIL": "demo@example.org"}
+    identity = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in author.items()}
+    git.run(["commit", "--quiet", "--no-gpg-sign", "--message", "A small project"], env=identity)
+
+
+def _scratch(folder: str | None) -> Path:
+    if folder is None:
+        return Path(tempfile.mkdtemp(prefix="code-commit-demo-")).resolve()
+    root = Path(folder).resolve()
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        if any(root.iterdir()):
+            raise NotReady(f"{root} is not empty", hint="name a new folder, or none")
+    except OSError as error:
+        raise NotReady(f"cannot make the demo in {root}: {error.strerror}") from error
+    return root
+
+
+def _environment() -> dict[str, str]:
+    """This process's environment, without settings that are meant for other projects."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("CODE_COMMIT_")}
+
+
+def _show(text: str) -> None:
+    sys.stdout.write(printable(text))
+    sys.stdout.flush()

@@ -1,0 +1,53 @@
+"""Tells an answer from an echo: a model that repeats its prompt repeats blocks which nobody meant to be applied.
+
+A prompt holds some: the examples of the instructions, and whatever stands in the code and in the build's output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from code_commit.plugin_api import Change
+from code_commit_commit.response import DELETE, END, FENCE, MalformedResponse, fences
+
+
+def reject_echo(response: str, changes: Sequence[Change], instructions: str, foreign: Sequence[str]) -> None:
+    """Make sure that `response`, out of which `changes` were read, repeats no block of its prompt.
+
+    The prompt's parts are our `instructions`, and what is `foreign`, for neither we nor the person wrote it. A block
+    that is repeated together with the line above it is an echo: a path alone may well come up again. Content that
+    stands as a block in a foreign part is an echo in any case. Linear in the length of all.
+
+    Raises:
+        MalformedResponse: it repeats one.
+    """
+    repeated = frozenset(_introduced(response))
+    for part in (instructions, *foreign) if repeated else ():
+        for introduced in _introduced(part):
+            if introduced in repeated:
+                raise _echo(introduced[1])
+    contents = {FENCE + change.path: change.content for change in changes if change.content is not None}
+    for part in foreign:
+        for fence in fences(part):
+            content = contents.get(fence.line)
+            if content is not None and part.startswith(content.decode() + END, fence.after):
+                raise _echo(fence.line)
+
+
+def _echo(fence: str) -> MalformedResponse:
+    return MalformedResponse(
+        f"the response repeats its prompt, where the block `{fence}` stands as well. "
+        "Give file replacements of your own, and nothing of the prompt"
+    )
+
+
+def _introduced(text: str) -> Iterator[tuple[str, str]]:
+    """Give each fence that may open a block, behind the line above it; blank lines do not count."""
+    for fence in fences(text):
+        above, end = "", fence.start
+        while end > 0 and not above:
+            end -= 1
+            start = text.rfind("\n", 0, end) + 1
+            above, end = text[start:end].strip(), start
+        if above and not above.startswith(FENCE) and fence.line not in {END, DELETE}:
+            yield above, fence.line

@@ -1,0 +1,30 @@
+"""What the commit workflow registers. Light, for it is imported at every start."""
+
+from __future__ import annotations
+
+from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
+
+
+@hookimpl
+def code_commit_settings() -> str:
+    """The section `[plugins.commit]`."""
+    return "code_commit_commit.settings:CommitSettings"
+
+
+@hookimpl
+def code_commit_workflows() -> list[WorkflowDefinition]:
+    """The default workflow."""
+    return [
+        WorkflowDefinition(
+            name="committing-code",
+            help="change the code as the query asks, until build.sh passes (the default)",
+            flags=(
+                Flag(("--query",), "what to change, instead of agent-config/query.txt", metavar="TEXT"),
+                Flag(("--query-file",), "a file that says what to change; - is stdin", metavar="FILE"),
+                Flag(("--dry-run",), "show the change as a diff, apply nothing"),
+                Flag(("--repairs",), "repairs of a red build, at most (default 3)", metavar="N"),
+            ),
+            run="code_commit_commit.workflow:commit",
+            options="code_commit_commit.settings:CommitOptions",
+        )
+    ]

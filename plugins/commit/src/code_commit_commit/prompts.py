@@ -1,0 +1,119 @@
+"""The prompts of the commit workflow: the seeds' texts in seed 002's order, the project's own pieces between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from importlib.resources import files
+
+from code_commit.plugin_api import Change, ProcessResult, protected_list
+
+SYSTEM_PROMPTS = ("project_structure", "code_modification_instructions", "initial_query", "repair_query")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the supervisor provides: what to do, and the code to do it to, both unmodified."""
+
+    query: str = field(repr=False)
+    codebase: str = field(repr=False)
+
+
+def system_prompt(name: str) -> str:
+    """Return one of `SYSTEM_PROMPTS`, ending in a newline. The protected list in it is the one that is enforced."""
+    text = (files("code_commit_commit") / "system_prompts" / f"{name}.txt").read_text("utf-8")
+    return text.replace("{protected_list}", protected_list())
+
+
+def initial_prompt(context: Context) -> str:
+    """Return the prompt of the first call (seed 002, "The Initial Query")."""
+    return _joined(
+        system_prompt("project_structure"),
+        system_prompt("code_modification_instructions"),
+        system_prompt("initial_query"),
+        *_labelled("query", context.query),
+        *_labelled("codebase", context.codebase),
+    )
+
+
+def context_of(prompt: str) -> Context | None:
+    """Return what a prompt of `initial_prompt` was made of, or None when it is one of another version's.
+
+    A query that holds the label of the code base is cut there: the way back is not unique.
+    """
+    before, between = initial_prompt(Context("", "")).split("[query]\n\n", 1)[0] + "[query]\n", "\n[codebase]\n"
+    if not prompt.startswith(before) or between not in prompt:
+        return None
+    query, _, codebase = prompt.removeprefix(before).partition(between)
+    return Context(query, codebase)
+
+
+def repair_prompt(context: Context, failure: str, replacements: Iterable[Change], token: str) -> str:
+    """Return the prompt of a repair (seed 002, "Running the Build").
+
+    `failure` is the build's output, or why the last response could not be used; it stands between two lines that
+    hold `token`, which it does not hold itself: a build could have read it in the run log. `replacements` are the
+    latest of each file.
+    """
+    failure = failure.replace(token, "…")
+    return _joined(
+        system_prompt("project_structure"),
+        system_prompt("code_modification_instructions"),
+        system_prompt("repair_query"),
+        *_labelled("build.sh output", f"--- {token} ---\n{_ended(failure)}--- {token} ---\n"),
+        *_labelled("query", context.query),
+        *_labelled("codebase", context.codebase),
+        *_labelled("file replacements", file_replacements(replacements)),
+    )
+
+
+def file_replacements(replacements: Iterable[Change]) -> str:
+    """Show what has been replaced and removed so far, in the seeds' syntax, sorted by path."""
+    shown = []
+    for change in sorted(replacements, key=lambda change: change.path):
+        if change.content is None:
+            shown.append(f"--- FILE REMOVED {change.path} ---\n")
+        else:
+            shown.append(f"--- FILE REPLACEMENT {change.path} ---\n{_ended(change.content.decode('utf-8', 'replace'))}")
+    return "".join(shown)
+
+
+def build_failure(result: ProcessResult, limit: int) -> str:
+    """Describe a build that did not pass: how it ended, then stdout and stderr, together at most `limit` bytes."""
+    if result.timed_out:
+        ended = "build.sh ran into its time limit and was stopped"
+    elif result.exit_code is None:
+        ended = "build.sh was ended by a signal"
+    else:
+        ended = f"build.sh ended with exit code {result.exit_code}"
+    stdout, stderr = _shared(result.stdout, result.stderr, limit)
+    return f"{ended}\n\nstdout:\n{_ended(stdout)}\nstderr:\n{_ended(stderr)}"
+
+
+def _shared(stdout: bytes, stderr: bytes, limit: int) -> tuple[str, str]:
+    """Cut both to `limit` bytes together; what one does not need, the other may use."""
+    half = limit // 2
+    for_stdout = max(half, limit - len(stderr))
+    for_stderr = max(half, limit - len(stdout))
+    return _head_and_tail(stdout, for_stdout), _head_and_tail(stderr, for_stderr)
+
+
+def _head_and_tail(output: bytes, limit: int) -> str:
+    if len(output) <= limit:
+        return output.decode("utf-8", "replace")
+    half = limit // 2
+    left_out = len(output) - 2 * half
+    head, tail = output[:half].decode("utf-8", "replace"), output[len(output) - half :].decode("utf-8", "replace")
+    return f"{head}\n[… {left_out} bytes left out …]\n{tail}"
+
+
+def _labelled(label: str, text: str) -> tuple[str, str]:
+    return f"[{label}]", _ended(text)  # not put together: a codebase may be large
+
+
+def _ended(text: str) -> str:
+    return text if not text or text.endswith("\n") else text + "\n"
+
+
+def _joined(*pieces: str) -> str:
+    return "\n".join(pieces)

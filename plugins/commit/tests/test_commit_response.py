@@ -1,0 +1,105 @@
+"""The response format: what is a change, what is prose, and what is an error."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_commit.plugin_api import Change
+from code_commit_commit.response import MalformedResponse, parse_changes
+
+CASES = [
+    case
+    for case in map(json.loads, (Path(__file__).parent / "cases" / "responses.jsonl").read_text("utf-8").splitlines())
+    if case.get("needs") != "path check"  # decided by the guard, behind the parser
+]
+
+
+def as_text(changes: tuple[Change, ...]) -> dict[str, str | None]:
+    return {change.path: None if change.content is None else change.content.decode() for change in changes}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_each_case_gives_what_it_must(case):
+    if case["expect"].get("error"):
+        with pytest.raises(MalformedResponse):
+            parse_changes(case["response"])
+    else:
+        assert as_text(parse_changes(case["response"])) == case["expect"]["changes"]
+
+
+@pytest.mark.parametrize(
+    ("response", "changes"),
+    [
+        ("\ufeff^^^a\nx\n^^^end", {"a": "x\n"}),
+        ("^^^a\r\nx\r\n^^^end\r\n", {"a": "x\r\n"}),
+        ("^^^a \t\nx\n^^^end  \r\n", {"a": "x\n"}),
+        ("^^^a\n^^^end\n", {"a": ""}),
+        ("^^^a\n^^^delete", {"a": None}),
+        ("^^^a\n ^^^end\n^^^end\n", {"a": " ^^^end\n"}),
+        ("^^^a\nx\u2028^^^end\x0c^^^end\x85\n^^^end\n", {"a": "x\u2028^^^end\x0c^^^end\x85\n"}),
+        ("^^^a\n^^^delete\n^^^a/b\nx\n^^^end\n", {"a": None, "a/b": "x\n"}),
+        (" ^^^not\n^^^a\nx\n^^^end\n", {"a": "x\n"}),
+    ],
+)
+def test_lines_end_at_lf_and_fences_stand_at_column_0(response, changes):
+    assert as_text(parse_changes(response)) == changes
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [
+        ("", "no file replacement"),
+        ("just prose", "no file replacement"),
+        ("prose\n^^^a\nx", "line 2: the block of a is never closed"),
+        ("^^^end\n", "line 1: `^^^end` without"),
+        ("x\n\n^^^delete\n", "line 3: `^^^delete` without"),
+        ("^^^a\nx\n^^^delete\n", "line 3: `^^^delete` must be the only line"),
+        ("^^^a\nx\n^^^b\ny\n^^^end\n", "line 3: a line that begins with `^^^` stands inside the block of a"),
+        ("^^^a\nx\n^^^ending\n^^^end\n", "line 3"),
+        ("^^^\nx\n^^^end\n", "line 1: `^^^` must be followed by a path"),
+        ("^^^ a\nx\n^^^end\n", "line 1: `^^^` must be followed by a path"),
+        ("^^^a\n^^^end\n^^^./a\n^^^end\n", "a comes twice"),
+        ("^^^a\n^^^end\n^^^a/b/c\n^^^end\n", "a is written as a file and is also the folder of a/b/c"),
+        ("^^^a\n\ud800\n^^^end\n", "lone surrogate (U+D800)"),
+        ("^^^" + "a" * 5000 + "\n^^^end\n", "longer than 4096"),
+    ],
+)
+def test_an_error_says_where_and_what(response, reason):
+    with pytest.raises(MalformedResponse) as raised:
+        parse_changes(response)
+    assert reason in str(raised.value)
+
+
+PATHS = st.text(st.sampled_from("abc.-_ é"), min_size=1, max_size=8).map(lambda text: f"p{text}q")
+LINES = st.text(st.characters(exclude_characters="\n", exclude_categories=("Cs",)), max_size=20).map(
+    lambda line: " " + line if line.startswith("^^^") else line
+)
+CONTENTS = st.none() | st.lists(LINES, max_size=5).map(lambda lines: "".join(f"{line}\n" for line in lines))
+
+
+@given(st.dictionaries(PATHS, CONTENTS, min_size=1, max_size=5), LINES)
+def test_what_was_written_is_what_is_read(files, prose):
+    blocks = (f"^^^{path}\n" + ("^^^delete\n" if text is None else f"{text}^^^end\n") for path, text in files.items())
+    response = "".join(f"{prose}\n{block}" for block in blocks)
+    assert as_text(parse_changes(response)) == files
+
+
+@given(st.text(st.sampled_from("^^^^^^^end\n\r abdelt/."), max_size=60))
+def test_no_text_is_more_than_an_answer_or_an_error(text):
+    try:
+        changes = parse_changes(text)
+    except MalformedResponse:
+        return
+    assert changes
+    for change in changes:
+        if change.content is None:
+            continue
+        body = change.content.decode()
+        assert body in text
+        assert not body or body.endswith("\n")
+        assert not any(line.startswith("^^^") for line in body.split("\n"))

@@ -1,0 +1,304 @@
+"""`code-commit init` and `code-commit rollup`, and what the commit workflow makes of the rollup's manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from code_commit_commit.languages import LANGUAGES, language_of
+from code_commit_testing import Project
+
+SCRIPTED = '[providers]\ndefault_provider = "scripted.default"\n[providers.scripted.default]\nmodel = "scripted"\n'
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project.create(tmp_path, files={"b.py": "print(2)\n", "a/x.txt": "no newline"}, rollup=None)
+
+
+@pytest.fixture
+def plugins(tmp_path):
+    folder = tmp_path / "plugins"
+    info = folder / "scripted-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[code_commit]\nscripted = code_commit_testing.scripted_provider\n")
+    return [folder]
+
+
+def answered(project, plugins, *replies, settings="", arguments=()):
+    config = f"{SCRIPTED}replies = {json.dumps(list(replies))}\n{settings}"
+    project.write({"agent-config/config.toml": config})
+    return project.command(*arguments, plugins=plugins)
+
+
+# --- init -------------------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_folder_gets_all_pieces_and_a_second_time_none(tmp_path):
+    project = Project(tmp_path / "project", tmp_path / "home")
+    project.root.mkdir()
+    project.home.mkdir()
+    first = project.command("init", "--json").document
+    assert first["created"] == [".gitignore", "agent-config/", "agent-config/query.txt", "build.sh", "codeRollup.sh"]
+    assert first["kept"] == []
+    before = {path: path.read_bytes() for path in project.root.rglob("*") if path.is_file()}
+    second = project.command("init", "--json").document
+    assert (second["created"], second["kept"]) == ([], first["created"])
+    assert {path: path.read_bytes() for path in project.root.rglob("*") if path.is_file()} == before
+    assert (project.root / "agent-config").stat().st_mode & 0o777 == 0o700
+    assert os.access(project.root / "build.sh", os.X_OK)
+
+
+def test_what_is_there_stays_and_only_the_ignored_line_is_added(tmp_path):
+    project = Project.create(tmp_path, build="true\n", gitignore="*.log", query="mine\n")
+    created = project.command("init", "--json").document["created"]
+    assert created == [".gitignore", "codeRollup.sh"]
+    assert project.read(".gitignore") == "*.log\n/agent-config\n"
+    assert (project.read("build.sh"), project.read("agent-config/query.txt")) == ("true\n", "mine\n")
+
+
+def test_what_init_and_rollup_make_is_enough_for_a_run(tmp_path, plugins):
+    project = Project.create(tmp_path, files={"main.py": "print(1)\n"}, gitignore="", query=None, rollup=None)
+    (project.root / "build.sh").unlink()
+    assert "written for Python" in project.command("init").stderr
+    assert project.command("rollup").exit_code == 0
+    finished = answered(project, plugins, "^^^main.py\nprint(2\n^^^end\n", "^^^main.py\nprint(2)\n^^^end\n")
+    assert (finished.exit_code, project.read("main.py")) == (0, "print(2)\n")
+    assert "SyntaxError" in (project.run_folder / "1-build.txt").read_text()
+
+
+def test_without_a_known_language_the_build_is_red_until_somebody_writes_it(tmp_path):
+    project = Project.create(tmp_path, files={"notes.txt": "x\n"})
+    (project.root / "build.sh").unlink()
+    project.command("init")
+    done = subprocess.run(["bash", "build.sh"], cwd=project.root, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "write here" in done.stderr
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda each: each.name)
+def test_each_language_is_found_by_its_files_and_has_a_build_that_bash_understands(language):
+    for marker in language.markers:
+        assert language_of([marker.replace("*", "x"), "README"]) is language
+    done = subprocess.run(["bash", "-n"], input=language.build, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("path", [".gitignore", "build.sh", "codeRollup.sh"])
+def test_a_folder_in_place_of_a_file_is_told(tmp_path, path):
+    project = Project.create(tmp_path, query=None, rollup=None)
+    (project.root / path).unlink(missing_ok=True)
+    (project.root / path).mkdir()
+    finished = project.command("init")
+    assert (finished.exit_code, finished.stdout) == (3, "")
+    assert path in finished.stderr
+
+
+def test_the_added_line_ends_as_the_others_do(tmp_path):
+    project = Project.create(tmp_path, gitignore="a\r\nb")
+    project.command("init")
+    assert project.read(".gitignore") == "a\r\nb\r\n/agent-config\r\n"
+
+
+def test_it_says_what_git_lacks_and_nothing_of_a_build_that_was_there(tmp_path):
+    project = Project.create(tmp_path, files={"Cargo.toml": ""})
+    below = project.root / "below"
+    below.mkdir()
+    told = project.command("init").stderr
+    assert "written for" not in told
+    assert "target/" in told
+    assert "git init" not in told
+    assert "git init" not in project.command("init", cwd=below).stderr
+    project.write({".gitignore": "/agent-config\n/target\n"})
+    assert "target/" not in project.command("init").stderr
+
+
+def test_the_build_for_python_leaves_nothing_behind(tmp_path):
+    project = Project.create(tmp_path, files={"main.py": "print(1)\n", ".venv/lib/broken.py": "print 1\n"})
+    (project.root / "build.sh").unlink()
+    project.command("init")
+    before = project.git("status", "--short")
+    done = subprocess.run(["bash", "build.sh"], cwd=project.root, capture_output=True, text=True, check=False)
+    assert (done.returncode, project.git("status", "--short")) == (0, before), done.stderr
+
+
+def test_a_link_in_place_of_a_piece_is_not_followed(tmp_path):
+    project = Project.create(tmp_path, query=None, rollup=None)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (project.root / "agent-config").symlink_to(outside)
+    finished = project.command("init")
+    assert finished.exit_code == 3
+    assert list(outside.iterdir()) == []
+
+
+# --- rollup -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_rollup_holds_what_a_model_may_read_sorted_behind_headers(project):
+    project.write(
+        {"logs/run.txt": "l\n", "agent-config/note.txt": "k\n", "new.txt": "new\n", "UserSpecification.md": "s\n"}
+    )
+    (project.root / "picture.bin").write_bytes(b"\x89PNG\0")
+    (project.root / "link.txt").symlink_to("b.py")
+    finished = project.command("rollup")
+    assert finished.exit_code == 0
+    assert project.read("agent-config/codeRollup.txt") == (
+        "--- .gitignore ---\n/agent-config\n--- UserSpecification.md ---\ns\n--- a/x.txt ---\nno newline\n"
+        "--- b.py ---\nprint(2)\n--- build.sh ---\nexit 0\n--- new.txt ---\nnew\n"
+    )
+    assert "6 files" in finished.stderr
+    assert "tokens" in finished.stderr
+    assert "picture.bin" in finished.stderr
+
+
+def test_patterns_choose_files_and_leave_some_out(project):
+    document = project.command("rollup", "--json", "--include", "*.py", "--include", "a/", "--exclude", "x.*").document
+    assert document["files"] == ["b.py"]
+    assert document["bytes"] == len(project.read("agent-config/codeRollup.txt"))
+
+
+def test_files_that_often_keep_secrets_are_named(project):
+    project.write({".env": "A=1\n", "deploy/id_rsa": "k\n", ".env.example": "A=\n", "secrets.py": "x = 1\n"})
+    told = project.command("rollup").stderr
+    assert "secrets (--exclude leaves them out): .env, deploy/id_rsa\n" in told
+
+
+def test_nothing_to_collect_is_told_and_an_older_rollup_stays(project):
+    project.write({"agent-config/codeRollup.txt": "old\n"})
+    finished = project.command("rollup", "--include", "*.zig")
+    assert (finished.exit_code, project.read("agent-config/codeRollup.txt")) == (3, "old\n")
+    assert "nothing to collect" in finished.stderr
+
+
+def test_a_rollup_of_several_megabytes_is_whole_and_its_manifest_knows_it(project):
+    long = {f"src/{name}.txt": f"{name}\n" * 400_000 for name in "abcde"}
+    project.write(long)
+    assert project.command("rollup", "--include", "src/?.txt").exit_code == 0
+    text = "".join(f"--- {path} ---\n{content}" for path, content in long.items())
+    assert project.read("agent-config/codeRollup.txt") == text
+    manifest = json.loads(project.read("agent-config/.code-commit/rollup.json"))
+    assert manifest["rollup"] == hashlib.sha256(text.encode()).hexdigest()
+    assert list(manifest["files"]) == list(long)
+
+
+def test_a_rollup_that_does_not_fit_is_told_and_an_older_one_stays(project):
+    project.write({"agent-config/codeRollup.txt": "older\n", "src/long.txt": "x\n" * 2_000_000})
+    least = f"ulimit -f 2048; exec '{sys.executable}' -c \"$SCRIPT\" rollup"
+    script = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); from code_commit.__main__ import main; exit(main())"
+    environ = {**os.environ, "SCRIPT": script}
+    done = subprocess.run(
+        ["bash", "-c", least], cwd=project.root, env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3, done.stderr
+    assert "cannot write" in done.stderr
+    assert project.read("agent-config/codeRollup.txt") == "older\n"
+
+
+def test_without_a_repository_there_is_no_rollup(tmp_path):
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "home").mkdir()
+    finished = Project(tmp_path / "bare", tmp_path / "home").command("rollup")
+    assert finished.exit_code == 3
+    assert "git init" in finished.stderr
+
+
+def test_the_script_of_init_makes_the_same_rollup(project):
+    project.command("init")
+    bin_folder = project.home / "bin"
+    bin_folder.mkdir()
+    script = bin_folder / "code-commit"
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m code_commit "$@"\n')
+    script.chmod(0o755)
+    environ = project.environment({"PATH": f"{bin_folder}:{os.environ['PATH']}"})
+    subprocess.run(["bash", str(project.root / "codeRollup.sh")], cwd="/", env=environ, check=True, capture_output=True)
+    assert "--- codeRollup.sh ---" in project.read("agent-config/codeRollup.txt")
+
+
+# --- what the commit workflow makes of it -----------------------------------------------------------------------------
+
+CHANGE = "^^^b.py\nprint(3)\n^^^end\n"
+
+
+def test_a_fresh_rollup_is_no_obstacle(project, plugins):
+    project.command("rollup")
+    assert answered(project, plugins, CHANGE).exit_code == 0
+    assert project.read("b.py") == "print(3)\n"
+
+
+@pytest.mark.parametrize(("path", "text"), [("b.py", "mine\n"), ("a/x.txt", "mine\n")])
+def test_a_file_that_changed_since_ends_the_run_before_a_call(project, plugins, path, text):
+    project.command("rollup")
+    project.write({path: text})
+    finished = answered(project, plugins, CHANGE)
+    assert finished.exit_code == 3
+    assert path in finished.stderr
+    assert "code-commit rollup" in finished.stderr
+    assert not (project.run_folder / "1-initial-query.txt").exists()
+    assert (project.read("b.py") == "mine\n") is (path == "b.py")
+
+
+PROTECT = '[plugins.commit]\nchanged_since_rollup = "protect"\n'
+
+
+def test_protect_asks_the_model_and_overwrites_no_changed_file(project, plugins):
+    project.command("rollup")
+    project.write({"b.py": "mine\n"})
+    finished = answered(project, plugins, CHANGE, settings=PROTECT)
+    assert (finished.exit_code, project.read("b.py")) == (5, "mine\n")
+    assert "b.py" in finished.stderr
+    assert "code-commit rollup" in finished.stderr
+
+
+def test_a_file_that_came_about_since_is_not_overwritten(project, plugins):
+    project.write({"left-out.txt": "known\n"})
+    project.command("rollup", "--exclude", "left-out.txt")
+    project.write({"newer.txt": "mine\n"})
+    finished = answered(project, plugins, "^^^newer.txt\ntheirs\n^^^end\n")
+    assert (finished.exit_code, project.read("newer.txt")) == (5, "mine\n")
+    assert "newer.txt" in finished.stderr
+    finished = answered(project, plugins, "^^^left-out.txt\ntheirs\n^^^end\n")
+    assert (finished.exit_code, project.read("left-out.txt")) == (0, "theirs\n")
+
+
+def test_what_an_attempt_or_its_build_made_is_no_one_elses_work(project, plugins):
+    project.write({"build.sh": "touch built.txt\ngrep -q 4 b.py\n"})
+    project.command("rollup")
+    first, second = (f"^^^b.py\nprint({number})\n^^^end\n^^^new.txt\n{number}\n^^^end\n" for number in (3, 4))
+    finished = answered(project, plugins, first, second + "^^^built.txt\nx\n^^^end\n")
+    assert (finished.exit_code, project.read("new.txt"), project.read("built.txt")) == (0, "4\n", "x\n")
+
+
+def test_protect_lets_other_files_change(project, plugins):
+    project.command("rollup")
+    project.write({"a/x.txt": "mine\n"})
+    finished = answered(project, plugins, CHANGE, settings=PROTECT)
+    assert (finished.exit_code, project.read("b.py"), project.read("a/x.txt")) == (0, "print(3)\n", "mine\n")
+
+
+def test_a_rollup_of_another_making_is_not_judged(project, plugins):
+    project.command("rollup")
+    project.write({"agent-config/codeRollup.txt": "mine\n", "b.py": "mine\n"})
+    assert answered(project, plugins, CHANGE).exit_code == 0
+    assert project.read("b.py") == "print(3)\n"
+
+
+def test_the_setting_can_switch_it_off(project, plugins):
+    project.command("rollup")
+    project.write({"b.py": "mine\n"})
+    finished = answered(project, plugins, CHANGE, settings='[plugins.commit]\nchanged_since_rollup = "ignore"\n')
+    assert finished.exit_code == 0
+
+
+def test_what_a_build_rewrites_between_attempts_is_no_one_elses_work(project, plugins):
+    project.write({"build.sh": "echo built >> a/x.txt\ngrep -q 4 b.py\n"})
+    project.command("rollup")
+    second = "^^^b.py\nprint(4)\n^^^end\n^^^a/x.txt\nmended\n^^^end\n"
+    finished = answered(project, plugins, CHANGE, second)
+    assert (finished.exit_code, project.read("a/x.txt")) == (0, "mended\nbuilt\n")

@@ -1,0 +1,109 @@
+"""`code-commit runs show` and `code-commit runs path`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from code_commit.cli.tables import print_document, print_line, print_table
+from code_commit.log import RunSummary, find_run, read_run
+from code_commit.plugin_api.errors import ExitCode
+from code_commit_history.past_runs import Call, Process, Story, read_story
+from code_commit_history.runs import words
+from code_commit_history.runs.listing import row_of
+from code_commit_workspace.terminal import printable
+
+
+def show(arguments: argparse.Namespace) -> int:
+    """Print what is known of one run.
+
+    Raises:
+        NotReady: there is no such run.
+    """
+    summary = read_run(find_run(Path.cwd().resolve(), arguments.run))
+    story, files = read_story(summary.folder), sorted(path.name for path in summary.folder.iterdir())
+    if arguments.json:
+        told = {
+            "calls": [asdict(call) for call in story.calls],
+            "processes": [asdict(process) for process in story.processes],
+            "changes": [asdict(applied) for applied in story.applied],
+            "folder": str(summary.folder),
+            "files": files,
+        }
+        print_document(row_of(summary) | told | {"data": summary.document.get("data")})
+        return ExitCode.REACHED
+    for line in _head(summary, story):
+        print_line(printable(line, newlines=False))
+    if story.calls:
+        print_line("\ncalls")
+        print_table([("  ", *_call(call)) for call in story.calls])
+    if story.processes:
+        print_line("\nbuilds and commands")
+        print_table([("  ", *_process(process)) for process in story.processes])
+    if story.applied:
+        print_line("\nchanges")
+        for applied in story.applied:
+            number = f"attempt {applied.attempt}" if applied.attempt else f"call {applied.call}"
+            paths = [*applied.written, *(f"{path} (deleted)" for path in applied.deleted)]
+            print_line(printable(f"    {number}: {', '.join(paths)}", newlines=False))
+    print_line(f"\nfiles in {os.path.relpath(summary.folder)}")
+    for name in files:
+        print_line(printable(f"    {name}", newlines=False))
+    return ExitCode.REACHED
+
+
+def path(arguments: argparse.Namespace) -> int:
+    """Print the folder of a run, and nothing else.
+
+    Raises:
+        NotReady: there is no such run.
+    """
+    folder = find_run(Path.cwd().resolve(), arguments.run)
+    if arguments.json:
+        print_document({"run": folder.name, "folder": str(folder)})
+    else:
+        print_line(str(folder))
+    return ExitCode.REACHED
+
+
+def _head(summary: RunSummary, story: Story) -> Iterator[str]:
+    document = summary.document
+    yield summary.run
+    yield f"  workflow  {summary.workflow}"
+    yield f"  outcome   {words.outcome(summary)}" + (f": {summary.summary}" if summary.summary else "")
+    yield f"  started   {document.get('started') or '?'}, took {words.duration(words.total_seconds(document))}"
+    yield f"  model     {', '.join(words.models(document)) or '-'}"
+    yield f"  tokens    {words.tokens(words.table(document, 'tokens'))}"
+    yield f"  cost      {story.cost}"
+    yield f"  commit    {document.get('commit') or '-'}"
+    argv = document.get("argv")
+    yield f"  command   code-commit {shlex.join(map(str, argv)) if isinstance(argv, list) else ''}".rstrip()
+    for message in story.messages:
+        yield f"  message   {message}"
+
+
+def _call(call: Call) -> tuple[str, ...]:
+    how = call.finish or (f"failed: {call.error}" if call.error else "never ended")
+    return (
+        str(call.number),
+        call.label,
+        f"{call.provider} {call.model}",
+        words.duration(call.seconds),
+        words.tokens(call.usage),
+        str(call.cost),
+        how,
+    )
+
+
+def _process(process: Process) -> tuple[str, ...]:
+    if process.tampered:
+        how = f"altered what judges it: {', '.join(process.tampered)}"
+    elif process.timed_out:
+        how = "stopped at its time limit"
+    else:
+        how = "ended by a signal" if process.exit_code is None else f"exit code {process.exit_code}"
+    return (shlex.join(process.argv), words.duration(process.seconds), how, process.log)

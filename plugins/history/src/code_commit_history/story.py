@@ -1,0 +1,146 @@
+"""A run, told by its events: calls with what they cost, processes, changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from code_commit.log import read_records
+from code_commit.log.folder import EVENTS
+from code_commit.plugin_api.conversation import Usage
+from code_commit.plugin_api.event import Record
+from code_commit_history.cost import Cost
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A model call; `finish` and `seconds` are None while it goes on, `error` says why there is no reply."""
+
+    number: int
+    label: str
+    provider: str
+    model: str
+    request: str
+    finish: str | None = None
+    seconds: float | None = None
+    usage: Usage = field(default_factory=Usage)
+    cost: Cost = field(default_factory=lambda: Cost(0.0, complete=False))
+    response: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A build or a command that ended."""
+
+    argv: tuple[str, ...]
+    exit_code: int | None
+    seconds: float
+    timed_out: bool
+    tampered: tuple[str, ...]
+    log: str
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """Changes that were put on disk. `attempt` is None in a workflow without attempts, `call` the last one before."""
+
+    attempt: int | None
+    call: int | None
+    written: tuple[str, ...]
+    deleted: tuple[str, ...]
+    seq: int
+
+
+@dataclass(slots=True)
+class Story:
+    """What happened, each kind in its own order."""
+
+    calls: list[Call] = field(default_factory=list)
+    processes: list[Process] = field(default_factory=list)
+    applied: list[Applied] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+
+    @property
+    def cost(self) -> Cost:
+        """What all calls cost together."""
+        return Cost.sum(call.cost for call in self.calls)
+
+
+def read_story(folder: Path) -> Story:
+    """Read the events of a run. What is not there, or torn, is left out: the run may have been killed."""
+    teller = _Teller()
+    with suppress(OSError):
+        for record in read_records(folder / EVENTS):
+            # An event of another version, or a plugin's own.
+            with suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+                teller.receive(record)
+    teller.story.calls = list(teller.calls.values())
+    return teller.story
+
+
+class _Teller:
+    def __init__(self) -> None:
+        self.story = Story()
+        self.calls: dict[int, Call] = {}
+        self._attempt: int | None = None
+
+    def receive(self, record: Record) -> None:
+        data = record.data
+        if record.kind == "attempt.started":
+            self._attempt = int(data["number"])
+        elif record.kind == "call.started":
+            number = int(data["number"])
+            label, provider, model, request = (str(data[name]) for name in ("label", "provider", "model", "request"))
+            self.calls[number] = Call(number, label, provider, model, request)
+        elif record.kind == "call.finished":
+            number = int(data["number"])
+            self.calls[number] = _finished(self.calls[number], data)
+        elif record.kind == "process.finished":
+            self.story.processes.append(_process(data))
+        elif record.kind == "changes.applied":
+            call = max(self.calls, default=None)
+            written, deleted = (tuple(map(str, data[name])) for name in ("written", "deleted"))
+            self.story.applied.append(Applied(self._attempt, call, written, deleted, record.seq))
+        elif record.kind == "message":
+            self.story.messages.append(str(data["text"]))
+
+
+def _finished(call: Call, data: Mapping[str, Any]) -> Call:
+    usage = Usage(
+        data.get("input_tokens"),
+        data.get("output_tokens"),
+        data.get("cache_read_tokens", 0),
+        data.get("cache_write_tokens", 0),
+        data.get("reasoning_tokens", 0),
+    )
+    error = data.get("error")
+    failed = None if error is None else str(data.get("error_kind") or "interrupted")
+    model = str(data["model"])
+    return Call(
+        call.number,
+        call.label,
+        call.provider,
+        model,
+        call.request,
+        finish=data.get("finish"),
+        seconds=float(data["seconds"]),
+        usage=usage,
+        cost=Cost.of_call(call.provider, model, usage, told=data.get("cost_usd"), failed=failed),
+        response=data.get("response"),
+        error=error,
+    )
+
+
+def _process(data: Mapping[str, Any]) -> Process:
+    return Process(
+        tuple(map(str, data["argv"])),
+        data["exit_code"],
+        float(data["seconds"]),
+        bool(data["timed_out"]),
+        tuple(map(str, data["tampered"])),
+        str(data["log"]),
+    )
