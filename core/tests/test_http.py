@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from code_commit.models.http import Connection, HttpProvider
+from code_commit.models.http import Endpoint, HttpProvider
 from code_commit.models.retries import TimedCall
 from code_commit.plugin_api import (
     Completion,
@@ -78,7 +78,7 @@ def soon(seconds: float = 30) -> TimedCall:
 
 
 def provider_at(address: str, wire: PlainWire | None = None, **connection) -> HttpProvider:
-    return HttpProvider(DEFINITION, Connection(address, **({"key": KEY} | connection)), wire or PlainWire())
+    return HttpProvider(DEFINITION, Endpoint(address, **({"key": KEY} | connection)), wire or PlainWire())
 
 
 @pytest.fixture
@@ -252,7 +252,7 @@ def test_a_key_is_blotted_out_before_an_error_is_shortened(server, provider):
 def test_a_wire_that_stumbles_is_named(server, provider):
     server.script(Reply(body=b'{"b": "no answer"}'))
     error = failure_of(provider)
-    assert error.kind == "garbled"
+    assert error.kind == "invalid_response"
     assert "KeyError" in str(error)
 
 
@@ -288,7 +288,7 @@ def test_an_answer_out_of_bounds_is_garbled(server, body, encoding, says):
     provider = provider_at(server.address, size_cap=1_000_000)
     error = failure_of(provider)
     provider.close()
-    assert error.kind == "garbled"
+    assert error.kind == "invalid_response"
     assert says in str(error)
 
 
@@ -387,7 +387,7 @@ def test_another_protocol_is_garbled():
         error = failure_of(provider)
         provider.close()
         thread.join()
-    assert error.kind == "garbled"
+    assert error.kind == "invalid_response"
     assert "not HTTP" in str(error)
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.models.http import Connection, HttpProvider
-from code_commit.models.http.connection import checked_address, proxy_for
+from code_commit.models.http import Endpoint, HttpProvider
+from code_commit.models.http.endpoint import checked_address, proxy_for
 from code_commit.models.retries import TimedCall
 from code_commit.plugin_api import (
     Completion,
@@ -58,7 +58,7 @@ def no_proxy_of_the_machine(monkeypatch):
 
 
 def ask(address: str) -> str:
-    provider = HttpProvider(DEFINITION, Connection(address, key=KEY), EchoWire())
+    provider = HttpProvider(DEFINITION, Endpoint(address, key=KEY), EchoWire())
     try:
         return provider.complete(QUESTION, TimedCall(time.monotonic() + 30)).text
     finally:

@@ -27,9 +27,9 @@ def record(event: Event, at: float = 0.0) -> Record:
     return Record(1, 1000.0 + at, "run", 1, None, event.kind, data_of(event))
 
 
-def shown(*told: Event, narrated: bool = False) -> list[str]:
+def shown(*told: Event, workflow_reports: bool = False) -> list[str]:
     stream = io.StringIO()
-    progress = Progress(stream, live=False, color=False, narrated=narrated)
+    progress = Progress(stream, live=False, color=False, workflow_reports=workflow_reports)
     for seconds, event in enumerate(told):
         progress.receive(record(event, seconds))
     progress.close()
@@ -260,7 +260,7 @@ def test_beside_a_workflow_that_narrates_only_what_it_does_not_tell_is_shown():
     lines = shown(
         events.StateEntered("review"), ASKED, ANSWERED, again, failed, events.ChangesApplied(("a",), ()), BUILDING, passed,
         tampered, events.CallRetried(1, 2, 0.5, "503"), events.MessageLogged("words", "error"),
-        narrated=True,
+        workflow_reports=True,
     )  # fmt: skip
     assert [line.partition("] ")[2] for line in lines] == [
         "asking gemini-2.5-pro (https://x, key from a file)",

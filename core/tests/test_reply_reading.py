@@ -37,7 +37,7 @@ def test_any_bytes_give_an_object_or_garbled(body):
         answer = reply_object(body)
     except ProviderError as error:
         kind, answer = error.kind, {}
-    assert kind in {"an object", "garbled"}
+    assert kind in {"an object", "invalid_response"}
     assert isinstance(answer, dict)
 
 

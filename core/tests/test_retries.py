@@ -36,7 +36,7 @@ def test_what_may_pass_is_tried_again(kind):
     assert told == [(1, 0.0, f"it was {kind}"), (2, 0.0, f"it was {kind}")]
 
 
-@pytest.mark.parametrize("kind", ["auth", "quota", "rejected", "garbled"])
+@pytest.mark.parametrize("kind", ["auth", "quota", "rejected", "invalid_response"])
 def test_what_will_not_pass_is_not(kind):
     error = failing(kind)
     provider = ScriptedProvider([error, "hello"])

@@ -365,7 +365,7 @@ class TestDocument:
         document = json.loads((log.folder / "run.json").read_text())
         assert (document["state"], document["outcome"], document["exit_code"]) == ("finished", "limit", 6)
         assert (document["workflow"], document["commit"], document["cost_usd"]) == ("committing-code", "abc", 0.75)
-        assert document["calls"] == {"started": 3, "finished": 3, "failed": 1, "untold": 1}
+        assert document["calls"] == {"started": 3, "finished": 3, "failed": 1, "unknown": 1}
         assert document["attempts"] == 3
         assert document["tokens"] == {"input": 300, "output": 30, "cache_read": 7, "cache_write": 0, "reasoning": 5}
         assert document["seconds"] == {"total": 9, "model": 7.0, "build": 4.0, "commands": 0.5}

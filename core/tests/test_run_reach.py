@@ -70,7 +70,7 @@ def sections(run):
     return [repr(run.settings_of(name)) for name in ("other", "absent")]
 
 def chosen(run):
-    return [run.model().because, run.model("player").because, run.model("player").name]
+    return [run.model().reason, run.model("player").reason, run.model("player").name]
 
 def unnamed_role(run):
     run.model("stranger")

@@ -283,7 +283,7 @@ def test_the_model_flag_beats_a_role_which_beats_default_provider_which_beats_mo
         "anthropic.default",
         "anthropic.default",
     ]
-    assert found.choose("coach").because == "default_provider in [providers], agent-config/config.toml"
+    assert found.choose("coach").reason == "default_provider in [providers], agent-config/config.toml"
     assert load(root, model="gemini").choose("planner").name == "gemini"
 
 

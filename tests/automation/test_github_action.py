@@ -118,7 +118,7 @@ def _filled(text: str, inputs: Mapping[str, str], job: Job) -> str:
 
 
 def _true(condition: str, inputs: Mapping[str, str], job: Job) -> bool:
-    """Judge `always() && A != '' && …`; an output that was not set is empty."""
+    """IntegrityCheck `always() && A != '' && …`; an output that was not set is empty."""
     always, *clauses = condition.removeprefix("${{ ").removesuffix(" }}").split(" && ")
     assert always == "always()"
     known = {f"inputs.{name}": value for name, value in inputs.items()}

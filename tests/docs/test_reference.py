@@ -29,7 +29,7 @@ from code_commit.models.models import _HOST_FIELDS
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api import hookspecs
 from code_commit.plugin_api.errors import ExitCode
-from code_commit.plugin_api.json_record import record_fields
+from code_commit.plugin_api.run_files import record_fields
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit_testing.conformance import ProviderConformance

@@ -242,4 +242,4 @@ def test_filtered_output_is_told_apart_from_a_rejected_request():
 def test_an_answer_without_content_is_garbled():
     with pytest.raises(ProviderError) as caught:
         decode({"type": "message", "stop_reason": "end_turn"})
-    assert caught.value.kind == "garbled"
+    assert caught.value.kind == "invalid_response"

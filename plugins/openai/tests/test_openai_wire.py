@@ -78,7 +78,7 @@ def test_recorded_completions(name, finish, text, usage):
     ("name", "status", "kind"),
     [
         ("rec__otel_test_chat_completion_404", 404, "rejected"),
-        ("rec__test_invalid_response", 200, "garbled"),
+        ("rec__test_invalid_response", 200, "invalid_response"),
         ("rec__test_openrouter_errors_raised", 200, "rate"),
         ("shape__401_invalid_api_key", 401, "auth"),
         ("shape__429_insufficient_quota", 429, "quota"),
@@ -261,8 +261,8 @@ def error(message: str = "", **fields) -> dict:
         (200, error("odd"), "rejected"),
         (200, choice({"content": ""}, "error") | {"error": None}, None),
         (200, choice({"content": "so f"}, "error", error={"code": 502, "message": "broke off"}), "server"),
-        (200, {"choices": []}, "garbled"),
-        (200, {"choices": [{"finish_reason": "stop"}]}, "garbled"),
+        (200, {"choices": []}, "invalid_response"),
+        (200, {"choices": [{"finish_reason": "stop"}]}, "invalid_response"),
     ],
 )
 def test_error_kinds(status, answer, kind):

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from code_commit.models.http import Connection, HttpProvider
+from code_commit.models.http import Endpoint, HttpProvider
 from code_commit.models.retries import TimedCall, complete_with_retries
 from code_commit.plugin_api import (
     Completion,
@@ -104,7 +104,7 @@ class ProviderConformance:
     @pytest.fixture
     def provider(self, wire: Wire, server: ScriptedServer) -> Iterator[HttpProvider]:
         """The wire behind the host's HTTP, led to `server`."""
-        provider = HttpProvider(self.definition, Connection(server.address, key=KEY), wire)
+        provider = HttpProvider(self.definition, Endpoint(server.address, key=KEY), wire)
         yield provider
         provider.close()
 
@@ -321,11 +321,11 @@ class ProviderConformance:
     def test_what_is_no_answer_is_garbled(self, wire: Wire, what: str) -> None:
         with pytest.raises(ProviderError) as caught:
             wire.decode(200, {}, NOT_AN_ANSWER[what])
-        assert caught.value.kind == "garbled"
+        assert caught.value.kind == "invalid_response"
 
     def test_a_web_page_is_garbled_or_a_failure_of_the_server(self, wire: Wire) -> None:
         page = Reply.html().body or b""
-        for status, kind in ((200, "garbled"), (502, "server"), (404, "rejected"), (403, "auth")):
+        for status, kind in ((200, "invalid_response"), (502, "server"), (404, "rejected"), (403, "auth")):
             with pytest.raises(ProviderError) as caught:
                 wire.decode(status, {"content-type": "text/html"}, page)
             assert caught.value.kind == kind

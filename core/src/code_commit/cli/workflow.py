@@ -42,7 +42,9 @@ def run_invocation(invocation: Invocation, host: PluginHost, registry: Registry)
         return ExitCode.REACHED
     watchers: dict[str, LogSink] = {}
     if not invocation.quiet:
-        watchers["progress"] = Progress.on(sys.stderr, os.environ, narrated=plan.workflow.narrates and not plan.as_json)
+        watchers["progress"] = Progress.on(
+            sys.stderr, os.environ, workflow_reports=plan.workflow.reports_progress and not plan.as_json
+        )
     if invocation.as_json:
         watchers["json"] = JsonLines(sys.stdout)
     ending = run_session(plan, host, registry, watchers)

@@ -42,7 +42,7 @@ class ModelChoice:
     """A model's name as `--model` takes it, and in words what chose it."""
 
     name: str
-    because: str
+    reason: str
 
 
 class Settings(HostSettings):

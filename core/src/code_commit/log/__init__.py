@@ -8,7 +8,7 @@ from code_commit.log.progress import Progress
 from code_commit.log.reading import RunSummary, find_run, list_runs, read_run
 from code_commit.log.safe_stream import SafeStream, lead_nowhere
 from code_commit.plugin_api.errors import describe
-from code_commit.plugin_api.json_record import read_records
+from code_commit.plugin_api.run_files import read_records
 
 __all__ = [
     "CallFiles",

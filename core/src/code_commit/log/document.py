@@ -15,7 +15,7 @@ _WORTH_KEEPING = frozenset({"run.started", "call.finished", "process.finished", 
 class RunDocument:
     """What `run.json` says after the records received so far.
 
-    A total counts what was told and is null when nothing was; `calls.untold` counts the calls whose tokens the
+    A total counts what was told and is null when nothing was; `calls.unknown` counts the calls whose tokens the
     service did not tell, so that no total passes for complete. An attempt is a span of that kind; in a workflow
     without such spans, every call is one. Times are UTC, durations seconds.
     """
@@ -36,7 +36,7 @@ class RunDocument:
             "finished": None,
             "seconds": {"total": 0.0, "model": 0.0, "build": 0.0, "commands": 0.0},
             "attempts": 0,
-            "calls": {"started": 0, "finished": 0, "failed": 0, "untold": 0},
+            "calls": {"started": 0, "finished": 0, "failed": 0, "unknown": 0},
             "tokens": dict.fromkeys(_TOKENS),
             "cost_usd": None,
             "models": [],
@@ -101,7 +101,7 @@ class RunDocument:
         calls = self._fields["calls"]
         calls["finished"] += 1
         calls["failed"] += data.get("error") is not None
-        calls["untold"] += told["input"] is None or told["output"] is None
+        calls["unknown"] += told["input"] is None or told["output"] is None
         self._add_seconds("model", data.get("seconds"))
         row = self._model_row(self._providers.get(_whole(data.get("number")), ""), str(data.get("model")))
         row["calls"] += 1

@@ -11,7 +11,7 @@ from typing import Any
 from code_commit.imports import import_without
 from code_commit.log.folder import EVENTS, Redacts
 from code_commit.plugin_api.event import Record
-from code_commit.plugin_api.json_record import as_line, record_fields
+from code_commit.plugin_api.run_files import as_line, record_fields
 
 with import_without("rich"):  # its tracebacks for developers
     import structlog

@@ -6,7 +6,7 @@ from typing import TextIO
 
 from code_commit.log.safe_stream import SafeStream
 from code_commit.plugin_api.event import Record
-from code_commit.plugin_api.json_record import as_line, record_fields
+from code_commit.plugin_api.run_files import as_line, record_fields
 
 
 class JsonLines:

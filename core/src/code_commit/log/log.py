@@ -20,7 +20,7 @@ from code_commit.log.folder import DOCUMENT, EVENTS, LOGS, Redacts, RunFolder, c
 from code_commit.log.sinks import SinkOwner, Sinks
 from code_commit.plugin_api.errors import ExitCode, Interrupted, NotReady, describe
 from code_commit.plugin_api.event import Event, LogSink, MessageLogged, PluginFailed, Record, RunFinished, RunStarted
-from code_commit.plugin_api.json_record import read_records
+from code_commit.plugin_api.run_files import read_records
 
 if TYPE_CHECKING:  # structlog is as heavy as all the rest, and listing runs needs none of it
     from code_commit.log.event_file import EventFile

@@ -31,16 +31,17 @@ _STILL_HERE = 60.0  # a CI service takes a longer silence for a hang
 class Progress:
     """A log sink. `live` repaints a status line, which only a terminal can show; `color` may stand beside it.
 
-    Whoever else writes to that terminal does it inside `aside`. With `narrated`, the workflow tells what it does.
+    Whoever else writes to that terminal does it inside `aside`. With `workflow_reports`, the workflow
+    itself says what it does.
     """
 
-    def __init__(self, stream: TextIO | None, *, live: bool, color: bool, narrated: bool = False) -> None:
+    def __init__(self, stream: TextIO | None, *, live: bool, color: bool, workflow_reports: bool = False) -> None:
         self._lock = threading.RLock()
         self._started = time.monotonic()
         self._start_time: float | None = None
         self._going_on: tuple[tuple[Activity, float], ...] = ()
         self._attempt = ""
-        self._narrated = narrated
+        self._narrated = workflow_reports
         self._asked: set[str] = set()
         self._person_types = False
         self._painter: _Painter = _LivePainter(stream, color=color) if live else _PlainPainter(stream)
@@ -49,11 +50,11 @@ class Progress:
         self._closed = threading.Event()
 
     @classmethod
-    def on(cls, stream: TextIO | None, environment: Mapping[str, str], *, narrated: bool = False) -> Self:
+    def on(cls, stream: TextIO | None, environment: Mapping[str, str], *, workflow_reports: bool = False) -> Self:
         """Choose what `stream` can show: plain lines without a terminal, with `NO_COLOR` or `TERM=dumb`."""
         terminal = stream is not None and not stream.closed and stream.isatty()
         live = terminal and not environment.get("NO_COLOR") and environment.get("TERM", "") not in {"", "dumb"}
-        return cls(stream, live=live, color=live, narrated=narrated)
+        return cls(stream, live=live, color=live, workflow_reports=workflow_reports)
 
     def receive(self, record: Record) -> None:
         """Print what the record means to a person, and keep the status line true."""

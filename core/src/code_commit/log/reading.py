@@ -13,8 +13,7 @@ from code_commit.log.document import RunDocument
 from code_commit.log.folder import DOCUMENT, EVENTS, LOGS
 from code_commit.plugin_api.conversation import Json
 from code_commit.plugin_api.errors import NotReady
-from code_commit.plugin_api.is_running import is_running
-from code_commit.plugin_api.json_record import from_json, open_regular, read_records
+from code_commit.plugin_api.run_files import from_json, is_running, open_regular, read_records
 
 RunState = Literal["running", "finished", "killed"]
 _LARGEST = 64 * 1024 * 1024  # bytes of a run.json

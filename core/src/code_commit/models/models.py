@@ -14,7 +14,7 @@ from code_commit.config.address import address_of
 from code_commit.config.keys import KeyStore
 from code_commit.imports import import_object
 from code_commit.models.calls import Asked, CallCost, Calls
-from code_commit.models.http import Connection, HttpProvider
+from code_commit.models.http import Endpoint, HttpProvider
 from code_commit.models.retries import TimedCall, complete_with_retries
 from code_commit.plugin_api.conversation import (
     Completion,
@@ -70,11 +70,11 @@ def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelCho
     try:
         return choice, registry.model(choice.name, has_config)
     except UsageError as error:
-        if "[providers]" not in choice.because:
+        if "[providers]" not in choice.reason:
             raise
         from code_commit.config.provider_tables import EXAMPLE
 
-        raise NotReady(f"{error.message} ({choice.because})", hint=f"for example:\n{EXAMPLE}") from error
+        raise NotReady(f"{error.message} ({choice.reason})", hint=f"for example:\n{EXAMPLE}") from error
 
 
 class Models:
@@ -114,7 +114,7 @@ class Models:
                 self._services[choice.name] = self._connected(resolved)
             service = self._services[choice.name]
         http = self._settings.http
-        return ServiceModel(service, choice.because, self._calls, http.deadline_seconds, http.retries, self._cancelled)
+        return ServiceModel(service, choice.reason, self._calls, http.deadline_seconds, http.retries, self._cancelled)
 
     def close(self) -> None:
         """End the calls under way, from any thread, and begin no other."""
@@ -145,7 +145,7 @@ class Models:
             return Service(made, Asked(definition.name, config.model, max_tokens=bound), owner)
         address = address_of(definition, resolved.config, table, self._environ)
         key = self._keys.key_for(definition, resolved.config, table)
-        connection = Connection(
+        connection = Endpoint(
             address.url,
             key.value if key else None,
             read_timeout=http.timeout_seconds,
@@ -195,7 +195,7 @@ class ServiceModel:
     """A `Model`: a service behind the host's retries. `deadline` is in seconds, for all tries of a call."""
 
     service: Service
-    because: str
+    reason: str
     calls: Calls
     deadline: float
     retries: int
@@ -228,7 +228,7 @@ class ServiceModel:
                 cancelled=self.cancelled,
             )
         except ProviderError as error:
-            if cost and error.kind in {"network", "server", "garbled"}:
+            if cost and error.kind in {"network", "server", "invalid_response"}:
                 cost.settle(Usage())  # it may have worked on the request all the same
             elif cost:
                 cost.release()
@@ -287,7 +287,7 @@ class ReplayedModel:
     calls: Calls
 
     @property
-    def because(self) -> str:
+    def reason(self) -> str:
         """A replay answers for every role."""
         return "the run is a replay"
 
@@ -315,5 +315,5 @@ _HINTS = {
     "network": "check the connection and the address",
     "server": "the service is in trouble: try again later, or ask another model",
     "rejected": "check the model's name, the provider's config and its address, and the size of the prompt",
-    "garbled": "what answered is not the service that was expected: check the address",
+    "invalid_response": "what answered is not the service that was expected: check the address",
 }

@@ -63,8 +63,6 @@ if TYPE_CHECKING:
         RunStarted,
         StateEntered,
     )
-    from code_commit.plugin_api.is_running import is_running
-    from code_commit.plugin_api.json_record import read_records
     from code_commit.plugin_api.prices import cost_of
     from code_commit.plugin_api.provider import Call, HttpCall, Provider, ProviderDefinition, Wire
     from code_commit.plugin_api.reply import (
@@ -76,7 +74,8 @@ if TYPE_CHECKING:
         reply_objects,
         token_count,
     )
-    from code_commit.plugin_api.run_concurrently import run_concurrently
+    from code_commit.plugin_api.run_files import is_running, read_records
+    from code_commit.plugin_api.threads import run_concurrently
     from code_commit.plugin_api.workflow import Flag, Model, Outcome, Result, Run, WorkflowDefinition
     from code_commit_workspace.project_text import decode_text, read_text
     from code_commit_workspace.protected import PROTECTED, Protected, protected_list
@@ -152,14 +151,14 @@ _HOMES = {
     "parts_to_json": "code_commit.plugin_api.conversation_json",
     "protected_list": "code_commit_workspace.protected",
     "read_arguments": "code_commit.plugin_api.reply",
-    "read_records": "code_commit.plugin_api.json_record",
+    "read_records": "code_commit.plugin_api.run_files",
     "read_text": "code_commit_workspace.project_text",
-    "is_running": "code_commit.plugin_api.is_running",
+    "is_running": "code_commit.plugin_api.run_files",
     "reply_error": "code_commit.plugin_api.reply",
     "reply_member": "code_commit.plugin_api.reply",
     "reply_object": "code_commit.plugin_api.reply",
     "reply_objects": "code_commit.plugin_api.reply",
-    "run_concurrently": "code_commit.plugin_api.run_concurrently",
+    "run_concurrently": "code_commit.plugin_api.threads",
     "token_count": "code_commit.plugin_api.reply",
 }
 

@@ -144,14 +144,14 @@ class Completion:
         return tuple(part for part in self.message.parts if isinstance(part, ToolCall))
 
 
-ProviderErrorKind = Literal["auth", "quota", "rate", "network", "server", "rejected", "garbled"]
+ProviderErrorKind = Literal["auth", "quota", "rate", "network", "server", "rejected", "invalid_response"]
 
 
 class ProviderError(Exception):
     """A call that gave no completion. An unfinished reply is a `Completion`, not this.
 
     `kind` says what to do: `auth` and `quota` want a person; `rate`, `network` and `server` may pass and are tried
-    again; `rejected` means the request itself was wrong; `garbled` that the answer could not be understood.
+    again; `rejected` means the request itself was wrong; `invalid_response` that the answer could not be understood.
     `retry_after` is in seconds.
     """
 

@@ -70,7 +70,7 @@ class ProviderFailed(CodeCommitError):  # noqa: N818 - as above
     @property
     def may_pass(self) -> bool:
         """Whether the same request may be answered later: nothing about it, the key or the account was wrong."""
-        return self.kind in {"rate", "network", "server", "garbled"}
+        return self.kind in {"rate", "network", "server", "invalid_response"}
 
 
 class ResponseRefused(CodeCommitError):  # noqa: N818 - as above

@@ -25,7 +25,7 @@ _MEANING: dict[ProviderErrorKind, str] = {
     "network": "the service could not be reached",
     "server": "the service failed",
     "rejected": "the service rejected the request",
-    "garbled": "the answer cannot be understood",
+    "invalid_response": "the answer cannot be understood",
 }
 
 
@@ -35,16 +35,16 @@ def reply_object(body: bytes) -> dict[str, Any]:
     Lone surrogates, which no file can hold, become U+FFFD.
 
     Raises:
-        ProviderError: garbled; the message says what stands there instead.
+        ProviderError: invalid_response; the message says what stands there instead.
     """
     try:
         value = _parsed(body)
     except (ValueError, RecursionError):
-        raise ProviderError(f"the answer is {_description(body)}, not JSON", kind="garbled") from None
+        raise ProviderError(f"the answer is {_description(body)}, not JSON", kind="invalid_response") from None
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if not isinstance(value, dict):
-        raise ProviderError(f"the answer is a JSON {_json_type(value)}, not an object", kind="garbled")
+        raise ProviderError(f"the answer is a JSON {_json_type(value)}, not an object", kind="invalid_response")
     answer: dict[str, Any] = _without_lone_surrogates(value) if _ESCAPED_SURROGATE.search(body) else value
     return answer
 
@@ -62,24 +62,26 @@ def reply_member(owner: Json, name: str, kind: type[T]) -> T | None:
     """Member `name` of `owner`; None when it is absent or null.
 
     Raises:
-        ProviderError: garbled, when it is of another type than `kind`.
+        ProviderError: invalid_response, when it is of another type than `kind`.
     """
     value = owner.get(name)
     if value is None or isinstance(value, kind):
         return value
-    raise ProviderError(f"in the answer, {name!r} is a JSON {_json_type(value)}, which is unexpected", kind="garbled")
+    raise ProviderError(
+        f"in the answer, {name!r} is a JSON {_json_type(value)}, which is unexpected", kind="invalid_response"
+    )
 
 
 def reply_objects(owner: Json, name: str) -> list[dict[str, Any]]:
     """Member `name` of `owner`, a list of objects; empty when it is absent or null.
 
     Raises:
-        ProviderError: garbled, when it is anything else.
+        ProviderError: invalid_response, when it is anything else.
     """
     values = reply_member(owner, name, list) or []
     if all(isinstance(value, dict) for value in values):
         return values
-    raise ProviderError(f"in the answer, {name!r} holds what is not an object", kind="garbled")
+    raise ProviderError(f"in the answer, {name!r} holds what is not an object", kind="invalid_response")
 
 
 def token_count(usage: Json, name: str) -> int | None:

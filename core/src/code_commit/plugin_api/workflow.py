@@ -25,7 +25,7 @@ class Model(Protocol):
         ...
 
     @property
-    def because(self) -> str:
+    def reason(self) -> str:
         """What chose this model, in words: "--model", or the setting and its origin. A role that has none of its own
         falls back to the general model; this tells a person so."""
         ...
@@ -237,7 +237,7 @@ class WorkflowDefinition:
     `ignores` names flags of other workflows that are passed over when this one is chosen. `writes` needs a git
     repository, the lock and the path rules. `no_repository` names switches among the options: where one is given, the
     root need not lie in a repository, and `Run.git` works on an empty one. `numbered` puts the call's number in front
-    of log names. `narrates`: it tells people by `Run.say` what it does, and progress leaves out what went well.
+    of log names. `reports_progress`: it tells people by `Run.say` what it does, and progress leaves out what went well.
     """
 
     name: str
@@ -252,4 +252,4 @@ class WorkflowDefinition:
     writes: bool = True
     no_repository: tuple[str, ...] = ()
     numbered: bool = True
-    narrates: bool = False
+    reports_progress: bool = False

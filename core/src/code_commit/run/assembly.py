@@ -28,7 +28,7 @@ from code_commit_workspace.checkpoint import Checkpoints
 from code_commit_workspace.empty_repository import git_without_repository
 from code_commit_workspace.git import Git, GitError, NoRepository
 from code_commit_workspace.guard import Guard
-from code_commit_workspace.process import ProcessRunner, close_to_others
+from code_commit_workspace.process import ProcessRunner, disable_ptrace
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import PathRule
 from code_commit_workspace.redaction import Redactor
@@ -72,7 +72,7 @@ def make_ready(plan: Plan, registry: Registry, held: ExitStack) -> Ground:
     Raises:
         NotReady: something is missing or in the way.
     """
-    close_to_others()
+    disable_ptrace()
     git, redactor, home = Git(plan.root), Redactor(), plan.root / HOME
     keys = KeyStore(plan.root, redactor, plan.environ)  # checks the .gitignore before any key is read
     require_untracked(git)

@@ -67,7 +67,7 @@ class ParrotWire:
             raise _failure(status, body)
         answer = reply_object(body)
         if not answer.keys() & {"say", "calls", "ending"}:
-            raise ProviderError("the answer holds no reply", kind="garbled", raw=answer)
+            raise ProviderError("the answer holds no reply", kind="invalid_response", raw=answer)
         ending = reply_member(answer, "ending", str) or ""
         tokens = reply_member(answer, "tokens", dict) or {}
         return Completion(

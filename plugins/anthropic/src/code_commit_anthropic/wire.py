@@ -105,7 +105,7 @@ class AnthropicWire:
         if answer.get("error"):
             raise _failure(status, answer)
         if "content" not in answer:
-            raise ProviderError("the answer holds no content", kind="garbled", raw=answer)
+            raise ProviderError("the answer holds no content", kind="invalid_response", raw=answer)
         parts = tuple(_part(block) for block in reply_objects(answer, "content"))
         word = reply_member(answer, "stop_reason", str) or ""
         return Completion(

@@ -93,7 +93,7 @@ class GeminiWire:
         if answer.get("error"):
             raise failure(status, answer)
         if not answer.keys() & _ANSWER_MEMBERS:
-            raise ProviderError("the answer holds no candidates", kind="garbled", raw=answer)
+            raise ProviderError("the answer holds no candidates", kind="invalid_response", raw=answer)
         candidates = reply_objects(answer, "candidates")
         feedback = reply_member(answer, "promptFeedback", dict) or {}
         blocked = reply_member(feedback, "blockReason", str) or ""

@@ -9,7 +9,7 @@ from code_commit.plugin_api.conversation import Usage
 from code_commit.plugin_api.prices import cost_of
 
 # The service may have worked on a request that failed so.
-_MAY_HAVE_COST = frozenset({"network", "server", "garbled", "interrupted"})
+_MAY_HAVE_COST = frozenset({"network", "server", "invalid_response", "interrupted"})
 
 
 @dataclass(frozen=True, slots=True)

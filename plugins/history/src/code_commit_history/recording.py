@@ -22,7 +22,7 @@ from code_commit.plugin_api.conversation import (
 from code_commit.plugin_api.conversation_json import parts_from_json
 from code_commit.plugin_api.errors import NotReady, ProviderFailed
 from code_commit.plugin_api.event import Record
-from code_commit.plugin_api.json_record import open_regular
+from code_commit.plugin_api.run_files import open_regular
 from code_commit.plugin_api.transcript import request_text
 
 

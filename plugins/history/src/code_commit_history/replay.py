@@ -22,7 +22,7 @@ from code_commit.log import Progress, RunSummary, find_run, read_run
 from code_commit.log.folder import plain_name
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, Interrupted, NotReady
 from code_commit.plugin_api.event import LogSink
-from code_commit.plugin_api.json_record import open_regular
+from code_commit.plugin_api.run_files import open_regular
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import require_untracked

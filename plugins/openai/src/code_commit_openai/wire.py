@@ -106,13 +106,13 @@ class OpenAIWire:
             raise _failure(status, answer)
         choices = reply_objects(answer, "choices")
         if not choices:
-            raise ProviderError("the answer holds no choice", kind="garbled", raw=answer)
+            raise ProviderError("the answer holds no choice", kind="invalid_response", raw=answer)
         choice = choices[0]
         if choice.get("error"):  # OpenRouter: the model behind it broke off
             raise _failure(status, choice)
         message = reply_member(choice, "message", dict)
         if message is None:
-            raise ProviderError("the answer's first choice holds no message", kind="garbled", raw=answer)
+            raise ProviderError("the answer's first choice holds no message", kind="invalid_response", raw=answer)
         parts = _parts(message, body)
         word = reply_member(choice, "finish_reason", str) or ""
         refused = bool(message.get("refusal"))
@@ -210,7 +210,7 @@ def _parts(message: Json, body: bytes) -> list[Part]:
     for index, call in enumerate(reply_objects(message, "tool_calls")):
         function = reply_member(call, "function", dict)
         if function is None:
-            raise ProviderError("a tool call in the answer names no function", kind="garbled")
+            raise ProviderError("a tool call in the answer names no function", kind="invalid_response")
         arguments, raw = read_arguments(function.get("arguments"))
         echo = {name: value for name, value in call.items() if name not in {"id", "type", "index", "function"}}
         parts.append(

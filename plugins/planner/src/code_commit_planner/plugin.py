@@ -33,7 +33,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             ignores=("--task",),
             no_repository=("no_git",),
             interactive=True,
-            narrates=True,
+            reports_progress=True,
         ),
         WorkflowDefinition(
             name="autonomous",
@@ -45,7 +45,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             run="code_commit_planner.autonomous:build_alone",
             roles=("coach", "player"),
             options="code_commit_planner.options:AutonomousOptions",
-            narrates=True,
+            reports_progress=True,
         ),
         WorkflowDefinition(
             name="chat",
@@ -54,6 +54,6 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             run="code_commit_planner.chat:chat",
             roles=("player",),
             interactive=True,
-            narrates=True,
+            reports_progress=True,
         ),
     ]

@@ -18,8 +18,8 @@ def startup(plan: Plan) -> Event:
     model = plan.run.model("planner")
     for role in ("coach", "player"):
         plan.run.model(role)  # a key that is missing is told now, not after the requirements are refined
-    fell_back = model.because.startswith(("default_provider ", "model,"))
-    plan.say(words.PLANNER_FALLBACK if fell_back else words.PLANNER_MODEL, model=model.name, because=model.because)
+    fell_back = model.reason.startswith(("default_provider ", "model,"))
+    plan.say(words.PLANNER_FALLBACK if fell_back else words.PLANNER_MODEL, model=model.name, reason=model.reason)
     return Event.WITHOUT_GIT if plan.repository is None else Event.WITH_GIT
 
 

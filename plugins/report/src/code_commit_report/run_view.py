@@ -243,7 +243,7 @@ class RunView:
         if isinstance(told, int | float):
             call.told_cost = float(told)
         elif call.provider == "replay" or (
-            call.error and data.get("error_kind") not in {"network", "server", "garbled", None}
+            call.error and data.get("error_kind") not in {"network", "server", "invalid_response", None}
         ):
             call.told_cost = 0.0
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from code_commit_workspace.checkpoint.loose import write_commit, write_ref
+from code_commit_workspace.checkpoint.git_objects import write_commit, write_ref
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.transaction import open_folder, open_home
@@ -124,7 +124,7 @@ class PrivateRepository:
         return stamp.stat().st_mtime_ns
 
     def objects_in_one_folder(self) -> int:
-        """Return how many loose objects begin with 17: a 256th of all."""
+        """Return how many git_objects objects begin with 17: a 256th of all."""
         folder = self.path / "objects" / "17"
         return len(list(folder.iterdir())) if folder.is_dir() else 0
 

@@ -10,11 +10,11 @@ from code_commit_workspace.errors import describe
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.guard.censored import Censor, Censored
 from code_commit_workspace.guard.ignored import Ignored
-from code_commit_workspace.guard.names import PlainPath, PortableName, normalised, shown
+from code_commit_workspace.guard.names import PlainPath, PortableName, normalised, quote
+from code_commit_workspace.guard.path_conflicts import PathConflicts
 from code_commit_workspace.guard.places import Places
 from code_commit_workspace.guard.protected import ProtectedNames
 from code_commit_workspace.guard.reading import unreadable
-from code_commit_workspace.guard.together import OneTree
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change, PathRule, Refusal
 
@@ -48,7 +48,7 @@ class Guard:
         self._plugins = tuple(rules)
         # In this order: nothing but well-formed names reaches the disk, nothing but real places reaches git.
         self._by_name: tuple[PathRule, ...] = (PlainPath(tree.root), ProtectedNames(), PortableName())
-        self._by_set: tuple[SetRule, ...] = (OneTree(), Places(git), Ignored(git))
+        self._by_set: tuple[SetRule, ...] = (PathConflicts(), Places(git), Ignored(git))
         if censor is not None:
             self._by_set += (Censored(censor),)
 
@@ -87,7 +87,7 @@ class Guard:
         return self.unreadable([path]).get(path)
 
     def unreadable(self, paths: Sequence[str], *, files_only: bool = False) -> dict[str, Refusal]:
-        """Judge many paths like `may_read`, asking git once; returns those that may not be shown.
+        """IntegrityCheck many paths like `may_read`, asking git once; returns those that may not be shown.
 
         With `files_only`, also those where no regular file stands.
         """
@@ -105,14 +105,14 @@ class Guard:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a plugin raises, it refuses
-            problem = f"failed with {shown(describe(error))}"
+            problem = f"failed with {quote(describe(error))}"
         else:
             if found is None:
                 return None
             if isinstance(found, Refusal):
                 return replace(found, path=change.path, then="repair" if found.then == "repair" else "stop")
             problem = f"gave {type(found).__name__} for an answer"
-        name = shown(str(getattr(rule, "name", type(rule).__name__)))
+        name = quote(str(getattr(rule, "name", type(rule).__name__)))
         return Refusal(change.path, "plugin", f"The rule {name} of {distribution} {problem}, so nothing is allowed.")
 
 

@@ -38,7 +38,7 @@ def normalised(path: str) -> str:
     return path.removeprefix("./")
 
 
-def shown(text: str) -> str:
+def quote(text: str) -> str:
     """Quote `text` with every character that does not print escaped, and the middle of a long one left out."""
     if len(text) > _NAME_MAX:
         text = f"{text[:60]}…{text[-20:]}"
@@ -113,11 +113,11 @@ def _shape(path: str) -> str | None:
 
 def _part(part: str) -> str | None:
     if part[-1] == "." or part[-1].isspace():
-        return f"The name {shown(part)} ends in a dot or a blank, which Windows drops."
+        return f"The name {quote(part)} ends in a dot or a blank, which Windows drops."
     if _is_device(part):
-        return f"The name {shown(part)} is that of a device on Windows."
+        return f"The name {quote(part)} is that of a device on Windows."
     if not part.isascii() and unicodedata.normalize("NFKC", part) in {".", ".."}:
-        return f"The name {shown(part)} is a form of `.` or `..`."
+        return f"The name {quote(part)} is a form of `.` or `..`."
     return None
 
 

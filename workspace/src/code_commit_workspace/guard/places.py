@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from code_commit_workspace.git import Git
-from code_commit_workspace.guard.names import shown
+from code_commit_workspace.guard.names import quote
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change, Refusal
 
@@ -26,14 +26,14 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class PathState:
     """What is known of a folder: whether it is there, and why nothing below it is allowed."""
 
     there: bool
     reason: str | None = None
 
 
-class Ways:
+class PathLookup:
     """The folders on the way to many paths, each looked at once.
 
     `gone` are files that are about to be deleted, so that a folder may take their place. `git` names the submodules,
@@ -48,38 +48,38 @@ class Ways:
         self._gone = gone
         self.submodules = git.submodules()
         self._git_folders = tuple(_there(git.layout().folders))
-        self._known: dict[str, Way] = {"": Way(there=True)}
+        self._known: dict[str, PathState] = {"": PathState(there=True)}
 
-    def to(self, path: str) -> Way:
+    def to(self, path: str) -> PathState:
         """Look at the folders above `path`, from the root down to the first that is missing or in the way."""
         folder = path.rpartition("/")[0]
         end = 0
-        while (way := self._known.get(folder)) is None:
+        while (state := self._known.get(folder)) is None:
             end = folder.find("/", end)
             here = folder if end < 0 else folder[:end]
             if here not in self._known:
                 self._known[here] = self._look(here)
-            way = self._known[here]
-            if way.reason is not None or not way.there:
-                return way
+            state = self._known[here]
+            if state.reason is not None or not state.there:
+                return state
             end += 1
-        return way
+        return state
 
-    def _look(self, folder: str) -> Way:
+    def _look(self, folder: str) -> PathState:
         if folder in self.submodules:
-            return Way(there=True, reason=_other_repository(folder))
+            return PathState(there=True, reason=_other_repository(folder))
         found = look(self._tree, folder)
         if isinstance(found, str):
-            return Way(there=True, reason=found)
+            return PathState(there=True, reason=found)
         if found is None or (stat.S_ISREG(found.st_mode) and folder in self._gone):
-            return Way(there=False)
-        return Way(there=True, reason=self._closed(folder, found))
+            return PathState(there=False)
+        return PathState(there=True, reason=self._closed(folder, found))
 
     def _closed(self, folder: str, found: os.stat_result) -> str | None:
         if not stat.S_ISDIR(found.st_mode):
-            return f"{shown(folder)}, on the way to it, is {kind(found)}, not a folder."
+            return f"{quote(folder)}, on the way to it, is {kind(found)}, not a folder."
         if any(os.path.samestat(found, own) for own in self._git_folders):
-            return f"{shown(folder)} is the folder in which git keeps this repository."
+            return f"{quote(folder)} is the folder in which git keeps this repository."
         inner = look(self._tree, f"{folder}/.git")
         return inner if inner is None or isinstance(inner, str) else _other_repository(folder)
 
@@ -99,13 +99,13 @@ class Places:
             GitError: git could not tell where its submodules are.
         """
         gone = {change.path for change in changes if change.content is None}
-        ways = Ways(tree, self._git, gone=gone)
+        lookup = PathLookup(tree, self._git, gone=gone)
         for change in changes:
-            way = ways.to(change.path)
-            reason = way.reason
-            if reason is None and change.path in ways.submodules:
+            state = lookup.to(change.path)
+            reason = state.reason
+            if reason is None and change.path in lookup.submodules:
                 reason = _other_repository(change.path)
-            if reason is None and way.there:
+            if reason is None and state.there:
                 reason = self._target(change, tree, gone)
             if reason is not None:
                 yield Refusal(change.path, self.name, reason)
@@ -122,7 +122,7 @@ class Places:
         if change.content is None:
             return "What stands there is a folder; only files are deleted, each by its own path."
         stays = _what_stays(tree, change.path, gone)
-        return stays and f"What stands there is a folder, in which {shown(stays)} would stay."
+        return stays and f"What stands there is a folder, in which {quote(stays)} would stay."
 
 
 def look(tree: ProjectTree, path: str) -> os.stat_result | str | None:
@@ -132,7 +132,7 @@ def look(tree: ProjectTree, path: str) -> os.stat_result | str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        return f"{shown(path)} cannot be looked at: {error.strerror}."
+        return f"{quote(path)} cannot be looked at: {error.strerror}."
 
 
 def kind(found: os.stat_result) -> str:
@@ -147,7 +147,7 @@ def _there(folders: Iterable[Path]) -> Iterator[os.stat_result]:
 
 
 def _other_repository(folder: str) -> str:
-    return f"{shown(folder)} is another git repository, whose changes do not show in this one."
+    return f"{quote(folder)} is another git repository, whose changes do not show in this one."
 
 
 def _what_stays(tree: ProjectTree, folder: str, gone: Collection[str]) -> str | None:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 
-from code_commit_workspace.guard.names import shown
+from code_commit_workspace.guard.names import quote
 from code_commit_workspace.protected import PROTECTED, Protected
 from code_commit_workspace.records import Change, Refusal, Tree
 
@@ -41,7 +41,7 @@ class ProtectedNames:
         if found is None:
             return None
         entry, part = found
-        alike = "" if part == entry.name else f"{shown(part)} can be taken for {shown(entry.name)}. "
+        alike = "" if part == entry.name else f"{quote(part)} can be taken for {quote(entry.name)}. "
         return Refusal(change.path, self.name, f"{alike}No response may change {entry}.")
 
     def find(self, path: str) -> tuple[Protected, str] | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.guard.ignored import reasons
 from code_commit_workspace.guard.names import PlainPath, normalised
-from code_commit_workspace.guard.places import Ways, kind, look
+from code_commit_workspace.guard.places import PathLookup, kind, look
 from code_commit_workspace.guard.protected import ProtectedNames
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.protected import PROTECTED
@@ -26,13 +26,13 @@ def unreadable(paths: Sequence[str], tree: ProjectTree, git: Git, *, files_only:
     plain = PlainPath(tree.root)
     closed = ProtectedNames(entry for entry in PROTECTED if entry.name in _CLOSED)
     try:
-        ways = Ways(tree, git)
+        lookup = PathLookup(tree, git)
     except GitError as error:
         return {path: Refusal(path, "reading", f"git cannot tell what this path is: {error}.") for path in paths}
     asked: dict[str, list[str]] = {}
     for given in paths:
         path = normalised(given)
-        if reason := plain.reason(path) or _closed(path, closed) or _place(path, ways, tree, files_only=files_only):
+        if reason := plain.reason(path) or _closed(path, closed) or _place(path, lookup, tree, files_only=files_only):
             refused[given] = Refusal(given, "reading", reason)
         else:
             asked.setdefault(path, []).append(given)
@@ -46,9 +46,9 @@ def _closed(path: str, closed: ProtectedNames) -> str | None:
     return found and f"Nothing in {found[0].name} is shown to a model."
 
 
-def _place(path: str, ways: Ways, tree: ProjectTree, *, files_only: bool) -> str | None:
-    way = ways.to(path)
-    found = look(tree, path) if way.there and way.reason is None else way.reason
+def _place(path: str, lookup: PathLookup, tree: ProjectTree, *, files_only: bool) -> str | None:
+    state = lookup.to(path)
+    found = look(tree, path) if state.there and state.reason is None else state.reason
     if found is None:
         return "Nothing stands there." if files_only else None
     if isinstance(found, str):

@@ -5,7 +5,7 @@ outlives everything which it has started; `capture` keeps the output, `judge` se
 altered what judges it, `environment` takes keys out of its environment, `own_memory` keeps them from whatever runs.
 """
 
-from code_commit_workspace.process.own_memory import close_to_others
+from code_commit_workspace.process.ptrace import disable_ptrace
 from code_commit_workspace.process.runner import ProcessRunner
 
-__all__ = ["ProcessRunner", "close_to_others"]
+__all__ = ["ProcessRunner", "disable_ptrace"]

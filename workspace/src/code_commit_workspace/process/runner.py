@@ -18,7 +18,7 @@ from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.process import sandbox
 from code_commit_workspace.process.capture import ProcessLog
 from code_commit_workspace.process.environment import without_keys
-from code_commit_workspace.process.judge import Ignored, Judge, Sealed
+from code_commit_workspace.process.integrity import Ignored, IntegrityCheck, Sealed
 from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.under_way import UnderWay
 from code_commit_workspace.records import ProcessResult
@@ -136,7 +136,7 @@ class ProcessRunner:
             )
         env = without_keys(os.environ, self._redactor, self._secret_variables)
         _require_bash(argv, env)
-        judge = Judge(self._root, git_folders=self._protected, ignored=self._ignored, state_hidden=isolated)
+        judge = IntegrityCheck(self._root, git_folders=self._protected, ignored=self._ignored, state_hidden=isolated)
         sealed = judge.seal()
         around = self._sandbox(sealed) if isolated else None
         with self._log(log, argv, isolated=isolated) as record:

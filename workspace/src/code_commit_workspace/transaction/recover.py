@@ -13,7 +13,7 @@ from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.transaction import disk
 from code_commit_workspace.transaction.disk import Step, no_step
 from code_commit_workspace.transaction.journal import ACTIVE, DONE, STAGING, FileStep, Journal, Plan, read_plan
-from code_commit_workspace.transaction.undo import take_back
+from code_commit_workspace.transaction.rollback import take_back
 
 _NAMED = 20  # paths that one message names
 

@@ -1,78 +1,195 @@
-"""Where a provider is reached, and by which way: address, certificates, proxy."""
+"""One connection and what travels on it: bytes out, a bounded answer back, failures in words."""
 
 from __future__ import annotations
 
+import json
+import queue
+import re
+import socket
 import ssl
-from dataclasses import dataclass, field
-from ipaddress import ip_address
-from urllib import request as urllib_request
+import threading
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
 
 import httpx
 
-from code_commit.plugin_api.errors import NotReady
+from code_commit.models.http.endpoint import Endpoint
+from code_commit.plugin_api.conversation import ProviderError
+
+_CONNECT_SECONDS = 30.0
+_WRITE_SECONDS = 120.0
+_PIECE = 1 << 20  # characters or bytes
+_ENDED_EARLY = re.compile("disconnected|closed connection")
+
+# A model may think for many minutes without a byte: keep NATs and balancers on the way from forgetting the connection.
+_KEEPALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
+    (socket.IPPROTO_TCP, getattr(socket, name), value)
+    for name, value in (("TCP_KEEPIDLE", 45), ("TCP_KEEPINTVL", 45), ("TCP_KEEPCNT", 6))
+    if hasattr(socket, name)
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
-    """How a provider is reached.
+class Answer:
+    """What came back; header names are in lower case."""
 
-    `read_timeout` is the longest silence, `deadline` the longest a call may take with all its retries, both in
-    seconds; `size_cap` bounds an answer in bytes, after decompression.
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+class Content:
+    """A JSON document to send, in UTF-8. A prompt may be large: no more than a piece of it is encoded at a time.
+
+    Raises:
+        ValueError: a number is not finite, or (UnicodeEncodeError) text is not Unicode.
     """
 
-    base_url: str
-    key: str | None = field(default=None, repr=False)
-    read_timeout: float = 900.0
-    deadline: float = 3600.0
-    max_retries: int = 4
-    size_cap: int = 64 * 1024 * 1024
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._texts = tuple(_JSON.iterencode(document))
+        self.length = sum(map(len, self))
+
+    def __iter__(self) -> Iterator[bytes]:
+        held = bytearray()
+        for text in self._texts:
+            for start in range(0, len(text), _PIECE):
+                held += text[start : start + _PIECE].encode()
+                if len(held) >= _PIECE:
+                    yield bytes(held)
+                    held.clear()
+        if held:
+            yield bytes(held)
 
 
-def checked_address(base_url: str, provider: str) -> httpx.URL:
-    hint = "Set base_url to something like https://host/path, without a user name, a query or a fragment."
-    try:
-        url = httpx.URL(base_url)
-    except (httpx.InvalidURL, TypeError):
-        raise NotReady(f"The address of provider {provider} is not a URL.", hint=hint) from None
-    if url.scheme not in {"http", "https"} or not url.host or url.userinfo or url.query or url.fragment:
-        raise NotReady(f"The address of provider {provider} is not one that can be called.", hint=hint)
-    return url
+ResultQueue = queue.SimpleQueue["Answer | Exception | None"]
+"""Where an exchange leaves its result; None stands for a call that was ended from outside."""
 
 
-def trust(address: httpx.URL) -> ssl.SSLContext:
-    if address.scheme == "http":
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody; loading authorities takes 20 ms
-    try:
-        return httpx.create_ssl_context()
-    except OSError as error:
-        raise NotReady(
-            f"The certificates named by SSL_CERT_FILE or SSL_CERT_DIR cannot be loaded: {error.strerror}.",
-            hint="Correct the variable or unset it.",
-        ) from None
+class HttpConnection:
+    """One connection, for one exchange at a time. `abort` may be called while another thread is in `post`."""
+
+    def __init__(self, ssl_context: ssl.SSLContext, proxy: httpx.Proxy | None) -> None:
+        limits = httpx.Limits(max_connections=1, max_keepalive_connections=1)
+        self._transport = httpx.HTTPTransport(
+            verify=ssl_context, trust_env=False, proxy=proxy, limits=limits, socket_options=_KEEPALIVE
+        )
+        self._sockets: list[socket.socket] = []
+        self._lock = threading.Lock()
+        self._in_use = False
+        self._aborted = threading.Event()
+
+    def post(
+        self,
+        target: httpx.URL,
+        headers: dict[str, str],
+        content: Content,
+        limits: Endpoint,
+        result_queue: ResultQueue,
+    ) -> None:
+        """Send and read; the `Answer` or the exception goes to `result_queue`."""
+        with self._lock:
+            if self._aborted.is_set():
+                return
+            self._in_use = True
+        try:
+            result: Answer | Exception = self._answer(target, headers, content, limits)
+        except Exception as error:  # noqa: BLE001 - handed to the thread that waits
+            result = error
+        with self._lock:
+            self._in_use = False
+            ended = self._aborted.is_set()
+        if ended:
+            self._transport.close()
+        result_queue.put(result)
+
+    def abort(self) -> None:
+        """Break the connection off; a `post` under way ends with an error."""
+        with self._lock:
+            self._aborted.set()
+            in_use, sockets = self._in_use, tuple(self._sockets)
+        for held in sockets:
+            with suppress(OSError):
+                # Of the socket below TLS: it wakes a thread that is reading, which closing would not.
+                socket.socket.shutdown(held, socket.SHUT_RDWR)
+        if not in_use:
+            self._transport.close()
+
+    def _answer(self, target: httpx.URL, headers: dict[str, str], content: Content, limits: Endpoint) -> Answer:
+        timeout = httpx.Timeout(limits.read_timeout, connect=_CONNECT_SECONDS, write=_WRITE_SECONDS)
+        extensions = {"timeout": timeout.as_dict(), "trace": self._traced}
+        headers = {**headers, "content-length": str(content.length)}
+        request = httpx.Request("POST", target, headers=headers, content=iter(content), extensions=extensions)
+        response = self._transport.handle_request(request)
+        try:
+            body = _read_body(response, limits.size_cap)
+        finally:
+            response.close()
+        return Answer(response.status_code, {name.lower(): value for name, value in response.headers.items()}, body)
+
+    def _traced(self, event: str, info: Mapping[str, Any]) -> None:
+        """Remember the sockets that the transport opens."""
+        get_extra_info = getattr(info.get("return_value"), "get_extra_info", None)
+        if not event.endswith(".complete") or get_extra_info is None:
+            return
+        with self._lock:
+            self._sockets = [held for held in self._sockets if held.fileno() >= 0]
+            self._sockets.append(get_extra_info("socket"))
 
 
-def proxy_for(address: httpx.URL) -> httpx.Proxy | None:
-    """The environment's proxy, for HTTPS alone: it gets a tunnel and sees no header of ours."""
-    if address.scheme != "https" or _is_loopback(address.host):
-        return None
-    proxies = urllib_request.getproxies_environment()
-    proxy = proxies.get("https") or proxies.get("all")
-    bypassed = urllib_request.proxy_bypass_environment  # type: ignore[attr-defined] # typeshed does not know it
-    if not proxy or bypassed(address.host, proxies):
-        return None
-    try:
-        return httpx.Proxy(proxy if "://" in proxy else f"http://{proxy}")
-    except (httpx.InvalidURL, ValueError):
-        raise NotReady(
-            "The proxy in HTTPS_PROXY or ALL_PROXY is not an http:// or https:// address.",
-            hint="Correct the variable, or except the service's host in NO_PROXY.",
-        ) from None
+def _read_body(response: httpx.Response, cap: int) -> bytes:
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if encoding not in {"", "identity", "gzip", "x-gzip"}:
+        raise ProviderError("the answer is compressed in a way that was not asked for", kind="invalid_response")
+    # A small answer may unpack to any size: zlib is told where to stop.
+    unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16) if "gzip" in encoding else None
+    body = bytearray()
+    received = 0
+    for chunk in response.iter_raw():
+        received += len(chunk)
+        try:
+            body += chunk if unpack is None else unpack.decompress(chunk, cap + 1 - len(body))
+        except zlib.error:
+            raise ProviderError("the answer's compression is broken", kind="invalid_response") from None
+        if max(len(body), received) > cap:
+            raise ProviderError(f"the answer is larger than {cap} bytes, the limit", kind="invalid_response")
+    if unpack is not None and not unpack.eof:
+        raise ProviderError("the answer's compression is cut short", kind="invalid_response")
+    return bytes(body)
 
 
-def _is_loopback(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+def transport_error(error: httpx.TransportError, limits: Endpoint) -> ProviderError:
+    """What went wrong on the way, in words. The library's own are used only where they cannot quote what was sent."""
+    if isinstance(error, httpx.ConnectError):
+        return _connect_error(str(error))
+    if isinstance(error, httpx.TimeoutException):
+        waits = {
+            httpx.ConnectTimeout: f"no connection within {_CONNECT_SECONDS:g} s; check the address and the network",
+            httpx.WriteTimeout: f"the service took in nothing for {_WRITE_SECONDS:g} s",
+        }
+        return ProviderError(waits.get(type(error), f"no answer for {limits.read_timeout:g} s"), kind="network")
+    if isinstance(error, httpx.ProxyError):
+        message = "the proxy did not let the call through; check HTTPS_PROXY and NO_PROXY"
+        return ProviderError(message, kind="rejected")
+    if isinstance(error, httpx.LocalProtocolError):
+        message = "the request cannot be put into HTTP; look at the headers that the provider's plugin adds"
+        return ProviderError(message, kind="rejected")
+    if isinstance(error, httpx.RemoteProtocolError) and not _ENDED_EARLY.search(str(error)):
+        message = "the answer is not HTTP; check that the address is that of the service"
+        return ProviderError(message, kind="invalid_response")
+    return ProviderError(f"the connection ended before the answer did ({type(error).__name__})", kind="network")
+
+
+def _connect_error(words: str) -> ProviderError:
+    if "CERTIFICATE_VERIFY_FAILED" in words:
+        message = "its certificate is not trusted; check the address, or name your authority in SSL_CERT_FILE"
+        return ProviderError(message, kind="rejected")
+    if "[SSL" in words and "EOF" not in words:
+        message = f"no TLS connection ({words}); check whether the address should begin with http://"
+        return ProviderError(message, kind="rejected")
+    return ProviderError(f"cannot connect ({words}); check the address and the network", kind="network")

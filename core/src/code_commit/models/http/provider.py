@@ -17,8 +17,8 @@ from operator import itemgetter
 import httpx
 
 from code_commit import __version__
-from code_commit.models.http.connection import Connection, checked_address, proxy_for, trust
-from code_commit.models.http.line import Answer, Content, Line, Outcome, transport_error
+from code_commit.models.http.connection import Answer, Content, HttpConnection, ResultQueue, transport_error
+from code_commit.models.http.endpoint import Endpoint, checked_address, proxy_for, trust
 from code_commit.plugin_api.conversation import Completion, ProviderError, Request
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.provider import Call, HttpCall, ProviderDefinition, Wire
@@ -36,7 +36,7 @@ class HttpProvider:
         NotReady: the address is none, or the key cannot stand in a header.
     """
 
-    def __init__(self, definition: ProviderDefinition, connection: Connection, wire: Wire) -> None:
+    def __init__(self, definition: ProviderDefinition, connection: Endpoint, wire: Wire) -> None:
         _silence_libraries()
         self._name = definition.name
         self._wire = wire
@@ -48,8 +48,8 @@ class HttpProvider:
         self._ssl_context: ssl.SSLContext | None = None
         self._lock = threading.Lock()
         self._closed = False
-        self._idle: list[Line] = []
-        self._busy: dict[Line, Outcome] = {}
+        self._idle: list[HttpConnection] = []
+        self._busy: dict[HttpConnection, ResultQueue] = {}
 
     def complete(self, request: Request, call: Call) -> Completion:
         """Send `request` once and read the answer, before `call.deadline`.
@@ -70,7 +70,7 @@ class HttpProvider:
             raise self._located(error, answer.headers) from None
         except Exception as error:  # a plugin's wire met an answer that it was not written for
             stumbled = f"its plugin could not read the answer (HTTP {answer.status}): {type(error).__name__}"
-            raise self._located(ProviderError(stumbled, kind="garbled"), answer.headers) from error
+            raise self._located(ProviderError(stumbled, kind="invalid_response"), answer.headers) from error
 
     def close(self) -> None:
         """End the calls under way, from any thread, and let all connections go."""
@@ -78,10 +78,10 @@ class HttpProvider:
             self._closed = True
             idle, self._idle = self._idle, []
             busy = list(self._busy.values())
-        for line in idle:
-            line.abort()
-        for outcome in busy:
-            outcome.put(None)
+        for connection in idle:
+            connection.abort()
+        for result_queue in busy:
+            result_queue.put(None)
 
     def _prepared(self, call: HttpCall) -> tuple[httpx.URL, dict[str, str], Content]:
         if not call.path.startswith("/"):
@@ -99,22 +99,22 @@ class HttpProvider:
         return target, headers | self._headers, content
 
     def _exchange(self, target: httpx.URL, headers: dict[str, str], content: Content, deadline: float) -> Answer:
-        outcome: Outcome = queue.SimpleQueue()
-        line = self._take_line(outcome)
+        result_queue: ResultQueue = queue.SimpleQueue()
+        connection = self._take_connection(result_queue)
         seconds = max(0.0, min(deadline - time.monotonic(), _LONGEST_TIMER))
         answer = None
         try:
             threading.Thread(
-                target=line.post,
-                args=(target, headers, content, self._limits, outcome),
+                target=connection.post,
+                args=(target, headers, content, self._limits, result_queue),
                 name=f"code-commit {self._name}",
                 daemon=True,
             ).start()
-            answer = outcome.get(timeout=seconds)
+            answer = result_queue.get(timeout=seconds)
         except queue.Empty:
             raise ProviderError("no whole answer came before the time limit of the call", kind="network") from None
         finally:
-            self._give_back(line, reusable=isinstance(answer, Answer))
+            self._give_back(connection, reusable=isinstance(answer, Answer))
         if isinstance(answer, Answer):
             return answer
         if answer is None:
@@ -123,27 +123,27 @@ class HttpProvider:
             raise transport_error(answer, self._limits) from None
         raise answer
 
-    def _take_line(self, outcome: Outcome) -> Line:
+    def _take_connection(self, result_queue: ResultQueue) -> HttpConnection:
         with self._lock:
             if self._closed:
                 raise _closed()
-            line = self._idle.pop() if self._idle else self._new_line()
-            self._busy[line] = outcome
-            return line
+            connection = self._idle.pop() if self._idle else self._new_connection()
+            self._busy[connection] = result_queue
+            return connection
 
-    def _give_back(self, line: Line, *, reusable: bool) -> None:
+    def _give_back(self, connection: HttpConnection, *, reusable: bool) -> None:
         with self._lock:
-            del self._busy[line]
+            del self._busy[connection]
             keep = reusable and not self._closed
             if keep:
-                self._idle.append(line)
+                self._idle.append(connection)
         if not keep:
-            line.abort()
+            connection.abort()
 
-    def _new_line(self) -> Line:
+    def _new_connection(self) -> HttpConnection:
         if self._ssl_context is None:
             self._ssl_context = trust(self._address)
-        return Line(self._ssl_context, proxy_for(self._address))
+        return HttpConnection(self._ssl_context, proxy_for(self._address))
 
     def _told(self, answer: Answer) -> bytes:
         """The body; of an error without the key, before anybody cuts it to where the key is no longer known as such."""

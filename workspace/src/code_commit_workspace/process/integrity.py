@@ -50,7 +50,7 @@ class Sealed:
     folders: frozenset[str]
 
 
-class Judge:
+class IntegrityCheck:
     """What decides about responses in the project at `root`.
 
     `git_folders` are git's own folders where they are not `root/.git`: of a linked worktree, or of a repository whose

@@ -7,7 +7,7 @@ import sys
 _PR_SET_DUMPABLE = 4
 
 
-def close_to_others() -> None:
+def disable_ptrace() -> None:
     """Keep other processes of this user from reading the memory and the environment of this one, or tracing it.
 
     On Linux (prctl(2), PR_SET_DUMPABLE); elsewhere nothing happens. It leaves no core dump either. Root can read it

@@ -1,8 +1,9 @@
-"""A record as one line of JSON, and back."""
+"""The files of a run: records as lines of JSON and back, and whether the run still goes on."""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import math
 import os
@@ -73,6 +74,26 @@ def open_regular(path: Path) -> BinaryIO:
         os.close(handle)
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     return open(handle, "rb")  # noqa: PTH123 - a handle
+
+
+def is_running(folder: Path) -> bool:
+    """Return whether the run in `folder`, which has no ending yet, may still come to one; else it was killed.
+
+    Its process holds a lock on its events, which the system drops with the process.
+    """
+    try:
+        handle = os.open(folder / "events.jsonl", _READ)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return False
 
 
 def from_json(text: bytes) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace.process import ProcessRunner
-from code_commit_workspace.process.judge import Judge
+from code_commit_workspace.process.integrity import IntegrityCheck
 from code_commit_workspace.redaction import Redactor
 
 MINUTE = 60.0
@@ -137,7 +137,7 @@ def test_a_large_file_is_told_apart_without_being_read(project, monkeypatch):
     with rollup.open("wb") as file:
         file.truncate(200 * 1024 * 1024)
     times = rollup.stat()
-    judge = Judge(project)
+    judge = IntegrityCheck(project)
     before = judge.seal()
     assert judge.altered(before) == ()
 
@@ -149,7 +149,7 @@ def test_a_large_file_is_told_apart_without_being_read(project, monkeypatch):
 
 
 def test_state_that_no_process_can_reach_is_not_looked_at(project):
-    judge = Judge(project, state_hidden=True)
+    judge = IntegrityCheck(project, state_hidden=True)
     before = judge.seal()
     (project / "agent-config/.code-commit/state/plan").write_text("the host's own doing")
 
@@ -159,7 +159,7 @@ def test_state_that_no_process_can_reach_is_not_looked_at(project):
 def test_git_folders_elsewhere_are_judged_too(project, tmp_path):
     worktree = tmp_path / "top" / ".git" / "worktrees" / "w"
     (worktree / "info").mkdir(parents=True)
-    judge = Judge(project, git_folders=[worktree])
+    judge = IntegrityCheck(project, git_folders=[worktree])
     before = judge.seal()
     (worktree / "config.worktree").write_text("x")
     (worktree / "index").write_text("x")
@@ -171,7 +171,7 @@ def test_a_git_that_cannot_answer_makes_nothing_pass(project):
     def broken(folders):
         raise RuntimeError("git: bad config")
 
-    judge = Judge(project, ignored=broken)
+    judge = IntegrityCheck(project, ignored=broken)
     before = judge.seal()
     (project / "sub/.gitignore").write_text("!*")
 
@@ -187,7 +187,7 @@ def test_folders_that_git_ignores_are_not_searched(project, monkeypatch):
         asked.extend(folders)
         return _ignored(folders)
 
-    sealed = Judge(project, ignored=ignored).seal()
+    sealed = IntegrityCheck(project, ignored=ignored).seal()
 
     assert not [folder for folder in sealed.folders if "deep" in folder and "node_modules" in folder]
     assert "node_modules/7" in asked

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from code_commit_workspace.guard.names import shown
+from code_commit_workspace.guard.names import quote
 from code_commit_workspace.guard.protected import folded
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change, Refusal
 
 
-class OneTree:
+class PathConflicts:
     """Every path once, and no file that is also the folder of another."""
 
     name = "one-tree"
@@ -36,7 +36,7 @@ class OneTree:
         for key in sorted({path.replace("/", "\0") for path in written}):
             if above and key.startswith(above):
                 file = above[:-1].replace("\0", "/")
-                reason = f"The response writes {shown(file)} as a file, and this path makes it a folder."
+                reason = f"The response writes {quote(file)} as a file, and this path makes it a folder."
                 yield Refusal(key.replace("\0", "/"), self.name, reason)
             else:
                 above = key + "\0"
@@ -48,7 +48,7 @@ class OneTree:
         if alike and _folds_names(tree):
             for one, other in alike:
                 reason = (
-                    f"The response holds {shown(one)} too, which is the same file here: names differ in case alone."
+                    f"The response holds {quote(one)} too, which is the same file here: names differ in case alone."
                 )
                 yield Refusal(other, self.name, reason)
 
