@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 if TYPE_CHECKING:  # for annotations alone: this module is imported at every start
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
+    from code_commit.plugin_api.command import CommandDefinition
     from code_commit.plugin_api.event import LogSink
+    from code_commit.plugin_api.model_call import ModelLayer
     from code_commit.plugin_api.provider import ProviderDefinition
-    from code_commit.plugin_api.workflow import WorkflowDefinition
+    from code_commit.plugin_api.workflow import Ending, Run, WorkflowDefinition
     from code_commit_workspace.records import PathRule
 
 
@@ -37,6 +39,47 @@ def code_commit_workflows() -> Iterable[WorkflowDefinition]:
     """Offer workflows with their flags. Called at every start, `--help` included: import nothing heavy.
 
     An error leaves the plugin out and is reported; it ends the run only if a workflow of this plugin was asked for.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def code_commit_commands() -> Iterable[CommandDefinition]:
+    """Offer commands: `code-commit NAME`. Called when a command is asked for, and by `--help`: import nothing heavy.
+
+    An error leaves the plugin out and is reported; it ends the program only if a command of this plugin was asked for.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def code_commit_secrets() -> Iterable[str]:
+    """Name the environment variables that hold secrets of this plugin.
+
+    They are hidden from builds, censored wherever text leaves the program, and given by `run.secret(name)` to this
+    plugin alone. Called once when a run starts. An error is reported.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def code_commit_model_layers(settings: Any, secret: Callable[[str], str | None]) -> Iterable[ModelLayer]:
+    """Offer layers around every model call: a cache, a rate limit, a policy.
+
+    Called once per run, with this plugin's own validated section; `secret` gives the value of a variable that this
+    plugin names in `code_commit_secrets`. Layers of several plugins run in order of plugin name, outermost first. An
+    error here and the run does not start (exit 3). A layer that raises anything but a `CodeCommitError`, or returns
+    no `Completion`, ends the call with exit 4 and the name of its distribution.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def code_commit_after_run(settings: Any, run: Run, ending: Ending) -> str | None:
+    """Do something when the files are final: open a pull request, notify somebody.
+
+    Called once, before `run.finished`, while the project's lock is held, also when the workflow raised. It has a time
+    limit, gives a line for people or None, and cannot change the outcome. An error is reported.
     """
     raise NotImplementedError
 

@@ -212,6 +212,16 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended, as `run.finished` will say: `outcome` is the name of `exit_code`; no key is in it."""
+
+    outcome: str
+    exit_code: int
+    summary: str
+    data: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Flag:
     """A command-line flag of a workflow. `metavar` None: a switch. `selects`: this flag chooses the workflow.
 
