@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from code_commit.plugin_api import Outcome, Result, Run, StateEntered
-from code_commit_planner import completing, implementing, refining, starting
+from code_commit_planner import completing, implementing, messages, refining, starting
 from code_commit_planner.machine import FINAL, Event, State, next_state
 from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder import TODO, PlanFolder
