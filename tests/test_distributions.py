@@ -182,8 +182,8 @@ def environment(tmp_path: Path) -> Path:
     """Make an environment that has pip and what others publish, but nothing of this checkout."""
     others = tmp_path / "others"
     others.mkdir()
-    for packages in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
-        for path in Path(packages).iterdir():
+    for place in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
+        for path in Path(place).iterdir():
             if not re.match(r"_*(editable_impl_)?code_commit|pip\b|__pycache__", path.name):
                 (others / path.name).symlink_to(path)
     venv.create(tmp_path / "environment", with_pip=True, symlinks=True)
@@ -220,6 +220,7 @@ def test_wheels_install_from_a_folder(build, wheelhouse, environment, requiremen
 
 # The distribution that pins another one and gives its module.
 PINNED = {"pydantic-core": "pydantic"}
+OWNERS = importlib.metadata.packages_distributions()
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
@@ -235,6 +236,12 @@ def imports(tree: ast.AST) -> Iterator[str]:
         yield from imports(node)
 
 
+def distributions(module: str) -> set[str]:
+    """Name the distributions that have a module."""
+    found = {str(canonicalize_name(name)) for name in OWNERS.get(module, [module])}
+    return {PINNED.get(name, name) for name in found}
+
+
 @each_distribution
 def test_a_distribution_declares_what_it_imports(folder: Path) -> None:
     """And imports what it declares."""
@@ -242,9 +249,7 @@ def test_a_distribution_declares_what_it_imports(folder: Path) -> None:
     files = [path for path in package.rglob("*.py") if "project" not in path.relative_to(package).parts[:-1]]
     modules = {name for file in files for name in imports(ast.parse(file.read_text("utf-8")))}
     modules -= {*sys.stdlib_module_names, package.name}
-    owners = importlib.metadata.packages_distributions()
-    used = {module: {canonicalize_name(name) for name in owners.get(module, [module])} for module in modules}
-    used = {module: {PINNED.get(name, name) for name in found} for module, found in used.items()}
+    used = {module: distributions(module) for module in modules}
     declared = names(project(folder).get("dependencies", []))
     assert {module: found for module, found in used.items() if not found & declared} == {}
     assert declared - set().union(*used.values()) - {"code-commit"} == set()
