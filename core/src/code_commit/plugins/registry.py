@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from code_commit.plugin_api.command import CommandDefinition
@@ -23,6 +25,7 @@ _RECORDS: dict[Kind, type[Any]] = {
     "command": CommandDefinition,
 }
 _OFFERED_IN: dict[Kind, Kind] = {"model": "provider", "flag": "workflow"}
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _Offer = tuple[Plugin, Any]
 
 
@@ -105,6 +108,19 @@ class Registry:
                 hint="`code-commit models` lists the models, `code-commit config` what is configured",
             )
         raise self.broken("model", name) or self._unknown_model(name)
+
+    @cached_property
+    def secrets(self) -> Mapping[str, frozenset[str]]:
+        """The environment variables that each plugin declares as its secrets, by the plugin's name."""
+        declared: dict[str, set[str]] = {}
+        for plugin, name in self._host.collect("code_commit_secrets"):
+            if isinstance(name, str) and _VARIABLE.fullmatch(name):
+                declared.setdefault(plugin.name, set()).add(name)
+            else:
+                self._host.reject(
+                    plugin, "code_commit_secrets", f"a secret is the name of an environment variable, not {name!r:.100}"
+                )
+        return {plugin: frozenset(names) for plugin, names in declared.items()}
 
     def flags_of(self, name: str) -> tuple[str, ...]:
         """Return the names of all flags that workflow `name` reads."""
