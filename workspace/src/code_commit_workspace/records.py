@@ -37,12 +37,12 @@ class Tree(Protocol):
         ...
 
     def list(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
-        """Return the visible files, sorted: those that git tracks or would offer to track. See `Run.files`.
+        """Return the visible files, sorted: those that git tracks or does not ignore. See `Run.files`.
 
         Each call asks git, so keep the result if you need it twice.
 
         Raises:
-            NotReady: the project is in no git repository.
+            NotReady: the root is not in a git repository.
             ValueError: a pattern is malformed.
         """
         ...

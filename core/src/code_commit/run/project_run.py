@@ -71,6 +71,8 @@ class ProjectRun:
     stdout: TextIO = field(repr=False)
     keeps_diffs: bool  # a plugin's log sink may want them
     section_of: Callable[[Any], Any] = field(repr=False)
+    secret: Callable[[str], str | None] = field(repr=False)
+    secret_of: Callable[[Any], Callable[[str], str | None]] = field(repr=False)
     _attempts: int = 0
     _start: str | None = None
     _unsaved: bool = False  # the tree may be other than at the last checkpoint
@@ -124,6 +126,7 @@ class ProjectRun:
             raise ResponseRefused(f"the change was refused, nothing of it was applied: {told}")
         changes = normalise_changes(changes)
         with self._disk, uninterrupted():
+            self._checkpoints()
             self._remember_start()
             diff = self._difference(changes)
             apply(self.project, self.home, changes)
@@ -233,7 +236,7 @@ class ProjectRun:
 
     def collect(self, hook: str) -> Iterator[tuple[str, Any]]:
         """Call a hook that a plugin has declared; yields (distribution, item)."""
-        for plugin, item in self.host.collect(hook, self.section_of):
+        for plugin, item in self.host.collect(hook, {"settings": self.section_of}):
             yield plugin.distribution, item
 
     # --- what the session needs besides -----------------------------------------------------------------------------
@@ -297,7 +300,10 @@ class ProjectRun:
 
     def _checkpoints(self) -> Checkpoints:
         if self.checkpoints is None:
-            raise NotReady("a workflow that does not write tried to change the project", hint="its plugin is at fault")
+            raise NotReady(
+                "the project is changed by a workflow that writes, while it runs, and by nobody else",
+                hint="the plugin that tried is at fault",
+            )
         return self.checkpoints
 
     def _restore(self, commit: str, reason: str) -> None:
@@ -327,3 +333,13 @@ class ProjectRun:
                 ProcessFinished(tuple(argv), result.exit_code, seconds, result.timed_out, result.tampered, log.name)
             )
         return result
+
+
+def state_folder(home: Path, plugin: str) -> Path:
+    """Return the folder that keeps the state of a plugin from run to run, made if it is missing."""
+    folder = home / "state" / plugin
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise NotReady(f"cannot make {folder}: {error.strerror}") from error
+    return folder

@@ -92,16 +92,16 @@ class Guard:
     def files(
         self, patterns: Sequence[str] = (), *, recursive: bool = True, among: AbstractSet[str] | None = None
     ) -> tuple[str, ...]:
-        """Return the regular files that git tracks or would offer to track and that a model may see, sorted.
+        """Return the regular files that git tracks or does not ignore and that a model may see, sorted.
 
-        `patterns` are those of `.gitignore` files, seen from the root: the last one that matches decides, `!` excludes
-        again, and no pattern means all files. With `recursive` a plain name matches at any depth, and a folder means
-        everything below it. Without, nothing below a pattern's own folder matches: `*.py` means those at the root,
-        `src/*.py`, `src/**/*.py` and `src/` those directly in `src`. Links and submodules are left out. (Seed 004,
-        `context.files`.) `among` is what `listed` returned, if you asked already.
+        `patterns` are those of a `.gitignore` file in the root: the last match decides, `!` excludes again. Without
+        patterns, all files are selected. With `recursive`, a plain name matches at any depth, and a folder selects
+        everything below it. Without, nothing below a pattern's own folder matches: `*.py` selects files in the root;
+        `src/*.py`, `src/**/*.py` and `src/` select those directly in `src`. Links and files in submodules are left
+        out. (Seed 004, `context.files`.) `among` is an earlier result of `listed`.
 
         Raises:
-            NotReady: the project is in no git repository, or git cannot list its files.
+            NotReady: the root is not in a git repository, or git cannot list its files.
             ValueError: a pattern is malformed.
         """
         found = sorted(matching(listed(self._git) if among is None else among, patterns, recursive=recursive))

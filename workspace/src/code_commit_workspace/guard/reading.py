@@ -36,15 +36,15 @@ class VisibleTree:
         return self._tree.contents(paths, limit)
 
     def list(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
-        """Return the files that git tracks or would offer to track and that a model may see, sorted."""
+        """Return the files that git tracks or does not ignore and that a model may see, sorted."""
         return self._files(patterns, recursive=recursive)
 
 
 def listed(git: Git) -> set[str]:
-    """Return the paths that git tracks or would offer to track, whatever stands there.
+    """Return all paths that git tracks or does not ignore.
 
     Raises:
-        NotReady: the project is in no git repository, or git cannot list its files.
+        NotReady: the root is not in a git repository, or git cannot list its files.
     """
     try:
         listing = git.run(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -77,7 +77,7 @@ def _matching_flat(paths: AbstractSet[str], patterns: Sequence[str]) -> set[str]
     for given in patterns:
         pattern = _ANY_DEPTH.sub("", given.removeprefix("!"))
         anchored = pattern if pattern.startswith(("/", "#")) or not pattern.strip() else f"/{pattern}"
-        below = _matching(folders, [anchored])  # a folder that matches as a whole is not the pattern's own
+        below = _matching(folders, [anchored])  # leave out folders that match as a whole
         found = {path for path in _matching(paths, [anchored]) if posixpath.dirname(path) not in below}
         chosen = chosen - found if given.startswith("!") else chosen | found
     return chosen
