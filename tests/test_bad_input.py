@@ -215,11 +215,11 @@ def test_a_rule_of_a_plugin_refuses_and_a_broken_one_refuses_too(project, server
         "from code_commit.plugin_api import Refusal, hookimpl\n"
         "class Rule:\n"
         "    name = 'no-a'\n"
-        "    def judge(self, change, tree): {body}\n"
+        "    def judge(self, changes, tree): {body}\n"
         "@hookimpl\n"
         "def code_commit_path_rules(settings): return [Rule()]\n"
     )
-    for index, body in enumerate(["return Refusal(change.path, 'no-a', 'not this one')", "raise KeyError('x')"]):
+    for index, body in enumerate(["return [Refusal(changes[0].path, 'no-a', 'not this one')]", "raise KeyError('x')"]):
         plugins = install_plugin(
             tmp_path / str(index), "ruling", code.format(body=body), group="code_commit.path_rules"
         )
@@ -234,9 +234,10 @@ def test_a_rule_may_send_a_response_back(project, server, tmp_path):
         "from code_commit.plugin_api import Refusal, hookimpl\n"
         "class Rule:\n"
         "    name = 'sends-back'\n"
-        "    def judge(self, change, tree):\n"
-        "        if change.content == b'new\\n':\n"
-        "            return Refusal(change.path, 'sends-back', 'say newer', then='repair')\n"
+        "    def judge(self, changes, tree):\n"
+        "        for change in changes:\n"
+        "            if change.content == b'new\\n':\n"
+        "                yield Refusal(change.path, 'sends-back', 'say newer', then='repair')\n"
         "@hookimpl\n"
         "def code_commit_path_rules(settings): return [Rule()]\n"
     )
