@@ -19,6 +19,7 @@ from code_commit.models.budget import Budget
 from code_commit.models.calls import Calls
 from code_commit.models.models import Models
 from code_commit.plugin_api.errors import NotReady
+from code_commit.plugin_api.project_files import PROTECTED
 from code_commit.plugin_api.workflow import WorkflowDefinition
 from code_commit.plugins.host import Plugin, PluginHost
 from code_commit.plugins.registry import Registry
@@ -136,6 +137,7 @@ def assembled(
     for plugin, sink in sinks:
         log.add_sink(plugin.distribution, sink, plugin=plugin.name)
     rules = _path_rules(host, section_of, fail_closed=workflow.writes)
+    guard = Guard(ground.tree, ground.git, PROTECTED, redactor=ground.redactor)
     limit = None if recording else settings.max_cost  # recorded answers cost nothing
     budget = None if limit is None else Budget(float(limit))
     calls = Calls(log, ground.redactor, budget=budget, numbered=workflow.numbered)
@@ -159,7 +161,7 @@ def assembled(
         token=log.token,
         options=plan.options,
         settings=plan.section,
-        tree=ground.tree,
+        tree=guard.visible,
         workflow=workflow,
         repository=ground.git,
         home=ground.home,
@@ -168,7 +170,9 @@ def assembled(
         redactor=ground.redactor,
         models=Models(registry, settings, ground.keys, plan.environ, calls, recording),
         calls=calls,
-        guard=Guard(ground.tree, ground.git, rules, censor=ground.redactor),
+        guard=guard,
+        rules=rules,
+        project=ground.tree,
         runner=runner,
         checkpoints=Checkpoints(ground.tree, ground.git, ground.home) if workflow.writes else None,
         build_timeout=settings.build.timeout_seconds,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from code_commit.log import RunLog, find_run, lead_nowhere, numbered
+from code_commit.log import RunLog, discard_output, find_run, numbered
 from code_commit.models.calls import Calls
 from code_commit.models.models import Models
 from code_commit.plugin_api.errors import CodeCommitError, NotReady, ResponseRefused
@@ -29,12 +29,11 @@ from code_commit.plugins.host import PluginHost
 from code_commit_workspace.checkpoint import Checkpoints
 from code_commit_workspace.diff import unified_diff
 from code_commit_workspace.git import Git
-from code_commit_workspace.guard import Guard
+from code_commit_workspace.guard import Guard, VisibleTree, normalise_changes
 from code_commit_workspace.interruption import uninterrupted
 from code_commit_workspace.process import ProcessRunner
 from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.readable_files import readable_files
-from code_commit_workspace.records import Change, ProcessResult, Refusal
+from code_commit_workspace.records import Change, PathRule, ProcessResult, Refusal
 from code_commit_workspace.redaction import Redactor
 from code_commit_workspace.terminal import printable, read_answer
 from code_commit_workspace.transaction import apply
@@ -53,7 +52,7 @@ class ProjectRun:
     token: str
     options: Any
     settings: Any
-    tree: ProjectTree
+    tree: VisibleTree
     workflow: WorkflowDefinition = field(repr=False)
     repository: Git = field(repr=False)
     home: Path = field(repr=False)
@@ -63,6 +62,8 @@ class ProjectRun:
     models: Models = field(repr=False)
     calls: Calls = field(repr=False)
     guard: Guard = field(repr=False)
+    rules: Sequence[tuple[str, PathRule]] = field(repr=False)  # of plugins, each with its distribution
+    project: ProjectTree = field(repr=False)
     runner: ProcessRunner = field(repr=False)
     checkpoints: Checkpoints | None = field(repr=False)  # None: this workflow does not write
     build_timeout: float  # seconds
@@ -103,7 +104,7 @@ class ProjectRun:
 
     def files(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
         """Return the files that a model may see, by patterns."""
-        return readable_files(self.repository, self.guard, patterns, recursive=recursive)
+        return self.guard.files(patterns, recursive=recursive)
 
     def may_read(self, path: str) -> Refusal | None:
         """Say why `path` may not be shown to a model, or None."""
@@ -111,7 +112,7 @@ class ProjectRun:
 
     def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
         """Let every path rule judge every change."""
-        return self.guard.check(changes)
+        return self.guard.check(changes, self.rules)
 
     def apply(self, changes: Sequence[Change]) -> None:
         """Check again, then put all of `changes` on disk, or none.
@@ -121,14 +122,14 @@ class ProjectRun:
             NotReady: a write failed; the tree is as it was.
         """
         if refusals := self.check(changes):
-            told = "; ".join(f"{each.path}: {each.reason}" for each in refusals)
+            told = "; ".join(map(str, refusals))
             raise ResponseRefused(f"the change was refused, nothing of it was applied: {told}")
-        changes = Guard.normalise(changes)
+        changes = normalise_changes(changes)
         with self._disk, uninterrupted():
             self._checkpoints()
             self._remember_start()
             diff = self._difference(changes)
-            apply(self.tree, self.home, changes)
+            apply(self.project, self.home, changes)
             self.log.emit(
                 ChangesApplied(
                     tuple(change.path for change in changes if change.content is not None),
@@ -140,7 +141,7 @@ class ProjectRun:
 
     def diff(self, changes: Sequence[Change]) -> str:
         """Return what `changes` would alter on disk, as a unified diff."""
-        return unified_diff(self.tree, Guard.normalise(changes))
+        return unified_diff(self.project, normalise_changes(changes))
 
     def build(self) -> ProcessResult:
         """Run `build.sh`; the tree that it leaves behind is the attempt's checkpoint."""
@@ -208,9 +209,9 @@ class ProjectRun:
             self.stdout.write((printable(shown) if self.stdout.isatty() else shown) + "\n" * (not shown.endswith("\n")))
             self.stdout.flush()
         except BrokenPipeError:
-            lead_nowhere(self.stdout)
+            discard_output(self.stdout)
         except OSError as error:
-            lead_nowhere(self.stdout)
+            discard_output(self.stdout)
             raise NotReady(f"stdout cannot be written: {error.strerror}", hint="let it lead somewhere else") from error
 
     def redacted(self, text: str) -> str:
@@ -269,7 +270,7 @@ class ProjectRun:
     def _difference(self, changes: Sequence[Change]) -> str | None:
         """Return what log sinks can show of `changes`; None when there are none to show it, or it is too much."""
         size = sum(len(change.content or b"") for change in changes)
-        return unified_diff(self.tree, changes) if self.keeps_diffs and size <= _LARGEST_DIFF else None
+        return unified_diff(self.project, changes) if self.keeps_diffs and size <= _LARGEST_DIFF else None
 
     def _kept(self, name: str, text: str) -> str | None:
         """Keep what is told of changes that are on disk already: a full disk must not hide that they are."""
