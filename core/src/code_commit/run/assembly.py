@@ -16,14 +16,15 @@ from code_commit.config.loading import Settings
 from code_commit.imports import import_object
 from code_commit.log import RunLog
 from code_commit.models.budget import Budget
-from code_commit.models.calls import Calls
-from code_commit.models.models import Models
+from code_commit.models.call_log import CallLog
+from code_commit.models.chain import Models
+from code_commit.models.plugin_layers import collect_layers
+from code_commit.models.resolution import Services
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.workflow import WorkflowDefinition
 from code_commit.plugins.host import Plugin, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.project_run import ProjectRun
-from code_commit_history.recording import Recording
 from code_commit_workspace.checkpoint import Checkpoints
 from code_commit_workspace.empty_repository import git_without_repository
 from code_commit_workspace.git import Git, GitError, NoRepository
@@ -120,9 +121,7 @@ def open_log(plan: Plan, host: PluginHost, ground: Ground, *, token: str | None)
     )
 
 
-def assembled(
-    plan: Plan, host: PluginHost, registry: Registry, ground: Ground, log: RunLog, recording: Recording | None
-) -> ProjectRun:
+def assembled(plan: Plan, host: PluginHost, ground: Ground, log: RunLog, services: Services) -> ProjectRun:
     """Put the parts of the run together, those of plugins included.
 
     Raises:
@@ -134,9 +133,15 @@ def assembled(
     for plugin, sink in sinks:
         log.add_sink(plugin.distribution, sink, plugin=plugin.name)
     rules = _path_rules(host, section_of, fail_closed=workflow.writes)
-    limit = None if recording else settings.max_cost  # recorded answers cost nothing
-    budget = None if limit is None else Budget(float(limit))
-    calls = Calls(log, ground.redactor, budget=budget, numbered=workflow.numbered)
+    models = Models(
+        services,
+        CallLog(log, numbered=workflow.numbered),
+        collect_layers(host, section_of, _no_secrets),
+        None if settings.max_cost is None else Budget(float(settings.max_cost)),
+        settings.http,
+        ground.redactor,
+        plan.root,
+    )
     runner = ProcessRunner(
         plan.root,
         redactor=ground.redactor,
@@ -164,8 +169,8 @@ def assembled(
         host=host,
         log=log,
         redactor=ground.redactor,
-        models=Models(registry, settings, ground.keys, plan.environ, calls, recording),
-        calls=calls,
+        models=models,
+        calls=models.log,
         guard=Guard(ground.tree, ground.git, rules, censor=ground.redactor),
         runner=runner,
         checkpoints=Checkpoints(ground.tree, ground.git, ground.home) if workflow.writes else None,
@@ -175,6 +180,10 @@ def assembled(
         keeps_diffs=bool(sinks),
         section_of=section_of,
     )
+
+
+def _no_secrets(_plugin: Plugin) -> Callable[[str], str | None]:
+    return lambda _name: None
 
 
 def _judges_elsewhere(git: Git, root: Path) -> tuple[Path, ...]:

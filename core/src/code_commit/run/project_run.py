@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from code_commit.log import RunLog, find_run, lead_nowhere, numbered
-from code_commit.models.calls import Calls
-from code_commit.models.models import Models
+from code_commit.models.call_log import CallLog
+from code_commit.models.chain import Models
 from code_commit.plugin_api.errors import CodeCommitError, NotReady, ResponseRefused
 from code_commit.plugin_api.event import (
     ChangesApplied,
@@ -61,7 +61,7 @@ class ProjectRun:
     log: RunLog = field(repr=False)
     redactor: Redactor = field(repr=False)
     models: Models = field(repr=False)
-    calls: Calls = field(repr=False)
+    calls: CallLog = field(repr=False)
     guard: Guard = field(repr=False)
     runner: ProcessRunner = field(repr=False)
     checkpoints: Checkpoints | None = field(repr=False)  # None: this workflow does not write
