@@ -22,9 +22,8 @@ from pathlib import Path
 import pytest
 
 from code_commit.cli.arguments import RESERVED, parse_invocation
-from code_commit.cli.commands import COMMANDS
+from code_commit.cli.host import CommandHost, command_parser
 from code_commit.cli.parser import Parser
-from code_commit.imports import import_object
 from code_commit.plugin_api import ToolCall
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugins.host import PluginHost
@@ -35,6 +34,8 @@ ROOT = Path(__file__).parents[2]
 SOURCES = ("*.md", "docs/**/*.md", "core/*.md", "plugins/*/*.md", "examples/*.md")
 PAGES = {str(path.relative_to(ROOT)): path.read_text("utf-8") for each in SOURCES for path in sorted(ROOT.glob(each))}
 FENCE = re.compile(r"^ *(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<text>.*?)^ *(?P=fence)$", re.MULTILINE | re.DOTALL)
+
+COMMANDS = CommandHost({}).registry.commands
 
 # Lines that are not run, and why. They are parsed by the real parser.
 NOT_RUN = {
@@ -328,7 +329,7 @@ def test_commands_within_sentences_are_understood(page: str, monkeypatch: pytest
                 continue  # its name alone, not a call of it
             if argv[0] in COMMANDS:
                 with pytest.raises(Parsed):
-                    import_object(COMMANDS[argv[0]].run)(argv[1:])
+                    command_parser(*COMMANDS[argv[0]]).parse_args(argv[1:])
             else:
                 parse_invocation(argv, host, registry)
         except UsageError as error:

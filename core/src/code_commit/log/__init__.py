@@ -5,7 +5,7 @@ from code_commit.log.document import RunDocument
 from code_commit.log.json_lines import JsonLines
 from code_commit.log.log import RunLog
 from code_commit.log.progress import Progress
-from code_commit.log.reading import RunSummary, find_run, list_runs, read_run
+from code_commit.log.reading import find_run, list_runs, read_run
 from code_commit.log.safe_stream import SafeStream, lead_nowhere
 from code_commit.plugin_api.errors import describe
 from code_commit.plugin_api.run_files import read_records
@@ -16,7 +16,6 @@ __all__ = [
     "Progress",
     "RunDocument",
     "RunLog",
-    "RunSummary",
     "SafeStream",
     "call_files",
     "describe",

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Self
 from code_commit.log.call_files import CallFiles, call_files
 from code_commit.log.document import RunDocument
 from code_commit.log.event_data import check_kind, data_of, plain, told
-from code_commit.log.folder import DOCUMENT, EVENTS, LOGS, Redacts, RunFolder, counted, plain_name
+from code_commit.log.folder import DOCUMENT, EVENTS, LOGS, Redacts, RunFolder, counted
 from code_commit.log.sinks import SinkOwner, Sinks
 from code_commit.plugin_api.errors import ExitCode, Interrupted, NotReady, describe
 from code_commit.plugin_api.event import Event, LogSink, MessageLogged, PluginFailed, Record, RunFinished, RunStarted
-from code_commit.plugin_api.run_files import read_records
+from code_commit.plugin_api.run_files import plain_name, read_records
 
 if TYPE_CHECKING:  # structlog is as heavy as all the rest, and listing runs needs none of it
     from code_commit.log.event_file import EventFile

@@ -6,16 +6,17 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from code_commit.plugin_api.command import CommandDefinition
 from code_commit.plugin_api.provider import ProviderDefinition
-from code_commit.plugin_api.workflow import Flag
+from code_commit.plugin_api.workflow import Flag, WorkflowDefinition
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _FLAG = re.compile(r"-[A-Za-z0-9]|--[A-Za-z0-9][A-Za-z0-9-]*")
 
 
 def fault_of(definition: Any) -> str:
-    """Say what is wrong with the fields of a provider or a workflow; nothing where all are as they should be."""
-    for fields, fits, kind in _PROVIDER if isinstance(definition, ProviderDefinition) else _WORKFLOW:
+    """Say what is wrong with the fields of a definition; nothing where all are as they should be."""
+    for fields, fits, kind in next(rows for record, rows in _ROWS.items() if isinstance(definition, record)):
         for field in fields.split():
             value = getattr(definition, field)
             if not fits(value):
@@ -88,3 +89,9 @@ _WORKFLOW: _Rows = (
     ("ignores", _are_texts, "a tuple of texts"),
     ("flags", _are_flags, "a tuple of `Flag`s, each with names like --flag, a help text, and a metavar or None"),
 )
+_COMMAND: _Rows = (
+    ("name", _is_name, "lower-case letters, digits, - and _"),
+    ("help run", _is_text, "a text"),
+    ("arguments", _is_text_or_none, "a text or None"),
+)
+_ROWS = {ProviderDefinition: _PROVIDER, WorkflowDefinition: _WORKFLOW, CommandDefinition: _COMMAND}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
+from code_commit.plugin_api.command import CommandDefinition
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugin_api.provider import ProviderDefinition
 from code_commit.plugin_api.workflow import WorkflowDefinition
@@ -84,6 +86,23 @@ class Registry:
             "workflow", host.collect("code_commit_workflows"), WorkflowDefinition, lambda each: [each.name]
         )
         self._drop_flag_clashes(frozenset(reserved_flags))
+
+    @cached_property
+    def commands(self) -> Mapping[str, tuple[Plugin, CommandDefinition]]:
+        """The commands by name. Only `--help` and what starts with a command ask for them."""
+        return self._owned(
+            "command", self._host.collect("code_commit_commands"), CommandDefinition, lambda each: [each.name]
+        )
+
+    def command(self, name: str) -> tuple[Plugin, CommandDefinition] | None:
+        """Return the command called `name`, or None where no loaded plugin offers it.
+
+        Raises:
+            UsageError: more than one plugin offers it, or the plugin of that name is broken.
+        """
+        if name not in self.commands:
+            self._fail_for("command", name)
+        return self.commands.get(name)
 
     def workflow(self, name: str) -> tuple[Plugin, WorkflowDefinition]:
         """Return the workflow called `name`.
