@@ -11,9 +11,8 @@ from code_commit.cli.parser import Parser, listed
 from code_commit.plugin_api.command import Invocation
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugin_api.workflow import Flag, WorkflowDefinition
-from code_commit.plugins.host import PluginHost
-from code_commit.plugins.registry import DEFAULT_WORKFLOW, FIRST_PARTY_FLAGS, Registry, installation
-from code_commit.spelling import did_you_mean
+from code_commit.plugins.first_party import installation
+from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ _DEFAULT_DISTRIBUTION = "code-commit-commit"
 RESERVED = ("--help", "-h", "--version", *(name for each in HOST_FLAGS for name in each.flag.names))
 
 
-def parse_invocation(argv: Sequence[str], host: PluginHost, registry: Registry) -> Invocation:
+def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
     """Understand a command line that runs a workflow.
 
     Raises:
@@ -74,9 +73,9 @@ def parse_invocation(argv: Sequence[str], host: PluginHost, registry: Registry) 
     parser = workflow_parser(registry)
     known, extra = parser.parse_known_args(argv)
     if extra:
-        raise _unknown(extra[0], parser, host)
+        raise _unknown(extra[0], parser, registry)
     given = {name: value for name, value in vars(known).items() if value is not None and value is not False}
-    workflow = _chosen(given, host, registry)
+    workflow = _chosen(given, registry)
     own = {field_of(flag.names[0]): flag for flag in workflow.flags}
     ignored = {field_of(name) for name in workflow.ignores}
     host_fields = {field_of(each.flag.names[0]): each for each in HOST_FLAGS}
@@ -127,12 +126,16 @@ def workflow_parser(registry: Registry) -> Parser:
 def _epilog(registry: Registry) -> str:
     """Show examples with the commands that are installed; without the default workflow, how to install it."""
     if DEFAULT_WORKFLOW not in registry.workflows:
-        return f"The default workflow is not installed. Install it:\n  {installation(_DEFAULT_DISTRIBUTION)}\n"
+        return (
+            f"The default workflow is not installed. Install it:\n  {installation(_DEFAULT_DISTRIBUTION)}\n"
+            + registry.failed_plugins()
+        )
     lines = [f"code-commit {name}" for name in ("demo", "init") if name in registry.commands]
     lines += ['code-commit --query "Rename the module util to text"', "git diff | code-commit --query-file - --dry-run"]
     return (
         "examples:\n" + "".join(f"  {line}\n" for line in lines) + "\n"
         "`code-commit COMMAND --help` tells more of a command. The exit code is 0 when the goal was reached.\n"
+        + registry.failed_plugins()
     )
 
 
@@ -178,7 +181,7 @@ def _add(
         target.add_argument(*flag.names, dest=dest, metavar=flag.metavar, choices=choices or None, help=text)
 
 
-def _chosen(given: Mapping[str, Any], host: PluginHost, registry: Registry) -> WorkflowDefinition:
+def _chosen(given: Mapping[str, Any], registry: Registry) -> WorkflowDefinition:
     selected = {
         workflow.name: name
         for _, workflow in registry.workflows.values()
@@ -190,13 +193,7 @@ def _chosen(given: Mapping[str, Any], host: PluginHost, registry: Registry) -> W
     if len(selected) > 1:
         flags = " and ".join(f"--{flag.replace('_', '-')}" for flag in selected.values())
         raise UsageError(f"{flags} exclude each other: a run has one workflow")
-    name = next(iter(selected), DEFAULT_WORKFLOW)
-    if name == DEFAULT_WORKFLOW and name not in registry.workflows:
-        needed = f"the default workflow, {name}, needs the plugin {_DEFAULT_DISTRIBUTION}"
-        if broken := next((each for each in host.failures if each.distribution == _DEFAULT_DISTRIBUTION), None):
-            raise UsageError(f"{needed}, which is broken ({broken.stage}): {broken.error}")
-        raise UsageError(needed, hint=installation(_DEFAULT_DISTRIBUTION))
-    return registry.workflow(name)[1]
+    return registry.workflow(next(iter(selected), DEFAULT_WORKFLOW))[1]
 
 
 def _only_selects(flag: Flag) -> bool:
@@ -207,27 +204,16 @@ def _only_selects(flag: Flag) -> bool:
 def _misplaced(name: str, workflow: WorkflowDefinition, registry: Registry) -> UsageError:
     flag = "--" + name.replace("_", "-")
     owners = sorted(owner for owner in registry.workflows if flag in registry.flags_of(owner))
-    if not owners and flag in FIRST_PARTY_FLAGS:
-        return _not_installed(flag)
+    if not owners:
+        return registry.missing("flag", flag, ())
     return UsageError(f"{flag} belongs to {' and '.join(owners)}, this is {workflow.name}")
 
 
-def _unknown(word: str, parser: argparse.ArgumentParser, host: PluginHost) -> UsageError:
+def _unknown(word: str, parser: argparse.ArgumentParser, registry: Registry) -> UsageError:
     flag = word.partition("=")[0]
-    if flag in FIRST_PARTY_FLAGS:
-        broken = next((each for each in host.failures if each.distribution == FIRST_PARTY_FLAGS[flag]), None)
-        if broken:
-            return UsageError(f"{flag} needs {broken.distribution}, which is broken: {broken.error}")
-        return _not_installed(flag)
     if flag.startswith("-"):
         flags = [name for action in parser._actions for name in action.option_strings]  # noqa: SLF001 - no public way
-        hint = "`code-commit --help` lists them"
-        return UsageError(f"there is no flag {flag}" + did_you_mean(flag, flags), hint=hint)
+        return registry.missing("flag", flag, flags, hint="`code-commit --help` lists them")
     return UsageError(
         f"there is no command {word}", hint="a command comes first; what is to be changed goes into --query"
     )
-
-
-def _not_installed(flag: str) -> UsageError:
-    distribution = FIRST_PARTY_FLAGS[flag]
-    return UsageError(f"{flag} needs the plugin {distribution}", hint=installation(distribution))

@@ -161,7 +161,10 @@ def models(host: CommandHost, arguments: Namespace) -> int:
     table += [(f"{name}/ANY-ID", name, "any other model of this provider") for name in sorted(providers)]
     host.out.table(table)
     if not table:
-        host.out.line('no provider is installed: pip install "code-commit[gemini]" (or openai, anthropic)')
+        from code_commit.plugins.first_party import installation, offers
+
+        host.out.line("no provider is installed. Install one:")
+        host.out.table([("", installation(name)) for name, offered in offers().items() if "provider" in offered])
     return ExitCode.REACHED
 
 

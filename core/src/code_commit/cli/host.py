@@ -12,27 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 from code_commit.cli.output import CommandOutput
 from code_commit.imports import import_object
-from code_commit.plugin_api.errors import UsageError, describe
+from code_commit.plugin_api.errors import NotReady, UsageError, describe
+from code_commit.plugins import first_party
 from code_commit.plugins.discovery import discover
 from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost
-from code_commit.plugins.registry import Registry, installation
+from code_commit.plugins.registry import Registry
 from code_commit.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from code_commit.cli.parser import Parser
+    from code_commit.config.keys import KeyStore
     from code_commit.config.loading import Settings
     from code_commit.plugin_api.command import CommandDefinition, Invocation, RunSummary
     from code_commit_workspace.redaction import Redactor
 
 BUILTIN = (("code-commit", "code_commit.cli.plugin"),)
-FIRST_PARTY_COMMANDS = {
-    "check": "code-commit-commit",
-    "demo": "code-commit-commit",
-    "init": "code-commit-commit",
-    "replay": "code-commit-history",
-    "rollup": "code-commit-commit",
-    "runs": "code-commit-history",
-}
 
 
 class CommandHost:
@@ -85,18 +79,19 @@ class CommandHost:
 
     @cached_property
     def redactor(self) -> Redactor:
-        """Knows the keys that are configured here, also those of providers of plugins."""
-        from code_commit.config.keys import KeyStore, likely_keys
-        from code_commit.plugin_api.errors import NotReady
+        """Knows the keys that are configured here, also those of providers of plugins, and the secrets of plugins."""
         from code_commit_workspace.redaction import Redactor
 
-        redactor = Redactor(likely_keys(self.environ))
-        try:
-            keys = KeyStore(self.root, redactor, self.environ)
-            keys.load_all([definition for _, definition in self.registry.providers.values()])
-        except NotReady:
-            pass  # no key is read in such a project, so none is in use
+        redactor = Redactor()
+        with suppress(NotReady):  # no key is read in such a project, so none is in use
+            definitions = [definition for _, definition in self.registry.providers.values()]
+            self._keys_for(redactor).load_all(definitions, frozenset().union(*self.registry.secrets.values()))
         return redactor
+
+    def _keys_for(self, redactor: Redactor) -> KeyStore:
+        from code_commit.config.keys import KeyStore
+
+        return KeyStore(self.root, redactor, self.environ)
 
     def settings(self) -> Any:
         """Return the validated section of the plugin that offers the command."""
@@ -116,18 +111,19 @@ class CommandHost:
             if broken := next((each for each in self.failures if each.plugin == plugin), None):
                 raise UsageError(f"the plugin {plugin} of {broken.distribution} is broken: {broken.error}")
             raise UsageError(
-                f"no plugin {plugin!r} has the hook {hook}" + did_you_mean(plugin, implementing),
-                hint=f"these have it: {', '.join(implementing) or 'none'}",
+                f"there is no plugin {plugin!r} with the hook {hook}" + did_you_mean(plugin, implementing),
+                hint=f"plugins that have it: {', '.join(implementing) or 'none'}",
             )
+        arguments = {"settings": self._section_of, "secret": self._secret_of}
         for each in [implementing[plugin]] if plugin else implementing.values():
-            for owner, item in self.loader.collect(hook, self._section_of, only=each):
+            for owner, item in self.loader.collect(hook, arguments, only=each):
                 yield owner.name, item
 
     def parse(self, argv: Sequence[str]) -> Invocation:
         """Parse a command line that starts a workflow."""
         from code_commit.cli.arguments import parse_invocation
 
-        return parse_invocation(argv, self.loader, self.registry)
+        return parse_invocation(argv, self.registry)
 
     def start(self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False) -> RunSummary:
         """Run a workflow and return how the run ended."""
@@ -135,6 +131,11 @@ class CommandHost:
         from code_commit.log import read_run
 
         return read_run(start(invocation, self, root=root, quiet=quiet, mute=True).folder)
+
+    def _secret_of(self, plugin: Plugin) -> Callable[[str], str | None]:
+        from code_commit.run.assembly import plugin_secret
+
+        return plugin_secret(self.registry, self._keys_for(self.redactor), plugin)
 
     def _section_of(self, plugin: Plugin) -> Any:
         from code_commit.run.assembly import require_untracked, settings_model
@@ -179,16 +180,13 @@ def find_command(name: str, disabled: Sequence[str] = ()) -> tuple[Plugin, Comma
     Raises:
         UsageError: there is no such command, or its plugin is broken, or two plugins claim it.
     """
-    wanted = FIRST_PARTY_COMMANDS.get(name)
     if not disabled:
-        sources = [source for source in discover() if source.distribution == wanted] if wanted else []
-        if found := Registry(PluginHost(sources, builtin=BUILTIN)).command(name):
-            return found
-    loader = PluginHost(builtin=BUILTIN, disabled=disabled)
-    registry = Registry(loader)
-    if found := registry.command(name):
-        return found
-    raise _unknown(name, loader, registry)
+        owner = first_party.owner("command", name)
+        sources = [source for source in discover() if source.distribution == owner] if owner else []
+        registry = Registry(PluginHost(sources, builtin=BUILTIN))
+        if name in registry.commands:
+            return registry.commands[name]
+    return Registry(PluginHost(builtin=BUILTIN, disabled=disabled)).command(name)
 
 
 def command_parser(plugin: Plugin, definition: CommandDefinition) -> Parser:
@@ -223,19 +221,4 @@ def _broken(plugin: Plugin, definition: CommandDefinition, error: Exception) -> 
     return UsageError(
         f"the command {definition.name} of {plugin.distribution} {plugin.version} is broken: {describe(error)}",
         hint="`code-commit plugins doctor` examines all plugins",
-    )
-
-
-def _unknown(word: str, loader: PluginHost, registry: Registry) -> UsageError:
-    """Return the error for a first word that is no command, named whole: half of a key would not be known as one."""
-    if wanted := FIRST_PARTY_COMMANDS.get(word):
-        if broken := next((each for each in loader.failures if each.distribution == wanted), None):
-            return UsageError(f"{word} needs {wanted}, which is broken ({broken.stage}): {broken.error}")
-        if loader.disabled & {wanted, wanted.removeprefix("code-commit-")}:
-            return UsageError(f"{word} needs the plugin {wanted}, which is disabled")
-        return UsageError(f"{word} needs the plugin {wanted}", hint=installation(wanted))
-    failed = "".join(f"; the plugin {each.plugin} of {each.distribution} is broken" for each in loader.failures)
-    return UsageError(
-        f"there is no command {word}" + did_you_mean(word, [*registry.commands, *FIRST_PARTY_COMMANDS]) + failed,
-        hint="`code-commit --help` lists the commands; what is to be changed goes into --query",
     )

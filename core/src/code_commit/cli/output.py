@@ -5,25 +5,42 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from code_commit.plugin_api.errors import ExitCode
 
+if TYPE_CHECKING:
+    from code_commit_workspace.redaction import Redactor
+
 
 def without_keys(text: str) -> str:
-    """Return `text` without the keys that are configured here, as far as they can be found without any plugin."""
+    """Return the text of an error without keys, also without what merely looks like one."""
+    import os
+
+    from code_commit.config.keys import likely_keys
+
+    redactor = _redactor()
+    for key in likely_keys(os.environ):
+        redactor.add(key)
+    return redactor.text(text)
+
+
+def _redactor() -> Redactor:
+    """Know the keys that are configured here, as far as they can be found without any plugin."""
     import os
     from contextlib import suppress
     from pathlib import Path
 
-    from code_commit.config.keys import KeyStore, likely_keys
+    from code_commit.config.keys import KeyStore
     from code_commit.plugin_api.errors import CodeCommitError
     from code_commit_workspace.redaction import Redactor
 
-    redactor = Redactor(likely_keys(os.environ))
+    redactor = Redactor()
     with suppress(CodeCommitError, OSError):  # why none can be read is another message
         KeyStore(Path.cwd(), redactor, os.environ).load_all(())
-    return redactor.text(text)
+    return redactor
 
 
 def print_error(message: str, hint: str = "", *, folder: str = "") -> None:
@@ -70,11 +87,15 @@ def print_lone_finish(exit_code: ExitCode, summary: str, hint: str = "") -> None
 class CommandOutput:
     """The `Output` of commands. A result that cannot be written ends the command; a note never does."""
 
+    @cached_property
+    def _clean(self) -> Callable[[str], str]:
+        return _redactor().text
+
     def line(self, text: str = "") -> None:
         """Print one line on stdout."""
         from code_commit_workspace.terminal import printable
 
-        sys.stdout.write(printable(without_keys(text).rstrip(), newlines=False) + "\n")
+        sys.stdout.write(printable(self._clean(text).rstrip(), newlines=False) + "\n")
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Print columns on stdout, each as wide as its widest cell."""
@@ -83,19 +104,19 @@ class CommandOutput:
         shown = [[printable(cell, newlines=False) for cell in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
         lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in shown]
-        sys.stdout.write(without_keys("".join(f"{line.rstrip()}\n" for line in lines)))
+        sys.stdout.write(self._clean("".join(f"{line.rstrip()}\n" for line in lines)))
 
     def document(self, document: object) -> None:
         """Print a JSON document on stdout."""
-        sys.stdout.write(without_keys(json.dumps(document, indent=2)) + "\n")
+        sys.stdout.write(self._clean(json.dumps(document, indent=2)) + "\n")
 
     def write(self, text: str) -> None:
         """Write a text on stdout, escaped where stdout is a terminal."""
         from code_commit_workspace.terminal import printable
 
-        text = without_keys(text)
+        text = self._clean(text)
         sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
     def note(self, text: str) -> None:
         """Tell the person one line on stderr."""
-        tell(without_keys(text))
+        tell(self._clean(text))

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import pluggy
@@ -20,6 +20,7 @@ from code_commit import __version__
 from code_commit.imports import import_object
 from code_commit.plugin_api import hookspecs
 from code_commit.plugin_api.errors import Interrupted, UsageError, describe
+from code_commit.plugins import first_party
 from code_commit.plugins.discovery import PluginSource, discover
 from code_commit.spelling import did_you_mean
 
@@ -80,7 +81,7 @@ class PluginHost:
         with stdout_aside():
             for source in kept:
                 rivals = sorted({each.distribution for each in kept if each.name == source.name})
-                if len(rivals) > 1 and source.distribution != HOST:
+                if len(rivals) > 1 and not first_party.keeps_its_names(source.distribution):
                     self._fail(source, "name", f"the plugin name {source.name!r} is claimed by {' and '.join(rivals)}")
                 else:
                     self._load(source)
@@ -91,16 +92,20 @@ class PluginHost:
         self._report_unknown_hooks()
 
     def collect(
-        self, hook: str, settings_of: Callable[[Plugin], Any] | None = None, *, only: Plugin | None = None
+        self,
+        hook: str,
+        arguments: Mapping[str, Callable[[Plugin], Any]] = MappingProxyType({}),
+        *,
+        only: Plugin | None = None,
     ) -> Iterator[tuple[Plugin, Any]]:
-        """Call `hook` of each plugin by itself; yield what it gives, item by item, with the plugin that gave it.
+        """Call `hook` of each plugin, or of `only`; yield each item it returns with the plugin that returned it.
 
-        `settings_of` gives the value of the hook's argument `settings`; `only` leaves the other plugins in peace. An
-        implementation that fails counts for nothing, not even with the items before its failure.
+        `arguments` maps the hook's arguments to functions that make their values; only those that an implementation
+        names are called. An argument without a function is None. A plugin whose implementation fails yields nothing,
+        not even the items before the failure.
         """
         for plugin in (only,) if only else tuple(self.plugins):
-            settings = partial(settings_of, plugin) if settings_of else _nothing
-            for item in self._call(plugin, hook, {"settings": settings}):
+            for item in self._call(plugin, hook, arguments):
                 yield plugin, item
 
     def knows_hook(self, hook: str) -> bool:
@@ -108,9 +113,13 @@ class PluginHost:
         caller = getattr(self._manager.hook, hook, None)
         return caller is not None and caller.spec is not None
 
-    def reject(self, plugin: Plugin, stage: str, error: str) -> None:
-        """Report that what `plugin` gave cannot be used."""
-        self._report(PluginFailure(plugin.name, plugin.distribution, plugin.version, stage, error, plugin.guards_paths))
+    def reject(self, plugin: Plugin, stage: str, error: str) -> PluginFailure:
+        """Report that something `plugin` offers cannot be used."""
+        failure = PluginFailure(
+            plugin.name, plugin.distribution, plugin.version, stage, error, guards_paths=plugin.guards_paths
+        )
+        self._report(failure)
+        return failure
 
     def _load(self, source: PluginSource) -> None:
         try:
@@ -143,7 +152,7 @@ class PluginHost:
             return False
         return True
 
-    def _call(self, plugin: Plugin, hook: str, arguments: Mapping[str, Callable[[], Any]]) -> list[Any]:
+    def _call(self, plugin: Plugin, hook: str, arguments: Mapping[str, Callable[[Plugin], Any]]) -> list[Any]:
         caller = getattr(self._manager.hook, hook, None)
         if caller is None:
             return []
@@ -152,7 +161,9 @@ class PluginHost:
         for implementation in implementations:
             try:
                 with contextlib.redirect_stdout(sys.stderr):
-                    values = [arguments[name]() for name in implementation.argnames]
+                    values = [
+                        arguments[name](plugin) if name in arguments else None for name in implementation.argnames
+                    ]
                     items += _listed(implementation.function(*values))
             except BaseException as error:  # noqa: BLE001 - as above
                 self.reject(plugin, hook, _told(error))
@@ -212,10 +223,6 @@ def stdout_aside() -> Iterator[None]:
             os.close(kept)
         os.fchdir(folder)
         os.close(folder)
-
-
-def _nothing() -> None:
-    """The settings of a caller that has none."""
 
 
 def _listed(given: Any) -> list[Any]:

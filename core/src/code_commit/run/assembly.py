@@ -19,10 +19,11 @@ from code_commit.models.budget import Budget
 from code_commit.models.calls import Calls
 from code_commit.models.models import Models
 from code_commit.plugin_api.errors import NotReady
+from code_commit.plugin_api.project_files import PROTECTED
 from code_commit.plugin_api.workflow import WorkflowDefinition
 from code_commit.plugins.host import Plugin, PluginHost
 from code_commit.plugins.registry import Registry
-from code_commit.run.project_run import ProjectRun
+from code_commit.run.project_run import ProjectRun, state_folder
 from code_commit_history.recording import Recording
 from code_commit_workspace.checkpoint import Checkpoints
 from code_commit_workspace.empty_repository import git_without_repository
@@ -77,7 +78,8 @@ def make_ready(plan: Plan, registry: Registry, held: ExitStack) -> Ground:
     keys = KeyStore(plan.root, redactor, plan.environ)  # checks the .gitignore before any key is read
     require_untracked(git)
     definitions = [definition for _, definition in registry.providers.values()]
-    keys.load_all(definitions)
+    secrets = frozenset().union(*registry.secrets.values())
+    keys.load_all(definitions, secrets)
     tree = held.enter_context(ProjectTree(plan.root))
     recovered = None
     if plan.workflow.writes:
@@ -85,7 +87,7 @@ def make_ready(plan: Plan, registry: Registry, held: ExitStack) -> Ground:
         held.enter_context(ProjectLock(home))
         git = git_without_repository(plan.root, home) if lacking else git
         recovered = recover(tree, home)
-    return Ground(git, tree, home, redactor, keys, keys.secret_variables(definitions), recovered)
+    return Ground(git, tree, home, redactor, keys, keys.secret_variables(definitions) | secrets, recovered)
 
 
 def _lacks_repository(git: Git, plan: Plan) -> bool:
@@ -130,10 +132,12 @@ def assembled(
     """
     settings, workflow = plan.settings, plan.workflow
     section_of = partial(_section, settings, host)
-    sinks = list(host.collect("code_commit_log_sinks", section_of))
+    secret_of = partial(plugin_secret, registry, ground.keys)
+    sinks = list(host.collect("code_commit_log_sinks", {"settings": section_of, "secret": secret_of}))
     for plugin, sink in sinks:
         log.add_sink(plugin.distribution, sink, plugin=plugin.name)
     rules = _path_rules(host, section_of, fail_closed=workflow.writes)
+    guard = Guard(ground.tree, ground.git, PROTECTED, redactor=ground.redactor)
     limit = None if recording else settings.max_cost  # recorded answers cost nothing
     budget = None if limit is None else Budget(float(limit))
     calls = Calls(log, ground.redactor, budget=budget, numbered=workflow.numbered)
@@ -153,11 +157,11 @@ def assembled(
     return ProjectRun(
         root=plan.root,
         folder=log.folder,
-        state=_state_folder(ground.home, plan.plugin.name),
+        state=state_folder(ground.home, plan.plugin.name),
         token=log.token,
         options=plan.options,
         settings=plan.section,
-        tree=ground.tree,
+        tree=guard.visible,
         workflow=workflow,
         repository=ground.git,
         home=ground.home,
@@ -166,7 +170,9 @@ def assembled(
         redactor=ground.redactor,
         models=Models(registry, settings, ground.keys, plan.environ, calls, recording),
         calls=calls,
-        guard=Guard(ground.tree, ground.git, rules, censor=ground.redactor),
+        guard=guard,
+        rules=rules,
+        project=ground.tree,
         runner=runner,
         checkpoints=Checkpoints(ground.tree, ground.git, ground.home) if workflow.writes else None,
         build_timeout=settings.build.timeout_seconds,
@@ -174,7 +180,24 @@ def assembled(
         stdout=plan.stdout,
         keeps_diffs=bool(sinks),
         section_of=section_of,
+        secret=secret_of(plan.plugin),
+        secret_of=secret_of,
     )
+
+
+def plugin_secret(registry: Registry, keys: KeyStore, plugin: Plugin) -> Callable[[str], str | None]:
+    """Return the function that gives `plugin` the secrets that it declares, and no others."""
+
+    def secret(name: str, /) -> str | None:
+        if name not in registry.secrets.get(plugin.name, ()):
+            raise NotReady(
+                f"the plugin {plugin.name} of {plugin.distribution} asked for the secret {name!r}, "
+                "which it does not declare",
+                hint="its plugin is at fault: code_commit_secrets has to name it",
+            )
+        return keys.secret(name)
+
+    return secret
 
 
 def _judges_elsewhere(git: Git, root: Path) -> tuple[Path, ...]:
@@ -211,7 +234,9 @@ def _path_rules(
     Raises:
         NotReady: a plugin that guards paths is broken, so a workflow that writes must not start.
     """
-    rules = [(plugin.distribution, rule) for plugin, rule in host.collect("code_commit_path_rules", section_of)]
+    rules = [
+        (plugin.distribution, rule) for plugin, rule in host.collect("code_commit_path_rules", {"settings": section_of})
+    ]
     broken = [each for each in host.failures if each.guards_paths or each.stage == "code_commit_path_rules"]
     if broken and fail_closed:
         first = broken[0]
@@ -234,12 +259,3 @@ def require_untracked(git: Git) -> None:
             f"git tracks {tracked}, so it came with the repository and may not be yours",
             hint=f"read it; if it is yours, `git rm --cached {tracked}`",
         )
-
-
-def _state_folder(home: Path, plugin: str) -> Path:
-    folder = home / "state" / plugin
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise NotReady(f"cannot make {folder}: {error.strerror}") from error
-    return folder

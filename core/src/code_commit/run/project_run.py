@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from code_commit.log import RunLog, find_run, lead_nowhere, numbered
+from code_commit.log import RunLog, discard_output, find_run, numbered
 from code_commit.models.calls import Calls
 from code_commit.models.models import Models
 from code_commit.plugin_api.errors import CodeCommitError, NotReady, ResponseRefused
@@ -29,12 +29,11 @@ from code_commit.plugins.host import PluginHost
 from code_commit_workspace.checkpoint import Checkpoints
 from code_commit_workspace.diff import unified_diff
 from code_commit_workspace.git import Git
-from code_commit_workspace.guard import Guard
+from code_commit_workspace.guard import Guard, VisibleTree, normalise_changes
 from code_commit_workspace.interruption import uninterrupted
 from code_commit_workspace.process import ProcessRunner
 from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.readable_files import readable_files
-from code_commit_workspace.records import Change, ProcessResult, Refusal
+from code_commit_workspace.records import Change, PathRule, ProcessResult, Refusal
 from code_commit_workspace.redaction import Redactor
 from code_commit_workspace.terminal import printable, read_answer
 from code_commit_workspace.transaction import apply
@@ -53,7 +52,7 @@ class ProjectRun:
     token: str
     options: Any
     settings: Any
-    tree: ProjectTree
+    tree: VisibleTree
     workflow: WorkflowDefinition = field(repr=False)
     repository: Git = field(repr=False)
     home: Path = field(repr=False)
@@ -63,6 +62,8 @@ class ProjectRun:
     models: Models = field(repr=False)
     calls: Calls = field(repr=False)
     guard: Guard = field(repr=False)
+    rules: Sequence[tuple[str, PathRule]] = field(repr=False)  # of plugins, each with its distribution
+    project: ProjectTree = field(repr=False)
     runner: ProcessRunner = field(repr=False)
     checkpoints: Checkpoints | None = field(repr=False)  # None: this workflow does not write
     build_timeout: float  # seconds
@@ -70,6 +71,8 @@ class ProjectRun:
     stdout: TextIO = field(repr=False)
     keeps_diffs: bool  # a plugin's log sink may want them
     section_of: Callable[[Any], Any] = field(repr=False)
+    secret: Callable[[str], str | None] = field(repr=False)
+    secret_of: Callable[[Any], Callable[[str], str | None]] = field(repr=False)
     _attempts: int = 0
     _start: str | None = None
     _unsaved: bool = False  # the tree may be other than at the last checkpoint
@@ -101,7 +104,7 @@ class ProjectRun:
 
     def files(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
         """Return the files that a model may see, by patterns."""
-        return readable_files(self.repository, self.guard, patterns, recursive=recursive)
+        return self.guard.files(patterns, recursive=recursive)
 
     def may_read(self, path: str) -> Refusal | None:
         """Say why `path` may not be shown to a model, or None."""
@@ -109,7 +112,7 @@ class ProjectRun:
 
     def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
         """Let every path rule judge every change."""
-        return self.guard.check(changes)
+        return self.guard.check(changes, self.rules)
 
     def apply(self, changes: Sequence[Change]) -> None:
         """Check again, then put all of `changes` on disk, or none.
@@ -119,13 +122,14 @@ class ProjectRun:
             NotReady: a write failed; the tree is as it was.
         """
         if refusals := self.check(changes):
-            told = "; ".join(f"{each.path}: {each.reason}" for each in refusals)
+            told = "; ".join(map(str, refusals))
             raise ResponseRefused(f"the change was refused, nothing of it was applied: {told}")
-        changes = Guard.normalise(changes)
+        changes = normalise_changes(changes)
         with self._disk, uninterrupted():
+            self._checkpoints()
             self._remember_start()
             diff = self._difference(changes)
-            apply(self.tree, self.home, changes)
+            apply(self.project, self.home, changes)
             self.log.emit(
                 ChangesApplied(
                     tuple(change.path for change in changes if change.content is not None),
@@ -137,7 +141,7 @@ class ProjectRun:
 
     def diff(self, changes: Sequence[Change]) -> str:
         """Return what `changes` would alter on disk, as a unified diff."""
-        return unified_diff(self.tree, Guard.normalise(changes))
+        return unified_diff(self.project, normalise_changes(changes))
 
     def build(self) -> ProcessResult:
         """Run `build.sh`; the tree that it leaves behind is the attempt's checkpoint."""
@@ -205,9 +209,9 @@ class ProjectRun:
             self.stdout.write((printable(shown) if self.stdout.isatty() else shown) + "\n" * (not shown.endswith("\n")))
             self.stdout.flush()
         except BrokenPipeError:
-            lead_nowhere(self.stdout)
+            discard_output(self.stdout)
         except OSError as error:
-            lead_nowhere(self.stdout)
+            discard_output(self.stdout)
             raise NotReady(f"stdout cannot be written: {error.strerror}", hint="let it lead somewhere else") from error
 
     def redacted(self, text: str) -> str:
@@ -232,7 +236,7 @@ class ProjectRun:
 
     def collect(self, hook: str) -> Iterator[tuple[str, Any]]:
         """Call a hook that a plugin has declared; yields (distribution, item)."""
-        for plugin, item in self.host.collect(hook, self.section_of):
+        for plugin, item in self.host.collect(hook, {"settings": self.section_of}):
             yield plugin.distribution, item
 
     # --- what the session needs besides -----------------------------------------------------------------------------
@@ -266,7 +270,7 @@ class ProjectRun:
     def _difference(self, changes: Sequence[Change]) -> str | None:
         """Return what log sinks can show of `changes`; None when there are none to show it, or it is too much."""
         size = sum(len(change.content or b"") for change in changes)
-        return unified_diff(self.tree, changes) if self.keeps_diffs and size <= _LARGEST_DIFF else None
+        return unified_diff(self.project, changes) if self.keeps_diffs and size <= _LARGEST_DIFF else None
 
     def _kept(self, name: str, text: str) -> str | None:
         """Keep what is told of changes that are on disk already: a full disk must not hide that they are."""
@@ -296,7 +300,10 @@ class ProjectRun:
 
     def _checkpoints(self) -> Checkpoints:
         if self.checkpoints is None:
-            raise NotReady("a workflow that does not write tried to change the project", hint="its plugin is at fault")
+            raise NotReady(
+                "the project is changed by a workflow that writes, while it runs, and by nobody else",
+                hint="the plugin that tried is at fault",
+            )
         return self.checkpoints
 
     def _restore(self, commit: str, reason: str) -> None:
@@ -326,3 +333,13 @@ class ProjectRun:
                 ProcessFinished(tuple(argv), result.exit_code, seconds, result.timed_out, result.tampered, log.name)
             )
         return result
+
+
+def state_folder(home: Path, plugin: str) -> Path:
+    """Return the folder that keeps the state of a plugin from run to run, made if it is missing."""
+    folder = home / "state" / plugin
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise NotReady(f"cannot make {folder}: {error.strerror}") from error
+    return folder

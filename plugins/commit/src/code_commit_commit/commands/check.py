@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from code_commit.plugin_api import ExitCode, Host, NotReady
+from code_commit.plugin_api import PROTECTED, ExitCode, Host, NotReady
 from code_commit_workspace.git import Git
 from code_commit_workspace.guard import Guard
 from code_commit_workspace.private_folder import require_gitignore_line
@@ -45,7 +45,7 @@ def check(host: Host, arguments: Namespace) -> int:
         else:
             git = Git(root)
             git.require_repository()
-            guard = Guard(tree, git)
+            guard = Guard(tree, git, PROTECTED)
             verdicts = {path: _verdict(guard, path, read=arguments.read) for path in arguments.paths}
     if arguments.json:
         rows = [
