@@ -6,6 +6,6 @@ altered what judges it, `environment` takes keys out of its environment, `own_me
 """
 
 from code_commit_workspace.process.ptrace import disable_ptrace
-from code_commit_workspace.process.runner import ProcessRunner
+from code_commit_workspace.process.runner import ProcessRunner, RunningProcess
 
-__all__ = ["ProcessRunner", "disable_ptrace"]
+__all__ = ["ProcessRunner", "RunningProcess", "disable_ptrace"]
