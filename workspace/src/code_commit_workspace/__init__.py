@@ -1,9 +1,9 @@
 """A project folder that a program may change: read, check, apply all or nothing, undo, run.
 
-    from code_commit_workspace import Change, Workspace
+from code_commit_workspace import Change, Workspace
 
-    with Workspace.open(root, writes=True) as workspace:
-        workspace.apply([Change("greeting.txt", b"hello\n")])
+with Workspace.open(root, writes=True) as workspace:
+    workspace.apply([Change("greeting.txt", b"hello\n")])
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import importlib
 
 __version__ = "0.1.0"
 
-# By module. Imported when they are asked for: most programs need few of them. `__init__.pyi` has them for type checkers.
+# By module, imported when asked for: most programs need few. `__init__.pyi` has them for type checkers.
 _PUBLIC = {
     "checkpoint": ("Checkpoints",),
     "errors": ("ChangesRefused", "CodeCommitError", "Interrupted", "NotReady", "describe", "no_room"),

@@ -1,8 +1,8 @@
 """The one way into a project folder: nothing reads, changes or runs anything in it but through a `Workspace`.
 
-    with Workspace.open(root, writes=True) as workspace:
-        if not workspace.check(changes):
-            workspace.apply(changes)
+with Workspace.open(root, writes=True) as workspace:
+    if not workspace.check(changes):
+        workspace.apply(changes)
 """
 
 from __future__ import annotations

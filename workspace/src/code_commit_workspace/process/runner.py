@@ -142,9 +142,7 @@ class ProcessRunner:
             )
         return ProcessResult(ending.exit_code, stdout, stderr, log, ending.timed_out, tampered)
 
-    def start(
-        self, argv: Sequence[str], *, env: Mapping[str, str], isolation_required: bool = False
-    ) -> RunningProcess:
+    def start(self, argv: Sequence[str], *, env: Mapping[str, str], isolation_required: bool = False) -> RunningProcess:
         """Start `argv` in the project and return it with pipes to talk to it; `env` is added to its environment.
 
         Raises:

@@ -17,4 +17,15 @@ from code_commit_workspace.transaction.lock import ProjectLock
 from code_commit_workspace.transaction.recover import in_force, recover
 from code_commit_workspace.transaction.survey import Write
 
-__all__ = ["HOME", "ProjectLock", "Write", "apply", "check_path", "in_force", "open_folder", "open_home", "recover", "replace"]
+__all__ = [
+    "HOME",
+    "ProjectLock",
+    "Write",
+    "apply",
+    "check_path",
+    "in_force",
+    "open_folder",
+    "open_home",
+    "recover",
+    "replace",
+]
