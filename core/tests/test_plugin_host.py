@@ -222,8 +222,27 @@ def code_commit_tools(settings):
     monkeypatch.syspath_prepend(str(folder))
     host = PluginHost(discover([str(folder)]))
     assert host.failures == []
-    items = host.collect("code_commit_tools", lambda plugin: plugin.name)
+    items = host.collect("code_commit_tools", {"settings": lambda plugin: plugin.name})
     assert [(plugin.distribution, item) for plugin, item in items] == [("code-commit-auses", "auses-hammer")]
+
+
+def test_only_the_arguments_that_an_implementation_names_are_made(tmp_path, monkeypatch):
+    source = """
+from code_commit.plugin_api import hookimpl
+
+@hookimpl
+def code_commit_after_run(run, ending):
+    return f"{run} {ending}"
+"""
+    folder = install_plugin(tmp_path, "after", source)
+    monkeypatch.syspath_prepend(str(folder))
+    host = PluginHost(discover([str(folder)]))
+    made = []
+    arguments = {
+        name: lambda plugin, name=name: made.append(name) or f"{plugin.name}-{name}" for name in ("settings", "run")
+    }
+    items = [item for _, item in host.collect("code_commit_after_run", arguments)]
+    assert (items, made, host.failures) == (["after-run None"], ["run"], [])
 
 
 def test_no_manager_is_shared(tmp_path, monkeypatch):

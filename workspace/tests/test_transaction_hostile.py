@@ -4,6 +4,7 @@ import ctypes
 import hashlib
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -29,6 +30,7 @@ from code_commit_workspace.transaction.journal import FileStep, Plan
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 
 SECONDS = float(os.environ.get("CODE_COMMIT_RACE_SECONDS", "0.5"))
+PATIENCE = 60  # seconds until both outcomes of a race have been seen
 
 
 def home(root: Path) -> Path:
@@ -201,13 +203,13 @@ def test_no_journal_reaches_anything_outside(tmp_path_factory, data):
 
 
 @contextmanager
-def somebody(work: Callable[[], object]) -> Iterator[None]:
-    """Let another process do `work` over and over; it stops between two of them."""
+def somebody(work: Callable[[], object], rests: tuple[float, ...]) -> Iterator[None]:
+    """Do `work` over and over in another process, each time followed by one of `rests`, in seconds."""
     child = os.fork()
     if not child:
-        stop: list[int] = []
-        signal.signal(signal.SIGTERM, lambda *_: stop.append(1))
-        while not stop:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        work()
+        while signal.sigtimedwait({signal.SIGTERM}, random.choice(rests)) is None:  # noqa: S311 - a pace
             work()
         os._exit(0)
     try:
@@ -236,9 +238,10 @@ def test_links_swapped_in_all_the_time(root):
         pytest.skip("this system cannot exchange two names in one step")
 
     version, number, refused = 0, 0, 0
-    with ProjectTree(root) as tree, somebody(lambda: exchange(-100, here, -100, there, 2)):
-        end = time.monotonic() + SECONDS
-        while time.monotonic() < end or (number < 10_000 and not (version and refused)):
+    # The long rest lets a change through; a swap at the end of any rest may fall into the middle of one.
+    with ProjectTree(root) as tree, somebody(lambda: exchange(-100, here, -100, there, 2), rests=(0, 0.001, 0.05)):
+        began = time.monotonic()
+        while (passed := time.monotonic() - began) < SECONDS or (passed < PATIENCE and not (version and refused)):
             number += 1
             try:
                 apply(tree, home(root), [Change(path, b"%d" % number) for path in files])

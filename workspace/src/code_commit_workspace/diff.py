@@ -1,4 +1,4 @@
-"""What changes would alter, as git shows it."""
+"""Show changes as a unified diff."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _DIFF = ("diff", "--no-index", "--no-ext-diff", "--no-textconv", "--no-color", "
 
 
 def unified_diff(tree: ProjectTree, changes: Sequence[Change]) -> str:
-    """Return a unified diff from the files of `tree` to `changes`; nothing in the project is touched.
+    """Return a unified diff from the files of `tree` to `changes`. The project is not touched.
 
-    Where a file and a folder swap places, or a file cannot be read, nothing is shown of what was there.
+    Where a file and a folder swap places, or a file is unreadable, the old content is left out.
     """
     with TemporaryDirectory(prefix="code-commit-diff-") as scratch:
         for change in changes:
@@ -27,7 +27,7 @@ def unified_diff(tree: ProjectTree, changes: Sequence[Change]) -> str:
             _put(Path(scratch, "b", change.path), change.content)
         for side in ("a", "b"):
             Path(scratch, side).mkdir(exist_ok=True)
-        # It exits with 1 when there is a difference.
+        # git exits with 1 when there is a difference.
         shown = Git(Path(scratch)).run([*_DIFF, "a", "b"], check=False)
     return shown.decode("utf-8", "replace")
 

@@ -1,4 +1,4 @@
-"""What can go wrong in a project folder; a host adds its own errors below `CodeCommitError`.
+"""Errors of the workspace. A host derives its own from `CodeCommitError`.
 
 CodeCommitError
 ├── NotReady         something is missing, broken or in the way
@@ -42,7 +42,7 @@ class Interrupted(CodeCommitError):  # noqa: N818 - as above
 
 
 def no_room(error: BaseException) -> NotReady | None:
-    """Return what to tell where `error` says that the disk takes nothing more: that is no bug, wherever it shows."""
+    """Return a `NotReady` if `error` means that the disk is full or read-only, else None."""
     if not isinstance(error, OSError) or error.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EROFS}:
         return None
     where = f"{error.filename}: " if isinstance(error.filename, str) else ""
@@ -50,9 +50,9 @@ def no_room(error: BaseException) -> NotReady | None:
 
 
 def describe(error: BaseException, *, longest: int | None = None) -> str:
-    """Return the kind of an error and its words, on one line, whatever its `__str__` does.
+    """Return the type and message of an error on one line, even if its `__str__` fails.
 
-    Of the words no more than `longest` characters.
+    Cut the message to `longest` characters.
     """
     try:
         words = " ".join(str(error).split())

@@ -1,8 +1,8 @@
-"""git, called in this one place, as a program that reads a repository nobody vouches for.
+"""The only place that runs git. It treats the repository as untrusted.
 
-A repository's own configuration can name programs to run: hooks, a file system monitor, pagers, askers of passwords,
-transports. All of them are off here, and git gets none of the caller's environment beyond what it needs, so that no
-key reaches it.
+A repository's configuration can name programs to run: hooks, a file system monitor, pagers, password prompts,
+transports. All of them are off, and git gets only the parts of the caller's environment that it needs, so that no key
+reaches it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
 
-# Where git finds programs, the person's own configuration, and the limits of its search for a repository.
+# Where git finds programs and the user's configuration, and how far it searches for a repository.
 _KEPT = (
     *("PATH", "HOME", "XDG_CONFIG_HOME", "USER", "LOGNAME", "SUDO_UID", "TMPDIR"),
     *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"),
@@ -27,7 +27,7 @@ _KEPT = (
 )
 _SET = {
     "LC_ALL": "C",
-    "GIT_ALLOW_PROTOCOL": "none",  # names no transport that exists: nothing is ever fetched
+    "GIT_ALLOW_PROTOCOL": "none",  # allows no existing transport: nothing is ever fetched
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_EDITOR": "false",
     "GIT_FLUSH": "0",
@@ -43,14 +43,14 @@ _OPTIONS = (
     *("-c", "core.fsmonitor=false"),
     *("-c", "gc.auto=0"),
     *("-c", "maintenance.auto=false"),
-    *("-c", "safe.bareRepository=explicit"),  # files that look like a repository are not one
+    *("-c", "safe.bareRepository=explicit"),  # ignore files that look like a repository
 )
 _NO_HOOKS = (*("-c", "core.hooksPath=/dev/null"), *("-c", "commit.gpgSign=false"))
 _LAYOUT = (
     *(("--show-toplevel",), ("--git-dir",), ("--git-common-dir",)),
     *(("--git-path", "index"), ("--git-path", "objects"), ("--show-object-format",)),
 )
-_LAST_WORDS = 5.0  # seconds for git to take its lock files away when it is told to end
+_GRACE_PERIOD = 5.0  # seconds for git to remove its lock files after SIGTERM
 _CHECK_IGNORE = ("check-ignore", "--no-index", "-z", "--stdin")
 _EXPLAINED_DEPTH = 12
 _SUBMODULE = re.compile(rb"(?:^|\0)160000 [0-9a-f]+ \d\t([^\0]+)")
@@ -58,31 +58,33 @@ _UNREACHABLE = re.compile(r"warning: unable to access '/.*(?<!/info/exclude)': .
 
 
 class GitError(NotReady):
-    """A git command failed; the message is git's own."""
+    """A git command failed; the message is git's."""
 
 
 class NoRepository(NotReady):
-    """The root lies in no git repository."""
+    """The root is not in a git repository."""
 
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRule:
-    """The line that makes git ignore a path. `source` is a file, relative to the top of the repository or absolute."""
+    """The line that makes git ignore a path. `source` is its file, relative to the top of the repository or
+    absolute.
+    """
 
     source: str
     line: int
     pattern: str
 
     def __str__(self) -> str:
-        """The rule and where it stands, for a person."""
+        """Return the rule and its location, for people."""
         return f"{self.pattern!r} in line {self.line} of {self.source}"
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The top of a work tree, and git's folders for it: its own, and the one that linked work trees share.
+    """The top of a work tree and its git folders: its own, and the one that linked work trees share.
 
-    `object_format` is the kind of object ids, `sha1` or `sha256`.
+    `object_format` is the hash of object ids, `sha1` or `sha256`.
     """
 
     top: Path
@@ -93,9 +95,9 @@ class Layout:
 
 
 class Git:
-    """git in the folder `root`, which may be below the top of its repository.
+    """Runs git in the folder `root`, which may be below the top of its repository.
 
-    `repository` is git's folder where git is not to look for it: then `root` is the top of its work tree.
+    With `repository`, git uses that folder instead of searching for one, and `root` is the top of its work tree.
     """
 
     def __init__(self, root: Path, *, repository: Path | None = None) -> None:
@@ -103,7 +105,7 @@ class Git:
         self._places = {"GIT_DIR": str(repository), "GIT_WORK_TREE": str(root)} if repository else {}
         self._program: str | None = None
         self._layout: Layout | None = None
-        self._submodules: tuple[tuple[int, ...], frozenset[str]] | None = None  # by the state of the index
+        self._submodules: tuple[tuple[int, ...], frozenset[str]] | None = None  # with the state of the index
 
     def run(
         self,
@@ -117,11 +119,11 @@ class Git:
     ) -> bytes:
         """Run `git *args` and return its standard output.
 
-        `env` is added to git's environment, `timeout` is in seconds. With `check` False the exit code does not count,
-        with `hooks` the repository's own are run, and commits are signed where the configuration says so.
+        `env` is added to git's environment, `timeout` is in seconds. With `check` False, the exit code is ignored. With
+        `hooks`, the repository's hooks run, and commits are signed if configured.
 
         Raises:
-            GitError: the command failed, or did not end in time.
+            GitError: the command failed or timed out.
             NotReady: git is not installed.
         """
         done = self._done(args, stdin=stdin, env=env, hooks=hooks, timeout=timeout)
@@ -138,11 +140,11 @@ class Git:
         return self.run(["version"]).decode(errors="replace").removeprefix("git version ").strip()
 
     def require_repository(self) -> None:
-        """Make sure that the root lies in the work tree of a git repository.
+        """Check that the root is in the work tree of a git repository.
 
         Raises:
-            NoRepository: it does not.
-            NotReady: git will not work there.
+            NoRepository: it is not.
+            NotReady: git does not work there.
         """
         try:
             self.layout()
@@ -150,10 +152,10 @@ class Git:
             done = self._done(["rev-parse", "--is-inside-work-tree"])
             if done.stdout.strip() == b"true":
                 raise
-            said = _said(done)
-            if done.returncode and "not a git repository" not in said:
+            message = _stderr_of(done)
+            if done.returncode and "not a git repository" not in message:
                 raise NotReady(
-                    f"git will not work in {self.root}: {said}", hint="see what `git status` says there"
+                    f"git will not work in {self.root}: {message}", hint="see what `git status` says there"
                 ) from None
             raise NoRepository(f"{self.root} is in no git repository", hint="run `git init` there") from None
 
@@ -161,30 +163,30 @@ class Git:
         """Return the top of the work tree, which may be above the root.
 
         Raises:
-            NotReady: the root lies in no work tree.
+            NotReady: the root is not in a work tree.
         """
         self.require_repository()
         return self.layout().top
 
     def layout(self) -> Layout:
-        """Return where the work tree and git's folders are, as they were when it was first asked.
+        """Return where the work tree and git's folders are. The first answer is kept.
 
         Raises:
-            GitError: the root lies in no work tree.
+            GitError: the root is not in a work tree.
         """
         if self._layout is None:
-            told = self._told_by_rev_parse([option for fact in _LAYOUT for option in fact]).split("\n")
-            if len(told) != len(_LAYOUT):  # a folder's name holds a line break
-                told = [self._told_by_rev_parse(fact) for fact in _LAYOUT]
-            top, own, shared, index, objects = map(Path, told[:-1])
-            self._layout = Layout(top, tuple(dict.fromkeys([own, shared])), index, objects, told[-1])
+            found = self._rev_parse([option for fact in _LAYOUT for option in fact]).split("\n")
+            if len(found) != len(_LAYOUT):  # the name of a folder holds a newline
+                found = [self._rev_parse(fact) for fact in _LAYOUT]
+            top, own, shared, index, objects = map(Path, found[:-1])
+            self._layout = Layout(top, tuple(dict.fromkeys([own, shared])), index, objects, found[-1])
         return self._layout
 
-    def _told_by_rev_parse(self, facts: Sequence[str]) -> str:
+    def _rev_parse(self, facts: Sequence[str]) -> str:
         return os.fsdecode(self.run(["rev-parse", "--path-format=absolute", *facts]).removesuffix(b"\n"))
 
     def head(self) -> str | None:
-        """Return the id of the commit that is checked out, or None before the first one.
+        """Return the id of the checked-out commit, or None before the first commit.
 
         Raises:
             GitError: there is no repository, or git cannot read it.
@@ -196,7 +198,7 @@ class Git:
         return done.stdout.decode().strip() or None
 
     def submodules(self) -> frozenset[str]:
-        """Return the paths below the root where the index has a submodule, checked out or not.
+        """Return the paths of submodules in the index below the root, checked out or not.
 
         Raises:
             GitError: there is no repository, or git cannot read it.
@@ -209,32 +211,34 @@ class Git:
         return self._submodules[1]
 
     def ignored(self, paths: Sequence[str]) -> frozenset[str]:
-        """Return those of `paths` that git ignores, whether they are tracked or not.
+        """Return the `paths` that git ignores, tracked or not.
 
         Paths are relative to the root and need not exist.
 
         Raises:
-            GitError: git could not judge one of them, or could not read a file of rules. Nothing is said about any.
+            GitError: git could not check one of them, or could not read a file with rules. No result is returned then.
         """
         done = self._check_ignore(paths)
-        if done.returncode not in {0, 1} or _rules_unread(done):
+        if done.returncode not in {0, 1} or _has_warnings(done):
             raise _error(_CHECK_IGNORE, done)
         return frozenset(os.fsdecode(path.removeprefix(b"./")) for path in done.stdout.split(b"\0")[:-1])
 
     def ignore_rules(self, paths: Sequence[str]) -> dict[str, IgnoreRule]:
-        """Return the rules by which git ignores `paths`, as far as they can be told: for people, not for verdicts."""
-        # Asked to explain, git 2.39 reads freed memory (and may crash) once it has been some 24 folders deep.
+        """Return the rules by which git ignores `paths`, where git can explain them: for messages, not for
+        decisions.
+        """
+        # With --verbose, git 2.39 reads freed memory (and may crash) below about 24 folders.
         paths = [path for path in paths if path.count("/") < _EXPLAINED_DEPTH]
         done = self._check_ignore(paths, "--verbose")
         source, line, pattern, path = (done.stdout.split(b"\0")[field::4] for field in range(4))
         return {
-            os.fsdecode(path.removeprefix(b"./")): IgnoreRule(_legible(source), int(line), _legible(pattern))
+            os.fsdecode(path.removeprefix(b"./")): IgnoreRule(_decode(source), int(line), _decode(pattern))
             for source, line, pattern, path in zip(source, line, pattern, path, strict=False)
         }
 
     def _check_ignore(self, paths: Sequence[str], *options: str) -> subprocess.CompletedProcess[bytes]:
         try:
-            # Behind `./` no path looks like an option or like pathspec magic.
+            # With `./` in front, no path looks like an option or pathspec magic.
             question = b"".join(b"./%b\0" % os.fsencode(path) for path in paths)
         except UnicodeEncodeError as error:
             raise GitError("git cannot be asked about a path that cannot be encoded") from error
@@ -262,7 +266,7 @@ class Git:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                start_new_session=True,  # no terminal to ask at; Ctrl-C ends us, not git half-way
+                start_new_session=True,  # no terminal for prompts; Ctrl-C ends us, not git halfway
             )
         except OSError as error:
             raise GitError(f"git could not be run in {self.root}: {error.strerror}") from error
@@ -278,7 +282,7 @@ class Git:
         return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
     def _found(self) -> str:
-        """git's own place on PATH; never the project, which a relative entry could mean."""
+        """Return git's path from PATH. Relative entries are skipped: they could mean the project."""
         if self._program is None:
             for program in (Path(folder, "git") for folder in os.get_exec_path()):
                 if program.is_absolute() and os.access(program, os.X_OK) and program.is_file():
@@ -290,7 +294,7 @@ class Git:
 
 
 def _state(index: Path) -> tuple[int, ...]:
-    """What differs after every change of the index, which git always makes in a new file; empty where there is none."""
+    """Return values that change with the index, which git always replaces by a new file; empty without an index."""
     try:
         status = index.stat()
     except OSError:
@@ -299,31 +303,31 @@ def _state(index: Path) -> tuple[int, ...]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End git and what it has started. Asked to, it takes its lock files away first."""
+    """End git and what it started. On SIGTERM it removes its lock files first."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(_LAST_WORDS)
+            process.wait(_GRACE_PERIOD)
 
 
 def _error(args: Sequence[str], done: subprocess.CompletedProcess[bytes]) -> GitError:
-    named = (
+    words = (
         arg
         for before, arg in zip(("", *args), args, strict=False)
         if before not in {"-c", "-C"} and not arg.startswith("-")
     )
-    return GitError(f"`git {next(named, '')}` failed: {_said(done) or f'exit code {done.returncode}'}")
+    return GitError(f"`git {next(words, '')}` failed: {_stderr_of(done) or f'exit code {done.returncode}'}")
 
 
-def _said(done: subprocess.CompletedProcess[bytes]) -> str:
-    return _legible(done.stderr).strip().removeprefix("fatal: ")
+def _stderr_of(done: subprocess.CompletedProcess[bytes]) -> str:
+    return _decode(done.stderr).strip().removeprefix("fatal: ")
 
 
-def _legible(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     return data.decode(errors="backslashreplace")
 
 
-def _rules_unread(done: subprocess.CompletedProcess[bytes]) -> bool:
-    """Tell whether git warned about anything but a person's own file that this account cannot reach."""
-    return not all(_UNREACHABLE.fullmatch(line) for line in _said(done).splitlines())
+def _has_warnings(done: subprocess.CompletedProcess[bytes]) -> bool:
+    """Return whether git warned about anything except a user's own file that this account cannot read."""
+    return not all(_UNREACHABLE.fullmatch(line) for line in _stderr_of(done).splitlines())

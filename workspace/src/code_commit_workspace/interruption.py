@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: what they must not cut in half."""
+"""Protect critical sections from Ctrl-C and SIGTERM."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from types import FrameType
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Hold the signals back; they arrive when the block is over.
+    """Delay the signals until the end of the block.
 
-    A mask would not do: another thread may take the signal, and Python then raises in the main one all the same.
+    A signal mask is not enough: another thread may take the signal, and Python still raises in the main thread.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield  # signals raise in the main thread alone
+        yield  # only the main thread handles signals
         return
     arrived: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Texts that people and their tools leave in the project for a run: queries, rollups, requirements."""
+"""Read text files that people and their tools put into the project: queries, rollups, requirements."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from code_commit_workspace.records import Tree
 
 
 def read_text(tree: Tree, path: str) -> str | None:
-    """Return the text of a file of the project; None where there is no file.
+    """Return the text of a project file; None when it does not exist.
 
     Raises:
-        NotReady: it cannot be read, is no regular file, or is not UTF-8.
+        NotReady: it cannot be read, is not a regular file, or is not UTF-8.
     """
     try:
         content = tree.read(path)
@@ -24,10 +24,10 @@ def read_text(tree: Tree, path: str) -> str | None:
 
 
 def decode_text(content: bytes, name: str) -> str:
-    """Return `content` as text; `name` says in an error whose it is.
+    """Decode `content`; `name` names it in errors.
 
     Raises:
-        NotReady: it is not UTF-8; the line and byte are named.
+        NotReady: it is not UTF-8; the message names the line and byte.
     """
     try:
         return content.decode()

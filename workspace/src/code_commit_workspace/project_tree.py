@@ -1,4 +1,4 @@
-"""The project's files through directory handles, so that no link is ever followed, whatever happens meanwhile."""
+"""Access the project's files through directory handles, so that no link is ever followed, even in a race."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class ProjectTree:
-    """The tree below `root`. Paths are relative, with `/` between their parts."""
+    """The tree below `root`. Paths are relative and separated by `/`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -29,16 +29,16 @@ class ProjectTree:
         self.close()
 
     def close(self) -> None:
-        """Give the root's handle back."""
+        """Close the root's handle."""
         os.close(self.handle)
 
     @contextmanager
     def folder(self, path: str) -> Iterator[int]:
-        """Give a handle on the folder at `path`; "" is the root.
+        """Open the folder at `path` and yield its handle; "" is the root.
 
         Raises:
-            FileNotFoundError: it or a folder on the way does not exist.
-            NotADirectoryError: it or a part of the way is a file or a link.
+            FileNotFoundError: the folder or one above it does not exist.
+            NotADirectoryError: the folder or a part of the path is a file or a link.
             ValueError: `path` is not a plain relative path.
         """
         handle = self.handle
@@ -55,11 +55,11 @@ class ProjectTree:
 
     @contextmanager
     def parent(self, path: str) -> Iterator[tuple[int, str]]:
-        """Give a handle on the folder that holds `path`, and the last name in it.
+        """Yield a handle on the folder that holds `path`, and the last name of `path`.
 
         Raises:
-            FileNotFoundError: a folder on the way does not exist.
-            NotADirectoryError: a part of the way is a file or a link.
+            FileNotFoundError: a folder of the path does not exist.
+            NotADirectoryError: a part of the path is a file or a link.
             ValueError: `path` is not a plain relative path.
         """
         *folders, name = parts_of(path)
@@ -67,10 +67,10 @@ class ProjectTree:
             yield handle, name
 
     def lstat(self, path: str) -> os.stat_result | None:
-        """Return what stands at `path`, a link as itself, or None when nothing can stand there.
+        """Return the status of `path` without following links, or None when it does not exist.
 
         Raises:
-            NotADirectoryError: a part of the way is a file or a link.
+            NotADirectoryError: a part of the path is a file or a link.
         """
         try:
             with self.parent(path) as (folder, name):
@@ -79,12 +79,12 @@ class ProjectTree:
             return None
 
     def read(self, path: str, limit: int | None = None) -> bytes | None:
-        """Return the content of the regular file at `path`, or None when there is none.
+        """Return the content of the regular file at `path`, or None when it does not exist.
 
-        With `limit`, no more than its first `limit` bytes.
+        With `limit`, return at most its first `limit` bytes.
 
         Raises:
-            OSError: it is not a regular file, cannot be read, or a part of the way is a link.
+            OSError: it is not a regular file, cannot be read, or a part of the path is a link.
         """
         try:
             with self.parent(path) as (folder, name):
@@ -92,15 +92,16 @@ class ProjectTree:
         except FileNotFoundError:
             return None
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            os.close(handle)  # a folder's cannot be made a file
+            os.close(handle)  # `fdopen` rejects the handle of a folder
             raise OSError(errno.EINVAL, "not a regular file", path)
         with os.fdopen(handle, "rb") as file:
             return file.read(-1 if limit is None else limit)
 
     def contents(self, paths: Sequence[str], limit: int) -> Iterator[tuple[str, bytes | None]]:
-        """Give the content of each of `paths`, one by one, faster than `read` where they are sorted.
+        """Yield the content of each of `paths`; faster than `read` for sorted paths.
 
-        None for what is no regular file, cannot be read, is larger than `limit` bytes, or lies behind a link.
+        The content is None for a path that is not a regular file, unreadable, larger than `limit` bytes, or behind a
+        link.
         """
         for folder, group in groupby(paths, lambda path: path.rpartition("/")[0]):
             with ExitStack() as stack:
@@ -133,7 +134,7 @@ def _content(folder: int, name: str, limit: int) -> bytes | None:
 
 
 def parts_of(path: str) -> list[str]:
-    """Cut `path` at its slashes.
+    """Split `path` at its slashes.
 
     Raises:
         ValueError: a part is empty, `.` or `..`, or the path is absolute.

@@ -1,4 +1,4 @@
-"""Which of the project's files a model may see, by patterns."""
+"""Select the project's files that a model may see, by patterns."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def readable_files(
     recursive: bool = True,
     among: AbstractSet[str] | None = None,
 ) -> tuple[str, ...]:
-    """Return the regular files that git tracks or would offer to track and that a model may see, sorted.
+    """Return the regular files that git tracks or does not ignore and that a model may see, sorted.
 
-    `patterns` are those of `.gitignore` files, seen from the root; the last one that matches decides, `!` takes out
-    again, and without any pattern all files are meant. With `recursive` a plain name matches at any depth, and a folder
-    means all that is below. Without, nothing below a pattern's own folder matches: `*.py` means the root's, `src/*.py`,
-    `src/**/*.py` and `src/` those right in `src`. Links and what is in submodules are left out. (Seed 004,
-    `context.files`.) `among` is what `listed` returned, where that was asked already.
+    `patterns` are those of a `.gitignore` file in the root: the last match decides, `!` excludes again. Without
+    patterns, all files are selected. With `recursive`, a plain name matches at any depth, and a folder selects
+    everything below it. Without, nothing below a pattern's own folder matches: `*.py` selects files in the root;
+    `src/*.py`, `src/**/*.py` and `src/` select those directly in `src`. Links and files in submodules are left out.
+    (Seed 004, `context.files`.) `among` is an earlier result of `listed`.
 
     Raises:
-        NotReady: the root lies in no git repository, or git cannot list its files.
+        NotReady: the root is not in a git repository, or git cannot list its files.
         ValueError: a pattern is malformed.
     """
     paths = listed(git) if among is None else among
@@ -43,10 +43,10 @@ def readable_files(
 
 
 def listed(git: Git) -> set[str]:
-    """Return the paths that git tracks or would offer to track, whatever stands there.
+    """Return all paths that git tracks or does not ignore.
 
     Raises:
-        NotReady: the root lies in no git repository, or git cannot list its files.
+        NotReady: the root is not in a git repository, or git cannot list its files.
     """
     try:
         listing = git.run(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -69,7 +69,7 @@ def _matching_flat(paths: Iterable[str], patterns: Sequence[str]) -> set[str]:
     for given in patterns:
         pattern = _ANY_DEPTH.sub("", given.removeprefix("!"))
         anchored = pattern if pattern.startswith(("/", "#")) or not pattern.strip() else f"/{pattern}"
-        below = _matching(folders, [anchored])  # folders that match as a whole are not the pattern's own
+        below = _matching(folders, [anchored])  # leave out folders that match as a whole
         found = {path for path in _matching(paths, [anchored]) if posixpath.dirname(path) not in below}
         chosen = chosen - found if given.startswith("!") else chosen | found
     return chosen

@@ -1,7 +1,7 @@
-"""Keeps live keys out of everything that leaves the program: logs, terminal, JSON, prompts, file names.
+"""Remove live keys from everything that leaves the program: logs, terminal, JSON, prompts, file names.
 
-A key is found as it is and in the forms that programs commonly print it in: escaped for JSON, URLs, HTML and shells, in
-base64 at each of its three alignments, and in hex. What shows instead is `***` and the key's last two characters.
+A key is found in plain text and in common printed forms: escaped for JSON, URLs, HTML and shells, in base64 at each of
+its three alignments, and in hex. It is replaced by `***` and its last two characters.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _SHORTEST_KEY = 8
 
 
 class Redactor:
-    """Knows the live keys. Without any, everything passes as it is, at no cost.
+    """Removes live keys. Without any, everything passes unchanged, at no cost.
 
-    All methods take time in proportion to their input, and may be called from several threads.
+    All methods take linear time and are thread-safe.
     """
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
@@ -29,14 +29,14 @@ class Redactor:
             self.add(key)
 
     def add(self, key: str) -> None:
-        """Make `key` known: at least 8 characters of printable ASCII.
+        """Add a live key: at least 8 characters of printable ASCII.
 
         Raises:
-            ValueError: it is not; hiding so short a text would spoil clean ones.
+            ValueError: it is not; replacing so short a text would damage clean ones.
         """
         if len(key) < _SHORTEST_KEY or not (key.isascii() and key.isprintable()):
             raise ValueError("a key is at least 8 characters of printable ASCII")
-        # A new object, so that whoever reads the old one in another thread sees a whole one.
+        # Replace the object, so that other threads always see a complete one.
         self._forms = _Forms({**self._forms.shown, **dict(_forms_of(key))})
 
     def text(self, text: str) -> str:
@@ -54,7 +54,7 @@ class Redactor:
         return forms.pattern_bytes.sub(lambda found: forms.shown_bytes[found[0]], data)
 
     def json(self, value: Any) -> Any:
-        """Return the JSON `value` without any live key in its strings and names."""
+        """Return the JSON `value` without any live key in its strings and object names."""
         if not self._forms.shown:
             return value
         return self._json(value)
@@ -69,24 +69,24 @@ class Redactor:
         return value
 
     def holds_key(self, value: str | bytes) -> bool:
-        """Say whether a live key is in `value`, in any of its forms."""
+        """Return whether `value` holds a live key, in any form."""
         if isinstance(value, bytes):
             return any(form in value for form in self._forms.shown_bytes)
         return any(form in value for form in self._forms.shown)
 
     def marks(self, data: bytes) -> frozenset[bytes]:
-        """Return what `data` shows in place of the live keys in it; empty where there are none."""
+        """Return the replacements for the live keys in `data`; empty without keys."""
         forms = self._forms
         if not any(form in data for form in forms.shown_bytes):
             return frozenset()
         return frozenset(forms.shown_bytes[found] for found in forms.pattern_bytes.findall(data))
 
     def stream(self) -> RedactingStream:
-        """Return what redacts data that comes in pieces, a key cut in two by them included."""
+        """Return a redactor for data in pieces; it finds keys across their borders."""
         return RedactingStream(self)
 
     def _cut(self, held: bytes) -> tuple[bytes, bytes]:
-        """Redact the part of `held` that no later data can change; return it, and the rest as it is."""
+        """Redact the part of `held` that later data cannot change; return it, and the unchanged rest."""
         forms = self._forms
         if not forms.shown:
             return held, b""
@@ -96,7 +96,7 @@ class Redactor:
         done: list[bytes] = []
         position = 0
         for found in forms.pattern_bytes.finditer(held):
-            # A form that begins earlier than `keep` is whole: more data cannot make a longer one of it.
+            # A form that begins before `keep` is complete: more data cannot make it longer.
             if found.start() >= keep:
                 break
             done += (held[position : found.start()], forms.shown_bytes[found[0]])
@@ -108,9 +108,9 @@ class Redactor:
 
 
 class RedactingStream:
-    """The pieces it gives back are, put together, `Redactor.data` of the pieces it got, however they were cut.
+    """Redacts data in pieces. The joined output equals `Redactor.data` of the joined input.
 
-    It holds back only what may be the beginning of a key.
+    It holds back only a possible beginning of a key.
     """
 
     def __init__(self, redactor: Redactor) -> None:
@@ -118,18 +118,18 @@ class RedactingStream:
         self._held = b""
 
     def feed(self, data: bytes) -> bytes:
-        """Take the next piece and return what is certain by now."""
-        done, self._held = self._redactor._cut(self._held + data)  # noqa: SLF001 - the other half of the same idea
+        """Take the next piece and return what is final."""
+        done, self._held = self._redactor._cut(self._held + data)  # noqa: SLF001 - same module
         return done
 
     def finish(self) -> bytes:
-        """Return the rest: nothing follows."""
+        """End the stream and return the rest."""
         rest, self._held = self._held, b""
         return self._redactor.data(rest)
 
 
 class _Forms:
-    """Every form of every key, with what is shown in its place."""
+    """Every form of every key, with its replacement."""
 
     def __init__(self, shown: dict[str, str]) -> None:
         self.shown = shown
@@ -152,7 +152,7 @@ class _Forms:
         return max(map(len, self.shown_bytes))
 
     def unfinished(self, data: bytes, start: int) -> int:
-        """Where, at or after `start`, begins the longest end of `data` that is the beginning of a form."""
+        """Return where, from `start`, the longest suffix of `data` begins that is the beginning of a form."""
         for position in range(max(start, len(data) - self._longest + 1), len(data)):
             if data[position:] in self._beginnings:
                 return position
@@ -160,7 +160,7 @@ class _Forms:
 
 
 def _forms_of(key: str) -> Iterator[tuple[str, str]]:
-    """Give each form of `key`, and what is shown for it: fit for the place where that form stands."""
+    """Yield each form of `key` with its replacement, escaped in the same way."""
     end = key[-2:]
     for escape in _escapes():
         yield escape(key), f"***{escape(end)}"
@@ -168,7 +168,7 @@ def _forms_of(key: str) -> Iterator[tuple[str, str]]:
     shown = f"***{_json(end)}"
     for form in (*_base64_forms(raw), raw.hex(), raw.hex().upper()):
         yield form, shown
-    yield key, f"***{end}"  # last: where an escaped form is the key itself, this is what holds
+    yield key, f"***{end}"  # last: it wins where an escaped form equals the key
 
 
 def _escapes() -> Iterator[Callable[[str], str]]:
@@ -176,8 +176,8 @@ def _escapes() -> Iterator[Callable[[str], str]]:
 
     for escape in (_json, _json_slash, _json_html, _json_html_upper):
         yield escape
-        yield lambda text, escape=escape: _json(escape(text))  # type: ignore[misc]  # JSON as a string inside of JSON
-    for safe in ("/", "", "!'()*"):  # Python's, a query's, and JavaScript's idea of what need not be escaped
+        yield lambda text, escape=escape: _json(escape(text))  # type: ignore[misc]  # a JSON string inside JSON
+    for safe in ("/", "", "!'()*"):  # what Python, query strings and JavaScript leave unescaped
         yield lambda text, safe=safe: quote(text, safe=safe)  # type: ignore[misc]
         yield lambda text, safe=safe: _lower_hex(quote(text, safe=safe))  # type: ignore[misc]
     yield quote_plus
@@ -186,7 +186,7 @@ def _escapes() -> Iterator[Callable[[str], str]]:
     yield lambda text: escape_html(text).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
     for escape in (_repr, _bash, _shlex):
         yield escape
-        yield lambda text, escape=escape: _json(escape(text))  # type: ignore[misc]  # that as a string inside of JSON
+        yield lambda text, escape=escape: _json(escape(text))  # type: ignore[misc]  # the same inside a JSON string
 
 
 def _repr(text: str) -> str:
@@ -222,7 +222,7 @@ def _lower_hex(quoted: str) -> str:
 
 
 def _base64_forms(raw: bytes) -> Iterator[str]:
-    """Give the characters of base64 that `raw` alone decides, for each alignment it may have in longer data."""
+    """Yield the base64 characters that depend on `raw` alone, for each alignment in longer data."""
     for before in range(3):
         first = -(-before * 8 // 6)
         after = (before + len(raw)) * 8 // 6

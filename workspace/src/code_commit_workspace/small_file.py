@@ -1,4 +1,4 @@
-"""Reads a file that should be small, a configuration or a key, and that anyone may have prepared."""
+"""Read a file that should be small, such as a configuration or a key, without trusting it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from code_commit_workspace.project_tree import ProjectTree
 
 
 def read_in_project(root: Path, path: str, *, limit: int) -> bytes | None:
-    """Return the content of the regular file `path` below `root`, or None when there is none. No link is followed.
+    """Return the content of the regular file `path` below `root`, or None when it does not exist. Follow no links.
 
     Raises:
         NotReady: it is a link or behind one, not a regular file, not readable, or larger than `limit` bytes.
@@ -34,7 +34,7 @@ def read_in_project(root: Path, path: str, *, limit: int) -> bytes | None:
 
 
 def read_anywhere(path: Path, shown: str, *, limit: int) -> bytes | None:
-    """Return the content of the regular file at `path`, or None when there is none. `shown` names it in errors.
+    """Return the content of the regular file at `path`, or None when it does not exist. `shown` names it in errors.
 
     Raises:
         NotReady: it is not a regular file, not readable, or larger than `limit` bytes.

@@ -1,4 +1,4 @@
-"""What passes between the program and a person: text made safe to show on a terminal, and lines that were typed."""
+"""Make text safe for a terminal, and read typed lines."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 import sys
 from functools import cache
 
-# Categories Cc, Cf, Cs, Zl and Zp of Unicode, and the letters and marks that show nothing (fillers, selectors).
-# U+FE0E and U+FE0F stay: they choose between the two pictures of a symbol.
+# Unicode categories Cc, Cf, Cs, Zl and Zp, and invisible letters and marks (fillers, selectors).
+# U+FE0E and U+FE0F stay: they select the text or emoji style of a symbol.
 _UNSAFE = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f"
     "\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f"
@@ -19,18 +19,18 @@ _NAMED = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def printable(text: str, *, newlines: bool = True) -> str:
-    """Return `text` with every character escaped that a terminal obeys or does not show: `\\x1b`, `\\u202e`.
+    """Return `text` with control and invisible characters escaped: `\\x1b`, `\\u202e`.
 
-    That is control characters (ANSI and OSC sequences begin with them), carriage returns, whatever changes the
-    direction of writing, invisible characters and lone surrogates. Newlines and tabs stay if `newlines`. What it
-    returns, it returns unchanged when asked again.
+    These are control characters (which start ANSI and OSC sequences), carriage returns, characters that change the
+    writing direction, invisible characters and lone surrogates. With `newlines`, newlines and tabs stay. The function
+    is idempotent.
     """
     return _unsafe(newlines=newlines).sub(_escaped, text)
 
 
 def read_answer() -> str | None:
-    """Read one line from stdin, without its end; None at the end of input."""
-    # Bytes, for what is typed need not be UTF-8; no stdin at all where the caller has closed it.
+    """Read one line from stdin without its line ending; return None at the end of input."""
+    # Read bytes: input may not be UTF-8. stdin is None if the caller closed it.
     line = sys.stdin.buffer.readline() if sys.stdin else b""
     return line.decode("utf-8", "replace").rstrip("\r\n") if line else None
 
@@ -45,6 +45,6 @@ def _escaped(found: re.Match[str]) -> str:
     code = ord(character)
     if character in _NAMED:
         return _NAMED[character]
-    if code <= 0xFF:  # noqa: PLR2004 - what two digits hold
+    if code <= 0xFF:  # noqa: PLR2004 - two digits
         return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - what four digits hold
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - four digits

@@ -186,7 +186,8 @@ def _code(what: str, target: str, fits: Callable[[Any], bool], kind: str) -> Ite
 
 def _objects(host: PluginHost, plugin: Plugin, settings: Settings, hook: str) -> Iterator[tuple[str, str]]:
     """What the plugin gives for a hook has the methods that will be called; what the hook raises, the host reports."""
-    for _, item in host.collect(hook, lambda each: settings.plugin(each.name, settings_model(host, each)), only=plugin):
+    section = {"settings": lambda each: settings.plugin(each.name, settings_model(host, each))}
+    for _, item in host.collect(hook, section, only=plugin):
         missing = [name for name in _METHODS[hook] if not callable(getattr(item, name, None))]
         if missing:
             yield hook, f"{type(item).__name__} has no method {' and no '.join(missing)}"

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import pluggy
@@ -91,16 +91,20 @@ class PluginHost:
         self._report_unknown_hooks()
 
     def collect(
-        self, hook: str, settings_of: Callable[[Plugin], Any] | None = None, *, only: Plugin | None = None
+        self,
+        hook: str,
+        arguments: Mapping[str, Callable[[Plugin], Any]] = MappingProxyType({}),
+        *,
+        only: Plugin | None = None,
     ) -> Iterator[tuple[Plugin, Any]]:
-        """Call `hook` of each plugin by itself; yield what it gives, item by item, with the plugin that gave it.
+        """Call `hook` of each plugin, or of `only`; yield each item it returns with the plugin that returned it.
 
-        `settings_of` gives the value of the hook's argument `settings`; `only` leaves the other plugins in peace. An
-        implementation that fails counts for nothing, not even with the items before its failure.
+        `arguments` maps the hook's arguments to functions that make their values; only those that an implementation
+        names are called. An argument without a function is None. A plugin whose implementation fails yields nothing,
+        not even the items before the failure.
         """
         for plugin in (only,) if only else tuple(self.plugins):
-            settings = partial(settings_of, plugin) if settings_of else _nothing
-            for item in self._call(plugin, hook, {"settings": settings}):
+            for item in self._call(plugin, hook, arguments):
                 yield plugin, item
 
     def knows_hook(self, hook: str) -> bool:
@@ -143,7 +147,7 @@ class PluginHost:
             return False
         return True
 
-    def _call(self, plugin: Plugin, hook: str, arguments: Mapping[str, Callable[[], Any]]) -> list[Any]:
+    def _call(self, plugin: Plugin, hook: str, arguments: Mapping[str, Callable[[Plugin], Any]]) -> list[Any]:
         caller = getattr(self._manager.hook, hook, None)
         if caller is None:
             return []
@@ -152,7 +156,9 @@ class PluginHost:
         for implementation in implementations:
             try:
                 with contextlib.redirect_stdout(sys.stderr):
-                    values = [arguments[name]() for name in implementation.argnames]
+                    values = [
+                        arguments[name](plugin) if name in arguments else None for name in implementation.argnames
+                    ]
                     items += _listed(implementation.function(*values))
             except BaseException as error:  # noqa: BLE001 - as above
                 self.reject(plugin, hook, _told(error))
@@ -212,10 +218,6 @@ def stdout_aside() -> Iterator[None]:
             os.close(kept)
         os.fchdir(folder)
         os.close(folder)
-
-
-def _nothing() -> None:
-    """The settings of a caller that has none."""
 
 
 def _listed(given: Any) -> list[Any]:

@@ -115,7 +115,7 @@ def assembled(
     """
     settings, workflow, workspace = plan.settings, plan.workflow, project.workspace
     section_of = partial(_section, settings, host)
-    sinks = list(host.collect("code_commit_log_sinks", section_of))
+    sinks = list(host.collect("code_commit_log_sinks", {"settings": section_of}))
     for plugin, sink in sinks:
         log.add_sink(plugin.distribution, sink, plugin=plugin.name)
     rules = _path_rules(host, section_of, fail_closed=workflow.writes)
@@ -171,7 +171,9 @@ def _path_rules(
     Raises:
         NotReady: a plugin that guards paths is broken, so a workflow that writes must not start.
     """
-    rules = [(plugin.distribution, rule) for plugin, rule in host.collect("code_commit_path_rules", section_of)]
+    rules = [
+        (plugin.distribution, rule) for plugin, rule in host.collect("code_commit_path_rules", {"settings": section_of})
+    ]
     broken = [each for each in host.failures if each.guards_paths or each.stage == "code_commit_path_rules"]
     if broken and fail_closed:
         first = broken[0]

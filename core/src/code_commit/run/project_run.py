@@ -217,7 +217,7 @@ class ProjectRun:
 
     def collect(self, hook: str) -> Iterator[tuple[str, Any]]:
         """Call a hook that a plugin has declared; yields (distribution, item)."""
-        for plugin, item in self.host.collect(hook, self.section_of):
+        for plugin, item in self.host.collect(hook, {"settings": self.section_of}):
             yield plugin.distribution, item
 
     # --- what the session needs besides -----------------------------------------------------------------------------

@@ -1,8 +1,8 @@
-"""The visible tree, taken before the first write of a run and after each attempt, so that all of it can come back.
+"""Save the visible tree before the first write of a run and after each attempt, so that all of it can be restored.
 
 repository    a private git repository below the state folder
-visible       which files are taken, and their permission bits
-snapshot      one visible tree, and the way from one to another
+visible       which files are saved, and their permission bits
+snapshot      one visible tree, and the differences between two
 checkpoints   take, compare, restore, undo
 """
 

@@ -1,4 +1,4 @@
-"""The checkpoints of a project: take one, compare two, bring one back."""
+"""The checkpoints of a project: take, compare, restore."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from code_commit_workspace.transaction import Write, replace
 _REFS = "refs/runs/"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _NAMED = 20  # paths that one message names
-_AT_ONCE = 500  # files that a copy holds in memory
-_MANY_OBJECTS = 64  # in one of 256 folders; then unreachable ones are worth a search
+_AT_ONCE = 500  # files that a copy holds in memory at once
+_MANY_OBJECTS = 64  # in one of 256 folders; above this, pruning unreachable ones pays
 
 
 class Checkpoints:
-    """Checkpoints by run and label. Whoever takes or restores one holds the project's lock.
+    """Checkpoints by run and label. Hold the project's lock while you take or restore one.
 
-    `home` is the state folder; `git` works in the project's own repository, of which nothing is changed.
+    `home` is the state folder; `git` reads the project's own repository and changes nothing in it.
     """
 
     def __init__(self, tree: ProjectTree, git: Git, home: Path) -> None:
@@ -37,7 +37,7 @@ class Checkpoints:
         self._labels: dict[str, list[str]] = {}
 
     def take(self, run: str, label: str) -> str:
-        """Keep the visible tree under `label` and return its commit id. A label in use becomes `label-2`, and so on.
+        """Save the visible tree under `label` and return its commit id. A label in use becomes `label-2`, and so on.
 
         Raises:
             NotReady: git fails, or a file cannot be read.
@@ -58,7 +58,7 @@ class Checkpoints:
         return commit
 
     def of_run(self, run: str) -> list[tuple[str, str]]:
-        """Return labels and commit ids of a run, in the order in which they were taken."""
+        """Return labels and commit ids of a run, oldest first."""
         return self._refs().get(run, [])
 
     def runs(self) -> list[str]:
@@ -80,27 +80,27 @@ class Checkpoints:
         return found
 
     def changes(self, old: str, new: str) -> tuple[str, ...]:
-        """Return the paths in whose content, kind or executable bit two commits differ."""
+        """Return the paths whose content, kind or executable bit differs between two commits."""
         return tuple(difference.path for difference in self._snapshots.differences(old, new))
 
     def diff(self, old: str, new: str) -> bytes:
-        """Return what differs between two commits, in git's unified format."""
+        """Return the unified diff between two commits."""
         options = ("-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
         return self._repository.run(["diff-tree", *options, checked_id(old), checked_id(new)])
 
     def restore(self, commit: str) -> tuple[str, ...]:
-        """Make the visible tree what it was at `commit`, and return the paths that this changed.
+        """Restore the visible tree of `commit`, and return the changed paths.
 
-        What was added since is removed. What git ignores, and ignored then, stays as it is.
+        Files added since are removed. Files that git ignores now and ignored then stay as they are.
 
         Raises:
-            NotReady: something is in the way or missing; nothing was changed.
+            NotReady: something is in the way or missing; the tree is unchanged.
         """
         return self._restore(self._snapshots.load(commit))
 
     def _restore(self, wanted: Snapshot) -> tuple[str, ...]:
         before, _files = self._snapshots.look()
-        # Ignore rules first: under changed ones, files that were ignored would look as if they were new.
+        # Restore ignore rules first: under changed rules, ignored files would look new.
         rules = self._rules(before, wanted)
         self._write(self._snapshots.writes(rules, wanted))
         try:
@@ -130,10 +130,10 @@ class Checkpoints:
             replace(self._tree, self._home, writes)
 
     def undo(self, run: str) -> tuple[str, ...]:
-        """Bring back the tree from before `run`, and return the paths that this changed.
+        """Restore the tree from before `run`, and return the changed paths.
 
         Raises:
-            NotReady: the run has no checkpoint, or files were changed since its last one: they are named.
+            NotReady: the run has no checkpoint, or files changed since its last one; the message names them.
         """
         commits = [commit for _label, commit in self.of_run(run)]
         if not commits:
@@ -141,8 +141,8 @@ class Checkpoints:
             raise NotReady(f"there is no checkpoint of the run {run}", hint=f"there are checkpoints of: {known}")
         first, last = self._snapshots.load(commits[0]), self._snapshots.load(commits[-1])
         now, files = self._snapshots.look()
-        # A file that is as it was before the run loses nothing: an undo may have been cut short.
-        since = self._other(now, files, last) & self._other(now, files, first)
+        # A file that equals its state before the run loses nothing: an earlier undo may have been interrupted.
+        since = self._changed_since(now, files, last) & self._changed_since(now, files, first)
         if since:
             names = ", ".join(sorted(since)[:_NAMED])
             more = f" and {len(since) - _NAMED} more" if len(since) > _NAMED else ""
@@ -152,16 +152,16 @@ class Checkpoints:
             )
         return self._restore(first)
 
-    def _other(self, now: Snapshot, files: Mapping[str, os.stat_result], than: Snapshot) -> set[str]:
-        """Return the paths in which the tree of now differs from an earlier one, permission bits included."""
+    def _changed_since(self, now: Snapshot, files: Mapping[str, os.stat_result], than: Snapshot) -> set[str]:
+        """Return the paths that differ from an earlier tree, permission bits included."""
         paths = {found.path for found in self._snapshots.differences(than.tree, now.tree)}
         return paths | self._snapshots.rights(files, than.modes, but=paths).keys()
 
     def listing(self, commit: str) -> dict[str, str]:
-        """Return mode and object id of each file of a commit, by path: equal for equal content, in any repository."""
+        """Return mode and object id of each file of a commit by path. Equal content has equal ids in any repository."""
         raw = os.fsdecode(self._repository.run(["ls-tree", "-r", "-z", checked_id(commit)]))
-        entries = (entry.partition("\t") for entry in raw.split("\0") if entry)
-        return {path: told.replace(" blob ", " ") for told, _, path in entries}
+        entries = (line.partition("\t") for line in raw.split("\0") if line)
+        return {path: entry.replace(" blob ", " ") for entry, _, path in entries}
 
     def copy(self, commit: str, into: ProjectTree, home: Path) -> None:
         """Write the files of a commit into an empty folder; `home` is the state folder there.
@@ -181,7 +181,7 @@ class Checkpoints:
         self.forget(runs[: max(0, len(runs) - keep)])
 
     def forget(self, runs: Collection[str]) -> None:
-        """Drop the checkpoints of `runs`; those that have none are passed over."""
+        """Drop the checkpoints of `runs`; skip runs without any."""
         refs = self._refs()
         old = [run for run in refs if run in runs]
         if not old:
@@ -195,5 +195,5 @@ class Checkpoints:
 
 
 def _older(found: Difference, files: Mapping[str, os.stat_result], wanted: Snapshot) -> bool:
-    """Whether a file that is to go is older than the checkpoint: then it was ignored at that time, and is not ours."""
+    """Return whether a file to remove is older than the checkpoint: then git ignored it at that time, and it stays."""
     return found.removed and files[found.path].st_ctime_ns < wanted.taken

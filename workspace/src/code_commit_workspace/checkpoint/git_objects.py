@@ -1,4 +1,4 @@
-"""Commits and refs of the private repository as files: git itself would take two processes for each checkpoint.
+"""Write commits and refs of the private repository as files. Using git would cost two processes per checkpoint.
 
 Formats: gitformat-loose, gitrepository-layout and "COMMIT INFORMATION" of git-commit-tree, in git's documentation.
 """
@@ -15,7 +15,7 @@ _WHO = "code-commit <>"
 
 
 def write_commit(repository: Path, object_format: str, tree: str, message: str) -> str:
-    """Store a commit of `tree` without parents so that it survives a power loss, and return its id.
+    """Store a commit of `tree` without parents, safe against power loss, and return its id.
 
     Raises:
         OSError: it cannot be written.
@@ -29,7 +29,7 @@ def write_commit(repository: Path, object_format: str, tree: str, message: str) 
 
 
 def write_ref(repository: Path, ref: str, commit: str) -> None:
-    """Let `ref` name `commit`, so that it survives a power loss.
+    """Point `ref` at `commit`, safe against power loss.
 
     Raises:
         OSError: it cannot be written.
@@ -39,10 +39,10 @@ def write_ref(repository: Path, ref: str, commit: str) -> None:
 
 
 def _write(path: Path, beside: str, content: bytes, mode: int) -> None:
-    """Put a file in its place in one step; until then it has the name `beside`, which git knows for a passing one."""
+    """Write a file atomically, first under the name `beside`, which git recognizes as temporary."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = path.with_name(beside)
-    new.unlink(missing_ok=True)  # of a run that was killed
+    new.unlink(missing_ok=True)  # left by a killed run
     handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:
         with os.fdopen(handle, "wb") as file:

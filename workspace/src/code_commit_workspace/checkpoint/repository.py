@@ -1,7 +1,7 @@
-"""A private repository: the bytes of files as they are, in objects beside those of the user's repository.
+"""A private git repository that stores the exact bytes of files.
 
-No filter and no conversion of line ends applies in it, and nothing of the user's configuration. It reads the user's
-objects as alternates, so what is committed there costs no space here; it writes into its own folder alone.
+Filters, line ending conversion and the user's configuration do not apply. It reads the user's objects as alternates, so
+what is committed there takes no space here; it writes only into its own folder.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _CONFIG = """\
 [gc]
 	auto = 0
 """
-_HEAD = "ref: refs/heads/none\n"  # without it, git takes the folder for no repository
+_HEAD = "ref: refs/heads/none\n"  # git does not recognize a repository without HEAD
 _SHA256 = "[extensions]\n\tobjectformat = sha256\n"
 
 
 class PrivateRepository:
-    """Made when it is first used, and set right at each start: a hostile build may have edited it."""
+    """A repository that is created on first use and reset at each start: a hostile build may have edited it."""
 
     def __init__(self, git: Git, home: Path) -> None:
         self._git = git
@@ -89,7 +89,7 @@ class PrivateRepository:
             raise self._unusable(error) from error
 
     def set_ref(self, ref: str, commit: str) -> None:
-        """Let `ref` name `commit`.
+        """Point `ref` at `commit`.
 
         Raises:
             NotReady: it cannot be written.
@@ -101,22 +101,22 @@ class PrivateRepository:
             raise self._unusable(error) from error
 
     def has_below(self, ref: str) -> bool:
-        """Whether there may be refs below `ref`."""
+        """Return whether there may be refs below `ref`."""
         self._prepare()
         return (self.path / ref).exists() or (self.path / "packed-refs").exists()
 
     @property
     def has_index(self) -> bool:
-        """Whether anything was ever looked at."""
+        """Return whether there is an index from an earlier snapshot."""
         self._prepare()
         return (self.path / "index").exists()
 
     def forget_index(self) -> None:
-        """Drop what is known of the files' times and sizes; the next look reads them all."""
+        """Forget the files' times and sizes; the next snapshot reads all files."""
         (self.path / "index").unlink(missing_ok=True)
 
     def clock(self) -> int:
-        """Return the time, in nanoseconds, by which the file system dates what is written from now on."""
+        """Return the file system's current time in nanoseconds."""
         self._prepare()
         stamp = self.path / "clock"
         stamp.unlink(missing_ok=True)
@@ -124,7 +124,7 @@ class PrivateRepository:
         return stamp.stat().st_mtime_ns
 
     def objects_in_one_folder(self) -> int:
-        """Return how many git_objects objects begin with 17: a 256th of all."""
+        """Return how many loose objects begin with 17: a 256th of all."""
         folder = self.path / "objects" / "17"
         return len(list(folder.iterdir())) if folder.is_dir() else 0
 
@@ -132,7 +132,7 @@ class PrivateRepository:
         if self._ready:
             return
         try:
-            self._set_right()
+            self._reset()
         except OSError as error:
             raise self._unusable(error) from error
         self._ready = True
@@ -143,7 +143,7 @@ class PrivateRepository:
             hint="remove the cause; without any need for undo of earlier runs, that folder may be deleted",
         )
 
-    def _set_right(self) -> None:
+    def _reset(self) -> None:
         home = open_home(self._home)
         try:
             os.close(open_folder(home, _NAME))
@@ -161,7 +161,7 @@ class PrivateRepository:
         _write(self.path / "config", config)
         _write(self.path / "info" / "attributes", _ATTRIBUTES)
         _write(self.path / "objects" / "info" / "alternates", objects)
-        # What would lead git elsewhere, and the locks of a run that was killed: this one holds the project's.
+        # Remove redirections of git, and locks of a killed run: this run holds the project's lock.
         for name in ("commondir", "config.worktree", "index.lock", "packed-refs.lock", "config.lock"):
             with suppress(FileNotFoundError):
                 (self.path / name).unlink()
@@ -171,15 +171,15 @@ class PrivateRepository:
         try:
             layout = self._git.layout()
         except GitError:
-            return "", "sha1"  # no repository: everything is stored here
-        # Relative, so that the project may be moved; quoted, so that any name is one line.
+            return "", "sha1"  # no repository: all objects are stored here
+        # Relative, so that the project can be moved; quoted, so that any name fits on one line.
         relative = os.path.relpath(layout.objects.resolve(), (self.path / "objects").resolve())
         quoted = "".join(f"\\{byte:03o}" for byte in os.fsencode(relative))
         return f'"{quoted}"\n', layout.object_format
 
 
 def _write(path: Path, text: str) -> None:
-    """Let `path` be a plain file with this text, and touch it only when it is not."""
+    """Write `text` to a plain file at `path`, unless it is already there."""
     if not path.is_symlink() and path.is_file() and path.read_bytes() == text.encode():
         return
     path.unlink(missing_ok=True)

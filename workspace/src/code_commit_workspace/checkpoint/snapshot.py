@@ -1,4 +1,4 @@
-"""The visible tree at one moment, as a git tree in the private repository, and the way from one to another."""
+"""The visible tree at one moment, as a git tree in the private repository, and the difference of two."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BATCH = 500  # objects that one git process reads
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A git tree, permission bits, and when it was taken (nanoseconds, by the file system's clock)."""
+    """A git tree, permission bits, and its time (nanoseconds, by the file system's clock)."""
 
     tree: str
     modes: Modes
@@ -31,7 +31,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One path in which a tree differs from an older one: git's mode and blob there."""
+    """One path that differs from an older tree, with git's mode and blob in the newer one."""
 
     path: str
     mode: str
@@ -39,20 +39,20 @@ class Difference:
 
     @property
     def removed(self) -> bool:
-        """Whether nothing stands there in the newer tree."""
+        """Return whether the newer tree lacks the path."""
         return self.mode == _NOTHING
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The latest look: the files' states, and the tree that git made of them."""
+    """The latest snapshot: the files' states and their git tree."""
 
     states: Mapping[str, tuple[int, ...]]
     tree: str
 
 
 class Snapshots:
-    """Takes and reads snapshots; the index of the private repository says which files need not be read again."""
+    """Takes and reads snapshots. The index of the private repository shows which files need not be read again."""
 
     def __init__(self, tree: ProjectTree, git: Git, repository: PrivateRepository) -> None:
         self._tree = tree
@@ -62,7 +62,7 @@ class Snapshots:
         self._seen: _Seen | None = None
 
     def look(self) -> tuple[Snapshot, dict[str, os.stat_result]]:
-        """Return the visible tree as it is now, and the status of each file in it.
+        """Return the current visible tree, and the status of each file in it.
 
         Raises:
             NotReady: git fails, or a file cannot be read.
@@ -78,13 +78,13 @@ class Snapshots:
         try:
             tree = self._write_tree(files)
         except GitError:
-            # An object of the user's repository may be gone, or a file just now: look at everything afresh, once.
+            # An object of the user's repository or a file may have just vanished: read everything again, once.
             self._repository.forget_index()
             self._indexed = set()
             files = statuses(self._tree, visible(self._git))
             tree = self._write_tree(files)
         else:
-            # What changes from now on gets a later time than these, so that no change is missed.
+            # Later changes get a later time than these, so that none is missed.
             if all(status.st_ctime_ns < now for status in files.values()):
                 self._seen = _Seen(states, tree)
         return Snapshot(tree, modes_of(files), taken), files
@@ -95,7 +95,7 @@ class Snapshots:
             self._indexed = set(listing.split("\0")) - {""}
         present = set(files)
         vanished = self._indexed - present
-        self._indexed = None  # until git has done its part
+        self._indexed = None  # unknown until git has updated it
         if vanished:
             self._repository.run(["update-index", "-z", "--force-remove", "--stdin"], stdin=_lines(vanished))
         if present:
@@ -106,42 +106,44 @@ class Snapshots:
         return self._repository.run(["write-tree"]).decode().strip()
 
     def keep(self, snapshot: Snapshot, subject: str) -> str:
-        """Make a commit of `snapshot` and return its id."""
+        """Commit `snapshot` and return the id."""
         modes = snapshot.modes
-        told = {
+        metadata = {
             "taken": snapshot.taken,
             "plain": modes.plain,
             "executable": modes.executable,
             "others": dict(modes.others),
         }
-        message = f"{subject}\n\n{json.dumps(told)}\n"
+        message = f"{subject}\n\n{json.dumps(metadata)}\n"
         return self._repository.commit(snapshot.tree, message)
 
     def load(self, commit: str) -> Snapshot:
         """Read a snapshot back from its commit.
 
         Raises:
-            NotReady: there is no such commit, or it is none of ours.
+            NotReady: there is no such commit, or we did not write it.
         """
         text = self._repository.run(["cat-file", "commit", checked_id(commit)])
         try:
             head, _, message = text.decode().partition("\n\n")
-            told = json.loads(message.partition("\n\n")[2])
-            others = {str(path): int(mode) & 0o777 for path, mode in told["others"].items()}
-            modes = Modes(int(told["plain"]) & 0o777, int(told["executable"]) & 0o777, others)
-            return Snapshot(head.partition("\n")[0].removeprefix("tree "), modes, int(told["taken"]))
+            metadata = json.loads(message.partition("\n\n")[2])
+            others = {str(path): int(mode) & 0o777 for path, mode in metadata["others"].items()}
+            modes = Modes(int(metadata["plain"]) & 0o777, int(metadata["executable"]) & 0o777, others)
+            return Snapshot(head.partition("\n")[0].removeprefix("tree "), modes, int(metadata["taken"]))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise NotReady(f"the checkpoint {commit} cannot be read: it is damaged") from error
 
     def differences(self, old: str, new: str) -> list[Difference]:
-        """Return where the tree or commit `new` differs from `old` in content, kind or executable bit."""
+        """Return the paths of `new`, a tree or commit, that differ from `old` in content, kind or executable bit."""
         raw = self._repository.run(["diff-tree", "-r", "-z", "--no-renames", checked_id(old), checked_id(new)])
         fields = os.fsdecode(raw).split("\0")
         # Each is ":100644 100755 <blob> <blob> M", then its path.
-        return [Difference(path, *_mode_and_blob(told)) for told, path in zip(fields[::2], fields[1::2], strict=False)]
+        return [
+            Difference(path, *_mode_and_blob(entry)) for entry, path in zip(fields[::2], fields[1::2], strict=False)
+        ]
 
     def writes(self, differences: Sequence[Difference], wanted: Snapshot) -> list[Write]:
-        """Return what has to be written so that all `differences` are made.
+        """Return the writes that make all `differences`.
 
         Raises:
             NotReady: an object is missing.
@@ -150,7 +152,7 @@ class Snapshots:
         return [_write(difference, blobs, wanted.modes) for difference in differences]
 
     def rights(self, now: Mapping[str, os.stat_result], wanted: Modes, but: Collection[str]) -> dict[str, int]:
-        """Return the permission bits of those files, except `but`, that have other ones than `wanted`."""
+        """Return the wanted permission bits of the files whose bits differ, except `but`."""
         other: dict[str, int] = {}
         for path, status in now.items():
             if stat.S_ISREG(status.st_mode) and path not in but:
@@ -178,19 +180,19 @@ class Snapshots:
 
 
 def _state(status: os.stat_result) -> tuple[int, ...]:
-    """What differs after every change of a file, where the clock has moved on."""
+    """Return values that change with every change of a file, once the clock has moved on."""
     return status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def checked_id(name: str) -> str:
-    """Return `name`, which is an object id and never an option or anything else that git would look up."""
+    """Return `name` if it is an object id, never an option or anything else that git would look up."""
     if not re.fullmatch("[0-9a-f]{40,64}", name):
         raise NotReady(f"{name!r} is no checkpoint")
     return name
 
 
-def _mode_and_blob(told: str) -> tuple[str, str]:
-    _, mode, _, blob, _ = told.split(" ")
+def _mode_and_blob(entry: str) -> tuple[str, str]:
+    _, mode, _, blob, _ = entry.split(" ")
     return mode, blob
 
 
@@ -205,7 +207,7 @@ def _write(difference: Difference, blobs: Mapping[str, memoryview], modes: Modes
 
 
 def _parse_batch(answer: memoryview) -> Iterator[tuple[str, memoryview]]:
-    """Read what `git cat-file --batch` says: `<id> blob <size>`, the content, a newline, for each object."""
+    """Parse the output of `git cat-file --batch`: `<id> blob <size>`, the content and a newline for each object."""
     at = 0
     while at < len(answer):
         end = at + bytes(answer[at : at + 200]).index(b"\n")

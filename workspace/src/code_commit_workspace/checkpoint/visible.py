@@ -1,4 +1,4 @@
-"""Which files a checkpoint takes: those that git tracks or would offer to track, as they stand on the disk."""
+"""Select the files of a checkpoint: those that git tracks or does not ignore, as they are on disk."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from code_commit_workspace.transaction import check_path
 
 
 def visible(git: Git) -> Collection[str]:
-    """Return the paths of all that git tracks or does not ignore.
+    """Return the paths of all files that git tracks or does not ignore.
 
-    Left out are repositories inside this one, `agent-config`, and git's own folders, whatever their name.
+    Leave out nested repositories, `agent-config`, and git's own folders, whatever their name.
 
     Raises:
         GitError: git cannot list the files.
@@ -29,7 +29,7 @@ def visible(git: Git) -> Collection[str]:
 
 
 def statuses(tree: ProjectTree, paths: Iterable[str]) -> dict[str, os.stat_result]:
-    """Return the status of every regular file and link at `paths` that this account may read, by path."""
+    """Return the status of every regular file and link at `paths` that this account can read, by path."""
     folders: dict[str, list[str]] = defaultdict(list)
     for path in paths:
         folder, name = posixpath.split(path)
@@ -38,7 +38,7 @@ def statuses(tree: ProjectTree, paths: Iterable[str]) -> dict[str, os.stat_resul
 
 
 def _below(root: Path, folders: Iterable[Path]) -> Iterator[str]:
-    """Give the beginnings of the paths, from `root` down, that lead into `folders`."""
+    """Yield the path prefixes, relative to `root`, of those `folders` that are below it."""
     top = Path(os.path.realpath(root))
     for folder in folders:
         real = Path(os.path.realpath(folder))
@@ -50,7 +50,7 @@ def _ours(path: str) -> bool:
     try:
         check_path(path)
     except ValueError:
-        return False  # also the empty end of the list, and `folder/`: a repository of its own
+        return False  # also the empty end of the list, and `folder/`, a nested repository
     return True
 
 
@@ -63,7 +63,7 @@ def _look(tree: ProjectTree, folders: Mapping[str, Iterable[str]]) -> Iterable[t
                     if status is not None:
                         yield f"{folder}/{name}" if folder else name, status
         except OSError:
-            continue  # not there any more, or beyond a link
+            continue  # gone, or behind a link
 
 
 def _takeable(folder: int, name: str) -> os.stat_result | None:
@@ -81,7 +81,7 @@ def _takeable(folder: int, name: str) -> os.stat_result | None:
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """Permission bits, of which git itself keeps one. Most files have the usual ones, so the others are listed."""
+    """Permission bits, of which git stores only one. Most files have the usual bits; only the others are listed."""
 
     plain: int
     executable: int

@@ -1,8 +1,9 @@
-"""Running builds and commands: isolated where that is possible, bounded in time and output, nothing left running.
+"""Run builds and commands: isolated if possible, with limits on time and output, and nothing left running.
 
-`runner` is the way in. `launch` starts a process, inside of the `sandbox` where that works, under a `supervisor` that
-outlives everything which it has started; `capture` keeps the output, `judge` sees whether a process
-altered what judges it, `environment` takes keys out of its environment, `own_memory` keeps them from whatever runs.
+`runner` is the entry point. `launch` starts a process under a `supervisor`, inside the `sandbox` where that works, and
+the supervisor outlives everything that the process starts. `capture` keeps the output, `integrity` checks whether a
+process altered what checks the project, `environment` removes keys from its environment, `ptrace` protects the keys in
+our memory.
 """
 
 from code_commit_workspace.process.ptrace import disable_ptrace

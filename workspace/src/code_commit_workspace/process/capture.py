@@ -1,4 +1,6 @@
-"""A process's output: redacted, its ends kept in memory, and as much as a disk should bear in the log, as it comes."""
+"""Capture a process's output: redact it, keep both ends in memory, and write it to the log as it arrives, up to a
+limit.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ _TAIL_ON_DISK = 1024 * 1024
 
 
 class HeadAndTail:
-    """The first and the last bytes of what it is fed, `limit` together, and how many were between."""
+    """Keeps the first and last bytes of its input, `limit` in total, and counts the bytes between."""
 
     def __init__(self, limit: int) -> None:
         self._head_limit = limit // 2
@@ -30,12 +32,12 @@ class HeadAndTail:
             self._head += data[:room]
             data = data[room:]
         self._tail += data
-        # Cut only now and then, or each small piece would move the whole tail.
+        # Cut only occasionally, or each small piece would move the whole tail.
         if len(self._tail) > 2 * self._tail_limit:
             self._shorten()
 
     def value(self) -> bytes:
-        """Return it all, or both ends with a line between that says what is missing."""
+        """Return everything, or both ends with a line between that says how much is missing."""
         self._shorten()
         if not self._dropped:
             return bytes(self._head + self._tail)
@@ -49,7 +51,9 @@ class HeadAndTail:
 
 
 class CappedFile:
-    """Writes what it is fed to a file at once, up to `limit` bytes; what comes after is kept as a tail for the end."""
+    """Writes its input to a file at once, up to `limit` bytes; later bytes are kept as a tail and written at the
+    end.
+    """
 
     def __init__(self, file: IO[bytes], limit: int) -> None:
         tail = min(_TAIL_ON_DISK, limit // 2)
@@ -91,7 +95,7 @@ class Output:
         self._keep(self._redacting.feed(data))
 
     def finish(self) -> bytes:
-        """Nothing follows: return what was kept in memory."""
+        """End the stream and return what was kept in memory."""
         self._keep(self._redacting.finish())
         self._disk.finish()
         return self._memory.value()
@@ -105,8 +109,8 @@ class Output:
 class ProcessLog:
     """The log of one process: its command, stdout, stderr, and how it ended.
 
-    It is written as things happen. stderr waits in a file beside it, `<log>.stderr`, until stdout is complete; whoever
-    is killed meanwhile leaves both.
+    It is written as output arrives. stderr waits in a file beside it, `<log>.stderr`, until stdout is complete; a
+    killed run leaves both.
     """
 
     def __init__(self, path: Path, redactor: Redactor, heading: str, *, in_memory: int, on_disk: int) -> None:
@@ -158,7 +162,7 @@ class ProcessLog:
 
 
 def _write(file: IO[bytes], data: bytes) -> None:
-    # Nothing is buffered, so that a killed run leaves what it had; so a write may take less than it was given.
+    # Unbuffered, so that a killed run leaves its output; a write may accept only part of the data.
     while data:
         data = data[file.write(data) :]
 
@@ -168,7 +172,7 @@ def _left_out(count: int) -> bytes:
 
 
 def _new_file(path: Path) -> IO[bytes]:
-    # Whatever an earlier process may have put there, a link for instance, is not what we write to.
+    # Never write through what an earlier process may have put there, such as a link.
     with suppress(FileNotFoundError):
         path.unlink()
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)

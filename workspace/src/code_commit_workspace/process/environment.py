@@ -1,4 +1,4 @@
-"""The environment of a process: the user's own, without keys."""
+"""The environment of a process: the user's, without keys."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 
 from code_commit_workspace.redaction import Redactor
 
-_OURS = "CODE_COMMIT_"  # settings of ours, which may hold a key of any provider
+_OURS = "CODE_COMMIT_"  # our settings, which may hold a key of any provider
 
 
 def without_keys(environment: Mapping[str, str], redactor: Redactor, secret_variables: Iterable[str]) -> dict[str, str]:
-    """Return `environment` without `secret_variables`, our settings, and whatever holds a live key."""
+    """Return `environment` without `secret_variables`, our settings, and any value that holds a live key."""
     secret = frozenset(secret_variables)
     return {
         name: value

@@ -1,7 +1,7 @@
-"""Whether a process altered what judges it: the build script, git's rules of what is ignored, and our own folder.
+"""Detect whether a process altered what checks the project: the build script, git's ignore rules, and our own folder.
 
-Small files are compared by content, so that touching one is no crime. A large one (a rollup of 50 MB) is compared by
-its inode, size and times: what changes it changes its ctime, which no one but root can set back.
+Small files are compared by content, so that touching one is harmless. A large file (a rollup of 50 MB) is compared by
+inode, size and times: every change updates its ctime, which only root can set back.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from hashlib import blake2b
 from pathlib import Path
 
 _LARGE = 4 * 1024 * 1024
-_MANY = 64  # so many folders at one depth are worth asking git which of them it ignores
+_MANY = 64  # above this many folders at one depth, ask git which of them it ignores
 _CONFIG = "agent-config"
 _STATE = f"{_CONFIG}/.code-commit"
-_NOT_SEARCHED = frozenset({_CONFIG, "logs", "target"})  # at the root: no response may write there anyway
+_NOT_SEARCHED = frozenset({_CONFIG, "logs", "target"})  # at the root; no response may write there anyway
 _GIT_PARTS = ("config", "config.worktree", "commondir", "hooks", "info")
 
 Ignored = Callable[[Sequence[str]], frozenset[str]]
@@ -25,14 +25,14 @@ Ignored = Callable[[Sequence[str]], frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """What was found at one place. `digest` is empty for a large file, which its `stamp` tells apart."""
+    """The state of one path. `digest` is empty for a large file, which is compared by its `stamp`."""
 
     kind: str
     digest: bytes = b""
     stamp: tuple[int, ...] = ()
 
     def holds(self, other: Seal | None) -> bool:
-        """Say whether `other`, found later, is the same."""
+        """Return whether `other`, found later, is the same."""
         if other is None or self.kind != other.kind:
             return False
         if self.digest and other.digest:
@@ -42,8 +42,9 @@ class Seal:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """Everything that judges, as it was at one moment. `rules` are the `.gitignore` files that count, `folders` where
-    one was looked for; all relative to the root."""
+    """The state of all checked files at one moment. `rules` are the `.gitignore` files that count, `folders` those that
+    were searched for one; all relative to the root.
+    """
 
     seals: dict[str, Seal]
     rules: tuple[str, ...]
@@ -51,11 +52,11 @@ class Sealed:
 
 
 class IntegrityCheck:
-    """What decides about responses in the project at `root`.
+    """Compares the files that decide about responses in the project at `root` before and after a process.
 
-    `git_folders` are git's own folders where they are not `root/.git`: of a linked worktree, or of a repository whose
-    top is above. `ignored` tells which of some folders git ignores: a `.gitignore` in one of those decides nothing.
-    `state_hidden` says that processes cannot reach the host's state below `agent-config`.
+    `git_folders` are git's folders other than `root/.git`: of a linked worktree, or of a repository whose top is above.
+    `ignored` returns which of some folders git ignores: a `.gitignore` in one of those has no effect. `state_hidden`
+    means that processes cannot reach the host's state below `agent-config`.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class IntegrityCheck:
         self._state_hidden = state_hidden
 
     def seal(self) -> Sealed:
-        """Take everything down as it is now."""
+        """Record the current state."""
         rules, folders = self._rules()
         seals = {"": _place(self._root)}
         for name in ("build.sh", *rules):
@@ -87,16 +88,16 @@ class IntegrityCheck:
         return Sealed(seals, tuple(rules), folders)
 
     def altered(self, before: Sealed) -> tuple[str, ...]:
-        """Return what is no longer as it was `before`: paths relative to the root, `.` for the root itself."""
+        """Return what differs from `before`: paths relative to the root, `.` for the root itself."""
         after = self.seal()
         changed = {name for name, seal in before.seals.items() if not seal.holds(after.seals.get(name))}
-        # Caches and virtual environments come with a .gitignore of their own; in a new folder it judges nothing old.
+        # Caches and virtual environments bring their own .gitignore; in a new folder it affects no old file.
         fresh_rules = {name for name in after.rules if _folder_of(name) not in before.folders}
         changed |= after.seals.keys() - before.seals.keys() - fresh_rules
         return tuple(sorted(_shown(name) for name in changed))
 
     def _rules(self) -> tuple[list[str], frozenset[str]]:
-        """The `.gitignore` files that count, and the folders in which they were looked for."""
+        """Return the `.gitignore` files that count, and the folders that were searched."""
         rules: list[str] = []
         folders: set[str] = set()
         level = [""]
@@ -117,7 +118,7 @@ class IntegrityCheck:
             return folders
         try:
             ignored = self._ignored(folders)
-        except Exception:  # noqa: BLE001 - where git cannot tell (its config may be what was altered), all count
+        except Exception:  # noqa: BLE001 - if git fails (its config may be what was altered), all count
             return folders
         return [folder for folder in folders if folder not in ignored]
 
@@ -132,7 +133,7 @@ class IntegrityCheck:
         return {self._name(path): seal} if seal else {}
 
     def _below(self, top: Path, *, modes: bool = False) -> dict[str, Seal]:
-        """Seal the file `top`, or every file below the folder; through a link at the top, and none further down."""
+        """Seal the file `top`, or every file below the folder. Follow a link at the top, but none below."""
         seals: dict[str, Seal] = {}
         if top.is_symlink():
             seals |= self._file(top)
@@ -156,7 +157,7 @@ def _folder_of(name: str) -> str:
 
 
 def _look(root: Path, folder: str) -> tuple[list[str], list[str]]:
-    """The `.gitignore` of one folder, if it has one that counts, and the folders in it that are searched next."""
+    """Return the `.gitignore` of one folder, if it counts, and the folders in it to search next."""
     try:
         with os.scandir(root / folder) as entries:
             names = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
@@ -167,7 +168,7 @@ def _look(root: Path, folder: str) -> tuple[list[str], list[str]]:
     if not folder:
         inside = [name for name in inside if name not in _NOT_SEARCHED]
     elif names.keys() & {"CACHEDIR.TAG", "pyvenv.cfg"}:
-        return [], inside  # a cache or virtual environment, which builds may empty as they like
+        return [], inside  # a cache or virtual environment, which builds may empty
     return [f"{before}.gitignore"] if ".gitignore" in names else [], inside
 
 
@@ -211,9 +212,9 @@ def _seal(path: Path, *, mode: bool = False) -> Seal | None:
 
 
 def _content(path: Path) -> bytes | None:
-    """Return what is in a regular file, also behind a link; None when it is large or cannot be read."""
+    """Return the content of a regular file, also behind a link; None when it is large or unreadable."""
     try:
-        # Another process may have put a named pipe there: never wait for its writer.
+        # Another process may have put a named pipe there: do not wait for a writer.
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             info = os.fstat(file.fileno())
             if stat.S_ISREG(info.st_mode) and info.st_size <= _LARGE:
@@ -224,5 +225,5 @@ def _content(path: Path) -> bytes | None:
 
 
 def _shown(name: str) -> str:
-    """A name as text that can be written, whatever bytes it has on the disk."""
+    """Return a name as printable text, whatever bytes it has on disk."""
     return os.fsencode(name or ".").decode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""Starts a process under a supervisor of ours, which ends it with everything that it has started, daemons included."""
+"""Start a process under our supervisor, which ends it and everything that it started, daemons included."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Self
 
-# As a module, for which there is bytecode, and behind the standard library, in which nothing has its name.
+# Imported as a module, which has bytecode; last on the path, as the standard library has no such name.
 _SUPERVISOR = "import sys; sys.path.append(sys.argv[1]); import supervisor; supervisor.main(*sys.argv[2:])"
 _FOLDER = str(Path(__file__).parent)
-_WORDS = 4096  # bytes; bubblewrap says less
-_PATIENCE = 5.0  # seconds for the supervisor to be done
+_STATUS_LIMIT = 4096  # bytes; bubblewrap writes less
+_PATIENCE = 5.0  # seconds for the supervisor to finish
 
 
 class Process:
-    """A process and all that it has started. As a context: when it is left, nothing of it runs any more.
+    """A process and everything that it started. As a context manager, it ends all of them on exit.
 
-    `stdout`, `stderr` and `status` are pipes to read; what comes on `status` belongs to `told`, and its end means that
-    all is over. `exit_code` is None while it runs and when it was killed; `signal` is the one that ended it; `trouble`
-    says what else went wrong. `ran` is whether the sandbox, if there is one, got as far as to run it.
+    `stdout`, `stderr` and `status` are pipes to read; pass what comes from `status` to `feed_status`; its end means
+    that all processes have ended. `exit_code` is None while it runs and when it was killed; `signal` is the one that
+    ended it; `trouble` says what else went wrong. `ran` is whether the sandbox, if any, got as far as running it.
 
-    The supervisor ends when this process ends, however that happens: then a pipe between them breaks.
+    The supervisor ends when this process ends in any way, because the pipe between them breaks.
     """
 
     def __init__(
@@ -38,19 +38,19 @@ class Process:
         env: Mapping[str, str],
         stdin: bytes | None,
     ) -> None:
-        """Start `argv` in the folder `cwd`: inside of the sandbox that the command `wrapper` makes, or without one.
+        """Start `argv` in the folder `cwd`, in the sandbox that the command `wrapper` makes, or without one.
 
         `stdin` None makes it a pipe to write to.
 
         Raises:
-            OSError, ValueError: the system takes no such command.
+            OSError, ValueError: the system does not accept the command.
         """
-        (ear, self._control), (self.status, mouth) = os.pipe(), os.pipe()
-        with _closing_after((ear, mouth), on_error=(self._control, self.status)), _input(stdin) as source:
-            supervisor = (sys.executable, "-I", "-S", "-c", _SUPERVISOR, _FOLDER, str(ear), str(mouth))
-            # bubblewrap writes its words in pieces, so they have a file of their own.
-            self._words = None if wrapper is None else os.memfd_create("bubblewrap")
-            inside = () if wrapper is None else (*wrapper, "--json-status-fd", str(self._words), "--")
+        (control_end, self._control), (self.status, status_end) = os.pipe(), os.pipe()
+        with _closing_after((control_end, status_end), on_error=(self._control, self.status)), _input(stdin) as source:
+            supervisor = (sys.executable, "-I", "-S", "-c", _SUPERVISOR, _FOLDER, str(control_end), str(status_end))
+            # bubblewrap writes its status in pieces, so it gets its own file.
+            self._sandbox_status = None if wrapper is None else os.memfd_create("bubblewrap")
+            inside = () if wrapper is None else (*wrapper, "--json-status-fd", str(self._sandbox_status), "--")
             self._supervisor = subprocess.Popen(
                 [*supervisor, *inside, *argv],
                 stdin=source,
@@ -59,7 +59,9 @@ class Process:
                 bufsize=0,
                 cwd=cwd,
                 env=dict(env),
-                pass_fds=(ear, mouth) if self._words is None else (ear, mouth, self._words),
+                pass_fds=(control_end, status_end)
+                if self._sandbox_status is None
+                else (control_end, status_end, self._sandbox_status),
                 start_new_session=True,
             )
         assert self._supervisor.stdout
@@ -69,9 +71,9 @@ class Process:
         self.exit_code: int | None = None
         self.signal: int | None = None
         self.trouble = ""
-        self.ran = wrapper is None  # in a sandbox, known at the end
+        self.ran = wrapper is None  # in a sandbox, this is known at the end
         self._leader: int | None = None
-        self._heard = b""
+        self._partial_line = b""
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -86,8 +88,8 @@ class Process:
                     with suppress(OSError):  # it may be broken
                         pipe.close()
             os.close(self.status)
-            if self._words is not None:
-                os.close(self._words)
+            if self._sandbox_status is not None:
+                os.close(self._sandbox_status)
 
     @property
     def pipes(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
@@ -98,36 +100,36 @@ class Process:
         assert started.stderr
         return started.stdin, started.stdout, started.stderr
 
-    def told(self, data: bytes) -> None:
-        """Take what was read from `status`."""
-        *lines, self._heard = (self._heard + data).split(b"\n")
+    def feed_status(self, data: bytes) -> None:
+        """Process data that was read from `status`."""
+        *lines, self._partial_line = (self._partial_line + data).split(b"\n")
         for line in lines:
-            self._hear(line.decode("utf-8", "replace"))
+            self._handle_status(line.decode("utf-8", "replace"))
 
     def kill(self) -> None:
-        """Begin to end all of it, now; from any thread."""
+        """Start ending all processes; callable from any thread."""
         with self._lock:
             control, self._control = self._control, -1
         if control >= 0:
             os.close(control)
 
     def end(self) -> None:
-        """End all of it, and wait until it is gone."""
+        """End all processes and wait for them."""
         self.kill()
         with suppress(subprocess.TimeoutExpired):
             self._supervisor.wait(_PATIENCE)
         if self._supervisor.returncode != 0:
-            # It hangs, or was killed by what it watches: what is known of that is a process group.
+            # It hangs, or its child killed it: only the child's process group is known.
             self._supervisor.kill()
             self._supervisor.wait()
             self.trouble = "its supervisor was killed: daemons of it may be left"
             if self._leader:
                 with suppress(OSError):
                     os.killpg(self._leader, signal.SIGKILL)
-        if self._words is not None:
-            self.ran = b'"exit-code"' in os.pread(self._words, _WORDS, 0)
+        if self._sandbox_status is not None:
+            self.ran = b'"exit-code"' in os.pread(self._sandbox_status, _STATUS_LIMIT, 0)
 
-    def _hear(self, line: str) -> None:
+    def _handle_status(self, line: str) -> None:
         match line.split(" ", 2):
             case ["pid", pid]:
                 self._leader = int(pid)
@@ -144,7 +146,7 @@ class Process:
 
 @contextmanager
 def _closing_after(handles: Sequence[int], *, on_error: Sequence[int]) -> Iterator[None]:
-    """Close the ends of pipes that were given away, and ours too if they could not be."""
+    """Close the pipe ends that were passed on, and ours too on error."""
     try:
         yield
     except BaseException:
@@ -158,7 +160,7 @@ def _closing_after(handles: Sequence[int], *, on_error: Sequence[int]) -> Iterat
 
 @contextmanager
 def _input(stdin: bytes | None) -> Iterator[IO[bytes] | int]:
-    """Give a file without a name that holds `stdin`: unlike a pipe, it never waits for its reader."""
+    """Give an unnamed file that holds `stdin`: unlike a pipe, it never waits for a reader."""
     if stdin is None:
         yield subprocess.PIPE
         return

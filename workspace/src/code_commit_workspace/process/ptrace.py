@@ -1,4 +1,4 @@
-"""The memory of this process, which holds keys."""
+"""Protect the memory of this process, which holds keys."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _PR_SET_DUMPABLE = 4
 
 
 def disable_ptrace() -> None:
-    """Keep other processes of this user from reading the memory and the environment of this one, or tracing it.
+    """Keep other processes of this user from reading the memory and environment of this one, and from tracing it.
 
-    On Linux (prctl(2), PR_SET_DUMPABLE); elsewhere nothing happens. It leaves no core dump either. Root can read it
-    all the same, and what this process starts is not concerned.
+    On Linux (prctl(2), PR_SET_DUMPABLE); a no-op elsewhere. It also disables core dumps. Root can still read the
+    memory, and child processes are not affected.
     """
     if sys.platform != "linux":
         return

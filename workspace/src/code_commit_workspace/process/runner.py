@@ -1,4 +1,4 @@
-"""The way to run a build or a command: isolated, bounded, logged, and over when it is over."""
+"""Run a build or a command: isolated, limited, logged, with nothing left running."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from code_commit_workspace.records import ProcessResult
 from code_commit_workspace.redaction import Redactor
 
 _CHUNK = 128 * 1024
-_LONGEST_WAIT = 3600.0  # seconds in one call of the system; the deadline may be later
-_PATIENCE = 10.0  # seconds for a killed process to be over
-_LAST_WORDS = 1.0  # seconds to read what is left in the pipes of a process that is over
-_NOT_FOUND, _NOT_EXECUTABLE = 127, 126  # as shells say
+_LONGEST_WAIT = 3600.0  # seconds in one system call; the deadline may be later
+_PATIENCE = 10.0  # seconds for a killed process to end
+_DRAIN_TIME = 1.0  # seconds to read the rest of the pipes of a process that has ended
+_NOT_FOUND, _NOT_EXECUTABLE = 127, 126  # as in shells
 
 
 class ProcessRunner:
@@ -39,13 +39,13 @@ class ProcessRunner:
         root: the project, where processes start.
         redactor: keeps live keys out of logs and results, and finds them in the environment.
         sandbox: "auto" uses bubblewrap where it works, "require" refuses to run without, "off" never uses it.
-        network: whether processes reach the network; turning it off takes the sandbox.
+        network: whether processes reach the network; turning it off requires the sandbox.
         output_limit: bytes of stdout, and of stderr, that a result keeps: the head and the tail.
         log_limit: bytes of each that go to the log.
         secret_variables: environment variables that processes never see.
-        protected: what else is read-only and judged: git's folders of a linked worktree or of a repository above.
+        protected: what else is read-only and checked: git's folders of a linked worktree or of a repository above.
         hidden: what else processes cannot see in the sandbox: files with keys.
-        ignored: tells which of some folders (relative to the root) git ignores.
+        ignored: returns which of some folders (relative to the root) git ignores.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class ProcessRunner:
         self._looking: threading.Thread | None = None
 
     def look_ahead(self) -> None:
-        """Begin to find out whether the sandbox works, which takes a process; whoever needs to know waits for it."""
+        """Start checking in the background whether the sandbox works, which takes a process."""
         if self._mode != "off" and self._looking is None:
             arguments = {"network": self._network}
             self._looking = threading.Thread(target=sandbox.why_not, kwargs=arguments, name="sandbox", daemon=True)
@@ -84,10 +84,10 @@ class ProcessRunner:
 
     @property
     def sandbox_in_use(self) -> Literal["bubblewrap", "off"]:
-        """The isolation that the next process gets.
+        """Return the isolation of the next process.
 
         Raises:
-            NotReady: the settings ask for isolation that does not work here.
+            NotReady: the settings require isolation that does not work here.
         """
         if self._mode == "off":
             return "off"
@@ -114,13 +114,13 @@ class ProcessRunner:
         stdin: bytes = b"",
         isolation_required: bool = False,
     ) -> ProcessResult:
-        """Run `argv` in the project until it ends or `timeout` seconds are over; nothing that it started runs on.
+        """Run `argv` in the project until it ends or `timeout` seconds pass; nothing that it started keeps running.
 
-        A command that does not exist gives exit code 127, one that cannot be executed 126, as a shell would. In the
-        sandbox a process that died by signal N gives 128 + N, for bubblewrap tells no more.
+        A missing command gives exit code 127, one that cannot be executed 126, as in a shell. In the sandbox, a process
+        that died by signal N gives 128 + N, because bubblewrap reports no more.
 
         Raises:
-            NotReady: the project is gone, bash is missing, or isolation is asked for that does not work here.
+            NotReady: the project is gone, bash is missing, or isolation is required but does not work here.
             OSError: the log cannot be written.
             Interrupted: the runner was closed.
         """
@@ -163,11 +163,11 @@ class ProcessRunner:
             return RunningProcess(process, ready.altered, held.pop_all())
 
     def close(self) -> None:
-        """End the processes under way, from any thread, and start no other."""
+        """End the running processes and start no other; callable from any thread."""
         self._under_way.close()
 
     def wait_until_over(self, seconds: float) -> bool:
-        """Wait until no process is under way; False when that takes longer."""
+        """Wait until no process is running; return False after `seconds`."""
         return self._under_way.wait_until_over(seconds)
 
     def _get_ready(self, argv: Sequence[str], *, isolation_required: bool) -> _Ready:
@@ -184,9 +184,9 @@ class ProcessRunner:
             )
         env = without_keys(os.environ, self._redactor, self._secret_variables)
         _require_bash(argv, env)
-        check = IntegrityCheck(self._root, git_folders=self._protected, ignored=self._ignored, state_hidden=isolated)
-        sealed = check.seal()
-        return _Ready(env, partial(check.altered, sealed), self._sandbox(sealed) if isolated else None)
+        integrity = IntegrityCheck(self._root, git_folders=self._protected, ignored=self._ignored, state_hidden=isolated)
+        sealed = integrity.seal()
+        return _Ready(env, partial(integrity.altered, sealed), self._sandbox(sealed) if isolated else None)
 
     def _sandbox(self, sealed: Sealed) -> list[str]:
         return sandbox.wrapper(
@@ -200,7 +200,7 @@ class ProcessRunner:
         )
 
     def _log(self, path: Path, argv: Sequence[str], *, isolated: bool) -> ProcessLog:
-        # Each by itself: quoting for the shell could cut a key in two.
+        # Redact each one by itself: shell quoting could split a key.
         command = shlex.join(self._redactor.text(argument) for argument in argv)
         network = "" if self._network else ", no network"
         heading = f"command: {command}\nsandbox: {f'bubblewrap{network}' if isolated else 'off'}"
@@ -245,7 +245,7 @@ class RunningProcess:
                 data = os.read(self._process.status, _CHUNK)
                 if not data:
                     return self._process.exit_code
-                self._process.told(data)
+                self._process.feed_status(data)
 
     def kill(self) -> None:
         """Begin to end it, from any thread."""
@@ -272,7 +272,7 @@ class _Ready:
 
 @dataclass(frozen=True, slots=True)
 class _Ending:
-    """How a process ended; as text, the lines for its log."""
+    """How a process ended; `str()` gives the lines for its log."""
 
     exit_code: int | None
     signal: int | None = None
@@ -298,7 +298,7 @@ class _Ending:
 
 def _run(
     argv: Sequence[str],
-    around: list[str] | None,
+    wrapper: list[str] | None,
     root: Path,
     env: Mapping[str, str],
     stdin: bytes,
@@ -306,12 +306,12 @@ def _run(
     record: ProcessLog,
     under_way: UnderWay,
 ) -> _Ending:
-    unfit = _unfit(argv, root, env)
-    if unfit:
-        return unfit
+    failed = _not_startable(argv, root, env)
+    if failed:
+        return failed
     try:
-        process = Process(argv, wrapper=around, cwd=root, env=env, stdin=stdin)
-    except (OSError, ValueError) as error:  # too long a command, a NUL in it
+        process = Process(argv, wrapper=wrapper, cwd=root, env=env, stdin=stdin)
+    except (OSError, ValueError) as error:  # the command is too long, or holds NUL
         return _Ending(_NOT_EXECUTABLE, trouble=f"{argv[0]}: {error}")
     with process, under_way.holding(process):
         try:
@@ -324,19 +324,19 @@ def _run(
     if process.exit_code is None and killed:
         return _Ending(None, time_limit=timeout, trouble=process.trouble)
     if not process.ran:
-        said = record.finish()[1]
-        if said.startswith(b"bwrap: execvp "):
+        stderr = record.finish()[1]
+        if stderr.startswith(b"bwrap: execvp "):
             return _Ending(_NOT_FOUND)
-        return _Ending(None, sandbox_failed=said.startswith(b"bwrap: "))
+        return _Ending(None, sandbox_failed=stderr.startswith(b"bwrap: "))
     return _Ending(process.exit_code, process.signal, trouble=process.trouble)
 
 
 def _attend(process: Process, record: ProcessLog, timeout: float) -> bool:
-    """Read until the process is over; say whether the time limit came first, and it was killed."""
+    """Read until the process ends; return whether it was killed at the time limit."""
     deadline = time.monotonic() + timeout
     killed = False
     with selectors.DefaultSelector() as selector:
-        selector.register(process.status, selectors.EVENT_READ, process.told)
+        selector.register(process.status, selectors.EVENT_READ, process.feed_status)
         for pipe, output in zip((process.stdout, process.stderr), record.outputs, strict=True):
             selector.register(pipe, selectors.EVENT_READ, output.feed)
         while process.status in selector.get_map():
@@ -358,8 +358,8 @@ def _attend(process: Process, record: ProcessLog, timeout: float) -> bool:
 
 
 def _drain(process: Process, record: ProcessLog) -> None:
-    """Read what a process that is over has left in its pipes, without waiting for whoever still holds them."""
-    deadline = time.monotonic() + _LAST_WORDS
+    """Read the rest of an ended process's pipes, without waiting for others that still hold them."""
+    deadline = time.monotonic() + _DRAIN_TIME
     for pipe, output in zip((process.stdout, process.stderr), record.outputs, strict=True):
         os.set_blocking(pipe, False)
         with suppress(BlockingIOError):
@@ -372,8 +372,8 @@ def _require_bash(argv: Sequence[str], env: Mapping[str, str]) -> None:
         raise NotReady("bash is not on the PATH, and builds need it.", hint="Install bash.")
 
 
-def _unfit(argv: Sequence[str], root: Path, env: Mapping[str, str]) -> _Ending | None:
-    """Why `argv` cannot be started, as an ending, or None."""
+def _not_startable(argv: Sequence[str], root: Path, env: Mapping[str, str]) -> _Ending | None:
+    """Return why `argv` cannot be started as an `_Ending`, or None."""
     name = argv[0]
     try:
         if "/" not in name:

@@ -1,8 +1,8 @@
-"""The sandbox: bubblewrap, arranged so that a build finds its machine as it is, apart from what it must not touch.
+"""The sandbox: bubblewrap, set up so that a build sees its usual machine, except what it must not touch.
 
-Keys are hidden, and what decides about the next response is read-only. The process has a table of processes of its own,
-so that it sees no other and none survives it, terminals of its own, and no way to the services through which it could
-have something run outside.
+Keys are hidden, and what decides about the next response is read-only. The process has its own process table, so that
+it sees no other process and none survives it, its own terminals, and no access to services that could run something
+outside.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from pathlib import Path
 from code_commit_workspace.errors import NotReady
 
 _SECONDS_TO_PROVE = 20
-# Devices that builds use, beside those that every sandbox has. Disks and terminals of others are none of them.
+# Devices that builds use, besides those of every sandbox. No disks, and no terminals of others.
 _DEVICES = ("shm", "mqueue", "hugepages", "kvm", "fuse", "net", "dri", "kfd", "snd")
-# Whoever reaches these sockets can have systemd start a process outside of the sandbox.
+# Through these sockets, systemd can be told to start a process outside the sandbox.
 _STARTERS = (
     "/run/systemd/private",
     "/run/dbus/system_bus_socket",
     "/run/user/{user}/systemd/private",
     "/run/user/{user}/bus",
 )
-# With these, root could undo the mounts, reach files past them, or change the kernel. Others have none to begin with.
+# With these, root could undo the mounts, reach files past them, or change the kernel. Other users have none.
 _TOO_POWERFUL = ("CAP_SYS_ADMIN", "CAP_DAC_READ_SEARCH", "CAP_SYS_MODULE", "CAP_SYS_RAWIO", "CAP_SYS_BOOT")
 
 
 @cache
 def why_not(*, network: bool) -> str:
-    """Say why bubblewrap does not work here, or nothing: found out by using it, once in a process."""
+    """Return why bubblewrap does not work here, or "". Runs it once per process to find out."""
     command = [*_isolated(network=network), "--tmpfs", "/tmp", "--", "true"]  # noqa: S108 - a folder that exists
     try:
         done = subprocess.run(
@@ -48,11 +48,11 @@ def why_not(*, network: bool) -> str:
 
 
 def wrapper(root: Path, *, hidden: Iterable[Path], read_only: Iterable[Path], network: bool) -> list[str]:
-    """Return the command that runs what follows `--` in `root`, isolated. `root` and what exists of `hidden` and
-    `read_only` may be or contain links.
+    """Return the command that runs what follows `--` in `root`, isolated. `root`, `hidden` and `read_only` may be or
+    contain links.
 
     Raises:
-        NotReady: the project itself lies in what is to be hidden or read-only.
+        NotReady: the project itself lies in a hidden or read-only folder.
     """
     here = os.path.realpath(root)
     command = _isolated(network=network)
@@ -90,7 +90,7 @@ def _isolated(*, network: bool) -> list[str]:
 
 
 def _places(paths: Iterable[Path], root: str) -> Sequence[str]:
-    """The real places of those `paths` that exist; bubblewrap would make the others."""
+    """Return the real paths of those `paths` that exist; bubblewrap would create the others."""
     places = dict.fromkeys(os.path.realpath(path) for path in paths if path.exists())
     for place in places:
         if _within(root, place):

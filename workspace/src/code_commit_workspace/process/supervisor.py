@@ -1,14 +1,14 @@
-"""Runs a command, and ends every descendant of it when the command ends or when whoever started this goes away.
+"""Run a command, and end all its descendants when the command ends or when our parent goes away.
 
-A program of its own, so that it is a process in which no one else's children can be mistaken for the command's; its
-arguments are CONTROL STATUS COMMAND... As a "child subreaper" (prctl(2), Linux) it becomes the parent of every daemon
-that tries to leave; elsewhere it can only end the command's process group.
+A separate program, so that all its children belong to the command; its arguments are CONTROL STATUS COMMAND... As a
+"child subreaper" (prctl(2), Linux) it becomes the parent of every daemon that tries to detach; elsewhere it can only
+end the command's process group.
 
-CONTROL is a pipe: at its end of file, all are killed. On the pipe STATUS it tells, a line each: `pid N` of the command;
-`exit N` or `signal N`, how it ended, or `cannot N why`, with a shell's exit code, if it could not be started; `left N`
-if processes of another user would not die.
+CONTROL is a pipe: at its end of file, all are killed. STATUS is a pipe that receives lines: `pid N` of the command;
+`exit N` or `signal N` for its end, or `cannot N why`, with a shell's exit code, if it could not be started; `left N` if
+processes of another user did not die.
 
-Every build waits for this to start: it imports nothing that it can do without, `signal` and `pathlib` included.
+Every build waits for this to start, so it imports only what it needs, not even `signal` and `pathlib`.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 _PR_SET_CHILD_SUBREAPER = 36
 _SIGKILL = 9
-_SIGSTOP = 19  # on Linux, and only there it is sent
+_SIGSTOP = 19  # its number on Linux; not sent elsewhere
 _IGNORED_BY_PYTHON = (13, 25)  # SIGPIPE and SIGXFSZ
 _LISTS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")  # noqa: PTH110 - see above
-_PATIENCE = 3.0  # seconds for killed processes to be gone
-_PAUSE = 0.0005  # seconds between two looks at what was killed
-_POLL = 0.05  # seconds between two looks at the command, where the system cannot tell when it ends
+_PATIENCE = 3.0  # seconds for killed processes to end
+_PAUSE = 0.0005  # seconds between checks of killed processes
+_POLL = 0.05  # seconds between checks of the command, where the system cannot signal its end
 
 
 def main(control: str, status: str, *command: str) -> NoReturn:
-    """Do it, and end this process at once: Python's own end takes longer than many a command."""
+    """Supervise `command`, then exit at once: Python's own shutdown takes longer than many commands."""
     _supervise(int(control), int(status), list(command))
     os._exit(0)
 
@@ -45,16 +45,16 @@ def _supervise(control: int, status: int, command: list[str]) -> None:
     try:
         child = _start(command)
     except OSError as error:
-        _tell(status, f"cannot {127 if isinstance(error, FileNotFoundError) else 126} {error.strerror}")
+        _report(status, f"cannot {127 if isinstance(error, FileNotFoundError) else 126} {error.strerror}")
         return
-    _tell(status, f"pid {child}")
+    _report(status, f"pid {child}")
     code = _wait(child, control)
     if code is not None:
-        _tell(status, f"signal {-code}" if code < 0 else f"exit {code}")
+        _report(status, f"signal {-code}" if code < 0 else f"exit {code}")
     if not reaper:
         _kill_group(child)
     elif left := _kill_descendants():
-        _tell(status, f"left {left}")
+        _report(status, f"left {left}")
 
 
 def _become_subreaper() -> bool:
@@ -76,10 +76,10 @@ def _start(command: list[str]) -> int:
 
 
 def _wait(child: int, control: int) -> int | None:
-    """Return the child's exit code, minus a signal's number, or None: it is time to end it."""
+    """Return the child's exit code, a negative signal number, or None when it must be ended."""
     try:
         ended, pause = [os.pidfd_open(child)], None
-    except (OSError, AttributeError):  # an old kernel, another system
+    except (OSError, AttributeError):  # an old kernel or another system
         ended, pause = [], _POLL
     while True:
         ready, _, _ = select.select([control, *ended], [], [], pause)
@@ -91,7 +91,7 @@ def _wait(child: int, control: int) -> int | None:
 
 
 def _kill_descendants() -> int:
-    """Kill all descendants and wait until they are gone; return how many would not go."""
+    """Kill all descendants and wait for them; return how many remain."""
     deadline = time.monotonic() + _PATIENCE
     while _has_children():
         found = _stop_descendants()
@@ -104,7 +104,7 @@ def _kill_descendants() -> int:
 
 
 def _has_children() -> bool:
-    """Collect the children that have ended, and say whether others are there."""
+    """Reap the children that have ended, and return whether others remain."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -116,8 +116,8 @@ def _has_children() -> bool:
 def _stop_descendants() -> set[int]:
     """Stop all descendants, and return them.
 
-    Each is stopped before its children are looked up: what forks faster than it can be killed would never end. Whoever
-    loses its parent meanwhile becomes a child of this process, so look until nobody new is there.
+    Stop each one before listing its children: a process that forks faster than it is killed would never end. A process
+    that loses its parent meanwhile becomes our child, so repeat until no new one appears.
     """
     stopped: set[int] = set()
     while True:
@@ -140,7 +140,7 @@ def _children(parent: int) -> set[int]:
             with open(f"/proc/{parent}/task/{thread}/children", "rb") as file:  # noqa: PTH123 - see above
                 children.update(map(int, file.read().split()))
     except OSError:
-        pass  # it ended meanwhile
+        pass  # it has ended
     return children
 
 
@@ -152,7 +152,7 @@ def _children_by_search(parent: int) -> set[int]:
                 if int(file.read().rpartition(b")")[2].split()[1]) == parent:
                     children.add(int(name))
         except OSError:
-            continue  # it ended meanwhile
+            continue  # it has ended
     return children
 
 
@@ -160,7 +160,7 @@ def _signal(pid: int, number: int) -> None:
     try:
         os.kill(pid, number)
     except OSError:
-        return  # it is gone, or another user's
+        return  # it has ended, or belongs to another user
 
 
 def _kill_group(child: int) -> None:
@@ -170,8 +170,8 @@ def _kill_group(child: int) -> None:
         return
 
 
-def _tell(status: int, line: str) -> None:
+def _report(status: int, line: str) -> None:
     try:
         os.write(status, f"{line}\n".encode("utf-8", "replace"))
     except OSError:
-        return  # whoever started this is gone
+        return  # the parent is gone

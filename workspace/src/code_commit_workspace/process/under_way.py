@@ -1,4 +1,4 @@
-"""The processes of a run that have not ended yet, so that another thread can end them."""
+"""The running processes of a run, so that another thread can end them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from code_commit_workspace.process.launch import Process
 
 
 class UnderWay:
-    """Safe for several threads. Once `closed`, whatever is added is ended at once."""
+    """A thread-safe set of processes. Once it is `closed`, a process that is added is ended at once."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -20,7 +20,7 @@ class UnderWay:
 
     @contextmanager
     def holding(self, process: Process) -> Iterator[None]:
-        """Count `process` in while the block runs."""
+        """Include `process` while the block runs."""
         with self._lock:
             self._processes.add(process)
             closed = self.closed
@@ -34,7 +34,7 @@ class UnderWay:
                 self._over.notify_all()
 
     def close(self) -> None:
-        """Begin to end all of them."""
+        """Start ending all of them."""
         with self._lock:
             self.closed = True
             processes = tuple(self._processes)
@@ -42,6 +42,6 @@ class UnderWay:
             process.kill()
 
     def wait_until_over(self, seconds: float) -> bool:
-        """Wait until all have ended; False when that takes longer."""
+        """Wait until all have ended; return False after `seconds`."""
         with self._over:
             return self._over.wait_for(lambda: not self._processes, seconds)

@@ -1,11 +1,11 @@
-"""A set of changes is made wholly or not at all, whatever happens while it is being made.
+"""Apply a set of changes completely or not at all, even across crashes.
 
 lock      one run at a time in a project
-survey    what stands where the changes go, and which folders come and go with them
-journal   what is needed to put everything back, below the state folder
-stage     new content and old files go into the journal
-apply     the journal comes into force, the project changes, the journal is closed
-recover   the changes of a journal that is still in force are taken back
+survey    the files at the changed paths, and the folders that are made or removed
+journal   everything a rollback needs, below the state folder
+stage     puts new content and old files into the journal
+apply     activates the journal, changes the project, closes the journal
+recover   rolls back the changes of a journal that is still active
 """
 
 from __future__ import annotations

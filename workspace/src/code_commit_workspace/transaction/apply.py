@@ -1,4 +1,4 @@
-"""The project changes, all or nothing."""
+"""Change the project, all or nothing."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from code_commit_workspace.transaction.survey import Survey, Target, Write, surv
 
 
 def apply(tree: ProjectTree, home: Path, changes: Sequence[Change], *, step: Step = no_step) -> None:
-    """Make all `changes`, or none. What an earlier run left half done is taken back first.
+    """Make all `changes`, or none. Roll back first what an earlier run left half done.
 
-    A file keeps its permission bits. A folder that loses its last file goes too. A file that has the wanted content
-    already is not touched. Links are neither followed nor replaced. `home` is the state folder.
+    A file keeps its permission bits. A folder that loses its last file is removed. A file that already has the wanted
+    content is not touched. Links are neither followed nor replaced. `home` is the state folder.
 
     Raises:
-        NotReady: a change cannot be made, it says which and why; the project is as it was. Or something is in the way
-            of taking an earlier change back.
+        NotReady: a change cannot be made; the message names it and the reason, and the project is unchanged. Or
+            something blocks the rollback of an earlier change.
     """
     replace(tree, home, [Write(change.path, change.content) for change in changes], over_links=False, step=step)
 
@@ -36,7 +36,7 @@ def apply(tree: ProjectTree, home: Path, changes: Sequence[Change], *, step: Ste
 def replace(
     tree: ProjectTree, home: Path, writes: Sequence[Write], *, over_links: bool = True, step: Step = no_step
 ) -> None:
-    """Do what `apply` does for writes that may set permission bits and make, replace and remove links.
+    """Do what `apply` does, for writes that may set permission bits and make, replace and remove links.
 
     Raises:
         NotReady: as `apply`.
@@ -54,7 +54,7 @@ def replace(
 
 @dataclass(slots=True)
 class _Doing:
-    """What is being done at the moment, for an error's message and for taking it back."""
+    """The current operation, for error messages and for the rollback."""
 
     what: str
     path: str = ""
@@ -64,7 +64,7 @@ class _Doing:
         self.what, self.path = what, path
 
     def failed(self, error: OSError) -> NotReady:
-        # The number's own text: the names in the error are the journal's, and say nothing to a user.
+        # Use the text of errno alone: the names in the error are the journal's, and mean nothing to a user.
         cause = os.strerror(error.errno) if error.errno else str(error)
         return NotReady(
             f"{self.path or 'the change'} could not be {self.what}: {cause}",
@@ -92,13 +92,13 @@ def _carry_out(tree: ProjectTree, journal: Journal, found: Survey, doing: _Doing
         _abandon(tree, journal, doing, error, step)
         raise
     step("prune")
-    with suppress(OSError):  # the change stands; the next start tidies up
+    with suppress(OSError):  # the change is complete; the next start cleans up
         journal.flush()
         journal.drop(DONE)
 
 
 def _abandon(tree: ProjectTree, journal: Journal, doing: _Doing, error: BaseException, step: Step) -> None:
-    """Make the project as it was, unless the journal is closed already: then it is wholly the new."""
+    """Restore the project, unless the journal is already closed: then the change is complete."""
     if journal.has(ACTIVE):
         try:
             roll_back(tree, journal, step, only=doing.touched)
@@ -129,7 +129,7 @@ def _change(tree: ProjectTree, folder: int, plan: Plan, found: Survey, doing: _D
     for number, target in enumerate(found.targets):
         if target.write.content is not None:
             placed[target.write.path] = _put(tree, folder, target, number, plan, doing, step)
-    _look_again(tree, found, placed, doing)
+    _check_placed(tree, found, placed, doing)
     doing.begin("made durable")
     step("flush")
     changed = [target.write.path for target in found.targets]
@@ -154,7 +154,7 @@ def _remove_folder(tree: ProjectTree, path: str, doing: _Doing, step: Step, *, n
             doing.touched.add(path)
             os.rmdir(name, dir_fd=parent)
     except OSError as error:
-        # It holds something else, or something is mounted there: then it stays, unless a file shall stand there.
+        # It holds something else or is a mount point: it stays, unless a file needs its place.
         if needed or error.errno not in {errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY}:
             raise
 
@@ -172,7 +172,7 @@ def _put(
 
 
 def _unchanged(parent: int, name: str, target: Target) -> None:
-    """Refuse to go on when somebody else changed the file since it was looked at."""
+    """Raise if somebody else changed the file since the survey."""
     try:
         now: os.stat_result | None = os.stat(name, dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:
@@ -187,8 +187,8 @@ def _identity(status: os.stat_result | None) -> tuple[int, ...] | None:
     return status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns
 
 
-def _look_again(tree: ProjectTree, found: Survey, placed: dict[str, os.stat_result], doing: _Doing) -> None:
-    """Check that each path leads to what was done: a folder may have been moved away with our file in it."""
+def _check_placed(tree: ProjectTree, found: Survey, placed: dict[str, os.stat_result], doing: _Doing) -> None:
+    """Check that each path leads to the file just written: somebody may have moved its folder away meanwhile."""
     for target in found.targets:
         path = target.write.path
         doing.begin("found in its place again", path)

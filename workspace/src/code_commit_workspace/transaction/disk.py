@@ -1,4 +1,4 @@
-"""Single steps on the disk, each through handles: make durable, write, copy, put in place."""
+"""Single disk operations through directory handles: flush, write, copy, move into place."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from contextlib import suppress
 
 from code_commit_workspace.project_tree import ProjectTree
 
-Step = Callable[[str], None]  # called before each change of the disk; a test may raise or kill there
+Step = Callable[[str], None]  # called before each change on disk; a test may raise or kill there
 
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 OLD_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-FEW = 16  # up to here, single files are flushed: a whole file system may hold gigabytes that are not ours
+FEW = 16  # up to this many files are flushed one by one: the whole file system may hold gigabytes of others
 
 
 def no_step(_what: str) -> None:
-    """Do nothing: the step of everyday use."""
+    """Do nothing: the default step."""
 
 
 def flush_files(folder: int, names: Collection[str]) -> None:
@@ -30,7 +30,7 @@ def flush_files(folder: int, names: Collection[str]) -> None:
         flush_file_system(folder)
         return
     for name in names:
-        # A file that we may not read was not written by us just now.
+        # We did not just write a file that we cannot read.
         with suppress(PermissionError):
             handle = os.open(name, OLD_FILE, dir_fd=folder)
             try:
@@ -55,7 +55,7 @@ def flush_file_system(handle: int) -> None:
 
 
 def flush_parents(tree: ProjectTree, paths: Collection[str]) -> None:
-    """Make the names at `paths`, or their absence, survive a power loss."""
+    """Make the presence or absence of `paths` survive a power loss."""
     folders = {posixpath.dirname(path) for path in paths}
     devices: set[int] = set()
     for path in sorted(folders):
@@ -71,7 +71,7 @@ def digest(folder: int, name: str) -> str | None:
     """Return the SHA-256 of the file or link `name` in `folder`, None when it is neither.
 
     Raises:
-        FileNotFoundError: nothing stands there.
+        FileNotFoundError: it does not exist.
     """
     mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     if stat.S_ISLNK(mode):
@@ -83,12 +83,12 @@ def digest(folder: int, name: str) -> str | None:
 
 
 def digest_of(content: bytes | memoryview, *, link: bool) -> str:
-    """Return what `digest` would say of a file or link with this content."""
+    """Return what `digest` returns for a file or link with this content."""
     return ("link " if link else "file ") + hashlib.sha256(content).hexdigest()
 
 
 def write_file(folder: int, name: str, content: bytes | memoryview, mode: int | None) -> int:
-    """Write a file that does not exist yet and return an open handle on it. `mode` None: as the umask says."""
+    """Write a file that does not exist yet and return an open handle on it. With `mode` None, the umask decides."""
     handle = os.open(name, NEW_FILE, 0o666 if mode is None else 0o600, dir_fd=folder)
     try:
         rest = memoryview(content)
@@ -103,7 +103,7 @@ def write_file(folder: int, name: str, content: bytes | memoryview, mode: int | 
 
 
 def copy(source: int, name: str, folder: int, copied: str, *, private: bool = False) -> None:
-    """Copy a file or link, with mode, times and, where we may, owner; `private` gives the copy mode 0600."""
+    """Copy a file or link with mode, times and, if permitted, owner; `private` gives the copy mode 0600."""
     status = os.stat(name, dir_fd=source, follow_symlinks=False)
     if stat.S_ISLNK(status.st_mode):
         os.symlink(os.readlink(name, dir_fd=source), copied, dir_fd=folder)
@@ -123,7 +123,7 @@ def copy(source: int, name: str, folder: int, copied: str, *, private: bool = Fa
 
 
 def give(handle: int, owner: int, group: int) -> None:
-    """Give a file to its owner and group, as far as we may."""
+    """Set a file's owner and group, as far as permitted."""
     status = os.fstat(handle)
     if (status.st_uid, status.st_gid) != (owner, group):
         with suppress(PermissionError):
@@ -133,7 +133,7 @@ def give(handle: int, owner: int, group: int) -> None:
 def place(source: int, staged: str, folder: int, name: str, beside: str) -> os.stat_result:
     """Move `staged` to `name` in one step and return its status there.
 
-    Across a mount point it is copied to `beside`, next to its place, first.
+    Across a mount point, copy it to `beside`, next to its target, first.
     """
     status = os.stat(staged, dir_fd=source, follow_symlinks=False)
     try:
@@ -152,6 +152,6 @@ def place(source: int, staged: str, folder: int, name: str, beside: str) -> os.s
 
 
 def remove(folder: int, name: str) -> None:
-    """Remove a file or link; that it is not there is all right."""
+    """Remove a file or link, if it exists."""
     with suppress(FileNotFoundError):
         os.unlink(name, dir_fd=folder)

@@ -1,4 +1,4 @@
-"""The state folder of the host, opened so that a planted link leads nowhere."""
+"""Open the state folder of the host without following planted links."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_home(home: Path) -> int:
-    """Return a handle on `home`, which is made, with the folder above it, when it is missing.
+    """Return a handle on `home`. Create it, and the folder above it, when missing.
 
-    Neither of the two may be a link: a repository could bring one along, and state would be written wherever it leads.
+    Neither may be a link: a repository could contain one, and state would be written to wherever it leads.
 
     Raises:
-        NotReady: a link or a file stands in the way, or the folder cannot be made.
+        NotReady: a link or a file is in the way, or the folder cannot be made.
     """
     try:
         handle = os.open(home.parent.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -34,7 +34,7 @@ def open_home(home: Path) -> int:
 
 
 def open_folder(parent: int, name: str) -> int:
-    """Return a handle on the folder `name` in `parent`, made with mode 0700 when it is missing.
+    """Return a handle on the folder `name` in `parent`. Create it with mode 0700 when missing.
 
     Raises:
         OSError: it is a link or a file, or cannot be made.

@@ -1,14 +1,14 @@
-"""The undo journal: what is needed to put everything back.
+"""The undo journal: everything a rollback needs.
 
-    journal/staging   being written; the project is as it was                    → dropped by the next start
-    journal/active    in force: the project is being changed                     → taken back by the next start
-    journal/done      closed: the project is wholly the new, or the old again    → dropped by the next start
+    journal/staging   being written; the project is unchanged                    → dropped by the next start
+    journal/active    active: the project is being changed                       → rolled back by the next start
+    journal/done      closed: the project is completely new, or old again        → dropped by the next start
 
-One rename leads from each to the next. In each of them, file `n` of the plan has up to two companions: `new-n`, its new
-content until it is put in place, and `old-n`, the old file itself as a hard link (so that it comes back with its inode,
-times and owner), or a copy of it, mode 0600, where the file system gives no link. `back-n` is on its way back.
+One rename leads from each to the next. In each folder, file `n` of the plan has up to two companions: `new-n`, its new
+content until it is moved into place, and `old-n`, a hard link to the old file (so that it comes back with its inode,
+times and owner), or a copy with mode 0600 where the file system cannot link. `back-n` is a file being restored.
 
-What is read back was perhaps edited by a hostile build meanwhile: nothing of it is believed before `decode` saw it.
+A hostile build may have edited the journal: `decode` checks all of it before anything is used.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from code_commit_workspace.transaction.home import FOLDER, open_folder, open_hom
 
 STAGING, ACTIVE, DONE = "staging", "active", "done"
 _PLAN = "plan"
-_PLAN_LIMIT = 256 << 20  # bytes; a plan that the host wrote is far below
+_PLAN_LIMIT = 256 << 20  # bytes; a plan that the host wrote is far smaller
 
 
 @dataclass(frozen=True, slots=True)
 class FileStep:
-    """One path: what stood there and what shall."""
+    """One path: its old and its new state."""
 
     path: str
     old: Literal["absent", "linked", "copied"]
-    new: str | None  # `disk.digest` of what shall stand there, None: nothing
+    new: str | None  # `disk.digest` of the new file or link; None: removed
     old_mode: int = 0  # permission bits and modification time, for a copy
     old_time: int = 0  # nanoseconds
     old_digest: str = ""
@@ -52,17 +52,17 @@ class FileStep:
 class Plan:
     """A whole set of changes."""
 
-    token: str  # part of each name that may stand beside a target for a moment
+    token: str  # part of each temporary name beside a target
     files: tuple[FileStep, ...]
     gone: tuple[tuple[str, int], ...]  # folders that may be removed, outermost first, with their permission bits
     made: tuple[str, ...]  # folders that are made, outermost first
 
     def beside(self, number: int) -> str:
-        """The name of file `number` in its target's folder while it comes across a mount point."""
+        """Return the temporary name of file `number` in its target's folder, used across a mount point."""
         return f".code-commit-{self.token}-{number}"
 
     def encode(self) -> bytes:
-        """The plan as it is kept: one line of JSON, one line with its checksum."""
+        """Return the stored form: one line of JSON, one line with its checksum."""
         text = json.dumps(asdict(self)).encode()
         return text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n"
 
@@ -77,12 +77,12 @@ def decode(data: bytes) -> Plan:
     if rest.strip() != hashlib.sha256(text).hexdigest().encode():
         raise ValueError("its checksum is wrong")
     try:
-        told = json.loads(text)
+        fields = json.loads(text)
         plan = Plan(
-            token=_text(told["token"]),
-            files=tuple(_file_step(step) for step in told["files"]),
-            gone=tuple((_text(path), _number(mode) & 0o777) for path, mode in told["gone"]),
-            made=tuple(_text(path) for path in told["made"]),
+            token=_text(fields["token"]),
+            files=tuple(_file_step(step) for step in fields["files"]),
+            gone=tuple((_text(path), _number(mode) & 0o777) for path, mode in fields["gone"]),
+            made=tuple(_text(path) for path in fields["made"]),
         )
     except (KeyError, TypeError, RecursionError) as error:
         raise ValueError("it is not a plan") from error
@@ -93,17 +93,17 @@ def decode(data: bytes) -> Plan:
     return plan
 
 
-def _file_step(told: dict[str, Any]) -> FileStep:
-    old = told["old"]
+def _file_step(fields: dict[str, Any]) -> FileStep:
+    old = fields["old"]
     if old not in {"absent", "linked", "copied"}:
         raise ValueError("it is not a plan")
     return FileStep(
-        path=_text(told["path"]),
+        path=_text(fields["path"]),
         old=old,
-        new=None if told["new"] is None else _text(told["new"]),
-        old_mode=_number(told["old_mode"]) & 0o777,
-        old_time=_number(told["old_time"]),
-        old_digest=_text(told["old_digest"]),
+        new=None if fields["new"] is None else _text(fields["new"]),
+        old_mode=_number(fields["old_mode"]) & 0o777,
+        old_time=_number(fields["old_time"]),
+        old_digest=_text(fields["old_digest"]),
     )
 
 
@@ -120,10 +120,10 @@ def _number(value: object) -> int:
 
 
 def check_path(path: str) -> None:
-    """Refuse what no transaction touches, whoever asks: the guard has judged a change, but nobody a journal.
+    """Refuse paths that no transaction may touch. The guard checks changes, but nothing else checks a journal.
 
     Raises:
-        ValueError: `path` is no plain relative path, cannot be encoded, or leads into git's folder or the host's own.
+        ValueError: `path` is not a plain relative path, cannot be encoded, or leads into git's folder or the host's.
     """
     os.fsencode(path)
     parts = [_plain(part) for part in parts_of(path)]
@@ -132,7 +132,7 @@ def check_path(path: str) -> None:
 
 
 def _plain(part: str) -> str:
-    """Return the name as a file system that folds case and drops what is invisible might take it."""
+    """Return the name as a file system that folds case and drops invisible characters might read it."""
     if part.isascii():
         return part.lower().rstrip(". ")
     folded = unicodedata.normalize("NFKC", part).casefold()
@@ -166,17 +166,17 @@ class Journal:
                 "another run is changing files of this project at this moment", hint="wait until it ends"
             ) from None
         except OSError:
-            pass  # a file system without locks: the project's lock has to do
+            pass  # a file system without locks: the project's lock must suffice
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Give the folder and its lock back.
+        """Close the folder and release its lock.
 
-        Unlocked by name: a process that another thread is starting shares the handle until its exec, and would keep the
-        lock past the closing of ours.
+        Unlock explicitly: a process that another thread is starting shares the handle until its exec, and would keep
+        the lock after we close ours.
         """
         if self.handle >= 0:
             with suppress(OSError):
@@ -185,7 +185,7 @@ class Journal:
             self.handle = -1
 
     def has(self, stage: str) -> bool:
-        """Whether there is something at `stage`."""
+        """Return whether `stage` exists."""
         try:
             os.stat(stage, dir_fd=self.handle, follow_symlinks=False)
         except FileNotFoundError:
@@ -196,7 +196,7 @@ class Journal:
         """Return a handle on the folder of `stage`.
 
         Raises:
-            OSError: it is not there, or a link or file stands there.
+            OSError: it does not exist, or is a link or file.
         """
         return os.open(stage, FOLDER, dir_fd=self.handle)
 
@@ -206,15 +206,15 @@ class Journal:
         return self.open(STAGING)
 
     def move(self, stage: str, following: str) -> None:
-        """Turn one stage into the next; the one rename that counts."""
+        """Turn one stage into the next, with a single rename."""
         os.rename(stage, following, src_dir_fd=self.handle, dst_dir_fd=self.handle)
 
     def flush(self) -> None:
-        """Let the last `move` survive a power loss, before anything that stands on it."""
+        """Make the last `move` survive a power loss, before anything that depends on it."""
         os.fsync(self.handle)
 
     def drop(self, stage: str) -> None:
-        """Remove what is at `stage`, if anything is.
+        """Remove `stage`, if it exists.
 
         Raises:
             OSError: it cannot be removed.

@@ -1,4 +1,4 @@
-"""One run at a time in a project."""
+"""Allow one run at a time in a project."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _NAME = "lock"
 
 
 class ProjectLock:
-    """Held from `with` to its end, or to the end of the process, however that comes.
+    """A lock that is held from `with` to its end, or until the process ends in any way.
 
-    The file stays: to delete it would let two runs hold locks on two files of one name.
+    The file stays: deleting it would let two runs hold locks on two files of one name.
     """
 
     def __init__(self, home: Path, *, run: str = "") -> None:
@@ -30,7 +30,7 @@ class ProjectLock:
         """Take the lock.
 
         Raises:
-            NotReady: another run holds it, or the file cannot be had.
+            NotReady: another run holds it, or the file cannot be opened.
         """
         folder = open_home(self._home)
         try:
@@ -58,13 +58,13 @@ class ProjectLock:
         self.close()
 
     def name(self, run: str) -> None:
-        """Write down which run holds the lock, for those who wait."""
+        """Record which run holds the lock, for the message to others."""
         text = json.dumps({"pid": os.getpid(), "run": run}).encode()
         os.ftruncate(self._handle, 0)
         os.pwrite(self._handle, text, 0)
 
     def close(self) -> None:
-        """Give the lock back, also where a process about to exec still shares the handle."""
+        """Release the lock, even while a process about to exec still shares the handle."""
         if self._handle >= 0:
             with suppress(OSError):
                 fcntl.flock(self._handle, fcntl.LOCK_UN)
@@ -73,7 +73,7 @@ class ProjectLock:
 
 
 def _holder(handle: int) -> str:
-    """Say who holds the lock, as far as its file tells."""
+    """Describe who holds the lock, as far as its file says."""
     try:
         said = json.loads(os.pread(handle, 4096, 0))
         pid, run = int(said["pid"]), str(said["run"])

@@ -1,4 +1,4 @@
-"""What a run left half done is taken back, before anything else is written."""
+"""Roll back what an earlier run left half done, before anything else is written."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def in_force(home: Path) -> bool:
 
 
 def recover(tree: ProjectTree, home: Path, *, step: Step = no_step) -> str | None:
-    """Take back what an earlier run left half done in the project; `home` is the state folder.
+    """Roll back what an earlier run left half done in the project; `home` is the state folder.
 
-    Returns what was done, in words, or None when there was nothing to do.
+    Return a sentence about what was done, or None when there was nothing to do.
 
     Raises:
-        NotReady: it cannot be done, or not wholly; the journal is kept.
+        NotReady: the rollback failed or is incomplete; the journal is kept.
     """
     if not os.path.lexists(home / "journal"):
-        return None  # nor is anything made: a dry run in a folder that cannot be written to asks too
+        return None  # create nothing: a dry run calls this in folders without write permission too
     with Journal(home) as journal:
         return recover_with(tree, journal, step)
 
@@ -61,14 +61,14 @@ def recover_with(tree: ProjectTree, journal: Journal, step: Step) -> str | None:
 
 
 def roll_back(tree: ProjectTree, journal: Journal, step: Step, only: Collection[str] | None = None) -> int:
-    """Take the changes of the journal in force back, then close it. Returns the number of files in it.
+    """Roll back the changes of the active journal, then close it. Return the number of files in it.
 
-    `only` names the paths that were touched, where that is known.
+    `only` names the paths that were touched, if known.
 
     Raises:
-        NotReady: the journal is damaged, then nothing was touched; or something is in the way of the paths it names,
-            then all others are as they were. The journal stays in force.
-        OSError: the disk refuses.
+        NotReady: the journal is damaged, and nothing was touched; or something blocks the paths that the message names,
+            and all others are restored. The journal stays active.
+        OSError: a disk operation failed.
     """
     folder = _open(journal)
     try:
@@ -92,7 +92,7 @@ def roll_back(tree: ProjectTree, journal: Journal, step: Step, only: Collection[
     journal.move(ACTIVE, DONE)
     journal.flush()
     step("drop the journal")
-    with suppress(OSError):  # all is as it was; the next start tidies up
+    with suppress(OSError):  # everything is restored; the next start cleans up
         journal.drop(DONE)
     return len(plan.files)
 
@@ -105,7 +105,7 @@ def _open(journal: Journal) -> int:
 
 
 def _trusted(journal: Journal, folder: int) -> Plan:
-    """Read the plan and see that every old file is there, before the first step back."""
+    """Read the plan and check that every old file exists, before the first step."""
     try:
         plan = read_plan(folder)
         for number, entry in enumerate(plan.files):

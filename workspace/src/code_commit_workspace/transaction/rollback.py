@@ -1,4 +1,4 @@
-"""The way back: each step may be repeated, so that a kill in the middle of it does no harm."""
+"""Roll back a plan. Each step can be repeated, so that a kill in the middle does no harm."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from code_commit_workspace.transaction.journal import FileStep, Plan
 
 
 class _InTheWayError(Exception):
-    """Something that neither the plan's old nor its new state explains: it is somebody's, and stays."""
+    """A file that matches neither the old nor the new state of the plan: it belongs to somebody else, and stays."""
 
 
 def take_back(tree: ProjectTree, folder: int, plan: Plan, step: Step, only: Collection[str] | None) -> list[str]:
-    """Take back all that can be, and return the paths that cannot, each with the reason.
+    """Roll back all that can be, and return the paths that cannot, each with the reason.
 
-    `folder` is a handle on the journal's stage. `only` names the paths that were touched, None: perhaps all.
+    `folder` is a handle on the journal's stage. `only` names the paths that were touched; None means perhaps all.
     """
-    return _Undo(tree, folder, plan, step).run(only)
+    return _Rollback(tree, folder, plan, step).run(only)
 
 
-class _Undo:
+class _Rollback:
     def __init__(self, tree: ProjectTree, folder: int, plan: Plan, step: Step) -> None:
         self._tree = tree
         self._folder = folder
@@ -37,7 +37,7 @@ class _Undo:
         self._stood = {entry.path for entry in plan.files if entry.old != "absent"}
 
     def run(self, only: Collection[str] | None) -> list[str]:
-        """Take everything back, new things first, so that old ones find their place free."""
+        """Roll everything back, new files first, so that the places of old ones are free."""
         files = [(n, entry) for n, entry in enumerate(self._plan.files) if only is None or entry.path in only]
         for number, entry in files:
             with self._trying(entry.path):
@@ -66,8 +66,8 @@ class _Undo:
             self._blocked.append(f"{path} ({error.strerror or error})")
 
     def _clear(self, number: int, entry: FileStep) -> None:
-        """Remove what is ours and stood nowhere before."""
-        if not self._folder_stands(entry.path, strict=entry.old == "absent"):
+        """Remove a file that this plan created."""
+        if not self._folder_exists(entry.path, strict=entry.old == "absent"):
             return
         with self._tree.parent(entry.path) as (parent, name):
             self._step(f"clear {entry.path}")
@@ -75,12 +75,12 @@ class _Undo:
             if entry.old == "absent" and _ours(parent, name, entry.new):
                 os.unlink(name, dir_fd=parent)
 
-    def _folder_stands(self, path: str, *, strict: bool) -> bool:
-        """Whether the folder of `path` is there. It may be missing when the plan explains that.
+    def _folder_exists(self, path: str, *, strict: bool) -> bool:
+        """Return whether the folder of `path` exists. It may be missing where the plan explains that.
 
         Raises:
-            _InTheWayError: it is missing or something else for no reason of ours, and `strict`: what we put into it
-                may still be in it, wherever it is now.
+            _InTheWayError: with `strict`, it is missing or not a folder, and the plan does not explain it: it may still
+                hold our files, wherever it is now.
         """
         parts = path.split("/")
         for end in range(1, len(parts)):
@@ -94,14 +94,14 @@ class _Undo:
         return True
 
     def _unmake(self, path: str) -> None:
-        if not self._folder_stands(path, strict=True):
+        if not self._folder_exists(path, strict=True):
             return
         self._step(f"unmake {path}")
         try:
             with self._tree.parent(path) as (parent, name):
                 os.rmdir(name, dir_fd=parent)
         except OSError as error:
-            # Not made yet, an old file again, or somebody else put something into it.
+            # It was not made yet, is an old file again, or somebody else put something into it.
             if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST}:
                 raise
 
@@ -115,11 +115,11 @@ class _Undo:
                 os.fchmod(handle, mode)
 
     def _put_back(self, number: int, entry: FileStep) -> None:
-        """Let the old file stand in its place again."""
+        """Put the old file back in its place."""
         old, back = f"old-{number}", f"back-{number}"
-        self._folder_stands(entry.path, strict=True)
+        self._folder_exists(entry.path, strict=True)
         with self._tree.parent(entry.path) as (parent, name):
-            if self._stands(parent, name, old, entry):
+            if self._is_old(parent, name, old, entry):
                 return
             self._step(f"put back {entry.path}")
             disk.remove(self._folder, back)
@@ -140,11 +140,11 @@ class _Undo:
             finally:
                 os.close(handle)
 
-    def _stands(self, parent: int, name: str, old: str, entry: FileStep) -> bool:
-        """Whether the old file stands in its place.
+    def _is_old(self, parent: int, name: str, old: str, entry: FileStep) -> bool:
+        """Return whether the old file is in its place.
 
         Raises:
-            _InTheWayError: something stands there that is neither old nor new.
+            _InTheWayError: the file there is neither the old nor the new one.
         """
         try:
             now = os.stat(name, dir_fd=parent, follow_symlinks=False)
@@ -164,17 +164,17 @@ class _Undo:
 
 
 def _ours(parent: int, name: str, new: str | None) -> bool:
-    """Whether the file at `name` is the one that was put there; nothing there is not.
+    """Return whether the file at `name` is the one that we put there.
 
     Raises:
-        _InTheWayError: something else stands there.
+        _InTheWayError: another file is there.
     """
     try:
         there = disk.digest(parent, name)
     except FileNotFoundError:
         return False
     if there is None or there != new:
-        # A folder is where a file was to replace it: that had not happened yet.
+        # The folder that a file was going to replace: that had not happened yet.
         if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
             return False
         raise _InTheWayError("it was changed since")

@@ -1,4 +1,4 @@
-"""New content and old files go into the journal, before the project changes."""
+"""Put new content and old files into the journal, before the project changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.EOPNOTSU
 
 
 def stage(tree: ProjectTree, found: Survey, folder: int, step: Step) -> Plan:
-    """Fill `folder` with all that the changes need, both ways, and make it survive a power loss.
+    """Fill `folder` with everything to apply and to roll back the changes, and make it survive a power loss.
 
     Raises:
         OSError: something cannot be read or written.
@@ -46,7 +46,7 @@ def _stage_new(target: Target, folder: int, name: str) -> str | None:
     else:
         mode = write.mode
         if mode is None and before is not None and not stat.S_ISLNK(before.st_mode):
-            mode = before.st_mode & 0o777  # content of unknown origin gets no set-user-id
+            mode = before.st_mode & 0o777  # never keep set-user-id for content of unknown origin
         handle = disk.write_file(folder, name, write.content, mode)
         try:
             if before is not None:

@@ -1,4 +1,4 @@
-"""What stands where the changes go, which folders they empty, and which they need."""
+"""Look up the files at the changed paths, the folders that changes empty, and those they need."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from code_commit_workspace.transaction.journal import check_path
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """What shall stand at `path`: a file, a link whose target is `content`, or nothing when `content` is None.
+    """The wanted state of `path`: a file, a link whose target is `content`, or nothing when `content` is None.
 
-    `mode` None keeps the permission bits of the file that stands there; a new one gets what the umask allows.
+    `mode` None keeps the permission bits of the existing file; a new one gets what the umask allows.
     """
 
     path: str
@@ -28,32 +28,32 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A write that changes something. `before` is the file or link that stands there now."""
+    """A write that changes something. `before` is the existing file or link."""
 
     write: Write
     before: os.stat_result | None
-    group: int | None = None  # the group that a new file takes from its folder
+    group: int | None = None  # the group that a new file inherits from its folder
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """All that a set of changes does. Folders stand outermost first."""
+    """Everything that a set of changes does. Folders are listed outermost first."""
 
     targets: tuple[Target, ...]
-    gone: tuple[tuple[str, int], ...]  # folders that are removed when they are empty, with their permission bits
-    must_go: frozenset[str]  # those among them whose place a file takes
+    gone: tuple[tuple[str, int], ...]  # folders to remove when empty, with their permission bits
+    must_go: frozenset[str]  # those among them that a file replaces
     made: tuple[str, ...]
 
 
 def survey(tree: ProjectTree, writes: Sequence[Write], *, over_links: bool) -> Survey:
-    """Look at the places of all `writes`. `over_links` allows to replace and remove links themselves.
+    """Look up the paths of all `writes`. `over_links` allows replacing and removing links themselves.
 
     Raises:
-        NotReady: a path cannot be written: it names what is in the way.
-        OSError: a place cannot be looked at.
+        NotReady: a path cannot be written; the message names what is in the way.
+        OSError: a path cannot be inspected.
     """
-    ground = _Ground(tree, _distinct(writes), over_links)
-    targets = [target for write in writes if (target := ground.target(write)) is not None]
+    current = _CurrentTree(tree, _distinct(writes), over_links)
+    targets = [target for write in writes if (target := current.target(write)) is not None]
     removed = {target.write.path for target in targets if target.write.content is None}
     kept = {folder for write in writes if write.content is not None for folder in _above(write.path)}
     gone: dict[str, int] = {}
@@ -62,10 +62,10 @@ def survey(tree: ProjectTree, writes: Sequence[Write], *, over_links: bool) -> S
         path = target.write.path
         if target.write.content is None:
             for folder in _above(path):
-                if folder not in kept and (status := ground.folder(folder)):
+                if folder not in kept and (status := current.folder(folder)):
                     gone[folder] = status.st_mode & 0o777
-        elif target.before is None and (status := tree.lstat(path) if ground.folder(_parent(path)) else None):
-            # Only a folder can stand there: everything in it has to go with this set.
+        elif target.before is None and (status := tree.lstat(path) if current.folder(_parent(path)) else None):
+            # Only a folder can be there: this change set must remove everything in it.
             for folder, mode in _emptied(tree, path, status.st_mode, removed):
                 gone[folder] = mode
                 must_go.add(folder)
@@ -74,13 +74,13 @@ def survey(tree: ProjectTree, writes: Sequence[Write], *, over_links: bool) -> S
         for target in targets
         if target.write.content is not None
         for folder in _above(target.write.path)
-        if ground.folder(folder) is None
+        if current.folder(folder) is None
     }
     return Survey(tuple(targets), tuple(sorted(gone.items())), frozenset(must_go), tuple(sorted(made)))
 
 
 def _distinct(writes: Sequence[Write]) -> dict[str, Write]:
-    """Return the writes by path, each path and each way to it free of the others."""
+    """Return the writes by path. No path may occur twice or lead through another."""
     by_path: dict[str, Write] = {}
     for write in writes:
         try:
@@ -97,8 +97,8 @@ def _distinct(writes: Sequence[Write]) -> dict[str, Write]:
     return by_path
 
 
-class _Ground:
-    """The project as it stands, each folder looked at once."""
+class _CurrentTree:
+    """The current state of the project; each folder is inspected once."""
 
     def __init__(self, tree: ProjectTree, writes: dict[str, Write], over_links: bool) -> None:  # noqa: FBT001 - private
         self._tree = tree
@@ -107,7 +107,7 @@ class _Ground:
         self._folders: dict[str, os.stat_result | None] = {"": os.fstat(tree.handle)}
 
     def folder(self, path: str) -> os.stat_result | None:
-        """Return the status of the folder at `path`, or None when there is none and may be one after the changes."""
+        """Return the status of the folder at `path`, or None when it is missing but the changes may make it."""
         if path not in self._folders:
             self._folders[path] = self._look(path)
         return self._folders[path]
@@ -124,12 +124,12 @@ class _Ground:
         if stat.S_ISREG(status.st_mode):
             below = [p for p, w in self._writes.items() if w.content is not None and p.startswith(path + "/")]
             if not below:
-                return None  # what is to be removed below it is absent anyway
+                return None  # paths to remove below it are absent anyway
             raise _in_the_way(below[0], f"{path} is a file")
         raise _in_the_way(path, "it is a link" if stat.S_ISLNK(status.st_mode) else "it is no folder")
 
     def target(self, write: Write) -> Target | None:
-        """Return what `write` changes, or None when all is as it says already."""
+        """Return what `write` changes, or None when the wanted state is already there."""
         parent = self.folder(_parent(write.path))
         before = None if parent is None else self._tree.lstat(write.path)
         if before is None:
@@ -153,7 +153,7 @@ class _Ground:
         return status.st_gid if status.st_mode & stat.S_ISGID else None
 
     def _same(self, write: Write, before: os.stat_result) -> bool:
-        """Whether the file there is the wanted one; then it stays untouched, its times too."""
+        """Return whether the existing file is the wanted one; then it stays untouched, times included."""
         if write.content is None or stat.S_ISLNK(before.st_mode) != write.link:
             return False
         if write.mode is not None and not write.link and write.mode != stat.S_IMODE(before.st_mode):
@@ -170,7 +170,7 @@ class _Ground:
 
 
 def _emptied(tree: ProjectTree, path: str, mode: int, removed: set[str]) -> Iterator[tuple[str, int]]:
-    """Yield the folder at `path` and all folders in it; a file in them must be among the removed."""
+    """Yield the folder at `path` and all folders in it. Every file in them must be in `removed`."""
     yield path, mode & 0o777
     with tree.folder(path) as handle:
         names = sorted(os.listdir(handle))  # noqa: PTH208 - a handle has no pathlib

@@ -91,12 +91,8 @@ def _plugin(host: PluginHost, name: str) -> Plugin:
 
 def _sinks(host: PluginHost, plugin: Plugin, settings: Settings) -> list[LogSink]:
     failed = len(host.failures)
-    sinks = [
-        sink
-        for _, sink in host.collect(
-            _SINKS, lambda each: settings.plugin(each.name, settings_model(host, each)), only=plugin
-        )
-    ]
+    section = {"settings": lambda each: settings.plugin(each.name, settings_model(host, each))}
+    sinks = [sink for _, sink in host.collect(_SINKS, section, only=plugin)]
     if len(host.failures) > failed:
         raise NotReady(f"the plugin {plugin.name} gives no sink: {host.failures[-1].error}")
     if not sinks:
