@@ -151,7 +151,7 @@ class ProcessRunner:
         """
         ready = self._get_ready(argv, isolation_required=isolation_required)
         variables = ready.env | dict(env)
-        if unfit := _unfit(argv, self._root, variables):
+        if unfit := _not_startable(argv, self._root, variables):
             raise NotReady(f"{argv[0]} cannot be started: {unfit.trouble}")
         try:
             process = Process(argv, wrapper=ready.wrapper, cwd=self._root, env=variables, stdin=None)
@@ -184,7 +184,9 @@ class ProcessRunner:
             )
         env = without_keys(os.environ, self._redactor, self._secret_variables)
         _require_bash(argv, env)
-        integrity = IntegrityCheck(self._root, git_folders=self._protected, ignored=self._ignored, state_hidden=isolated)
+        integrity = IntegrityCheck(
+            self._root, git_folders=self._protected, ignored=self._ignored, state_hidden=isolated
+        )
         sealed = integrity.seal()
         return _Ready(env, partial(integrity.altered, sealed), self._sandbox(sealed) if isolated else None)
 
