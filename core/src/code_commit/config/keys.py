@@ -77,15 +77,29 @@ class KeyStore:
             raise self._missing(definition, config_name, address.url)
         return None
 
-    def load_all(self, definitions: Iterable[ProviderDefinition]) -> None:
-        """Have every key censored that is configured at all, used in this run or not; pass over what is no key.
+    def secret(self, variable: str) -> str | None:
+        """Return the secret in an environment variable, or None where it is unset or empty.
 
         Raises:
-            NotReady: a configuration is broken. What is not in one has been found nevertheless.
+            NotReady: it cannot be censored, so it is not given.
+        """
+        found = self._variable(variable)
+        if found is None:
+            return None
+        self._redactor.add(found.value)
+        return found.value
+
+    def load_all(self, definitions: Iterable[ProviderDefinition], secrets: Iterable[str] = ()) -> None:
+        """Censor every key that is configured, used in this run or not, and every secret; skip what is no key.
+
+        `secrets` are the variables that plugins declare.
+
+        Raises:
+            NotReady: a configuration is broken. Keys and secrets elsewhere have been found nevertheless.
         """
         for name in self._key_files():
             self._censor(self._key_file, name)
-        for variable in _usual_variables(definitions):
+        for variable in _usual_variables(definitions).union(secrets):
             self._censor(self._variable, variable)
         for source in self._sources:
             for provider, config, table in source.provider_configs():

@@ -62,6 +62,9 @@ class HostSettings(BaseSettings):
         default="auto", description="Isolation of builds and commands by bubblewrap: where it works, always, or never."
     )
     network: bool = Field(default=True, description="Whether builds and commands in the sandbox may use the network.")
+    after_run_timeout_seconds: Seconds = Field(
+        default=120, description="How long what a plugin does after a run may take."
+    )
     build: BuildSettings = Field(default_factory=BuildSettings, description="How build.sh is run.")
     http: HttpSettings = Field(default_factory=HttpSettings, description="How services are called.")
     providers: dict[str, Any] = Field(

@@ -54,10 +54,12 @@ def code_commit_commands() -> Iterable[CommandDefinition]:
 
 @hookspec
 def code_commit_secrets() -> Iterable[str]:
-    """Name the environment variables that hold secrets of this plugin.
+    """Name the environment variables that hold this plugin's secrets.
 
-    They are hidden from builds, censored wherever text leaves the program, and given by `run.secret(name)` to this
-    plugin alone. Called once when a run starts. An error is reported.
+    Builds and commands do not see them, and their values are censored wherever text leaves the program. `Run.secret`,
+    and the argument `secret` of other hooks, gives a value to the plugin that declares it, and to no other.
+
+    Called once when a run starts. An error is reported, and so is a name that no variable can have.
     """
     raise NotImplementedError
 
@@ -78,8 +80,10 @@ def code_commit_model_layers(settings: Any, secret: Callable[[str], str | None])
 def code_commit_after_run(settings: Any, run: Run, ending: Ending) -> str | None:
     """Do something when the files are final: open a pull request, notify somebody.
 
-    Called once, before `run.finished`, while the project's lock is held, also when the workflow raised. It has a time
-    limit, gives a line for people or None, and cannot change the outcome. An error is reported.
+    Called once, before `run.finished`, while the project's lock is held; also when the workflow raised. Return a line
+    for people, or None. It has `after_run_timeout_seconds` in a thread of its own, and cannot change the outcome or
+    the files. `run.settings`, `run.state` and `run.secret` are those of this plugin; models and processes have ended.
+    An error, and a call that takes too long, is reported.
     """
     raise NotImplementedError
 
@@ -106,10 +110,11 @@ def code_commit_path_rules(settings: Any) -> Iterable[PathRule]:
 
 
 @hookspec
-def code_commit_log_sinks(settings: Any) -> Iterable[LogSink]:
-    """Offer sinks for the records of a run. Called once per run, with this plugin's own validated section.
+def code_commit_log_sinks(settings: Any, secret: Callable[[str], str | None]) -> Iterable[LogSink]:
+    """Offer sinks for the records of a run.
 
-    An error here or in the sink is reported once and drops the sink; the run goes on.
+    Called once per run, with this plugin's own validated section; `secret` as for `code_commit_model_layers`. An
+    error here or in the sink is reported once and drops the sink; the run goes on.
     """
     raise NotImplementedError
 

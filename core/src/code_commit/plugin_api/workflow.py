@@ -89,6 +89,17 @@ class Run(Protocol):
         """
         ...
 
+    def secret(self, name: str, /) -> str | None:
+        """Return the value of an environment variable that this plugin declares in `code_commit_secrets`.
+
+        None: it is unset or empty.
+
+        Raises:
+            NotReady: the plugin does not declare it; or its value is no line of printable ASCII of at least 8
+                characters, and cannot be censored.
+        """
+        ...
+
     def files(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
         """Return the files that git tracks or would offer to track and that a model may see, sorted.
 

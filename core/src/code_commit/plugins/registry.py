@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 from code_commit.plugin_api.errors import UsageError
@@ -15,6 +17,7 @@ from code_commit.spelling import did_you_mean
 
 DEFAULT_WORKFLOW = "committing-code"
 _Record = TypeVar("_Record")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 # What first-party plugins bring, told to whoever asks for it without having them.
 FIRST_PARTY_FLAGS = {
@@ -125,6 +128,19 @@ class Registry:
             )
         self._fail_for("provider", provider)
         raise self._unknown_model(name)
+
+    @cached_property
+    def secrets(self) -> Mapping[str, frozenset[str]]:
+        """The environment variables that each plugin declares as its secrets, by the plugin's name."""
+        declared: dict[str, set[str]] = {}
+        for plugin, name in self._host.collect("code_commit_secrets"):
+            if isinstance(name, str) and _VARIABLE.fullmatch(name):
+                declared.setdefault(plugin.name, set()).add(name)
+            else:
+                self._host.reject(
+                    plugin, "code_commit_secrets", f"a secret is the name of an environment variable, not {name!r:.100}"
+                )
+        return {plugin: frozenset(names) for plugin, names in declared.items()}
 
     def flags_of(self, name: str) -> tuple[str, ...]:
         """Return the names of all flags that workflow `name` reads."""

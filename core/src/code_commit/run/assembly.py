@@ -63,7 +63,8 @@ def open_project(plan: Plan, registry: Registry, held: ExitStack) -> Project:
     redactor = Redactor()
     keys = KeyStore(plan.root, redactor, plan.environ)
     definitions = [definition for _, definition in registry.providers.values()]
-    keys.load_all(definitions)
+    secret_names = frozenset().union(*registry.secrets.values())
+    keys.load_all(definitions, secret_names)
     settings, writes = plan.settings, plan.workflow.writes
     alone = any(getattr(plan.options, name, False) for name in plan.workflow.no_repository)
     workspace = Workspace.open(
@@ -77,7 +78,7 @@ def open_project(plan: Plan, registry: Registry, held: ExitStack) -> Project:
             network=settings.network,
             hidden=keys.files_elsewhere(),
             read_only=("logs",),
-            secret_variables=keys.secret_variables(definitions),
+            secret_variables=keys.secret_variables(definitions) | secret_names,
             secret_prefixes=(PREFIX,),
             output_limit=settings.build.output_limit,
         ),
@@ -115,7 +116,8 @@ def assembled(
     """
     settings, workflow, workspace = plan.settings, plan.workflow, project.workspace
     section_of = partial(_section, settings, host)
-    sinks = list(host.collect("code_commit_log_sinks", {"settings": section_of}))
+    secret_of = partial(plugin_secret, registry, project.keys)
+    sinks = list(host.collect("code_commit_log_sinks", {"settings": section_of, "secret": secret_of}))
     for plugin, sink in sinks:
         log.add_sink(plugin.distribution, sink, plugin=plugin.name)
     rules = _path_rules(host, section_of, fail_closed=workflow.writes)
@@ -134,6 +136,7 @@ def assembled(
         tree=workspace.tree,
         workflow=workflow,
         workspace=workspace,
+        writes=workflow.writes,
         rules=rules,
         host=host,
         log=log,
@@ -144,7 +147,24 @@ def assembled(
         stdout=plan.stdout,
         keeps_diffs=bool(sinks),
         section_of=section_of,
+        secret=secret_of(plan.plugin),
+        secret_of=secret_of,
     )
+
+
+def plugin_secret(registry: Registry, keys: KeyStore, plugin: Plugin) -> Callable[[str], str | None]:
+    """Return the function that gives `plugin` the secrets that it declares, and no others."""
+
+    def secret(name: str, /) -> str | None:
+        if name not in registry.secrets.get(plugin.name, ()):
+            raise NotReady(
+                f"the plugin {plugin.name} of {plugin.distribution} asked for the secret {name!r}, "
+                "which it does not declare",
+                hint="its plugin is at fault: code_commit_secrets has to name it",
+            )
+        return keys.secret(name)
+
+    return secret
 
 
 def _section(settings: Settings, host: PluginHost, plugin: Plugin) -> Any:

@@ -57,6 +57,7 @@ class ProjectRun:
     tree: Tree
     workflow: WorkflowDefinition = field(repr=False)
     workspace: Workspace = field(repr=False)
+    writes: bool  # whether this run may change the project
     rules: Sequence[tuple[str, PathRule]] = field(repr=False)
     host: PluginHost = field(repr=False)
     log: RunLog = field(repr=False)
@@ -67,6 +68,8 @@ class ProjectRun:
     stdout: TextIO = field(repr=False)
     keeps_diffs: bool  # a plugin's log sink may want them
     section_of: Callable[[Any], Any] = field(repr=False)
+    secret: Callable[[str], str | None] = field(repr=False)
+    secret_of: Callable[[Any], Callable[[str], str | None]] = field(repr=False)
     _attempts: int = 0
     _start: str | None = None
     _unsaved: bool = False  # the tree may be other than at the last checkpoint
@@ -115,6 +118,7 @@ class ProjectRun:
             ResponseRefused: a path is not allowed.
             NotReady: a write failed; the tree is as it was.
         """
+        self._require_writes()
         try:
             self.workspace.apply(changes, self.rules, around=self._recording(changes))
         except ChangesRefused as error:
@@ -127,7 +131,7 @@ class ProjectRun:
     def build(self) -> ProcessResult:
         """Run `build.sh`; the tree that it leaves behind is the attempt's checkpoint."""
         result = self._process(self.workspace.build_command, "build.txt", timeout=self.build_timeout)
-        if self.workspace.writes:
+        if self.writes:
             self._take("attempt")
         return result
 
@@ -298,9 +302,15 @@ class ProjectRun:
 
     @property
     def _checkpoints(self) -> Checkpoints:
-        if not self.workspace.writes:
-            raise NotReady("a workflow that does not write tried to change the project", hint="its plugin is at fault")
+        self._require_writes()
         return self.workspace.checkpoints
+
+    def _require_writes(self) -> None:
+        if not self.writes:
+            raise NotReady(
+                "the project is changed by a workflow that writes, while it runs, and by nobody else",
+                hint="the plugin that tried is at fault",
+            )
 
     def _restore(self, commit: str, reason: str) -> None:
         with self._disk, uninterrupted():
@@ -310,7 +320,7 @@ class ProjectRun:
     def _process(
         self, argv: Sequence[str], name: str, *, timeout: float, stdin: bytes = b"", isolation_required: bool = False
     ) -> ProcessResult:
-        if self.workspace.writes:
+        if self.writes:
             self._save()
         log = self.folder / self.log.reserve(numbered(self.calls.last_number, name))
         sandbox = self.workspace.sandbox_in_use
@@ -323,7 +333,7 @@ class ProjectRun:
                     argv, log=log, timeout=timeout, stdin=stdin, isolation_required=isolation_required
                 )
             finally:
-                self._unsaved = self.workspace.writes  # also where another thread took a checkpoint meanwhile
+                self._unsaved = self.writes  # also where another thread took a checkpoint meanwhile
             seconds = round(time.monotonic() - began, 3)
             self.emit(
                 ProcessFinished(tuple(argv), result.exit_code, seconds, result.timed_out, result.tampered, log.name)

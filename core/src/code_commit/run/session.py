@@ -14,14 +14,17 @@ from textwrap import shorten
 from typing import Any, Protocol
 
 from code_commit.config.keys import likely_keys
+from code_commit.config.loading import Settings
 from code_commit.imports import import_object
 from code_commit.log import RunLog, find_run
 from code_commit.models.models import resolve
+from code_commit.plugin_api import workflow as api
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, describe, exit_code_of, no_room
 from code_commit.plugin_api.event import LogSink, MessageLogged, PluginFailed
 from code_commit.plugin_api.workflow import Outcome, Result
 from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost
 from code_commit.plugins.registry import Registry
+from code_commit.run.after_run import call_after_run
 from code_commit.run.assembly import Plan, assembled, open_log, open_project
 from code_commit.run.project_run import ProjectRun
 from code_commit_history.recording import Recording, load_recording
@@ -78,7 +81,7 @@ def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapp
             run = assembled(plan, host, registry, project, log, recording)
             # What a person and a model have come to is theirs; a run that they leave is gone on with later.
             on_failure = "keep" if plan.workflow.interactive else plan.settings.on_failure
-            with _wrapped_up(run, on_failure, ending), _ended_when_interrupted(run.end_what_waits):
+            with _wrapped_up(run, plan.settings, on_failure, ending), _ended_when_interrupted(run.end_what_waits):
                 ending.result = _checked(import_object(plan.workflow.run)(run))
     return replace(ending.told(log.folder), late_failures=ending.late_failures)
 
@@ -96,6 +99,13 @@ class _Open:
     @property
     def reached(self) -> bool:
         return self.result is not None and self.result.outcome is Outcome.REACHED
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The data of `run.finished`."""
+        hint = self._words()[2]
+        data = dict(self.result.data) if self.result and not self.error else {}
+        return {**data, "hint": self.redactor.text(hint)} if hint else data
 
     def told(self, folder: Path) -> Ending:
         clean = self.redactor.text
@@ -137,23 +147,29 @@ def _told_ending(log: RunLog, redactor: Redacts, plugin: Plugin) -> Iterator[_Op
         ending.error = error
     finally:
         told = ending.told(log.folder)
-        data = dict(ending.result.data) if ending.result and not ending.error else {}
-        if told.hint:
-            data["hint"] = told.hint
-        ending.late_failures = log.finish(told.exit_code, told.summary, data)
+        ending.late_failures = log.finish(told.exit_code, told.summary, ending.data)
 
 
 @contextmanager
-def _wrapped_up(run: ProjectRun, on_failure: str, ending: _Open) -> Iterator[None]:
-    """End what still goes on in threads; with `--on-failure restore`, give the tree back where the goal was missed."""
+def _wrapped_up(run: ProjectRun, settings: Settings, on_failure: str, ending: _Open) -> Iterator[None]:
+    """End what still runs in threads, restore the files if `--on-failure restore` asks for it, call `after_run`."""
     try:
         yield
+    except BaseException as error:
+        ending.error = error
+        raise
     finally:
         run.end_what_waits()
         run.wait_until_over(_ENDS_WITHIN)
         if on_failure == "restore" and not ending.reached:
             run.restore_start("the goal was not reached")
         run.remember_end()
+        told = ending.told(run.folder)
+        call_after_run(
+            run,
+            api.Ending(told.exit_code.outcome, int(told.exit_code), told.summary, ending.data),
+            settings.after_run_timeout_seconds,
+        )
 
 
 def _checked(given: Any) -> Result:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from code_commit.cli.arguments import RESERVED
 from code_commit.cli.errors import print_error
 from code_commit.cli.tables import print_document, print_line
-from code_commit.config.loading import Settings, load_settings
+from code_commit.config.keys import KeyStore
+from code_commit.config.loading import load_settings
 from code_commit.log import find_run, list_runs, numbered, read_records
 from code_commit.log.folder import EVENTS
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady, UsageError, describe
 from code_commit.plugin_api.event import LogSink, Record
 from code_commit.plugins.host import Plugin, PluginHost
 from code_commit.plugins.registry import Registry
-from code_commit.run.assembly import settings_model
+from code_commit.run.assembly import plugin_secret, settings_model
 from code_commit.spelling import did_you_mean
 from code_commit_history.past_runs import Step, read_story, steps_of
 from code_commit_history.runs.project import checkpointed, redactor_of
@@ -44,7 +45,12 @@ def export(arguments: argparse.Namespace) -> int:
     named = [summary.folder for summary in list_runs(root)] if arguments.all else [
         find_run(root, name) for name in arguments.runs or ["latest"]
     ]  # fmt: skip
-    redactor = redactor_of(root, Registry(host, reserved_flags=RESERVED))
+    registry = Registry(host, reserved_flags=RESERVED)
+    redactor = redactor_of(root, registry)
+    arguments_of_sinks = {
+        "settings": lambda each: settings.plugin(each.name, settings_model(host, each)),
+        "secret": lambda each: plugin_secret(registry, KeyStore(root, redactor, os.environ), each),
+    }
     failures: dict[str, str] = {}
     lasting: list[LogSink] = []  # sinks that can tell runs apart
     for folder in named:
@@ -54,7 +60,7 @@ def export(arguments: argparse.Namespace) -> int:
             failures[folder.name] = f"its events cannot be read: {unreadable.strerror}"
             print_error(f"{folder.name} was not told: {failures[folder.name]}")
             continue
-        sinks = lasting or _sinks(host, plugin, settings)
+        sinks = lasting or _sinks(host, plugin, arguments_of_sinks)
         lasting = sinks if all(hasattr(sink, _NEXT) for sink in sinks) else []
         for sink in sinks:
             if error := _told(sink, records, over=_NEXT if lasting else "close"):
@@ -87,10 +93,9 @@ def _plugin(host: PluginHost, name: str) -> Plugin:
     )
 
 
-def _sinks(host: PluginHost, plugin: Plugin, settings: Settings) -> list[LogSink]:
+def _sinks(host: PluginHost, plugin: Plugin, arguments: Mapping[str, Callable[[Plugin], Any]]) -> list[LogSink]:
     failed = len(host.failures)
-    section = {"settings": lambda each: settings.plugin(each.name, settings_model(host, each))}
-    sinks = [sink for _, sink in host.collect(_SINKS, section, only=plugin)]
+    sinks = [sink for _, sink in host.collect(_SINKS, arguments, only=plugin)]
     if len(host.failures) > failed:
         raise NotReady(f"the plugin {plugin.name} gives no sink: {host.failures[-1].error}")
     if not sinks:

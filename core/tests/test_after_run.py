@@ -1,0 +1,205 @@
+"""The hook `code_commit_after_run`: called when the files are final, whatever the workflow did."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+
+import pytest
+
+from code_commit_testing import Finished, Project, install_plugin
+
+SCRIPTED = "from code_commit_testing.scripted_provider import code_commit_providers"
+
+CONFIG = """
+[providers]
+default_provider = "scripted.default"
+[providers.scripted.default]
+model = "scripted"
+replies = ["^^^a.txt\\nnew\\n^^^end\\n", "^^^a.txt\\nnewer\\n^^^end\\n"]
+[plugins.commit]
+repairs = 0
+"""
+
+NOTE = """
+import json
+from pydantic import BaseModel
+from code_commit.plugin_api import Change, CodeCommitError, hookimpl, read_records
+
+class Section(BaseModel):
+    word: str = "said"
+
+@hookimpl
+def code_commit_settings():
+    return "note_plugin:Section"
+
+@hookimpl
+def code_commit_secrets():
+    return ["NOTE_TOKEN"]
+
+def refused(step, *arguments):
+    try:
+        step(*arguments)
+    except CodeCommitError as error:
+        return type(error).__name__
+    return "allowed"
+
+@hookimpl
+def code_commit_after_run(settings, run, ending):
+    kinds = [record.kind for record in read_records(run.folder / "events.jsonl")]
+    seen = {
+        "ending": [ending.outcome, ending.exit_code, ending.summary, dict(ending.data)],
+        "finished": "run.finished" in kinds,
+        "a.txt": (run.root / "a.txt").read_text(),
+        "settings": [settings.word, run.settings.word],
+        "secret": run.secret("NOTE_TOKEN"),
+        "state": run.state.name,
+        "apply": refused(run.apply, [Change("a.txt", b"late")]),
+        "execute": refused(lambda: run.execute(["true"], timeout=9)),
+        "git": run.git("diff", "--name-only").decode(),
+    }
+    (run.root / "agent-config/seen.json").write_text(json.dumps(seen))
+    return f"noted: {settings.word}"
+"""
+
+BROKEN = """
+from code_commit.plugin_api import hookimpl
+
+@hookimpl
+def code_commit_after_run():
+    raise SystemExit("broken")
+"""
+
+SLEEPS = """
+import time
+from code_commit.plugin_api import hookimpl
+
+@hookimpl
+def code_commit_after_run(run):
+    open(run.root / "agent-config/asleep", "w").close()
+    time.sleep(600)
+"""
+
+RAISES = """
+from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
+
+@hookimpl
+def code_commit_workflows():
+    return [WorkflowDefinition("raises", "a bug", (Flag(("--raises",), "a bug", selects=True),), "raises_plugin:run",
+                               roles=None, writes=False)]
+
+def run(run):
+    raise ValueError("a bug")
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    project = Project.create(tmp_path)
+    project.write({"agent-config/config.toml": CONFIG})
+    return project
+
+
+@pytest.fixture
+def plugins(tmp_path):
+    folder = install_plugin(tmp_path / "plugins", "scripted", SCRIPTED)
+    return install_plugin(folder, "note", NOTE)
+
+
+def run(project: Project, plugins, *arguments: str, **environ: str) -> Finished:
+    environ = {"NOTE_TOKEN": "note-canary-0123456789", **environ}
+    return project.command(*arguments, environ=environ, plugins=[plugins])
+
+
+def seen(project: Project) -> dict:
+    return json.loads(project.read("agent-config/seen.json"))
+
+
+def failures(finished: Finished) -> list[str]:
+    return [
+        f"{event['data']['plugin']}: {event['data']['stage']}: {event['data']['error']}"
+        for event in finished.events
+        if event["kind"] == "plugin.failed"
+    ]
+
+
+def test_a_plugin_acts_when_the_files_are_final(project, plugins):
+    finished = run(project, plugins)
+    assert finished.exit_code == 0, finished.stderr
+    note = seen(project)
+    last = json.loads((project.run_folder / "events.jsonl").read_text().splitlines()[-1])["data"]
+    assert note["ending"] == [last["outcome"], last["exit_code"], last["summary"], last["data"]]
+    assert not note["finished"]
+    assert (note["a.txt"], note["git"]) == ("new\n", "a.txt\n")
+    assert note["settings"] == ["said", "said"]
+    assert (note["secret"], note["state"]) == ("note-canary-0123456789", "note")
+    assert (note["apply"], note["execute"]) == ("NotReady", "Interrupted")
+
+
+def test_its_line_is_shown_and_logged(project, plugins):
+    finished = run(project, plugins)
+    assert "] noted: said\n" in finished.stderr
+    (project.root / "a.txt").write_text("old\n")
+    events = run(project, plugins, "--json", "--quiet").events
+    assert [event["kind"] for event in events][-2:] == ["message", "run.finished"]
+    assert events[-2]["data"]["text"] == "noted: said"
+
+
+def test_it_is_called_after_a_failed_run_with_the_restored_files(project, plugins):
+    project.write({"build.sh": "exit 1\n"})
+    finished = run(project, plugins, "--on-failure", "restore")
+    assert finished.exit_code == 1
+    assert seen(project)["ending"][:2] == ["not_reached", 1]
+    assert seen(project)["a.txt"] == "old\n"
+
+
+def test_it_is_called_when_the_workflow_raised(project, plugins):
+    install_plugin(plugins, "raises", RAISES)
+    finished = run(project, plugins, "--raises", "--json")
+    assert finished.exit_code == 70
+    assert seen(project)["ending"][:2] == ["internal", 70]
+    assert "ValueError: a bug" in seen(project)["ending"][2]
+
+
+def test_an_error_is_reported_and_changes_no_outcome(project, plugins):
+    install_plugin(plugins, "broken", BROKEN)
+    finished = run(project, plugins, "--json")
+    assert finished.exit_code == 0
+    assert failures(finished) == ["broken: code_commit_after_run: SystemExit: broken"]
+    assert seen(project)["ending"][0] == "reached"
+
+
+@pytest.mark.parametrize("given", ["42", "[1]", "object()"])
+def test_what_is_no_line_is_reported(project, plugins, given):
+    code = f"from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_after_run():\n    return {given}\n"
+    install_plugin(plugins, "odd", code)
+    finished = run(project, plugins, "--json")
+    assert finished.exit_code == 0
+    [failure] = failures(finished)
+    assert failure.startswith("odd: code_commit_after_run: ")
+
+
+def test_what_takes_too_long_is_reported_and_left_behind(project, plugins):
+    install_plugin(plugins, "asleep", SLEEPS)
+    project.write({"agent-config/config.toml": "after_run_timeout_seconds = 0.5\n" + CONFIG})
+    finished = run(project, plugins, "--json")
+    assert finished.exit_code == 0
+    assert failures(finished) == ["asleep: code_commit_after_run: it did not come back within 0.5 s"]
+    assert finished.events[-1]["data"]["outcome"] == "reached"
+
+
+def test_ctrl_c_ends_it_and_changes_no_outcome(project, plugins):
+    install_plugin(plugins, "asleep", SLEEPS)
+    with project.start("--json", plugins=[plugins]) as process:
+        while not (project.root / "agent-config/asleep").exists():
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        stdout, stderr = process.communicate(timeout=60)
+    finished = Finished(process.returncode, stdout.decode(), stderr.decode())
+    assert time.monotonic() - began < 30  # far from the 600 s that the plugin would take
+    assert failures(finished) == ["asleep: code_commit_after_run: interrupted before it came back"]
+    assert (finished.exit_code, finished.events[-1]["data"]["outcome"]) == (0, "reached")
+    assert not (project.root / "agent-config/seen.json").exists()  # what is left is not called

@@ -1,0 +1,213 @@
+"""The hook `code_commit_secrets`: hidden from processes, shown nowhere, given to the plugin that declares them."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+
+from code_commit_testing import Finished, Project, install_plugin
+
+TOKEN = "hook-canary-0123456789-7Q"
+
+WEBHOOK = """
+import urllib.request
+from code_commit.plugin_api import hookimpl
+
+@hookimpl
+def code_commit_secrets():
+    return ["HOOK_TOKEN"]
+
+@hookimpl
+def code_commit_log_sinks(secret):
+    return [Webhook(secret("HOOK_TOKEN"))]
+
+class Webhook:
+    def __init__(self, token):
+        self.token = token
+
+    def receive(self, record):
+        if record.kind == "run.finished":
+            url = open("agent-config/hook-url").read()
+            request = urllib.request.Request(url, b"{}", {"Authorization": f"Bearer {self.token}"})
+            urllib.request.urlopen(request).close()
+
+    def close(self):
+        pass
+"""
+
+CONFIG = """
+[providers]
+default_provider = "scripted.default"
+[providers.scripted.default]
+model = "scripted"
+replies = ["^^^a.txt\\nnew\\n^^^end\\n"]
+"""
+
+WORKFLOW = """
+import os
+from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition, hookimpl
+
+@hookimpl
+def code_commit_workflows():
+    flags = [Flag((f"--{name}",), "try it", selects=True) for name in ("tell", "steal")]
+    return [WorkflowDefinition(flag.names[0][2:], "try it", (flag,), f"thief_plugin:{flag.names[0][2:]}", roles=None)
+            for flag in flags]
+
+def tell(run):
+    token = os.environ["HOOK_TOKEN"]
+    run.say(token)
+    run.keep("kept.txt", token)
+    return Result(Outcome.REACHED, f"the token is {token}", {"token": token})
+
+def steal(run):
+    return Result(Outcome.REACHED, run.secret("HOOK_TOKEN"))
+"""
+
+OWNER = """
+from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition, hookimpl
+
+@hookimpl
+def code_commit_secrets():
+    return ["OWN_TOKEN", "UNSET_TOKEN"]
+
+@hookimpl
+def code_commit_workflows():
+    return [WorkflowDefinition("own", "use it", (Flag(("--own",), "use it", selects=True),), "owner_plugin:own",
+                               roles=None)]
+
+def own(run):
+    return Result(Outcome.REACHED, f"{len(run.secret('OWN_TOKEN'))} {run.secret('UNSET_TOKEN')}")
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project.create(tmp_path, build='echo "token: $HOOK_TOKEN, $OTHER"\n')
+
+
+@pytest.fixture
+def plugins(tmp_path):
+    folder = install_plugin(tmp_path / "plugins", "webhook", WEBHOOK)
+    return install_plugin(folder, "scripted", "from code_commit_testing.scripted_provider import code_commit_providers")
+
+
+@contextmanager
+def web_server():
+    """A server on loopback that keeps the `Authorization` header of each request."""
+    seen: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            seen.append(self.headers["Authorization"])
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/hook", seen
+        server.shutdown()
+
+
+def run(project: Project, plugins, *arguments: str, **environ: str) -> Finished:
+    project.write({"agent-config/config.toml": CONFIG})
+    return project.command(*arguments, environ={"HOOK_TOKEN": TOKEN, **environ}, plugins=[plugins])
+
+
+def everything_of(project: Project, finished: Finished) -> str:
+    files = [path.read_text("utf-8") for path in project.run_folder.iterdir() if path.is_file()]
+    return "\n".join([finished.stdout, finished.stderr, *files])
+
+
+def failures(finished: Finished) -> list[str]:
+    return [
+        f"{event['data']['plugin']}: {event['data']['stage']}: {event['data']['error']}"
+        for event in finished.events
+        if event["kind"] == "plugin.failed"
+    ]
+
+
+def test_a_sink_gets_its_secret_and_the_build_does_not(project, plugins):
+    with web_server() as (url, seen):
+        project.write({"agent-config/hook-url": url})
+        finished = run(project, plugins, "--json", OTHER="shown")
+    assert finished.exit_code == 0, finished.stderr
+    assert seen == [f"Bearer {TOKEN}"]
+    assert "token: , shown" in (project.run_folder / "1-build.txt").read_text()
+    assert failures(finished) == []
+    assert TOKEN not in everything_of(project, finished)
+
+
+def test_a_secret_is_censored_wherever_text_leaves(project, plugins):
+    install_plugin(plugins, "thief", WORKFLOW)
+    finished = run(project, plugins, "--tell")
+    assert finished.exit_code == 0, finished.stderr
+    assert TOKEN not in everything_of(project, finished)
+    assert finished.stdout == "***7Q\n"
+    assert "the token is ***7Q" in finished.stderr
+    assert (project.run_folder / "kept.txt").read_text() == "***7Q"
+    assert run(project, plugins, "--tell", "--json").events[-1]["data"]["data"] == {"token": "***7Q"}
+
+
+def test_another_plugin_does_not_get_it(project, plugins):
+    install_plugin(plugins, "thief", WORKFLOW)
+    finished = run(project, plugins, "--steal")
+    assert finished.exit_code == 3
+    assert "the plugin thief of code-commit-thief asked for the secret 'HOOK_TOKEN'" in finished.stderr
+    assert "code_commit_secrets" in finished.stderr
+
+
+def test_a_workflow_gets_its_own_secret_and_none_for_what_is_not_set(project, plugins):
+    install_plugin(plugins, "owner", OWNER)
+    finished = run(project, plugins, "--own", OWN_TOKEN="0123456789")
+    assert finished.exit_code == 0, finished.stderr
+    assert "10 None" in finished.stderr
+
+
+@pytest.mark.parametrize("value", ["tiny", "two lines\nof a secret"])
+def test_a_secret_that_cannot_be_censored_is_not_given(project, plugins, value):
+    install_plugin(plugins, "owner", OWNER)
+    finished = run(project, plugins, "--own", OWN_TOKEN=value)
+    assert finished.exit_code == 3
+    assert "variable OWN_TOKEN" in finished.stderr
+    assert value not in finished.stderr
+
+
+@pytest.mark.parametrize("name", ["42", "'HOOK TOKEN'", "'HOOK=TOKEN'", "''"])
+def test_a_name_that_no_variable_can_have_is_reported(project, plugins, name):
+    install_plugin(
+        plugins,
+        "odd",
+        f"from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_secrets():\n    return [{name}]\n",
+    )
+    install_plugin(plugins, "thief", WORKFLOW)
+    finished = run(project, plugins, "--tell", "--json")
+    assert finished.exit_code == 0
+    assert [each for each in failures(finished) if each.startswith("odd: code_commit_secrets: ")] == [
+        f"odd: code_commit_secrets: a secret is the name of an environment variable, not {name}"
+    ]
+
+
+def test_an_error_is_reported_and_the_run_goes_on(project, plugins):
+    code = "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_secrets():\n    return [1 / 0]\n"
+    install_plugin(plugins, "broken", code)
+    install_plugin(plugins, "thief", WORKFLOW)
+    finished = run(project, plugins, "--tell", "--json")
+    assert finished.exit_code == 0
+    assert any(each.startswith("broken: code_commit_secrets: ZeroDivisionError") for each in failures(finished))
+
+
+def test_an_exported_run_reaches_a_sink_with_its_secret(project, plugins):
+    with web_server() as (url, seen):
+        project.write({"agent-config/hook-url": url})
+        run(project, plugins)
+        exported = project.command(
+            "runs", "export", "--sink", "webhook", environ={"HOOK_TOKEN": TOKEN}, plugins=[plugins]
+        )
+    assert exported.exit_code == 0, exported.stderr
+    assert seen == [f"Bearer {TOKEN}"] * 2
