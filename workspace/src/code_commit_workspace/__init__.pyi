@@ -34,3 +34,4 @@ from .workspace import SandboxSettings as SandboxSettings
 from .workspace import Workspace as Workspace
 
 __version__: str
+__all__: list[str]
