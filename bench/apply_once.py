@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+from code_commit.plugin_api import PROTECTED
 from code_commit_commit.response import parse_changes
 from code_commit_workspace.git import Git
 from code_commit_workspace.guard import Guard
@@ -21,7 +22,7 @@ def main(root: Path, response: Path) -> None:
     start = time.perf_counter()
     changes = parse_changes(text)
     tree = ProjectTree(root)
-    refusals = Guard(tree, Git(root)).check(changes)
+    refusals = Guard(tree, Git(root), PROTECTED).check(changes)
     if refusals:
         sys.exit(f"refused: {refusals[0]}")
     apply(tree, home, changes)

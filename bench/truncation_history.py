@@ -2,8 +2,8 @@
 
     python bench/truncation_history.py PATH... [--show]
 
-Each file that a commit added or altered counts as one replacement, judged against what the file held before. What
-people committed was meant, so each refusal is a false positive. Merges are left out. PATH may be a bare repository.
+Each file that a commit added or altered counts as one replacement, and the files of a commit as one response. People
+meant what they committed, so each refusal is a false positive. Merges are left out. PATH may be a bare repository.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
+from itertools import groupby
+from typing import Self, cast
 
-from code_commit.plugin_api import Change
+from code_commit.plugin_api import Change, Tree
 from code_commit_truncation.rule import Truncation
 from code_commit_truncation.settings import TruncationSettings
 
@@ -33,14 +34,14 @@ class Replacement:
 
 
 @dataclass(frozen=True, slots=True)
-class OneFile:
-    """A tree as far as the rule looks at it."""
+class Before:
+    """The tree before a commit, as far as the rule looks at it."""
 
-    content: bytes | None
+    files: dict[str, bytes]
 
-    def read(self, path: str, limit: int | None = None) -> bytes | None:  # noqa: ARG002 - there is but one
+    def read(self, path: str) -> bytes | None:
         """Return what the file held before."""
-        return self.content
+        return self.files.get(path)
 
 
 class Blobs:
@@ -92,18 +93,20 @@ def measure(repository: str, rule: Truncation, *, show: bool) -> tuple[int, Coun
     """Return how many replacements were judged, and how many were refused for each reason."""
     judged, refused = 0, Counter[str]()
     with Blobs(repository) as blobs:
-        for each in replacements(repository):
-            old, new = each.old and blobs.read(each.old), blobs.read(each.new)
-            if new is None or (each.old and old is None):
-                continue
-            judged += 1
-            refusal = rule.judge(Change(each.path, new), OneFile(old or None))
-            if refusal is None:
-                continue
-            kind = "placeholder" if "stands in place of" in refusal.reason else "shrunk"
-            refused[kind] += 1
-            if show:
-                print(f"  {each.commit[:10]} {each.path}: {refusal.reason}")
+        for commit, group in groupby(replacements(repository), lambda each: each.commit):
+            before, changes = Before({}), []
+            for each in group:
+                old, new = each.old and blobs.read(each.old), blobs.read(each.new)
+                if new is None or (each.old and old is None):
+                    continue
+                changes.append(Change(each.path, new))
+                before.files.update({each.path: old} if old else {})
+            judged += len(changes)
+            for refusal in rule.judge(changes, cast("Tree", before)):
+                kind = "placeholder" if "stands in place of" in refusal.reason else "shrunk"
+                refused[kind] += 1
+                if show:
+                    print(f"  {commit[:10]} {refusal}")
     return judged, refused
 
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 from harness import Command, Line, Measured, NotMeasured, report, run
 from project import make_project
 
-from code_commit.plugin_api import Run
+from code_commit.plugin_api import PROTECTED, Run
 from code_commit_workspace.git import Git
 from code_commit_workspace.guard import Guard
 from code_commit_workspace.project_tree import ProjectTree
@@ -68,10 +68,10 @@ def _answer(root: Path) -> Any:
     from code_commit_toolbox.tool import ToolContext
 
     tree = ProjectTree(root)
-    guard = Guard(tree, Git(root))
+    guard = Guard(tree, Git(root), PROTECTED)
     own = SimpleNamespace(
         root=root,
-        tree=tree,
+        tree=guard.visible,
         may_read=guard.may_read,
         collect=lambda _: (),
         settings_of=lambda _: ToolboxSettings.model_validate({}),

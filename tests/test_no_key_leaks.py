@@ -264,12 +264,13 @@ PLUGINS = {
     ),
     "rule hook": "@hookimpl\ndef code_commit_path_rules(settings): fail()",
     "rule": (
-        "class Rule:\n    name = 'telling'\n    def judge(self, change, tree): fail()\n"
+        "class Rule:\n    name = 'telling'\n    def judge(self, changes, tree): fail()\n"
         "@hookimpl\ndef code_commit_path_rules(settings): return [Rule()]"
     ),
     "rule reason": (
         "class Rule:\n    name = 'telling'\n"
-        "    def judge(self, change, tree): return Refusal(change.path, 'telling', f'not with {KEY}', then='repair')\n"
+        "    def judge(self, changes, tree):\n"
+        "        return [Refusal(changes[0].path, 'telling', f'not with {KEY}', then='repair')]\n"
         "@hookimpl\ndef code_commit_path_rules(settings): return [Rule()]"
     ),
     "provider": (

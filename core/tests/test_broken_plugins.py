@@ -44,7 +44,7 @@ from code_commit.plugin_api import hookimpl
 
 class Rule:
     name = "odd"
-    def judge(self, change, tree):
+    def judge(self, changes, tree):
         {judge}
 
 @hookimpl

@@ -24,8 +24,8 @@ class Sink:
 
 class Rule:
     name = "rule"
-    def judge(self, change, tree):
-        return None
+    def judge(self, changes, tree):
+        return ()
 
 def run(run):
     pass

@@ -240,7 +240,7 @@ def test_lines_that_are_not_run_are_parsed_and_are_there() -> None:
     assert set(NOT_RUN) <= lines
     for line in NOT_RUN:
         host = PluginHost()
-        parse_invocation(shlex.split(line)[1:], host, Registry(host, reserved_flags=RESERVED))
+        parse_invocation(shlex.split(line)[1:], Registry(host, reserved_flags=RESERVED))
 
 
 def test_every_shell_block_is_found() -> None:
@@ -330,7 +330,7 @@ def test_commands_within_sentences_are_understood(page: str, monkeypatch: pytest
                 with pytest.raises(Parsed):
                     import_object(COMMANDS[argv[0]].run)(argv[1:])
             else:
-                parse_invocation(argv, host, registry)
+                parse_invocation(argv, registry)
         except UsageError as error:
             pytest.fail(f"code-commit{code}: {error.message}")
 

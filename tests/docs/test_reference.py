@@ -29,12 +29,12 @@ from code_commit.models.models import _HOST_FIELDS
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api import hookspecs
 from code_commit.plugin_api.errors import ExitCode
+from code_commit.plugin_api.project_files import PROTECTED
 from code_commit.plugin_api.run_files import record_fields
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit_testing.conformance import ProviderConformance
 from code_commit_workspace import guard
-from code_commit_workspace.protected import PROTECTED
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

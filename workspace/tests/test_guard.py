@@ -10,10 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from code_commit.plugin_api import Change, Refusal
+from code_commit_workspace.errors import Interrupted
 from code_commit_workspace.git import Git
-from code_commit_workspace.guard import Guard, normalised
+from code_commit_workspace.guard import Guard, normalise_changes, normalise_path
 from code_commit_workspace.project_tree import ProjectTree, parts_of
+from code_commit_workspace.records import Change, Refusal
 
 
 @pytest.fixture
@@ -31,8 +32,8 @@ def tree(root):
 
 
 @pytest.fixture
-def guard(root, tree):
-    return Guard(tree, Git(root))
+def guard(root, tree, protected):
+    return Guard(tree, Git(root), protected)
 
 
 def put(root, *paths):
@@ -73,7 +74,7 @@ def test_names_that_differ_in_case_are_one_file_where_the_file_system_says_so(ro
     put(root, "project/probe")
     (root / "project/PROBE").hardlink_to(root / "project/probe")  # what such a file system looks like
     with ProjectTree(root / "project") as tree:
-        assert refused(Guard(tree, Git(root / "project")).check(write("a.txt", "A.txt"))) == {"A.txt": "one-tree"}
+        assert refused(Guard(tree, Git(root / "project"), ()).check(write("a.txt", "A.txt"))) == {"A.txt": "one-tree"}
 
 
 def test_a_file_becomes_a_folder_if_it_is_deleted(guard, root):
@@ -109,9 +110,9 @@ def test_refusals_stand_in_the_order_of_the_changes(guard, root):
 
 
 def test_a_leading_dot_slash_is_dropped(guard):
-    assert normalised("./a/b") == "a/b"
-    assert normalised("././a") == "./a"
-    assert guard.normalise([*write("./a"), *delete("b")]) == (*write("a"), *delete("b"))
+    assert normalise_path("./a/b") == "a/b"
+    assert normalise_path("././a") == "./a"
+    assert normalise_changes([*write("./a"), *delete("b")]) == (*write("a"), *delete("b"))
 
 
 def test_a_folder_that_cannot_be_entered_is_refused_in_words(guard, root):
@@ -143,24 +144,24 @@ def test_the_folder_of_git_is_closed_under_any_name(tmp_path, way):
     put(root, "hidden/other")
     paths = ["hidden/data/config", "hidden/data/hooks/pre-commit", "hidden/data/new/folder/x"]
     with ProjectTree(root) as tree:
-        guard = Guard(tree, Git(root))
+        guard = Guard(tree, Git(root), ())
         assert refused(guard.check(write(*paths, "hidden/other", "hidden/new"))) == dict.fromkeys(paths, "place")
         assert set(guard.unreadable([*paths, "hidden/other"])) == set(paths)
 
 
 def test_without_a_repository_nothing_is_allowed(tmp_path):
     with ProjectTree(tmp_path) as tree:
-        guard = Guard(tree, Git(tmp_path))
+        guard = Guard(tree, Git(tmp_path), ())
         assert "not a git repository" in guard.check(write("a"))[0].reason
         assert "not a git repository" in guard.may_read("a").reason
 
 
-def test_protection_holds_in_a_project_below_the_top_of_its_repository(root):
+def test_protection_holds_in_a_project_below_the_top_of_its_repository(root, protected):
     (root / ".gitignore").write_text("*.o\n/project/hidden\n")
     project = root / "project"
     project.mkdir()
     with ProjectTree(project) as tree:
-        guard = Guard(tree, Git(project))
+        guard = Guard(tree, Git(project), protected)
         paths = ["agent-config/x", "build.sh", "a.o", "hidden", "project/hidden", "src/a.c"]
         assert set(refused(guard.check(write(*paths)))) == {"agent-config/x", "build.sh", "a.o", "hidden"}
 
@@ -173,7 +174,7 @@ def test_protection_holds_in_a_project_below_the_top_of_its_repository(root):
     )
 )
 def test_any_text_gets_a_verdict_and_what_is_allowed_is_a_plain_path(guard, paths):
-    changes = guard.normalise(write(*paths))
+    changes = normalise_changes(write(*paths))
     refusals = {refusal.path for refusal in guard.check(changes)}
     for change in changes:
         if change.path not in refusals:
@@ -183,57 +184,120 @@ def test_any_text_gets_a_verdict_and_what_is_allowed_is_a_plain_path(guard, path
 
 # --- plugins' rules -------------------------------------------------------------------------------------------------
 class Says:
+    """A rule that gives or raises `answer`, and remembers the paths that it was asked about."""
+
     name = "says"
 
     def __init__(self, answer):
         self.answer = answer
         self.asked = []
 
-    def judge(self, change, tree):
-        self.asked.append(change.path)
+    def judge(self, changes, tree):
+        self.asked.append([change.path for change in changes])
         if isinstance(self.answer, BaseException):
             raise self.answer
         return self.answer
 
 
-def test_a_plugins_rule_refuses_in_addition(root, tree):
-    rule = Says(Refusal("whatever", "says", "No.", then="repair"))
-    refusals = Guard(tree, Git(root), [("some-plugin", rule)]).check(write("./a", "build.sh"))
-    assert refusals == (
-        Refusal("./a", "says", "No.", then="repair"),
+def test_a_plugins_rule_refuses_in_addition(guard):
+    rule = Says([Refusal("a", "says", "No.", then="repair")])
+    assert guard.check(write("./a", "build.sh", "b"), [("some-plugin", rule)]) == (
+        Refusal("./a", "says", "No.", then="repair", plugin="some-plugin"),
         Refusal("build.sh", "protected", "No response may change build.sh."),
     )
-    assert rule.asked == ["a"]
+    assert rule.asked == [["a", "b"]]
 
 
-def test_a_plugins_rule_allows_by_saying_nothing(root, tree):
-    assert not Guard(tree, Git(root), [("some-plugin", Says(None))]).check(write("a"))
+@pytest.mark.parametrize("nothing", [(), [], iter(())])
+def test_a_plugins_rule_allows_by_refusing_nothing(guard, nothing):
+    assert not guard.check(write("a"), [("some-plugin", Says(nothing))])
 
 
-@pytest.mark.parametrize("answer", [ValueError("odd\x1b[2J"), SystemExit(0), RecursionError(), True, "fine", ()])
-def test_a_plugins_rule_that_fails_refuses_and_is_named(root, tree, answer):
-    broken, other = Says(answer), Says(None)
-    refusals = Guard(tree, Git(root), [("some-plugin", broken), ("other", other)]).check(write("a", "b"))
-    assert [refusal.path for refusal in refusals] == ["a", "b"]
-    for refusal in refusals:
-        assert refusal.then == "stop"
-        assert "'says' of some-plugin" in refusal.reason
-        assert refusal.reason.isprintable()
-    assert other.asked == ["a", "b"]
+def test_a_plugins_rule_refuses_the_whole_change_set(guard):
+    rule = Says([Refusal("b", "says", "Not this one."), Refusal("", "says", "Too many files.", then="repair")])
+    assert guard.check(write("a", "b"), [("some-plugin", rule)]) == (
+        Refusal("", "says", "Too many files.", then="repair", plugin="some-plugin"),
+        Refusal("b", "says", "Not this one.", plugin="some-plugin"),
+    )
 
 
-def test_a_plugins_rule_sees_the_tree(root, tree):
-    put(root, "a")
+def test_a_refusal_reads_like_a_line_about_its_path():
+    assert str(Refusal("a", "says", "No.")) == "a: No."
+    assert str(Refusal("", "says", "Too many files.")) == "Too many files."
+
+
+def _fails_halfway():
+    yield Refusal("a", "says", "No.")
+    raise ValueError("halfway")
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (ValueError("odd\x1b[2J"), "failed with"),
+        (SystemExit(0), "failed with 'SystemExit: 0'"),
+        (RecursionError(), "failed with 'RecursionError'"),
+        (_fails_halfway(), "failed with 'ValueError: halfway'"),
+        (None, "gave NoneType for an answer"),
+        (True, "gave bool for an answer"),
+        ("fine", "gave str for an answer"),
+        (Refusal("a", "says", "No."), "gave Refusal for an answer"),
+        ([None], "gave NoneType for a refusal"),
+        ([Refusal("a", "says", None)], "whose fields are no text"),
+        ([Refusal("elsewhere", "says", "No.")], "refused 'elsewhere', which is not among the changes"),
+        ([Refusal("./a", "says", "No.")], "refused './a', which is not among the changes"),
+    ],
+)
+def test_a_plugins_rule_that_fails_refuses_everything_and_is_named(guard, answer, problem):
+    broken, other = Says(answer), Says([])
+    (refusal,) = guard.check(write("a", "b"), [("some-plugin", broken), ("other", other)])
+    assert (refusal.path, refusal.rule, refusal.then, refusal.plugin) == ("", "plugin", "stop", "some-plugin")
+    assert refusal.reason.startswith("The rule 'says' of some-plugin ")
+    assert problem in refusal.reason
+    assert refusal.reason.isprintable()
+    assert other.asked == [["a", "b"]]
+
+
+@pytest.mark.parametrize("odd", ["allow", None, 1])
+def test_whatever_a_plugins_rule_wants_to_happen_next_is_a_stop_or_a_repair(guard, odd):
+    (refusal,) = guard.check(write("a"), [("some-plugin", Says([Refusal("a", "says", "No.", then=odd)]))])
+    assert refusal.then == "stop"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, Interrupted("ended")])
+def test_ctrl_c_in_a_plugins_rule_is_no_verdict(guard, error):
+    with pytest.raises(type(error) if isinstance(error, Interrupted) else error):
+        guard.check(write("a"), [("some-plugin", Says(error() if error is KeyboardInterrupt else error))])
+
+
+def test_a_plugins_rule_sees_the_tree_before_the_change(guard, root):
+    put(root, "a", "src/b", "src/deep/c", "agent-config/openai-key.txt", "out.o")
+    (root / ".gitignore").write_text("*.o\n")
     seen = []
 
-    class Reads:
-        name = "reads"
+    class Looks:
+        name = "looks"
 
-        def judge(self, change, tree):
-            seen.append((change.content, tree.read(change.path)))
+        def judge(self, changes, tree):
+            seen.append([(change.content, tree.read(change.path)) for change in changes])
+            seen.append(tree.list())
+            seen.append(tree.list(["src/"], recursive=False))
+            seen.append(list(tree.contents(tree.list(["src/"]), 10)))
+            return ()
 
-    Guard(tree, Git(root), [("some-plugin", Reads())]).check(write("a"))
-    assert seen == [(b"new\n", b"x\n")]
+    guard.check(write("a"), [("some-plugin", Looks())])
+    assert seen == [
+        [(b"new\n", b"x\n")],
+        (".gitignore", "a", "src/b", "src/deep/c"),
+        ("src/b",),
+        [("src/b", b"x\n"), ("src/deep/c", b"x\n")],
+    ]
+
+
+def test_a_plugins_rule_is_not_asked_about_nothing(guard):
+    rule = Says([])
+    guard.check(write("build.sh"), [("some-plugin", rule)])
+    assert rule.asked == []
 
 
 # --- reading --------------------------------------------------------------------------------------------------------

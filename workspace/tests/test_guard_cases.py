@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.plugin_api import Change
 from code_commit_workspace.git import Git
 from code_commit_workspace.guard import Guard
 from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.records import Change
 
 CASES = Path(__file__).parent / "cases"
 ROWS = [
@@ -76,9 +76,9 @@ def project(tmp_path_factory):
 
 
 @pytest.fixture
-def guard(project):
+def guard(project, protected):
     with ProjectTree(project) as tree:
-        yield Guard(tree, Git(project))
+        yield Guard(tree, Git(project), protected)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: ascii(row["path"])[1:41])

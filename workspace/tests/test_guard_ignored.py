@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from code_commit.plugin_api import Change
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.guard import Guard
 from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.records import Change
 
 # Read at import: a test's environment is cleared of what begins so.
 RULE_SETS = int(os.environ.get("CODE_COMMIT_RULE_SETS", "25"))
@@ -107,7 +107,7 @@ def git_ignores(root, path):
 def test_verdicts_equal_those_of_git(root, rule_set, paths, existing):
     lay_out(root, rule_set, existing)
     with ProjectTree(root) as tree:
-        guard = Guard(tree, Git(root))
+        guard = Guard(tree, Git(root), ())
         refused = {refusal.path: refusal.rule for refusal in guard.check([Change(path, None) for path in paths])}
         hidden = guard.unreadable(paths)
     for path in paths:
@@ -120,7 +120,7 @@ def test_verdicts_equal_those_of_git(root, rule_set, paths, existing):
 def test_the_reason_names_the_rule(root):
     lay_out(root, {".gitignore": b"# secrets\n*.key\n"}, [])
     with ProjectTree(root) as tree:
-        (refusal,) = Guard(tree, Git(root)).check([Change("deep/my.key", b"")])
+        (refusal,) = Guard(tree, Git(root), ()).check([Change("deep/my.key", b"")])
     assert refusal.reason == "git ignores it, by '*.key' in line 2 of .gitignore."
 
 
@@ -145,7 +145,7 @@ def test_a_path_that_git_fails_at_spoils_no_other(root):
     bad = {"file0.c", "file501.o", "file998.c"}
     git = StumblingGit(root, bad)
     with ProjectTree(root) as tree:
-        refusals = Guard(tree, git).check([Change(path, b"") for path in paths])
+        refusals = Guard(tree, git, ()).check([Change(path, b"") for path in paths])
     assert {refusal.path for refusal in refusals} == {path for path in paths if path.endswith("o")} | bad
     assert {refusal.path for refusal in refusals if "cannot tell" in refusal.reason} == bad
     assert git.questions < 70
@@ -156,7 +156,7 @@ def test_where_git_fails_everywhere_everything_is_refused_soon(root):
     paths = [f"file{number}" for number in range(1000)]
     git = StumblingGit(root, set(paths))
     with ProjectTree(root) as tree:
-        refusals = Guard(tree, git).check([Change(path, b"") for path in paths])
+        refusals = Guard(tree, git, ()).check([Change(path, b"") for path in paths])
     assert [refusal.path for refusal in refusals] == paths
     assert git.questions <= 200
 
@@ -165,5 +165,5 @@ def test_rules_that_cannot_be_read_refuse(root):
     lay_out(root, {"elsewhere": b"*.o\n"}, [])
     (root / ".gitignore").symlink_to("elsewhere")
     with ProjectTree(root) as tree:
-        (refusal,) = Guard(tree, Git(root)).check([Change("a.c", b"")])
+        (refusal,) = Guard(tree, Git(root), ()).check([Change("a.c", b"")])
     assert "unable to access '.gitignore'" in refusal.reason

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from code_commit.plugin_api import Change, Refusal
+from code_commit.plugin_api import Change, Refusal, Tree
 from code_commit_testing import Finished, Project, install_plugin
 from code_commit_truncation.rule import Truncation
 from code_commit_truncation.settings import TruncationSettings
@@ -23,10 +25,10 @@ HOLLOW = LONG.replace("line_20 = 20\n", "# ... existing code ...\n")
 class Files:
     """A tree of these files; a content that is an error is raised."""
 
-    def __init__(self, **files: bytes | OSError) -> None:
-        self.files = {name.replace("_", "."): content for name, content in files.items()}
+    def __init__(self, files: Mapping[str, bytes | OSError]) -> None:
+        self.files = files
 
-    def read(self, path: str) -> bytes | None:
+    def read(self, path: str, limit: int | None = None) -> bytes | None:
         content = self.files.get(path)
         if isinstance(content, OSError):
             raise content
@@ -34,8 +36,13 @@ class Files:
 
 
 def judge(old: bytes | OSError | None, new: bytes | None, **settings) -> Refusal | None:
-    tree = Files() if old is None else Files(a_py=old)
-    return Truncation(TruncationSettings(**settings)).judge(Change("a.py", new), tree)
+    refusals = judge_all({} if old is None else {"a.py": old}, {"a.py": new}, **settings)
+    return next(iter(refusals), None)
+
+
+def judge_all(old: Mapping[str, bytes | OSError], new: Mapping[str, bytes | None], **settings) -> list[Refusal]:
+    changes = [Change(path, content) for path, content in new.items()]
+    return list(Truncation(TruncationSettings(**settings)).judge(changes, cast("Tree", Files(old))))
 
 
 def test_a_file_that_shrinks_below_half_is_sent_back() -> None:
@@ -90,6 +97,41 @@ def test_both_reasons_are_told_at_once() -> None:
 )
 def test_what_is_fine(old, new, settings) -> None:
     assert judge(old, new, **settings) is None
+
+
+HALVES = [LONG[: LONG.index("line_20 ")], LONG[LONG.index("line_20 ") :]]
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        {"a.py": "from b import *\n", "b.py": HALVES[0], "c.py": HALVES[1]},
+        {"a.py": "from b import *\n", "b.py": "class B:\n" + "".join(f"    {line}\n" for line in LONG.splitlines())},
+        {"b.py": LONG, "a.py": ""},
+        {"a.py": SHORT, "b.py": "".join(f"line_{number} = {number}\n" for number in range(10, 20))},
+    ],
+    ids=["split", "indented", "moved", "half of it"],
+)
+def test_lines_that_move_to_other_files_are_not_lost(new) -> None:
+    written = {path: text.encode() for path, text in new.items()}
+    assert judge_all({"a.py": LONG.encode()}, written) == []
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"b.py": SHORT},
+        {"b.py": "}\n\n" * 40},
+        {"old.py": LONG},
+        {"b.py": None},
+    ],
+    ids=["what stayed", "says nothing", "was there before", "removed"],
+)
+def test_lines_that_do_not_arrive_are_lost(others) -> None:
+    new = {"a.py": SHORT, **others}
+    written = {path: None if text is None else text.encode() for path, text in new.items()}
+    old = {"a.py": LONG.encode() + b"}\n\n" * 10, "old.py": LONG.encode(), "b.py": b"x\n"}
+    assert [refusal.path for refusal in judge_all(old, written)] == ["a.py"]
 
 
 @given(st.binary(max_size=400), st.binary(max_size=400), st.floats(0, 1), st.integers(0, 30))
@@ -150,6 +192,11 @@ def test_a_truncated_answer_costs_a_repair_and_is_never_written(commit, bad: str
     told = (project.run_folder / "2-repair-query.txt").read_text().partition("[build.sh output]")[2]
     assert "Give the whole file" in told
     assert not (project.run_folder / "1-build.txt").exists()
+
+
+def test_a_module_is_split_in_one_answer(commit) -> None:
+    finished, project = commit(f"from b import *\n^^^end\n^^^b.py\n{LONG}")
+    assert (finished.exit_code, project.read("b.py")) == (0, LONG)
 
 
 def test_truncated_to_the_end_is_exit_5_and_leaves_the_project(commit) -> None:

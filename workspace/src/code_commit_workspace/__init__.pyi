@@ -17,11 +17,10 @@ from .process import disable_ptrace as disable_ptrace
 from .project_text import decode_text as decode_text
 from .project_text import read_text as read_text
 from .project_tree import ProjectTree as ProjectTree
-from .protected import Protected as Protected
-from .protected import Scope as Scope
 from .records import Change as Change
 from .records import PathRule as PathRule
 from .records import ProcessResult as ProcessResult
+from .records import Protected as Protected
 from .records import Refusal as Refusal
 from .records import Tree as Tree
 from .redaction import RedactingStream as RedactingStream

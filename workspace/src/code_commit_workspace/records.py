@@ -1,7 +1,8 @@
-"""Changes to a project, and the rules that judge them."""
+"""What the workspace hands around: changes, path rules and their refusals, results of processes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
@@ -16,37 +17,86 @@ class Change:
 
 
 class Tree(Protocol):
-    """The project's files, read through directory handles; a link is never followed."""
+    """The files of the project. A link is never followed."""
 
     def read(self, path: str, limit: int | None = None) -> bytes | None:
-        """Return the content of the regular file at `path`, or None when there is none.
+        """Return the content of the regular file at `path`, or None if there is none.
 
-        With `limit`, no more than its first `limit` bytes.
+        With `limit`, return its first `limit` bytes at most.
 
         Raises:
-            OSError: it is there but cannot be read, or a part of the path is a link.
+            OSError: the file cannot be read, or a part of the path is a link.
+        """
+        ...
+
+    def contents(self, paths: Sequence[str], limit: int) -> Iterator[tuple[str, bytes | None]]:
+        """Yield each path with its content, faster than `read` for many sorted paths.
+
+        The content is None if the path is no regular file, cannot be read, or has more than `limit` bytes.
+        """
+        ...
+
+    def list(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
+        """Return the visible files, sorted: those that git tracks or does not ignore. See `Run.files`.
+
+        Each call asks git, so keep the result if you need it twice.
+
+        Raises:
+            NotReady: the root is not in a git repository.
+            ValueError: a pattern is malformed.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a path is not allowed. `then` says whether the run stops or the model is asked to try again."""
+    """Why a path is not allowed; the path `""` stands for the whole change set.
+
+    `then` says whether the run stops or the model may try again. `plugin` is the distribution whose rule refused,
+    empty for a built-in rule; the guard sets it.
+    """
 
     path: str
     rule: str
     reason: str
     then: Literal["stop", "repair"] = "stop"
+    plugin: str = ""
+
+    def __str__(self) -> str:
+        """The path and the reason, on one line for people and models."""
+        return f"{self.path}: {self.reason}" if self.path else self.reason
 
 
 class PathRule(Protocol):
-    """Judges one change. It may refuse, or send back for repair; it can never allow what another rule refuses."""
+    """Judges the changes of one response. It can refuse them; it can never allow what another rule refuses."""
 
     name: str
 
-    def judge(self, change: Change, tree: Tree) -> Refusal | None:
-        """Return why `change` is refused, or None. An exception refuses it too."""
+    def judge(self, changes: Sequence[Change], tree: Tree) -> Iterable[Refusal]:
+        """Return a refusal for each path that is not allowed, or one with the path `""` to refuse all of `changes`.
+
+        `changes` holds each path once, without a leading `./`. `tree` shows the files as they are before the change.
+        An exception, a result of another type, or a path that is not in `changes` refuses everything.
+        """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Protected:
+    """A name that no response may change, neither the file nor anything below a folder of that name.
+
+    The name counts at the root of the project, or `anywhere`. A model may see what is `readable`. `description` is
+    how prompts and messages call it, if the name alone is not clear.
+    """
+
+    name: str
+    description: str = ""
+    anywhere: bool = False
+    readable: bool = True
+
+    def __str__(self) -> str:
+        """The line that the model reads."""
+        return self.description or self.name
 
 
 @dataclass(frozen=True, slots=True)

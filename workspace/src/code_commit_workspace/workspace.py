@@ -25,10 +25,9 @@ from code_commit_workspace.transaction import apply as apply_all
 
 if TYPE_CHECKING:  # imported when they are used: a command that only reads starts no process and checks no change
     from code_commit_workspace.checkpoint import Checkpoints
-    from code_commit_workspace.guard import Guard
+    from code_commit_workspace.guard import Guard, VisibleTree
     from code_commit_workspace.process import ProcessRunner, RunningProcess
-    from code_commit_workspace.protected import Protected
-    from code_commit_workspace.records import Change, PathRule, ProcessResult, Refusal
+    from code_commit_workspace.records import Change, PathRule, ProcessResult, Protected, Refusal
 
 _ENDS_WITHIN = 2.0  # seconds: another thread sees that its process was ended
 _PRIVATE_GIT = "no-repository.git"  # in the state folder
@@ -66,13 +65,13 @@ class SandboxSettings:
 class Workspace:
     """A project folder that is whole: made by `Workspace.open`, and closed at the end of its `with` block.
 
-    `tree` reads files, `git` runs git, `redactor` hides keys. `state_folder` is the folder for state that survives.
+    `project` reads files through handles on their folders, `git` runs git, `redactor` hides keys. `state_folder` is the folder for state that survives.
     `recovered` says in words what an earlier run, cut short, had left to be put right; None when there was nothing.
     """
 
     root: Path
     writes: bool
-    tree: ProjectTree
+    project: ProjectTree
     git: Git
     redactor: Redactor
     private_folder: str
@@ -123,7 +122,7 @@ class Workspace:
             return cls(
                 root=root,
                 writes=writes,
-                tree=tree,
+                project=tree,
                 git=git,
                 redactor=redactor or Redactor(),
                 private_folder=private_folder,
@@ -153,6 +152,11 @@ class Workspace:
         if self._lock:
             self._lock.name(run)
 
+    @property
+    def tree(self) -> VisibleTree:
+        """The files of the project, to read and list, as path rules see them."""
+        return self._guard.visible
+
     # --- reading ----------------------------------------------------------------------------------------------------
 
     def files(
@@ -168,10 +172,8 @@ class Workspace:
             NotReady: the root lies in no git repository, or git cannot list its files.
             ValueError: a pattern is malformed.
         """
-        from code_commit_workspace.readable_files import readable_files
-
         paths = None if among is None else frozenset(among)
-        return readable_files(self.git, self._guard, patterns, recursive=recursive, among=paths)
+        return self._guard.files(patterns, recursive=recursive, among=paths)
 
     def listed(self) -> set[str]:
         """Return the paths that git tracks or would offer to track, whatever stands there and whoever may see it.
@@ -179,7 +181,7 @@ class Workspace:
         Raises:
             NotReady: the root lies in no git repository, or git cannot list its files.
         """
-        from code_commit_workspace.readable_files import listed
+        from code_commit_workspace.guard import listed
 
         return listed(self.git)
 
@@ -191,7 +193,7 @@ class Workspace:
 
     def check(self, changes: Sequence[Change], rules: Rules = ()) -> tuple[Refusal, ...]:
         """Let every path rule judge every change; empty when all are allowed."""
-        return (self._guarding(rules) if rules else self._guard).check(changes)
+        return self._guard.check(changes, rules)
 
     def apply(
         self, changes: Sequence[Change], rules: Rules = (), *, around: AbstractContextManager[object] | None = None
@@ -208,20 +210,20 @@ class Workspace:
         if refusals := self.check(changes, rules):
             raise ChangesRefused(refusals)
         with around or nullcontext(), uninterrupted():
-            apply_all(self.tree, self.state_folder, self.normalise(changes))
+            apply_all(self.project, self.state_folder, self.normalise(changes))
 
     @staticmethod
     def normalise(changes: Iterable[Change]) -> tuple[Change, ...]:
         """Return `changes` with their paths as they are applied: without a leading `./`."""
-        from code_commit_workspace.guard import Guard
+        from code_commit_workspace.guard import normalise_changes
 
-        return Guard.normalise(changes)
+        return normalise_changes(changes)
 
     def diff(self, changes: Sequence[Change]) -> str:
         """Return what `changes` would alter on disk, as a unified diff."""
         from code_commit_workspace.diff import unified_diff
 
-        return unified_diff(self.tree, self.normalise(changes))
+        return unified_diff(self.project, self.normalise(changes))
 
     @cached_property
     def checkpoints(self) -> Checkpoints:
@@ -233,7 +235,7 @@ class Workspace:
         from code_commit_workspace.checkpoint import Checkpoints
 
         self._require_writes()
-        return Checkpoints(self.tree, self.git, self.state_folder)
+        return Checkpoints(self.project, self.git, self.state_folder)
 
     # --- processes --------------------------------------------------------------------------------------------------
 
@@ -336,12 +338,9 @@ class Workspace:
 
     @cached_property
     def _guard(self) -> Guard:
-        return self._guarding(())
-
-    def _guarding(self, rules: Rules) -> Guard:
         from code_commit_workspace.guard import Guard
 
-        return Guard(self.tree, self.git, rules, censor=self.redactor)
+        return Guard(self.project, self.git, self.protected, redactor=self.redactor)
 
     def _require_writes(self) -> None:
         if not self.writes:

@@ -56,7 +56,7 @@ def _dispatch(argv: Sequence[str]) -> int:
 
         workflow_parser(registry).print_help()
         return ExitCode.REACHED
-    invocation = parse_invocation(argv, host, registry)
+    invocation = parse_invocation(argv, registry)
     from code_commit.cli.workflow import run_invocation
 
     return run_invocation(invocation, host, registry)

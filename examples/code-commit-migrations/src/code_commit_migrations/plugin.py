@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from code_commit.plugin_api import Change, PathRule, Refusal, Tree, hookimpl
@@ -20,16 +21,16 @@ def code_commit_path_rules(settings: Any) -> list[PathRule]:
 
 
 class OldMigrations:
-    """Sends back a change of a file that is on disk below `folder`."""
+    """Sends back changes of files that already exist below `folder`."""
 
     name = "old-migrations"
 
     def __init__(self, folder: str) -> None:
         self._folder = f"{folder}/"
 
-    def judge(self, change: Change, tree: Tree) -> Refusal | None:
+    def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:
         """See `PathRule.judge`."""
-        if not change.path.startswith(self._folder) or tree.read(change.path) is None:
-            return None
-        reason = "A migration that exists is never changed; add a new one."
-        return Refusal(change.path, self.name, reason, then="repair")
+        for change in changes:
+            if change.path.startswith(self._folder) and tree.read(change.path) is not None:
+                reason = "A migration that exists is never changed; add a new one."
+                yield Refusal(change.path, self.name, reason, then="repair")

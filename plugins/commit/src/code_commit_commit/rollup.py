@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from code_commit.plugin_api.errors import NotReady
+from code_commit.plugin_api.project_files import PROTECTED
 from code_commit_workspace.git import Git
-from code_commit_workspace.guard import Guard
+from code_commit_workspace.guard import Guard, listed
 from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.readable_files import listed, readable_files
 from code_commit_workspace.transaction import open_home
 
 FOLDER, NAME = "agent-config", "codeRollup.txt"
@@ -66,7 +66,7 @@ def roll_up(tree: ProjectTree, git: Git, home: Path, *, include: Sequence[str], 
         ValueError: a pattern is malformed.
     """
     every = listed(git)
-    paths = _without(readable_files(git, Guard(tree, git), include, among=every), exclude)
+    paths = _without(Guard(tree, git, PROTECTED).files(include, among=every), exclude)
     if not paths:
         raise NotReady("there is nothing to collect", hint="git tracks no file here that fits the patterns")
     try:

@@ -2,55 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from code_commit.plugin_api import Change, Refusal, Tree
 from code_commit_truncation.placeholders import Placeholder, first_placeholder
 from code_commit_truncation.settings import TruncationSettings
 
+_WORD = re.compile(rb"\w")
+
 
 class Truncation:
-    """Sends back a replacement that shrinks a file too far, or that holds a comment in place of code."""
+    """Sends back a replacement that shrinks a file too far, or that has a comment in place of code.
+
+    Lines that move to other files of the same response are not lost.
+    """
 
     name = "truncation"
 
     def __init__(self, settings: TruncationSettings) -> None:
         self._settings = settings
 
-    def judge(self, change: Change, tree: Tree) -> Refusal | None:
-        """Return what is missing from the new content; removing a file is always fine."""
-        if change.content is None:
-            return None
-        try:
-            old = tree.read(change.path)
-        except OSError:
-            old = None  # a file and a folder may swap places; whether this path is one is for other rules to say
-        reasons = tuple(self._reasons(change.path, old, change.content))
-        if not reasons:
-            return None
-        told = " ".join([*reasons, "Give the whole file, every line of it."])
-        return Refusal(change.path, self.name, told, then="repair")
+    def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:
+        """Say what is missing from new contents. Removing a file is always allowed."""
+        gained: Counter[bytes] | None = None
+        for change in changes:
+            if change.content is None:
+                continue
+            old, reasons = _read(tree, change.path), []
+            if old is not None and self._shrinks(old, change.content):
+                gained = _gained(changes, tree) if gained is None else gained
+                moved = _lines_not_in(old, change.content) & gained
+                if self._shrinks(old, change.content, moved):
+                    reasons.append(self._too_small(old, change.content))
+            if self._settings.placeholders and (found := first_placeholder(change.path, old, change.content)):
+                reasons.append(_left_out(found))
+            if reasons:
+                told = " ".join([*reasons, "Give the whole file, every line of it."])
+                yield Refusal(change.path, self.name, told, then="repair")
 
-    def _reasons(self, path: str, old: bytes | None, new: bytes) -> Iterator[str]:
-        if old is not None and self._shrinks(old, new):
-            yield (
-                f"The replacement has {_lines(new)} lines and {len(new)} bytes where the file has {_lines(old)} lines "
-                f"and {len(old)} bytes, which is less than plugins.truncation.shrink_below = "
-                f"{self._settings.shrink_below:g} allows."
-            )
-        found = first_placeholder(path, old, new) if self._settings.placeholders else None
-        if found is not None:
-            yield _told(found)
+    def _shrinks(self, old: bytes, new: bytes, moved: Counter[bytes] | None = None) -> bool:
+        lines, size = _count(new), len(new)
+        if moved:
+            lines, size = lines + moved.total(), size + sum((len(line) + 1) * n for line, n in moved.items())
+        # Both, because fewer lines may hold the same code in another layout.
+        least, before = self._settings.shrink_below, _count(old)
+        return before >= self._settings.shrink_from_lines and lines < least * before and size < least * len(old)
 
-    def _shrinks(self, old: bytes, new: bytes) -> bool:
-        # Both, for fewer lines may hold the same code in another layout.
-        least, lines = self._settings.shrink_below, _lines(old)
-        return lines >= self._settings.shrink_from_lines and _lines(new) < least * lines and len(new) < least * len(old)
+    def _too_small(self, old: bytes, new: bytes) -> str:
+        return (
+            f"The replacement has {_count(new)} lines and {len(new)} bytes where the file has {_count(old)} lines "
+            f"and {len(old)} bytes, which is less than plugins.truncation.shrink_below = "
+            f"{self._settings.shrink_below:g} allows."
+        )
 
 
-def _told(found: Placeholder) -> str:
+def _left_out(found: Placeholder) -> str:
     return f"Line {found.line} of the replacement stands in place of code that was left out: `{found.text}`."
 
 
-def _lines(content: bytes) -> int:
+def _count(content: bytes) -> int:
     return content.count(b"\n") + (content[-1:] not in {b"", b"\n"})
+
+
+def _read(tree: Tree, path: str) -> bytes | None:
+    try:
+        return tree.read(path)
+    except OSError:
+        return None  # a file and a folder may swap places; other rules decide whether this path is one
+
+
+def _gained(changes: Sequence[Change], tree: Tree) -> Counter[bytes]:
+    """Return the lines that the files of a response have more often than before."""
+    gained: Counter[bytes] = Counter()
+    for change in changes:
+        if change.content:
+            gained.update(_lines_not_in(change.content, _read(tree, change.path) or b""))
+    return gained
+
+
+def _lines_not_in(content: bytes, other: bytes) -> Counter[bytes]:
+    return _lines(content) - _lines(other)
+
+
+def _lines(content: bytes) -> Counter[bytes]:
+    """Count the lines that say something, without indentation: moved code may be indented in another way."""
+    return Counter(line.strip() for line in content.split(b"\n") if _WORD.search(line))

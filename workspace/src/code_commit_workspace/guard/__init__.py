@@ -1,11 +1,12 @@
-"""What a response may change and what a model may read: the path rules of DESIGN section 9.
+"""What a response may change, and what a model may read.
 
-`names` and `protected` judge a path by its text, `together` the paths of one response among themselves, `places` what
-stands there on disk, `ignored` asks git, `censored` looks at the content; `reading` is the other direction. The `Guard`
-puts them in order.
+`names` and `protected` judge the text of a path, `path_conflicts` the paths of one response among themselves, `places`
+what stands there on disk, `ignored` asks git, and `redacted` looks at the content. `reading` decides what a model may
+see. The `Guard` asks them in order.
 """
 
-from code_commit_workspace.guard.guard import Guard
-from code_commit_workspace.guard.names import normalised
+from code_commit_workspace.guard.guard import Guard, normalise_changes
+from code_commit_workspace.guard.names import normalise_path
+from code_commit_workspace.guard.reading import VisibleTree, listed
 
-__all__ = ["Guard", "normalised"]
+__all__ = ["Guard", "VisibleTree", "listed", "normalise_changes", "normalise_path"]

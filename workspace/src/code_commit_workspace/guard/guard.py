@@ -1,126 +1,154 @@
-"""The guard: every path rule over every change of a response, and what a model may read."""
+"""The guard: every path rule over all changes of a response, and what a model may read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from code_commit_workspace.errors import describe
+from code_commit_workspace.errors import Interrupted, describe
 from code_commit_workspace.git import Git, GitError
-from code_commit_workspace.guard.censored import Censor, Censored
 from code_commit_workspace.guard.ignored import Ignored
-from code_commit_workspace.guard.names import PlainPath, PortableName, normalised, quote
+from code_commit_workspace.guard.names import PlainPath, PortableName, normalise_path, quote
 from code_commit_workspace.guard.path_conflicts import PathConflicts
 from code_commit_workspace.guard.places import Places
 from code_commit_workspace.guard.protected import ProtectedNames
-from code_commit_workspace.guard.reading import unreadable
+from code_commit_workspace.guard.reading import VisibleTree, listed, matching, unreadable
+from code_commit_workspace.guard.redacted import RedactedText
 from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.records import Change, PathRule, Refusal
+from code_commit_workspace.records import Change, PathRule, Protected, Refusal
 
+if TYPE_CHECKING:
+    from code_commit_workspace.redaction import Redactor
 
-class SetRule(Protocol):
-    """A built-in rule that judges all changes of a response at once."""
-
-    name: str
-
-    def judge_all(self, changes: Sequence[Change], tree: ProjectTree) -> Iterable[Refusal]:
-        """Return a refusal for each change that is not allowed.
-
-        Raises:
-            GitError, OSError: no verdict could be had, so that none of `changes` is allowed.
-        """
-        ...
+# git reads these at any depth, so they are protected whatever else is.
+_GIT_NAMES = (
+    Protected(".gitignore", anywhere=True),
+    Protected(".git", "anything in the .git folder", anywhere=True, readable=False),
+)
 
 
 class Guard:
     """Judges what a response may change in `tree`, and what a model may read there.
 
-    `rules` are those of plugins, each with the distribution that it comes from. They may refuse what the built-in
-    rules allow, never the other way round; one that fails refuses. `censor` hides keys from the model that answers.
+    `protected` are the names that no response may change, besides git's own. `redactor` is what hides keys from the
+    model that answers.
     """
 
     def __init__(
-        self, tree: ProjectTree, git: Git, rules: Sequence[tuple[str, PathRule]] = (), *, censor: Censor | None = None
+        self, tree: ProjectTree, git: Git, protected: Iterable[Protected], *, redactor: Redactor | None = None
     ) -> None:
         self._tree = tree
         self._git = git
-        self._plugins = tuple(rules)
-        # In this order: nothing but well-formed names reaches the disk, nothing but real places reaches git.
-        self._by_name: tuple[PathRule, ...] = (PlainPath(tree.root), ProtectedNames(), PortableName())
-        self._by_set: tuple[SetRule, ...] = (PathConflicts(), Places(git), Ignored(git))
-        if censor is not None:
-            self._by_set += (Censored(censor),)
-
-    @staticmethod
-    def normalise(changes: Iterable[Change]) -> tuple[Change, ...]:
-        """Return `changes` as they are to be applied: without a leading `./`."""
-        return tuple(
-            replace(change, path=normalised(change.path)) if change.path.startswith("./") else change
-            for change in changes
+        protected = (*_GIT_NAMES, *protected)
+        self._closed = ProtectedNames([each for each in protected if not each.readable])
+        # In this order: only well-formed names reach the disk, and only real places reach git.
+        self._rules: tuple[PathRule, ...] = (
+            *(PlainPath(tree.root), ProtectedNames(protected), PortableName()),
+            *(PathConflicts(tree), Places(tree, git), Ignored(git)),
+            *((RedactedText(redactor),) if redactor else ()),
         )
+        self.visible = VisibleTree(tree, self.files)
 
-    def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
-        """Let every rule judge every change; empty when all are allowed.
+    def check(self, changes: Sequence[Change], rules: Sequence[tuple[str, PathRule]] = ()) -> tuple[Refusal, ...]:
+        """Ask every rule about `changes`; empty if all are allowed.
 
-        Of the built-in rules the first that refuses a path speaks; plugins' rules are asked about what is left.
-        Refusals name the paths as they were given, in the order of the changes.
+        The first built-in rule that refuses a path decides. The `rules` of plugins, each with its distribution, are
+        asked about what is left: they may refuse what the built-in rules allow, never the other way round. Refusals
+        name the paths as they were given, in the order of the changes; one of the whole change set comes first.
         """
         given: dict[str, dict[str, int]] = {}
         for place, change in enumerate(changes):
-            given.setdefault(normalised(change.path), {}).setdefault(change.path, place)
-        left = self.normalise(changes)
-        refusals: list[Refusal] = []
-        for rule in self._by_name:
-            left = _without(left, (rule.judge(change, self._tree) for change in left), refusals)
-        for set_rule in self._by_set:
-            left = _without(left, self._all(set_rule, left), refusals) if left else left
-        for distribution, plugin in self._plugins:
-            refusals += [found for change in left if (found := self._asked(distribution, plugin, change))]
+            given.setdefault(normalise_path(change.path), {}).setdefault(change.path, place)
+        left = normalise_changes(changes)
+        found: list[Refusal] = []
+        for rule in self._rules:
+            if left:
+                refused = self._built_in(rule, left)
+                found += refused
+                paths = {refusal.path for refusal in refused}
+                left = tuple(change for change in left if change.path not in paths) if paths else left
+        whole: list[Refusal] = []
+        for plugin, rule in rules if left else ():
+            for refusal in self._plugin(plugin, rule, left):
+                (found if refusal.path else whole).append(refusal)
         as_given = [
-            (place, replace(refusal, path=path)) for refusal in refusals for path, place in given[refusal.path].items()
+            (place, replace(refusal, path=path)) for refusal in found for path, place in given[refusal.path].items()
         ]
-        return tuple(refusal for _, refusal in sorted(as_given, key=lambda pair: pair[0]))
+        return (*whole, *(refusal for _, refusal in sorted(as_given, key=lambda pair: pair[0])))
 
     def may_read(self, path: str) -> Refusal | None:
-        """Say why `path` may not be shown to a model, or None. Folders are judged too; what is absent is allowed."""
+        """Say why `path` may not be shown to a model, or None. It may be a folder, or absent."""
         return self.unreadable([path]).get(path)
 
     def unreadable(self, paths: Sequence[str], *, files_only: bool = False) -> dict[str, Refusal]:
-        """IntegrityCheck many paths like `may_read`, asking git once; returns those that may not be shown.
+        """Return those of `paths` that a model may not see, and why. git is asked once.
 
         With `files_only`, also those where no regular file stands.
         """
-        return unreadable(paths, self._tree, self._git, files_only=files_only)
+        return unreadable(paths, self._tree, self._git, self._closed, files_only=files_only)
 
-    def _all(self, rule: SetRule, changes: Sequence[Change]) -> Iterable[Refusal]:
+    def files(
+        self, patterns: Sequence[str] = (), *, recursive: bool = True, among: AbstractSet[str] | None = None
+    ) -> tuple[str, ...]:
+        """Return the regular files that git tracks or does not ignore and that a model may see, sorted.
+
+        `patterns` are those of a `.gitignore` file in the root: the last match decides, `!` excludes again. Without
+        patterns, all files are selected. With `recursive`, a plain name matches at any depth, and a folder selects
+        everything below it. Without, nothing below a pattern's own folder matches: `*.py` selects files in the root;
+        `src/*.py`, `src/**/*.py` and `src/` select those directly in `src`. Links and files in submodules are left
+        out. (Seed 004, `context.files`.) `among` is an earlier result of `listed`.
+
+        Raises:
+            NotReady: the root is not in a git repository, or git cannot list its files.
+            ValueError: a pattern is malformed.
+        """
+        found = sorted(matching(listed(self._git) if among is None else among, patterns, recursive=recursive))
+        refused = self.unreadable(found, files_only=True)
+        return tuple(path for path in found if path not in refused)
+
+    def _built_in(self, rule: PathRule, changes: Sequence[Change]) -> list[Refusal]:
         try:
-            return tuple(rule.judge_all(changes, self._tree))
+            return list(rule.judge(changes, self.visible))
         except (GitError, OSError) as error:
-            return tuple(Refusal(change.path, rule.name, f"No verdict could be had: {error}.") for change in changes)
+            return [Refusal(change.path, rule.name, f"No verdict could be had: {error}.") for change in changes]
 
-    def _asked(self, distribution: str, rule: PathRule, change: Change) -> Refusal | None:
-        try:
-            found: object = rule.judge(change, self._tree)  # a plugin's types are a promise, no more
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001 - whatever a plugin raises, it refuses
-            problem = f"failed with {quote(describe(error))}"
-        else:
-            if found is None:
-                return None
-            if isinstance(found, Refusal):
-                return replace(found, path=change.path, then="repair" if found.then == "repair" else "stop")
-            problem = f"gave {type(found).__name__} for an answer"
+    def _plugin(self, plugin: str, rule: PathRule, changes: Sequence[Change]) -> list[Refusal]:
+        """Ask the rule of a plugin, whose types are a promise and no more: whatever goes wrong refuses everything."""
         name = quote(str(getattr(rule, "name", type(rule).__name__)))
-        return Refusal(change.path, "plugin", f"The rule {name} of {distribution} {problem}, so nothing is allowed.")
+        try:
+            return list(_checked(rule.judge(changes, self.visible), {change.path for change in changes}, plugin))
+        except (KeyboardInterrupt, Interrupted):
+            raise
+        except _WrongAnswer as error:
+            problem = str(error)
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+            problem = f"failed with {quote(describe(error))}"
+        reason = f"The rule {name} of {plugin} {problem}, so nothing is allowed."
+        return [Refusal("", "plugin", reason, plugin=plugin)]
 
 
-def _without(
-    changes: tuple[Change, ...], found: Iterable[Refusal | None], refusals: list[Refusal]
-) -> tuple[Change, ...]:
-    """Add to `refusals` what was found, and return the changes that it does not concern."""
-    new = [refusal for refusal in found if refusal is not None]
-    refusals += new
-    refused = {refusal.path for refusal in new}
-    return tuple(change for change in changes if change.path not in refused) if refused else changes
+class _WrongAnswer(Exception):  # noqa: N818 - an answer, no error of ours
+    """A rule of a plugin gave what no rule may give."""
+
+
+def _checked(answer: object, paths: AbstractSet[str], plugin: str) -> Iterator[Refusal]:
+    if not isinstance(answer, Iterable) or isinstance(answer, str | bytes):
+        raise _WrongAnswer(f"gave {type(answer).__name__} for an answer")
+    for each in answer:
+        if not isinstance(each, Refusal):
+            raise _WrongAnswer(f"gave {type(each).__name__} for a refusal")
+        if not all(isinstance(text, str) for text in (each.path, each.rule, each.reason)):
+            raise _WrongAnswer("gave a refusal whose fields are no text")
+        if each.path and each.path not in paths:
+            raise _WrongAnswer(f"refused {quote(each.path)}, which is not among the changes")
+        yield replace(each, then="repair" if each.then == "repair" else "stop", plugin=plugin)
+
+
+def normalise_changes(changes: Iterable[Change]) -> tuple[Change, ...]:
+    """Return `changes` as they are applied: without a leading `./`."""
+    return tuple(
+        replace(change, path=normalise_path(change.path)) if change.path.startswith("./") else change
+        for change in changes
+    )

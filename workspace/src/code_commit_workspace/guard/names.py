@@ -1,10 +1,11 @@
-"""What a path may look like. The raw text is judged, before anything else is made of it."""
+"""What the text of a path may look like, before anything else looks at the path."""
 
 from __future__ import annotations
 
 import os
 import re
 import unicodedata
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from code_commit_workspace.records import Change, Refusal, Tree
@@ -13,8 +14,8 @@ _NAME_MAX = 255  # bytes, on every file system in use
 _PATH_MAX = 4095  # bytes of the absolute path
 
 _UNWRITABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-# What shows nothing or turns the direction of text. A joiner (U+200C, U+200D) has its place in Persian and in emoji, so
-# it counts only beside an ASCII character or at an end.
+# Invisible characters and those that turn the direction of text. Persian and emoji need joiners (U+200C, U+200D), so
+# these count only beside an ASCII character or at an end.
 _UNSEEN = re.compile(
     "[\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
@@ -33,33 +34,34 @@ _ODD = (
 )
 
 
-def normalised(path: str) -> str:
-    """Drop a leading `./`, which alone changes nothing."""
+def normalise_path(path: str) -> str:
+    """Return `path` without a leading `./`."""
     return path.removeprefix("./")
 
 
 def quote(text: str) -> str:
-    """Quote `text` with every character that does not print escaped, and the middle of a long one left out."""
+    """Quote `text`: escape what does not print, and leave out the middle of a long text."""
     if len(text) > _NAME_MAX:
         text = f"{text[:60]}…{text[-20:]}"
     return "'" + "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text) + "'"
 
 
 class PlainPath:
-    """A path has to be a plain relative one: names with `/` between them, all of which can be written down."""
+    """A path must be plain and relative: printable names with `/` between them."""
 
     name = "plain-path"
 
     def __init__(self, root: Path) -> None:
         self._longest = _PATH_MAX - len(os.fsencode(root)) - 1
 
-    def judge(self, change: Change, tree: Tree) -> Refusal | None:  # noqa: ARG002 - the text alone counts
+    def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - only the text counts
         """Refuse what is no plain relative path."""
-        reason = self.reason(change.path)
-        return None if reason is None else Refusal(change.path, self.name, reason)
+        for change in changes:
+            if (reason := self.reason(change.path)) is not None:
+                yield Refusal(change.path, self.name, reason)
 
     def reason(self, path: str) -> str | None:
-        """Say why `path` is no plain relative path, or None."""
+        """Say why `path` is no plain relative path; None if it is one."""
         if not path.strip():
             return "The path is empty."
         if path.startswith("/"):
@@ -81,23 +83,24 @@ class PlainPath:
 
 
 class PortableName:
-    """A name has to mean the same file on every system, and to look like what it is."""
+    """A name must mean the same file on every system, and look like what it is."""
 
     name = "portable-name"
 
-    def judge(self, change: Change, tree: Tree) -> Refusal | None:  # noqa: ARG002 - the text alone counts
-        """Refuse names that some system takes for another file, for a device, or for an expression."""
-        reason = self._reason(change.path)
-        return None if reason is None else Refusal(change.path, self.name, reason)
+    def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - only the text counts
+        """Refuse names that some system takes for another file, a device or an expression."""
+        for change in changes:
+            if (reason := _not_portable(change.path)) is not None:
+                yield Refusal(change.path, self.name, reason)
 
-    @staticmethod
-    def _reason(path: str) -> str | None:
-        for odd, reason in _ODD:
-            if odd.search(path):
-                return reason
-        if not path.isascii() and (found := _UNSEEN.search(path)):
-            return f"The path holds {_what(found[0])}, so it is not the name that it looks like."
-        return next(filter(None, map(_part, path.split("/"))), None)
+
+def _not_portable(path: str) -> str | None:
+    for odd, reason in _ODD:
+        if odd.search(path):
+            return reason
+    if not path.isascii() and (found := _UNSEEN.search(path)):
+        return f"The path holds {_what(found[0])}, so it is not the name that it looks like."
+    return next(filter(None, map(_part, path.split("/"))), None)
 
 
 def _shape(path: str) -> str | None:

@@ -1,4 +1,4 @@
-"""The paths of one response among themselves: together they have to describe one tree."""
+"""Conflicts between the paths of one response: together they must describe one tree."""
 
 from __future__ import annotations
 
@@ -8,20 +8,25 @@ from collections.abc import Iterator, Sequence
 from code_commit_workspace.guard.names import quote
 from code_commit_workspace.guard.protected import folded
 from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.records import Change, Refusal
+from code_commit_workspace.records import Change, Refusal, Tree
 
 
 class PathConflicts:
-    """Every path once, and no file that is also the folder of another."""
+    """Each path once, and no file that is also the folder of another.
+
+    Names that differ only in case are different files, unless the file system says otherwise.
+    """
 
     name = "one-tree"
 
-    def judge_all(self, changes: Sequence[Change], tree: ProjectTree) -> Iterator[Refusal]:
-        """Refuse what contradicts another of `changes`. Names that differ in case alone differ, unless the file
-        system says otherwise."""
+    def __init__(self, tree: ProjectTree) -> None:
+        self._tree = tree
+
+    def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - see `__init__`
+        """Refuse what contradicts another of `changes`."""
         yield from self._twice([change.path for change in changes])
         yield from self._below_a_file([change.path for change in changes if change.content is not None])
-        yield from self._same_but_for_case([change.path for change in changes], tree)
+        yield from self._same_but_for_case([change.path for change in changes])
 
     def _twice(self, paths: Sequence[str]) -> Iterator[Refusal]:
         seen: set[str] = set()
@@ -31,7 +36,7 @@ class PathConflicts:
             seen.add(path)
 
     def _below_a_file(self, written: Sequence[str]) -> Iterator[Refusal]:
-        # NUL, which no path holds, sorts first: what is below a path follows right after it.
+        # No path holds NUL, which sorts first: so what is below a path follows right after it.
         above = ""
         for key in sorted({path.replace("/", "\0") for path in written}):
             if above and key.startswith(above):
@@ -41,11 +46,11 @@ class PathConflicts:
             else:
                 above = key + "\0"
 
-    def _same_but_for_case(self, paths: Sequence[str], tree: ProjectTree) -> Iterator[Refusal]:
+    def _same_but_for_case(self, paths: Sequence[str]) -> Iterator[Refusal]:
         first: dict[str, str] = {}
         alike = [(first.setdefault(folded(path), path), path) for path in paths]
         alike = [(one, other) for one, other in alike if one != other]
-        if alike and _folds_names(tree):
+        if alike and _ignores_case(self._tree):
             for one, other in alike:
                 reason = (
                     f"The response holds {quote(one)} too, which is the same file here: names differ in case alone."
@@ -53,8 +58,8 @@ class PathConflicts:
                 yield Refusal(other, self.name, reason)
 
 
-def _folds_names(tree: ProjectTree) -> bool:
-    """Tell whether the project lies on a file system that opens a file under its name in another case."""
+def _ignores_case(tree: ProjectTree) -> bool:
+    """Whether the file system of the project opens a file under its name in another case."""
     with os.scandir(tree.handle) as entries:
         names = (entry.name for entry in entries)
         name = next((name for name in names if name.swapcase() != name), None)

@@ -1,4 +1,4 @@
-"""What stands on disk at a path and on the way to it. No link is followed, none is accepted."""
+"""What is on disk at a path and on the way to it. Links are neither followed nor accepted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from code_commit_workspace.git import Git
 from code_commit_workspace.guard.names import quote
 from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.records import Change, Refusal
+from code_commit_workspace.records import Change, Refusal, Tree
 
 _KINDS = {
     stat.S_IFLNK: "a symbolic link",
@@ -27,31 +27,31 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class PathState:
-    """What is known of a folder: whether it is there, and why nothing below it is allowed."""
+    """Whether a folder exists, and why nothing below it is allowed."""
 
-    there: bool
+    exists: bool
     reason: str | None = None
 
 
 class PathLookup:
-    """The folders on the way to many paths, each looked at once.
+    """Looks at the folders on the way to many paths, at each of them once.
 
-    `gone` are files that are about to be deleted, so that a folder may take their place. `git` names the submodules,
-    which belong to other repositories even where they are empty, and its own folders, which need not be called `.git`.
+    `gone` are files that are about to be deleted, so a folder may take their place. `git` names the submodules, which
+    are other repositories even if they are empty, and its own folders, which need not be called `.git`.
 
     Raises:
-        GitError: git could not tell where they are.
+        GitError: git cannot tell where these folders are.
     """
 
     def __init__(self, tree: ProjectTree, git: Git, *, gone: Collection[str] = ()) -> None:
         self._tree = tree
         self._gone = gone
         self.submodules = git.submodules()
-        self._git_folders = tuple(_there(git.layout().folders))
-        self._known: dict[str, PathState] = {"": PathState(there=True)}
+        self._git_folders = tuple(_existing(git.layout().folders))
+        self._known: dict[str, PathState] = {"": PathState(exists=True)}
 
     def to(self, path: str) -> PathState:
-        """Look at the folders above `path`, from the root down to the first that is missing or in the way."""
+        """Look at the folders above `path`, from the root down to the first one that is missing or not allowed."""
         folder = path.rpartition("/")[0]
         end = 0
         while (state := self._known.get(folder)) is None:
@@ -60,20 +60,20 @@ class PathLookup:
             if here not in self._known:
                 self._known[here] = self._look(here)
             state = self._known[here]
-            if state.reason is not None or not state.there:
+            if state.reason is not None or not state.exists:
                 return state
             end += 1
         return state
 
     def _look(self, folder: str) -> PathState:
         if folder in self.submodules:
-            return PathState(there=True, reason=_other_repository(folder))
+            return PathState(exists=True, reason=_other_repository(folder))
         found = look(self._tree, folder)
         if isinstance(found, str):
-            return PathState(there=True, reason=found)
+            return PathState(exists=True, reason=found)
         if found is None or (stat.S_ISREG(found.st_mode) and folder in self._gone):
-            return PathState(there=False)
-        return PathState(there=True, reason=self._closed(folder, found))
+            return PathState(exists=False)
+        return PathState(exists=True, reason=self._closed(folder, found))
 
     def _closed(self, folder: str, found: os.stat_result) -> str | None:
         if not stat.S_ISDIR(found.st_mode):
@@ -85,34 +85,34 @@ class PathLookup:
 
 
 class Places:
-    """A path has to lead through real folders of this repository to a regular file, or to nothing yet."""
+    """A path must lead through real folders of this repository to a regular file, or to nothing yet."""
 
     name = "place"
 
-    def __init__(self, git: Git) -> None:
+    def __init__(self, tree: ProjectTree, git: Git) -> None:
+        self._tree = tree
         self._git = git
 
-    def judge_all(self, changes: Sequence[Change], tree: ProjectTree) -> Iterator[Refusal]:
+    def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - see `__init__`
         """Refuse what leads through a link or into another repository, and what is no regular file.
 
         Raises:
-            GitError: git could not tell where its submodules are.
+            GitError: git cannot tell where its submodules are.
         """
         gone = {change.path for change in changes if change.content is None}
-        lookup = PathLookup(tree, self._git, gone=gone)
+        lookup = PathLookup(self._tree, self._git, gone=gone)
         for change in changes:
             state = lookup.to(change.path)
             reason = state.reason
             if reason is None and change.path in lookup.submodules:
                 reason = _other_repository(change.path)
-            if reason is None and state.there:
-                reason = self._target(change, tree, gone)
+            if reason is None and state.exists:
+                reason = self._target(change, gone)
             if reason is not None:
                 yield Refusal(change.path, self.name, reason)
 
-    @staticmethod
-    def _target(change: Change, tree: ProjectTree, gone: Collection[str]) -> str | None:
-        found = look(tree, change.path)
+    def _target(self, change: Change, gone: Collection[str]) -> str | None:
+        found = look(self._tree, change.path)
         if found is None or isinstance(found, str):
             return found
         if stat.S_ISREG(found.st_mode):
@@ -121,12 +121,12 @@ class Places:
             return f"What stands there is {kind(found)}; only regular files are changed."
         if change.content is None:
             return "What stands there is a folder; only files are deleted, each by its own path."
-        stays = _what_stays(tree, change.path, gone)
+        stays = _what_stays(self._tree, change.path, gone)
         return stays and f"What stands there is a folder, in which {quote(stays)} would stay."
 
 
 def look(tree: ProjectTree, path: str) -> os.stat_result | str | None:
-    """Return what stands at `path`, whose folders have been looked at, None for nothing, or why it cannot be told."""
+    """Return what is at `path`, whose folders are known to be real; None for nothing, or why it cannot be told."""
     try:
         return os.stat(path, dir_fd=tree.handle, follow_symlinks=False)
     except FileNotFoundError:
@@ -140,7 +140,7 @@ def kind(found: os.stat_result) -> str:
     return _KINDS.get(stat.S_IFMT(found.st_mode), "no regular file")
 
 
-def _there(folders: Iterable[Path]) -> Iterator[os.stat_result]:
+def _existing(folders: Iterable[Path]) -> Iterator[os.stat_result]:
     for folder in folders:
         with suppress(OSError):
             yield folder.stat()
@@ -161,7 +161,7 @@ def _what_stays(tree: ProjectTree, folder: str, gone: Collection[str]) -> str | 
         except OSError:
             return here
         if not below:
-            return here  # no deletion takes an empty folder away
+            return here  # no deletion removes an empty folder
         for path, is_folder in below:
             if is_folder:
                 folders.append(path)

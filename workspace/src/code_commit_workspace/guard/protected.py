@@ -1,15 +1,14 @@
-"""Names that no response may touch, in any spelling that some file system takes for them, whether they exist or not."""
+"""Names that no response may change, existing or not, in every spelling that some file system takes for them."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from code_commit_workspace.guard.names import quote
-from code_commit_workspace.protected import PROTECTED, Protected
-from code_commit_workspace.records import Change, Refusal, Tree
+from code_commit_workspace.records import Change, Protected, Refusal, Tree
 
 # Unicode's Default_Ignorable_Code_Point; HFS+ ignores some of them in names.
 _IGNORABLE = re.compile(
@@ -17,16 +16,16 @@ _IGNORABLE = re.compile(
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _SEPARATOR = re.compile(r"[/\\]")
-_SHORT_DIGITS = "[1-4]"  # after four names with the same beginning, NTFS puts a hash in place of the name
-_HASHED = {".gitignore": "gi250a~[1-9]"}  # the one that git knows and refuses
+_SHORT_DIGITS = "[1-4]"  # after four names with the same beginning, NTFS uses a hash instead
+_HASHED = {".gitignore": "gi250a~[1-9]"}  # the one that git knows and refuses as well
 
 
 class ProtectedNames:
-    """Finds protected names in paths. Paths need not exist, and need not be well-formed."""
+    """Finds protected names in paths. A path need not exist or be well-formed."""
 
     name = "protected"
 
-    def __init__(self, protected: Iterable[Protected] = PROTECTED) -> None:
+    def __init__(self, protected: Iterable[Protected]) -> None:
         self._anywhere: dict[str, Protected] = {}
         self._at_root: dict[str, Protected] = {}
         self._short: list[tuple[re.Pattern[str], Protected]] = []
@@ -35,17 +34,16 @@ class ProtectedNames:
             if short := _short_forms(entry.name):
                 self._short.append((re.compile(short), entry))
 
-    def judge(self, change: Change, tree: Tree) -> Refusal | None:  # noqa: ARG002 - absent files are protected too
-        """Refuse what is, or what some file system takes for, a protected file or something below it."""
-        found = self.find(change.path)
-        if found is None:
-            return None
-        entry, part = found
-        alike = "" if part == entry.name else f"{quote(part)} can be taken for {quote(entry.name)}. "
-        return Refusal(change.path, self.name, f"{alike}No response may change {entry}.")
+    def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - absent ones count too
+        """Refuse a protected file, what is below a protected folder, and what some file system takes for either."""
+        for change in changes:
+            if (found := self.find(change.path)) is not None:
+                entry, part = found
+                alike = "" if part == entry.name else f"{quote(part)} can be taken for {quote(entry.name)}. "
+                yield Refusal(change.path, self.name, f"{alike}No response may change {entry}.")
 
     def find(self, path: str) -> tuple[Protected, str] | None:
-        """Return the first protected name in `path`, with the part of the path that is taken for it."""
+        """Return the first protected name in `path`, and the part of the path that stands for it."""
         parts = _SEPARATOR.split(path) if path.isascii() else _parts(path)
         for index, part in enumerate(parts):
             key = _key(part)
@@ -65,7 +63,7 @@ def _key(part: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Return `text` as the most lenient of file systems compares it: one form, one case, nothing ignorable."""
+    """Return `text` as the most lenient file system compares it: one form, one case, nothing ignorable."""
     if text.isascii():
         return text.lower()
     once = unicodedata.normalize("NFKC", _IGNORABLE.sub("", text)).casefold()
@@ -73,7 +71,7 @@ def folded(text: str) -> str:
 
 
 def _parts(path: str) -> list[str]:
-    """Cut `path` also where a compatible form of a separator stands, such as U+FF0F."""
+    """Split `path`, also at compatible forms of a separator such as U+FF0F."""
     parts = []
     for part in _SEPARATOR.split(path):
         pieces = _SEPARATOR.split(unicodedata.normalize("NFKC", part))
@@ -82,12 +80,12 @@ def _parts(path: str) -> list[str]:
 
 
 def _as_windows_opens(part: str) -> str:
-    """Drop a stream's name and what stands at the end; blanks at the front too, in case somebody trims."""
+    """Drop the name of a stream, and dots and blanks at the end; blanks at the front too, in case somebody trims."""
     return part.partition(":")[0].rstrip(". ").strip()
 
 
 def _short_forms(name: str) -> str | None:
-    """Return a pattern for the 8.3 names that NTFS gives to `name`, or None if it is one itself."""
+    """Return a pattern for the 8.3 names that NTFS gives to `name`; None if `name` is such a name itself."""
     base, dot, extension = folded(name).lstrip(".").partition(".")
     if not name.startswith(".") and len(base) <= 8 and len(extension) <= 3:  # noqa: PLR2004 - 8.3
         return None

@@ -1,37 +1,104 @@
-"""What may be shown to a model: the project's own visible files, and no secret of the person or of this program."""
+"""What a model may see: the visible files of the project, and no secret of the person or of this program."""
 
 from __future__ import annotations
 
+import os
+import posixpath
+import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.guard.ignored import reasons
-from code_commit_workspace.guard.names import PlainPath, normalised
+from code_commit_workspace.guard.names import PlainPath, normalise_path
 from code_commit_workspace.guard.places import PathLookup, kind, look
 from code_commit_workspace.guard.protected import ProtectedNames
 from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.protected import PROTECTED
 from code_commit_workspace.records import Refusal
 
-_CLOSED = frozenset({".git", "agent-config", "logs"})
+_ANY_DEPTH = re.compile(r"(?:^|(?<=/))\*\*/")
 
 
-def unreadable(paths: Sequence[str], tree: ProjectTree, git: Git, *, files_only: bool = False) -> dict[str, Refusal]:
-    """Return why a model may not see them, for those of `paths` that it may not see.
+class VisibleTree:
+    """The project as path rules see it: see `Tree`. `files` is `Guard.files`."""
 
-    With `files_only` a folder is refused, and so is what is not there.
+    def __init__(self, tree: ProjectTree, files: Callable[..., tuple[str, ...]]) -> None:
+        self._tree = tree
+        self._files = files
+
+    def read(self, path: str, limit: int | None = None) -> bytes | None:
+        """Return the content of the regular file at `path`, or None if there is none."""
+        return self._tree.read(path, limit)
+
+    def contents(self, paths: Sequence[str], limit: int) -> Iterator[tuple[str, bytes | None]]:
+        """Yield each path with its content; None for what is no regular file of at most `limit` bytes."""
+        return self._tree.contents(paths, limit)
+
+    def list(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
+        """Return the files that git tracks or does not ignore and that a model may see, sorted."""
+        return self._files(patterns, recursive=recursive)
+
+
+def listed(git: Git) -> set[str]:
+    """Return all paths that git tracks or does not ignore.
+
+    Raises:
+        NotReady: the root is not in a git repository, or git cannot list its files.
+    """
+    try:
+        listing = git.run(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+    except GitError:
+        git.require_repository()
+        raise
+    return set(os.fsdecode(listing).split("\0")) - {""}
+
+
+def matching(paths: AbstractSet[str], patterns: Sequence[str], *, recursive: bool) -> AbstractSet[str]:
+    """Return those of `paths` that `patterns` select, all of them without a pattern. `Guard.files` has the rules.
+
+    Raises:
+        ValueError: a pattern is malformed.
+    """
+    if not patterns:
+        return paths
+    return _matching(paths, patterns) if recursive else _matching_flat(paths, patterns)
+
+
+def _matching(paths: Iterable[str], patterns: Sequence[str]) -> set[str]:
+    from pathspec import PathSpec
+
+    return set(PathSpec.from_lines("gitignore", patterns).match_files(paths))
+
+
+def _matching_flat(paths: AbstractSet[str], patterns: Sequence[str]) -> set[str]:
+    folders = {folder for path in paths if (folder := posixpath.dirname(path))}
+    chosen: set[str] = set()
+    for given in patterns:
+        pattern = _ANY_DEPTH.sub("", given.removeprefix("!"))
+        anchored = pattern if pattern.startswith(("/", "#")) or not pattern.strip() else f"/{pattern}"
+        below = _matching(folders, [anchored])  # leave out folders that match as a whole
+        found = {path for path in _matching(paths, [anchored]) if posixpath.dirname(path) not in below}
+        chosen = chosen - found if given.startswith("!") else chosen | found
+    return chosen
+
+
+def unreadable(
+    paths: Sequence[str], tree: ProjectTree, git: Git, closed: ProtectedNames, *, files_only: bool = False
+) -> dict[str, Refusal]:
+    """Return those of `paths` that a model may not see, and why. `closed` finds the names that it may never see.
+
+    With `files_only`, also folders and what does not exist.
     """
     refused: dict[str, Refusal] = {}
     plain = PlainPath(tree.root)
-    closed = ProtectedNames(entry for entry in PROTECTED if entry.name in _CLOSED)
     try:
         lookup = PathLookup(tree, git)
     except GitError as error:
         return {path: Refusal(path, "reading", f"git cannot tell what this path is: {error}.") for path in paths}
     asked: dict[str, list[str]] = {}
     for given in paths:
-        path = normalised(given)
+        path = normalise_path(given)
         if reason := plain.reason(path) or _closed(path, closed) or _place(path, lookup, tree, files_only=files_only):
             refused[given] = Refusal(given, "reading", reason)
         else:
@@ -48,7 +115,7 @@ def _closed(path: str, closed: ProtectedNames) -> str | None:
 
 def _place(path: str, lookup: PathLookup, tree: ProjectTree, *, files_only: bool) -> str | None:
     state = lookup.to(path)
-    found = look(tree, path) if state.there and state.reason is None else state.reason
+    found = look(tree, path) if state.exists and state.reason is None else state.reason
     if found is None:
         return "Nothing stands there." if files_only else None
     if isinstance(found, str):

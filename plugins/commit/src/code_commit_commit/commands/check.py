@@ -11,6 +11,7 @@ from code_commit.cli.censoring import censored
 from code_commit.cli.parser import Parser
 from code_commit.config.keys import KeyStore
 from code_commit.plugin_api.errors import ExitCode, NotReady
+from code_commit.plugin_api.project_files import PROTECTED
 from code_commit_workspace.git import Git
 from code_commit_workspace.guard import Guard
 from code_commit_workspace.project_tree import ProjectTree
@@ -48,7 +49,7 @@ def check(argv: Sequence[str]) -> int:
         else:
             git = Git(root)
             git.require_repository()
-            guard = Guard(tree, git)
+            guard = Guard(tree, git, PROTECTED)
             verdicts = {path: _verdict(guard, path, read=arguments.read) for path in arguments.paths}
     if arguments.json:
         rows = [

@@ -7,10 +7,10 @@ import subprocess
 
 import pytest
 
-from code_commit.plugin_api import Change
 from code_commit_workspace.git import Git
 from code_commit_workspace.guard import Guard
 from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.records import Change
 from code_commit_workspace.redaction import Redactor
 
 KEY = "sk-canary-0123456789-'key7Q"
@@ -27,7 +27,7 @@ def judged(tmp_path):
 
     def judged(changes: dict[str, str | None]) -> dict[str, str]:
         with ProjectTree(tmp_path) as tree:
-            guard = Guard(tree, Git(tmp_path), censor=redactor)
+            guard = Guard(tree, Git(tmp_path), (), redactor=redactor)
             given = [Change(path, None if text is None else text.encode()) for path, text in changes.items()]
             return {refusal.path: refusal.then for refusal in guard.check(given)}
 
