@@ -33,4 +33,4 @@ from .workspace import SandboxSettings as SandboxSettings
 from .workspace import Workspace as Workspace
 
 __version__: str
-__all__: list[str]
+__all__: list[str]  # noqa: PYI035 - the names above

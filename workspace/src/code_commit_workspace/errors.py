@@ -32,7 +32,7 @@ class ChangesRefused(CodeCommitError):  # noqa: N818 - as above
     """A path rule does not allow a change; `refusals` says which and why."""
 
     def __init__(self, refusals: tuple[Refusal, ...]) -> None:
-        told = "; ".join(f"{each.path}: {each.reason}" for each in refusals)
+        told = "; ".join(map(str, refusals))
         super().__init__(f"the change was refused, nothing of it was applied: {told}")
         self.refusals = refusals
 

@@ -65,8 +65,9 @@ class SandboxSettings:
 class Workspace:
     """A project folder that is whole: made by `Workspace.open`, and closed at the end of its `with` block.
 
-    `project` reads files through handles on their folders, `git` runs git, `redactor` hides keys. `state_folder` is the folder for state that survives.
-    `recovered` says in words what an earlier run, cut short, had left to be put right; None when there was nothing.
+    `git` runs git, `redactor` hides keys, `state_folder` is the folder for state that survives. `project` opens files
+    and folders through handles, so that no link is followed. `recovered` says what was put right after an earlier run
+    that was cut short; None if nothing had to be.
     """
 
     root: Path
