@@ -17,15 +17,16 @@ from code_commit.config.sources import PREFIX
 from code_commit.imports import import_object
 from code_commit.log import RunLog
 from code_commit.models.budget import Budget
-from code_commit.models.calls import Calls
-from code_commit.models.models import Models
+from code_commit.models.call_log import CallLog
+from code_commit.models.chain import Models
+from code_commit.models.plugin_layers import collect_layers
+from code_commit.models.resolution import Services
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.project_files import PROTECTED
 from code_commit.plugin_api.workflow import WorkflowDefinition
 from code_commit.plugins.host import Plugin, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.project_run import ProjectRun
-from code_commit_history.recording import Recording
 from code_commit_workspace import PathRule, Redactor, SandboxSettings, Workspace, disable_ptrace
 
 
@@ -107,7 +108,7 @@ def open_log(plan: Plan, host: PluginHost, workspace: Workspace, *, token: str |
 
 
 def assembled(
-    plan: Plan, host: PluginHost, registry: Registry, project: Project, log: RunLog, recording: Recording | None
+    plan: Plan, host: PluginHost, registry: Registry, project: Project, log: RunLog, services: Services
 ) -> ProjectRun:
     """Put the parts of the run together, those of plugins included.
 
@@ -121,9 +122,15 @@ def assembled(
     for plugin, sink in sinks:
         log.add_sink(plugin.distribution, sink, plugin=plugin.name)
     rules = _path_rules(host, section_of, fail_closed=workflow.writes)
-    limit = None if recording else settings.max_cost  # recorded answers cost nothing
-    budget = None if limit is None else Budget(float(limit))
-    calls = Calls(log, workspace.redactor, budget=budget, numbered=workflow.numbered)
+    models = Models(
+        services,
+        CallLog(log, numbered=workflow.numbered),
+        collect_layers(host, section_of, secret_of),
+        None if settings.max_cost is None else Budget(float(settings.max_cost)),
+        settings.http,
+        workspace.redactor,
+        plan.root,
+    )
     if workflow.writes:
         workspace.look_ahead()  # while the model thinks
     return ProjectRun(
@@ -140,8 +147,8 @@ def assembled(
         rules=rules,
         host=host,
         log=log,
-        models=Models(registry, settings, project.keys, plan.environ, calls, recording),
-        calls=calls,
+        models=models,
+        calls=models.log,
         build_timeout=settings.build.timeout_seconds,
         as_json=plan.as_json,
         stdout=plan.stdout,

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from code_commit.log import RunLog, find_run, lead_nowhere, numbered
-from code_commit.models.calls import Calls
-from code_commit.models.models import Models
+from code_commit.log import RunLog, discard_output, find_run, numbered
+from code_commit.models.call_log import CallLog
+from code_commit.models.chain import Models
 from code_commit.plugin_api.errors import CodeCommitError, NotReady, ResponseRefused
 from code_commit.plugin_api.event import (
     ChangesApplied,
@@ -62,7 +62,7 @@ class ProjectRun:
     host: PluginHost = field(repr=False)
     log: RunLog = field(repr=False)
     models: Models = field(repr=False)
-    calls: Calls = field(repr=False)
+    calls: CallLog = field(repr=False)
     build_timeout: float  # seconds
     as_json: bool
     stdout: TextIO = field(repr=False)
@@ -194,9 +194,9 @@ class ProjectRun:
             self.stdout.write((printable(shown) if self.stdout.isatty() else shown) + "\n" * (not shown.endswith("\n")))
             self.stdout.flush()
         except BrokenPipeError:
-            lead_nowhere(self.stdout)
+            discard_output(self.stdout)
         except OSError as error:
-            lead_nowhere(self.stdout)
+            discard_output(self.stdout)
             raise NotReady(f"stdout cannot be written: {error.strerror}", hint="let it lead somewhere else") from error
 
     def redacted(self, text: str) -> str:

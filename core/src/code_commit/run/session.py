@@ -16,8 +16,8 @@ from typing import Any, Protocol
 from code_commit.config.keys import likely_keys
 from code_commit.config.loading import Settings
 from code_commit.imports import import_object
-from code_commit.log import RunLog, find_run
-from code_commit.models.models import resolve
+from code_commit.log import RunLog
+from code_commit.models.resolution import Services, resolve
 from code_commit.plugin_api import workflow as api
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, describe, exit_code_of, no_room
 from code_commit.plugin_api.event import LogSink, MessageLogged, PluginFailed
@@ -27,10 +27,8 @@ from code_commit.plugins.registry import Registry
 from code_commit.run.after_run import call_after_run
 from code_commit.run.assembly import Plan, assembled, open_log, open_project
 from code_commit.run.project_run import ProjectRun
-from code_commit_history.recording import Recording, load_recording
 from code_commit_workspace import Redactor
 
-REPLAY = "replay/"
 _ENDS_WITHIN = 2.0  # seconds: a worker thread writes down that its call, or its process, was ended
 
 
@@ -62,15 +60,14 @@ def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapp
     Raises:
         CodeCommitError: the run cannot begin, and there is no run folder.
     """
-    recording = _recording(plan)
-    roles = plan.workflow.roles
-    if recording is None and roles is not None:
-        for role in roles or ("default",):
-            resolve(registry, plan.settings, role)
+    roles = () if plan.workflow.roles is None else plan.workflow.roles or ("default",)
+    for role in roles:
+        resolve(registry, plan.settings, role)
     with ExitStack() as held:
         project = open_project(plan, registry, held)
         workspace = project.workspace
-        log = open_log(plan, host, workspace, token=recording.token if recording else None)
+        services = Services(registry, plan.settings, project.keys, plan.environ, plan.root)
+        log = open_log(plan, host, workspace, token=services.recorded_token(roles))
         held.enter_context(redirect_stdout(sys.stderr))  # what a plugin's code prints is no result
         for name, sink in watchers.items():
             log.add_sink("code-commit", sink, plugin=name)
@@ -78,7 +75,7 @@ def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapp
             _hear_of_failures(host, log, plan.environ)
             if workspace.recovered:
                 log.emit(MessageLogged(workspace.recovered, level="warning"))
-            run = assembled(plan, host, registry, project, log, recording)
+            run = assembled(plan, host, registry, project, log, services)
             # What a person and a model have come to is theirs; a run that they leave is gone on with later.
             on_failure = "keep" if plan.workflow.interactive else plan.settings.on_failure
             with _wrapped_up(run, plan.settings, on_failure, ending), _ended_when_interrupted(run.end_what_waits):
@@ -178,13 +175,6 @@ def _checked(given: Any) -> Result:
         case Result(outcome=Outcome(), summary=str(), data=Mapping()):
             return given
     raise TypeError(f"the workflow gave {shorten(repr(given), 200)} for a result")
-
-
-def _recording(plan: Plan) -> Recording | None:
-    name = plan.settings.model
-    if not name.startswith(REPLAY):
-        return None
-    return load_recording(find_run(plan.root, name.removeprefix(REPLAY)))
 
 
 def _hear_of_failures(host: PluginHost, log: RunLog, environ: Mapping[str, str]) -> None:
