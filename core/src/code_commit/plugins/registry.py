@@ -126,10 +126,10 @@ class Registry:
         """Return the names of all flags that workflow `name` reads."""
         return tuple(each for flag in self.workflows[name][1].flags for each in flag.names)
 
-    def key_variables(self) -> frozenset[str]:
-        """Return the environment variables of keys, also those of first-party plugins that are not installed."""
-        installed = {definition.key_variable for _, definition in self.providers.values() if definition.key_variable}
-        return first_party.names("key_variable") | installed
+    def secret_variables(self) -> frozenset[str]:
+        """Return the environment variables that hold secrets: keys of providers, installed or not, and of plugins."""
+        keys = {definition.key_variable for _, definition in self.providers.values() if definition.key_variable}
+        return first_party.names("key_variable").union(keys, *self.secrets.values())
 
     def missing(self, kind: Kind, name: str, known: Iterable[str], *, hint: str = "") -> UsageError:
         """Return the error for a name that nothing offers: why that is, what to install, or which is close."""
