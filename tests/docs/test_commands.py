@@ -32,7 +32,7 @@ from code_commit.plugins.registry import Registry
 from code_commit_testing import Project, RecordedRequest, Reply, ScriptedServer
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("*.md", "docs/**/*.md", "core/*.md", "plugins/*/*.md", "examples/*.md")
+SOURCES = ("*.md", "docs/**/*.md", "core/*.md", "testing/*.md", "workspace/*.md", "plugins/*/*.md", "examples/*.md")
 PAGES = {str(path.relative_to(ROOT)): path.read_text("utf-8") for each in SOURCES for path in sorted(ROOT.glob(each))}
 FENCE = re.compile(r"^ *(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<text>.*?)^ *(?P=fence)$", re.MULTILINE | re.DOTALL)
 
@@ -252,8 +252,9 @@ def test_every_shell_block_is_found() -> None:
 
 # --- what stand-ins were called with ----------------------------------------------------------------------------------
 
-DISTRIBUTIONS = {"code-commit", *(f"code-commit-{path.parent.name}" for path in ROOT.glob("plugins/*/pyproject.toml"))}
-EXTRAS = {"all", "testing", *(path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml"))}
+PLUGINS = {path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml")}
+DISTRIBUTIONS = {"code-commit", *(f"code-commit-{name}" for name in {"workspace", "testing", *PLUGINS})}
+EXTRAS = {"all", *PLUGINS}
 MATRIX = (ROOT / "tox.ini").read_text("utf-8")
 
 
