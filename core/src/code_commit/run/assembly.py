@@ -63,9 +63,8 @@ def open_project(plan: Plan, registry: Registry, held: ExitStack) -> Project:
     disable_ptrace()
     redactor = Redactor()
     keys = KeyStore(plan.root, redactor, plan.environ)
-    definitions = [definition for _, definition in registry.providers.values()]
-    secret_names = frozenset().union(*registry.secrets.values())
-    keys.load_all(definitions, secret_names)
+    variables = registry.secret_variables()
+    keys.censor_all(variables)
     settings, writes = plan.settings, plan.workflow.writes
     alone = any(getattr(plan.options, name, False) for name in plan.workflow.no_repository)
     workspace = Workspace.open(
@@ -79,7 +78,7 @@ def open_project(plan: Plan, registry: Registry, held: ExitStack) -> Project:
             network=settings.network,
             hidden=keys.files_elsewhere(),
             read_only=("logs",),
-            secret_variables=keys.secret_variables(definitions) | secret_names,
+            secret_variables=variables | keys.variables_with_keys(),
             secret_prefixes=(PREFIX,),
             output_limit=settings.build.output_limit,
         ),
