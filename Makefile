@@ -1,16 +1,17 @@
-# make demo    the main job, on a small project, with recorded answers: about a minute, no key
-# make test    the whole matrix of tests
-# make docs    the pages as a site, in build/docs
-# make bench   the ratios that speed is judged by
+# make demo    a recorded run on a small project: about a minute, no key
+# make test    every test with the current Python, and the checks of the code
+# make matrix  every test with every Python, and with the lowest versions of the dependencies
+# make docs    the documentation as a site, in build/docs
+# make bench   how long things take, compared to other programs
 #
-# Needs python3 of 3.11 or later with venv, git and make. Everything it makes is below build/ and .tox/.
+# You need Python 3.11 or later as python3, with venv; git; make. All output is in build/ and .tox/.
 
 PYTHON ?= python3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test docs bench clean python
+.PHONY: help demo test matrix docs bench clean python
 
-# pyenv's shims answer for named versions alone: name every one that the matrix knows, the current one first.
+# pyenv's shims answer for named versions only: name each one that the matrix uses, the current one first.
 ifneq ($(shell command -v pyenv 2>/dev/null),)
 PYENV_CURRENT := $(shell pyenv version-name 2>/dev/null)
 PYENV_OTHERS := $(shell pyenv versions --bare 2>/dev/null | grep -Ex '3\.1[1-4]\.[0-9]+')
@@ -24,25 +25,34 @@ help:
 demo: build/demo/.installed
 	@build/demo/bin/python -m code_commit demo
 
+TOX := build/tools/bin/python -m tox
+RUN := $(TOX) run-parallel --parallel 2 --parallel-no-spinner
+# What `make test` runs under another name: `py-core` is `py311-core` with Python 3.11.
+TESTED = $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])')-[^l]
+
 test: build/tools/.installed
-	build/tools/bin/python -m tox run-parallel --parallel 2 --parallel-no-spinner
+	$(RUN) -m test
+
+matrix: test
+	$(RUN) -e "$$($(TOX) list --no-desc | grep '^py3' | grep -v '^$(TESTED)' | paste -sd, -)"
 
 docs: build/tools/.installed
-	build/tools/bin/python -m tox run -e site
+	$(TOX) run -e site
 	@echo 'Open build/docs/index.html'
 
 bench: build/tools/.installed
-	build/tools/bin/python -m tox run -e bench
+	$(TOX) run -e bench
 
 clean:
 	rm -rf build .tox
 
-CORE := workspace/pyproject.toml core/pyproject.toml $(shell find workspace/src core/src -type f -not -name '*.pyc')
+DEMO := workspace core plugins/commit plugins/history
+SOURCES := $(shell find $(DEMO) -type f -not -name '*.pyc' -not -path '*/tests/*')
 
-build/demo/.installed: $(CORE) | python
+build/demo/.installed: $(SOURCES) | python
 	@echo 'Installing code-commit into build/demo …'
 	@$(call new_environment,build/demo)
-	@build/demo/bin/python -m pip install -qq --disable-pip-version-check ./workspace ./core
+	@build/demo/bin/python -m pip install -qq --disable-pip-version-check $(DEMO:%=./%)
 	@touch $@
 
 build/tools/.installed: Makefile | python
@@ -51,7 +61,7 @@ build/tools/.installed: Makefile | python
 	@build/tools/bin/python -m pip install -qq --disable-pip-version-check 'tox>=4.30' 'tox-uv>=1.28'
 	@touch $@
 
-# Debian's python3 comes without venv's other half.
+# Debian ships python3 without all of venv.
 define new_environment
 $(PYTHON) -m venv --clear $(1) >build/venv.log 2>&1 || \
 	{ cat build/venv.log; echo '$(PYTHON) cannot make virtual environments. On Debian: apt install python3-venv' >&2; exit 1; }

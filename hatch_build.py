@@ -1,31 +1,42 @@
-"""Metadata of the private root: the host, and one extra per plugin folder, as paths into this checkout.
+"""Metadata of the private root: the extras of `code-commit`, as paths into this checkout.
 
 A path must be absolute to be valid, so it cannot stand in pyproject.toml.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 
-class WorkspaceExtras(MetadataHookInterface):
-    """Fills in `dependencies` and `optional-dependencies`; a new plugin folder needs no change here."""
+class CheckoutMetadata(MetadataHookInterface):
+    """Fill in `dependencies` and `optional-dependencies`."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        root = Path(self.root)
-        metadata["dependencies"] = [_reference(root / "workspace"), _reference(root / "core")]
-        folders = sorted(path.parent for path in root.glob("plugins/*/pyproject.toml"))
-        extras = {folder.name: [_reference(folder)] for folder in folders}
-        metadata["optional-dependencies"] = {
-            **extras,
-            "all": [reference for references in extras.values() for reference in references],
-        }
+        folders = {project["name"]: (folder, project) for folder, project in _projects(Path(self.root))}
+
+        def references(requirements: Iterable[str]) -> list[str]:
+            """Name the folders of these distributions and of those they need: no index has them."""
+            found: dict[str, str] = {}
+            waiting = list(requirements)
+            while waiting:
+                name = re.split(r"[^\w-]", waiting.pop(0), maxsplit=1)[0]
+                if name in folders and name not in found:
+                    folder, project = folders[name]
+                    found[name] = f"{name} @ {folder.as_uri()}"
+                    waiting += project["dependencies"]
+            return list(found.values())
+
+        extras = folders["code-commit"][1]["optional-dependencies"]
+        metadata["dependencies"] = references(["code-commit"])
+        metadata["optional-dependencies"] = {extra: references(names) for extra, names in extras.items()}
 
 
-def _reference(folder: Path) -> str:
-    project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
-    return f"{project['name']} @ {folder.as_uri()}"
+def _projects(root: Path) -> list[tuple[Path, dict[str, Any]]]:
+    files = [*root.glob("*/pyproject.toml"), *root.glob("plugins/*/pyproject.toml")]
+    return [(file.parent, tomllib.loads(file.read_text("utf-8"))["project"]) for file in sorted(files)]

@@ -1,4 +1,4 @@
-"""Each environment of tox holds exactly the distributions that its name says, as real builds."""
+"""Each environment of tox has the distributions that its name says, and no other, as real builds."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -17,26 +18,39 @@ ROOT = Path(__file__).parents[1]
 PLUGINS = {path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml")}
 ENVIRONMENT = os.environ.get("TOX_ENV_NAME", "")
 
-pytestmark = pytest.mark.skipif(not ENVIRONMENT, reason="only tox knows which distributions are meant to be here")
+pytestmark = pytest.mark.skipif(not ENVIRONMENT, reason="only tox knows which distributions to expect")
 
 
-def meant_plugins() -> set[str]:
+# The sets that are not named after a plugin. The tests of the host drive the default workflow.
+SETS = {"host": set(), "core": {"commit", "history"}, "all": PLUGINS, "lowest": PLUGINS}
+
+
+def project(folder: Path) -> dict[str, Any]:
+    return tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+def expected_plugins() -> set[str]:
     _, _, name = ENVIRONMENT.partition("-")
-    if name == "core":
-        return set()
-    return PLUGINS if name in {"all", "lowest"} else {name, *stood_on(name)}
+    return SETS[name] if name in SETS else {name, *needed_plugins(name)}
 
 
-def stood_on(plugin: str) -> set[str]:
-    """The other plugins that a plugin needs, or its tests do."""
-    project = tomllib.loads((ROOT / "plugins" / plugin / "pyproject.toml").read_text("utf-8"))["project"]
-    needed = [*project.get("dependencies", []), *project.get("optional-dependencies", {}).get("testing", [])]
+def needed_plugins(plugin: str) -> set[str]:
+    """The other plugins that a plugin or its tests need."""
+    declared = project(ROOT / "plugins" / plugin)
+    needed = [*declared["dependencies"], *declared.get("optional-dependencies", {}).get("testing", [])]
     names = {canonicalize_name(Requirement(text).name) for text in needed}
     return {name for name in PLUGINS if f"code-commit-{name}" in names}
 
 
+def expected_folders() -> list[Path]:
+    """The folders of the distributions that belong here."""
+    testing = [] if ENVIRONMENT.endswith("-host") else [ROOT / "testing"]
+    plugins = [ROOT / "plugins" / name for name in sorted(expected_plugins())]
+    return [ROOT / "workspace", ROOT / "core", *testing, *plugins]
+
+
 def installed() -> dict[str, importlib.metadata.Distribution]:
-    """This project's distributions, by name; one that is there twice counts as a failure."""
+    """Find this project's distributions by name. One that is there twice is a failure."""
     found: dict[str, importlib.metadata.Distribution] = {}
     for distribution in importlib.metadata.distributions():
         name = canonicalize_name(distribution.metadata["Name"])
@@ -46,14 +60,14 @@ def installed() -> dict[str, importlib.metadata.Distribution]:
     return found
 
 
-def test_exactly_the_meant_distributions_are_installed() -> None:
-    assert set(installed()) == {"code-commit", *(f"code-commit-{name}" for name in meant_plugins())}
+def test_exactly_the_expected_distributions_are_installed() -> None:
+    assert set(installed()) == {project(folder)["name"] for folder in expected_folders()}
 
 
-def test_entry_points_are_those_of_the_meant_plugins() -> None:
+def test_entry_points_are_those_of_the_expected_plugins() -> None:
     groups = ("code_commit", "code_commit.path_rules")
     owners = {point.dist.name for group in groups for point in importlib.metadata.entry_points(group=group)}
-    assert owners == {f"code-commit-{name}" for name in meant_plugins()}
+    assert owners == {f"code-commit-{name}" for name in expected_plugins()}
 
 
 def test_each_is_a_build_and_not_this_checkout() -> None:
@@ -61,21 +75,15 @@ def test_each_is_a_build_and_not_this_checkout() -> None:
         module = name.replace("-", "_")
         package = Path(str(distribution.locate_file(module)))
         assert (package / "__init__.py").is_file(), name
-        assert ROOT / "core" not in package.parents
-        assert ROOT / "plugins" not in package.parents
+        assert not {ROOT / part for part in ("workspace", "core", "testing", "plugins")} & set(package.parents)
 
 
 def direct_requirements() -> Iterator[Requirement]:
-    """What the pyprojects of the installed distributions ask of others, the testing extra included."""
-    folders = [ROOT / "core", *(ROOT / "plugins" / name for name in sorted(meant_plugins()))]
-    for folder in folders:
-        project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
-        extras = project.get("optional-dependencies", {}).values()
-        for text in [*project.get("dependencies", []), *(line for lines in extras for line in lines)]:
+    """Give what the installed distributions need from others."""
+    for folder in expected_folders():
+        for text in project(folder)["dependencies"]:
             requirement = Requirement(text)
-            if requirement.name == "code-commit":
-                continue
-            if requirement.marker is None or requirement.marker.evaluate({"extra": "testing"}):
+            if not requirement.name.startswith("code-commit"):
                 yield requirement
 
 
@@ -86,7 +94,7 @@ def lower_bound(requirement: Requirement) -> Version:
 
 
 def test_direct_dependencies_are_as_declared() -> None:
-    """Within the bounds everywhere; in the environment `lowest` they are the bounds themselves."""
+    """They are within the bounds everywhere, and are the lower bounds in the environment `lowest`."""
     lowest: dict[str, Version] = {}
     for requirement in direct_requirements():
         bound = lower_bound(requirement)

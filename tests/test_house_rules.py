@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import configparser
 import re
 import subprocess
 import sys
+import tokenize
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path, PurePath
@@ -17,6 +19,11 @@ SOURCES = sorted([*ROOT.glob("*/src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py
 GIT = ROOT / "workspace/src/code_commit_workspace/git.py"
 # In a test it stands for the person who uses git on a project.
 TESTING = ROOT / "testing/src/code_commit_testing/command.py"
+
+NO_CODE = {
+    *(tokenize.ENCODING, tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE),
+    *(tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER),
+}
 
 each_source = pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 
@@ -78,6 +85,47 @@ def test_a_package_itself_holds_its_version_alone(package: Path) -> None:
                 pass
             case _:
                 pytest.fail(ast.unparse(statement))
+
+
+# --- the host is small ------------------------------------------------------------------------------------------------
+
+CORE = ROOT / "core/src/code_commit"
+# At most: lines of code, files, layers, modules beside the packages. They go down, never up.
+LINES, FILES, LAYERS, LOOSE = 6200, 80, 7, 4
+
+
+def code_lines(source: Path) -> int:
+    """Count lines without blank lines, comments and docstrings."""
+    counted: set[int] = set()
+    with source.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type not in NO_CODE:
+                counted.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(tree_of(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            match node.body:
+                case [ast.Expr(value=ast.Constant(value=str())) as docstring, *_]:
+                    counted.difference_update(range(docstring.lineno, (docstring.end_lineno or 0) + 1))
+    return len(counted)
+
+
+def test_code_lines_are_counted(tmp_path: Path) -> None:
+    source = tmp_path / "source.py"
+    source.write_text('"""One.\n\nTwo.\n"""\n\n# no\ndef f():  # yes\n    """No."""\n    return """\n\nyes"""\n')
+    assert code_lines(source) == 4
+
+
+def test_the_host_is_small() -> None:
+    """What does not fit belongs into a plugin or the workspace, or replaces something."""
+    files = sorted(CORE.rglob("*.py"))
+    assert sum(code_lines(file) for file in files) <= LINES
+    assert len(files) <= FILES
+    assert len(list(CORE.glob("*.py"))) <= LOOSE
+    contracts = configparser.ConfigParser()
+    contracts.read(ROOT / ".importlinter", "utf-8")
+    layers = contracts["importlinter:layers"]
+    assert layers["exhaustive"] == "true"
+    assert len(layers["layers"].split("\n")) - 1 <= LAYERS
 
 
 def test_the_plugin_api_imports_nothing_slow() -> None:

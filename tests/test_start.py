@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+NO_PLUGINS = {"code-commit", "code-commit-workspace", "code-commit-testing"}
 PROVIDERS = {"gemini", "openai", "anthropic"}
 WORKFLOWS = {"consistency": "--consistency-check", "tasks": "--task-file"}
 
 
 def installed_plugins() -> set[str]:
     names = {distribution.metadata["Name"] for distribution in importlib.metadata.distributions()}
-    return {name.removeprefix("code-commit-") for name in names if name.startswith("code-commit-")}
+    return {name.removeprefix("code-commit-") for name in names - NO_PLUGINS if name.startswith("code-commit-")}
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import signal
 import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -13,6 +14,7 @@ from code_commit.plugins.discovery import GROUP, PATH_RULES_GROUP, PluginSource,
 from code_commit.plugins.host import PluginHost
 from code_commit_testing import Project, install_plugin
 
+needs_commit = pytest.mark.skipif(find_spec("code_commit_commit") is None, reason="needs the default workflow")
 PROVIDER = """
 from code_commit.plugin_api import ProviderDefinition, hookimpl
 
@@ -283,3 +285,75 @@ def test_comments_and_other_groups_are_no_plugins(tmp_path):
     text = "[other]\nx = y\n[code_commit]\n# a = b\n; c = d\n one = pkg.mod:obj [extra]\n[console_scripts]\nz = z\n"
     (tmp_path / "code_commit_one-1.0.dist-info" / "entry_points.txt").write_text(text)
     assert discover([str(tmp_path)]) == (PluginSource("one", "code-commit-one", "1.0", "code_commit", "pkg.mod:obj"),)
+
+
+def test_a_flag_of_a_plugin_that_fails_names_the_plugin_and_its_error(project, tmp_path):
+    plugins = install_plugin(tmp_path / "plugins", "wrong", "import nothing_here")
+    finished = project.command("--wrong", plugins=[plugins])
+    assert finished.exit_code == 2
+    assert "the plugin wrong of code-commit-wrong 1.0 failed (import): ModuleNotFoundError" in finished.stderr
+    assert "plugins that failed: wrong;" in project.command("--help", plugins=[plugins]).stdout
+    assert "plugins that failed" not in project.command("--help").stdout
+
+
+def test_a_flag_that_two_claim_names_both(project, tmp_path):
+    plugins = install_plugin(tmp_path / "plugins", "one", WORKFLOW.format(name="one", flag="--review"))
+    install_plugin(plugins, "two", WORKFLOW.format(name="two", flag="--review"))
+    finished = project.command("--review", plugins=[plugins])
+    assert finished.exit_code == 2
+    assert "claimed by code-commit-one and code-commit-two" in finished.stderr
+    assert "--disable-plugin code-commit-one" in finished.stderr
+
+
+def test_a_flag_of_a_malformed_workflow_names_its_fault(project, tmp_path):
+    code = WORKFLOW.format(name="odd", flag="--odd").replace('"nowhere:run"', "7")
+    finished = project.command("--odd", plugins=[install_plugin(tmp_path / "plugins", "bad", code)])
+    assert finished.exit_code == 2
+    assert "the plugin bad of code-commit-bad 1.0 failed (workflow): `run` must be a text" in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "model"),
+    [("raise ValueError('broken')", "acme-large"), (GOOD.replace("good-1", "acme-1").replace("None,", "7,"), "goody")],
+)
+def test_a_model_of_a_provider_that_fails_names_the_plugin(project, tmp_path, code, model):
+    finished = project.command("--model", model, plugins=[install_plugin(tmp_path / "plugins", "acme", code)])
+    assert finished.exit_code == 2
+    assert "the plugin acme of code-commit-acme 1.0 failed" in finished.stderr
+
+
+def test_a_plugin_name_that_two_claim_is_named_when_a_model_of_it_is_asked_for(project, tmp_path):
+    plugins = install_plugin(tmp_path / "plugins", "openai", GOOD)
+    other = install_plugin(tmp_path / "other", "openai", GOOD, distribution="stranger")
+    for model in ("gpt-5", "openai/gpt-5"):
+        finished = project.command("--model", model, plugins=[plugins, other])
+        assert finished.exit_code == 2
+        assert "'openai' is claimed by code-commit-openai and stranger" in finished.stderr
+        assert "--disable-plugin stranger" in finished.stderr
+
+
+@needs_commit
+@pytest.mark.parametrize(
+    ("plugin", "code"),
+    [
+        ("own", WORKFLOW.format(name="committing-code", flag="--own")),
+        ("own", WORKFLOW.format(name="own", flag="--query")),
+        ("commit", WORKFLOW.format(name="own", flag="--own")),
+    ],
+)
+def test_the_default_workflow_cannot_be_taken_away(project, tmp_path, plugin, code):
+    plugins = install_plugin(tmp_path / "plugins", plugin, code, distribution="stranger")
+    listed = project.command("plugins", "--json", plugins=[plugins]).document
+    assert ["committing-code"] in [each["workflows"] for each in listed["plugins"]]
+    assert [each["distribution"] for each in listed["failures"]] == ["stranger"]
+    assert "claimed by code-commit-commit and stranger" in listed["failures"][0]["error"]
+    if "--own" in code:
+        finished = project.command("--own", plugins=[plugins])
+        assert (finished.exit_code, "code-commit-commit and stranger" in finished.stderr) == (2, True)
+
+
+@needs_commit
+def test_what_a_disabled_plugin_offers_is_denied_by_that_name(project):
+    finished = project.command("--disable-plugin", "commit", "--query", "x")
+    assert finished.exit_code == 2
+    assert "--disable-plugin commit leaves" in finished.stderr

@@ -158,8 +158,6 @@ progress = Progress.on(sys.stderr, os.environ)
 def tell(event):
     progress.receive(Record(1, 0.0, "run", 1, None, event.kind, data_of(event)))
 tell(events.CallStarted(1, "query", "gemini", "gemini-2.5-pro\\x1b]52;c;eA==\\x07", "https://x", "", "1.txt"))
-with progress.aside():
-    print("said aside", file=sys.stderr)
 tell(events.MessageLogged("while it thinks"))
 tell(events.QuestionAsked("what next?"))
 print("person", end="\\n", file=sys.stderr)
@@ -209,7 +207,6 @@ def test_a_terminal_ends_up_with_the_lines_alone():
     screen = rendered(on_a_terminal()[0])
     assert [line.split("] ")[-1] for line in screen] == [
         "call 1, query: asking gemini-2.5-pro\\x1b]52;c;eA==\\x07 (https://x)",
-        "said aside",
         "while it thinks",
         "person",
         "gemini-2.5-pro answered in 12.3 s, 1200 tokens in, 300 tokens out",

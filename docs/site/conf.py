@@ -23,6 +23,8 @@ include_patterns = [
     "docs/*.md",
     "docs/plugins/*.md",
     "core/README.md",
+    "testing/README.md",
+    "workspace/README.md",
     "plugins/*/README.md",
     "examples/README.md",
 ]

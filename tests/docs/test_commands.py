@@ -32,7 +32,7 @@ from code_commit.plugins.registry import Registry
 from code_commit_testing import Project, RecordedRequest, Reply, ScriptedServer
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("*.md", "docs/**/*.md", "core/*.md", "plugins/*/*.md", "examples/*.md")
+SOURCES = ("*.md", "docs/**/*.md", "core/*.md", "testing/*.md", "workspace/*.md", "plugins/*/*.md", "examples/*.md")
 PAGES = {str(path.relative_to(ROOT)): path.read_text("utf-8") for each in SOURCES for path in sorted(ROOT.glob(each))}
 FENCE = re.compile(r"^ *(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<text>.*?)^ *(?P=fence)$", re.MULTILINE | re.DOTALL)
 
@@ -240,7 +240,7 @@ def test_lines_that_are_not_run_are_parsed_and_are_there() -> None:
     assert set(NOT_RUN) <= lines
     for line in NOT_RUN:
         host = PluginHost()
-        parse_invocation(shlex.split(line)[1:], host, Registry(host, reserved_flags=RESERVED))
+        parse_invocation(shlex.split(line)[1:], Registry(host, reserved_flags=RESERVED))
 
 
 def test_every_shell_block_is_found() -> None:
@@ -252,8 +252,9 @@ def test_every_shell_block_is_found() -> None:
 
 # --- what stand-ins were called with ----------------------------------------------------------------------------------
 
-DISTRIBUTIONS = {"code-commit", *(f"code-commit-{path.parent.name}" for path in ROOT.glob("plugins/*/pyproject.toml"))}
-EXTRAS = {"all", "testing", *(path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml"))}
+PLUGINS = {path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml")}
+DISTRIBUTIONS = {"code-commit", *(f"code-commit-{name}" for name in {"workspace", "testing", *PLUGINS})}
+EXTRAS = {"all", *PLUGINS}
 MATRIX = (ROOT / "tox.ini").read_text("utf-8")
 
 
@@ -330,7 +331,7 @@ def test_commands_within_sentences_are_understood(page: str, monkeypatch: pytest
                 with pytest.raises(Parsed):
                     import_object(COMMANDS[argv[0]].run)(argv[1:])
             else:
-                parse_invocation(argv, host, registry)
+                parse_invocation(argv, registry)
         except UsageError as error:
             pytest.fail(f"code-commit{code}: {error.message}")
 

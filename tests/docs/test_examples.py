@@ -37,6 +37,8 @@ PAGES = sorted(
         *ROOT.glob("*.md"),
         *ROOT.glob("docs/**/*.md"),
         *ROOT.glob("core/*.md"),
+        *ROOT.glob("testing/*.md"),
+        *ROOT.glob("workspace/*.md"),
         *ROOT.glob("plugins/*/*.md"),
         *ROOT.glob("examples/*.md"),
     ]

@@ -18,7 +18,7 @@ import pytest
 pytest.importorskip("sphinx", reason="Sphinx builds the site; the environment `site` has it")
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("*.md", "docs/**/*.md", "core/*.md", "plugins/*/*.md", "examples/*.md")
+SOURCES = ("*.md", "docs/**/*.md", "core/*.md", "testing/*.md", "workspace/*.md", "plugins/*/*.md", "examples/*.md")
 PAGES = sorted(path.relative_to(ROOT) for pattern in SOURCES for path in ROOT.glob(pattern))
 INDEX = "docs/index.html"
 # What a browser fetches by itself, for any value of the attribute.

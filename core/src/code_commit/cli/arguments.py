@@ -11,8 +11,8 @@ from code_commit.cli.help_text import listed
 from code_commit.cli.parser import Parser
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugin_api.workflow import Flag, WorkflowDefinition
-from code_commit.plugins.host import Plugin, PluginHost
-from code_commit.plugins.registry import DEFAULT_WORKFLOW, FIRST_PARTY_FLAGS, Registry, installation
+from code_commit.plugins.host import Plugin
+from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
 from code_commit.spelling import did_you_mean
 
 
@@ -86,7 +86,7 @@ class Invocation:
     debug: bool = False
 
 
-def parse_invocation(argv: Sequence[str], host: PluginHost, registry: Registry) -> Invocation:
+def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
     """Understand a command line that runs a workflow.
 
     Raises:
@@ -96,7 +96,7 @@ def parse_invocation(argv: Sequence[str], host: PluginHost, registry: Registry) 
     parser = workflow_parser(registry)
     known, extra = parser.parse_known_args(argv)
     if extra:
-        raise _unknown(extra[0], parser, host)
+        raise _unknown(extra[0], parser, registry)
     given = {name: value for name, value in vars(known).items() if value is not None and value is not False}
     plugin, workflow = _chosen(given, registry)
     own = {field_of(flag.names[0]): flag for flag in workflow.flags}
@@ -125,7 +125,7 @@ def workflow_parser(registry: Registry) -> Parser:
         prog="code-commit",
         usage="code-commit [flags]\n       code-commit COMMAND [flags]",
         description=_DESCRIPTION + listed("commands", {name: command.help for name, command in COMMANDS.items()}),
-        epilog=_EPILOG,
+        epilog=_EPILOG + registry.failed_plugins(),
     )
     parser._optionals.title = "flags of every workflow"  # noqa: SLF001 - no public way
     parser.add_argument("--version", action="store_true", help="show the version")
@@ -201,22 +201,16 @@ def _only_selects(flag: Flag) -> bool:
 def _misplaced(name: str, workflow: WorkflowDefinition, registry: Registry) -> UsageError:
     flag = "--" + name.replace("_", "-")
     owners = sorted(owner for owner in registry.workflows if flag in registry.flags_of(owner))
-    if not owners and flag in FIRST_PARTY_FLAGS:
-        return _not_installed(flag)
+    if not owners:
+        return registry.missing("flag", flag, ())
     return UsageError(f"{flag} belongs to {' and '.join(owners)}, this is {workflow.name}")
 
 
-def _unknown(word: str, parser: argparse.ArgumentParser, host: PluginHost) -> UsageError:
+def _unknown(word: str, parser: argparse.ArgumentParser, registry: Registry) -> UsageError:
     flag = word.partition("=")[0]
-    if flag in FIRST_PARTY_FLAGS:
-        broken = next((each for each in host.failures if each.distribution == FIRST_PARTY_FLAGS[flag]), None)
-        if broken:
-            return UsageError(f"{flag} needs {broken.distribution}, which is broken: {broken.error}")
-        return _not_installed(flag)
     if flag.startswith("-"):
         flags = [name for action in parser._actions for name in action.option_strings]  # noqa: SLF001 - no public way
-        hint = "`code-commit --help` lists them"
-        return UsageError(f"there is no flag {flag}" + did_you_mean(flag, flags), hint=hint)
+        return registry.missing("flag", flag, flags, hint="`code-commit --help` lists them")
     return unknown_command(word)
 
 
@@ -228,8 +222,3 @@ def unknown_command(word: str) -> UsageError:
         f"there is no command {word}" + did_you_mean(word, list(COMMANDS)),
         hint="`code-commit --help` lists the commands; what is to be changed goes into --query",
     )
-
-
-def _not_installed(flag: str) -> UsageError:
-    distribution = FIRST_PARTY_FLAGS[flag]
-    return UsageError(f"{flag} needs the plugin {distribution}", hint=installation(distribution))

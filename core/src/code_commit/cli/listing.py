@@ -11,6 +11,7 @@ from code_commit.cli.censoring import censored
 from code_commit.cli.parser import Parser
 from code_commit.cli.tables import print_document, print_line, print_table
 from code_commit.plugin_api.errors import ExitCode
+from code_commit.plugins.first_party import installation, offers
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
 
@@ -67,7 +68,9 @@ def models(argv: Sequence[str]) -> int:
     table += [(f"{name}/ANY-ID", name, "any other model of this provider") for name in sorted(registry.providers)]
     print_table(table)
     if not table:
-        print_line("no provider is installed: pip install code-commit-gemini (or -openai, -anthropic)")
+        providers = [name for name, offered in offers().items() if "provider" in offered]
+        print_line("no provider is installed. Install one:")
+        print_table([("", installation(each)) for each in providers])
     return ExitCode.REACHED
 
 

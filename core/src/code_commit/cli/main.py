@@ -11,7 +11,15 @@ from types import FrameType
 
 from code_commit import __version__
 from code_commit.imports import import_object
-from code_commit.plugin_api.errors import CodeCommitError, ExitCode, Interrupted, NotReady, exit_code_of, no_room
+from code_commit.plugin_api.errors import (
+    CodeCommitError,
+    ExitCode,
+    Interrupted,
+    NotReady,
+    describe,
+    exit_code_of,
+    no_room,
+)
 
 
 def run_command(argv: Sequence[str]) -> int:
@@ -21,7 +29,7 @@ def run_command(argv: Sequence[str]) -> int:
             code = _dispatch(argv)
             sys.stdout.flush()
         except BrokenPipeError:
-            _lead_stdout_nowhere()  # whoever read it is gone; Python would complain once more at exit
+            _discard_stdout()  # whoever read it is gone; Python would complain once more at exit
             return ExitCode.NOT_REACHED
         except CodeCommitError as error:
             return _failed(error, argv)
@@ -56,7 +64,7 @@ def _dispatch(argv: Sequence[str]) -> int:
 
         workflow_parser(registry).print_help()
         return ExitCode.REACHED
-    invocation = parse_invocation(argv, host, registry)
+    invocation = parse_invocation(argv, registry)
     from code_commit.cli.workflow import run_invocation
 
     return run_invocation(invocation, host, registry)
@@ -77,7 +85,6 @@ def _unforeseen(error: BaseException, argv: Sequence[str]) -> int:
     if isinstance(error, SystemExit) and error.code in {None, 0}:
         return ExitCode.REACHED  # argparse, after it has printed a command's help
     from code_commit.cli.errors import print_error, print_lone_finish
-    from code_commit.log import describe
 
     if isinstance(error, OSError) and (known := _about_this_place(error) or no_room(error)):
         return _failed(known, argv)
@@ -102,15 +109,15 @@ def _about_this_place(error: OSError) -> NotReady | None:
     try:
         sys.stdout.flush()  # it still holds what could not be written
     except OSError:
-        _lead_stdout_nowhere()
+        _discard_stdout()
         return NotReady(f"stdout cannot be written: {error.strerror}", hint="let it lead somewhere else")
     return None
 
 
-def _lead_stdout_nowhere() -> None:
-    from code_commit.log import lead_nowhere
+def _discard_stdout() -> None:
+    from code_commit.log import discard_output
 
-    lead_nowhere(sys.stdout)
+    discard_output(sys.stdout)
 
 
 @contextmanager

@@ -1,13 +1,11 @@
-"""The run folder and what is told about a run: files, events, the run document, log sinks, progress."""
+"""The run folder and its records: files, events, `run.json`, log sinks, progress."""
 
-from code_commit.log.call_files import CallFiles, call_files, failure_text, numbered
 from code_commit.log.document import RunDocument
-from code_commit.log.json_lines import JsonLines
+from code_commit.log.folder import CallFiles, call_files, failure_text, numbered
 from code_commit.log.log import RunLog
 from code_commit.log.progress import Progress
-from code_commit.log.reading import RunSummary, find_run, list_runs, read_run
-from code_commit.log.safe_stream import SafeStream, lead_nowhere
-from code_commit.plugin_api.errors import describe
+from code_commit.log.runs import RunSummary, find_run, list_runs, read_run
+from code_commit.log.streams import JsonLines, SafeStream, discard_output
 from code_commit.plugin_api.run_files import read_records
 
 __all__ = [
@@ -19,10 +17,9 @@ __all__ = [
     "RunSummary",
     "SafeStream",
     "call_files",
-    "describe",
+    "discard_output",
     "failure_text",
     "find_run",
-    "lead_nowhere",
     "list_runs",
     "numbered",
     "read_records",

@@ -1,4 +1,4 @@
-"""`run.json`: a fold over the records of a run, live or read back."""
+"""`run.json`: a summary of the records of a run, made live or when they are read back."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 from code_commit.plugin_api.event import Record
 
 _TOKENS = ("input", "output", "cache_read", "cache_write", "reasoning")
-_WORTH_KEEPING = frozenset({"run.started", "call.finished", "process.finished", "attempt.finished", "run.finished"})
+_WRITTEN_AFTER = frozenset({"run.started", "call.finished", "process.finished", "attempt.finished", "run.finished"})
 
 
 class RunDocument:
-    """What `run.json` says after the records received so far.
+    """The content of `run.json` after the records received so far.
 
-    A total counts what was told and is null when nothing was; `calls.unknown` counts the calls whose tokens the
-    service did not tell, so that no total passes for complete. An attempt is a span of that kind; in a workflow
-    without such spans, every call is one. Times are UTC, durations seconds.
+    A total counts what services reported, and is null when none did; `calls.unknown` counts the calls without token
+    counts, so that no total looks complete when it is not. An attempt is a span of that kind; in a workflow without
+    such spans, every call is one. Times are UTC, durations are seconds.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class RunDocument:
         return json.dumps(self._fields, indent=2, allow_nan=False) + "\n"
 
     def receive(self, record: Record) -> bool:
-        """Take the next record; say whether the file should follow now."""
+        """Add a record; return whether the file should be written now."""
         data = record.data
         if record.kind == "run.started":
             self._start(record)
@@ -83,10 +83,10 @@ class RunDocument:
                 name: data.get(name) for name in named
             }
         self._fields["seconds"]["total"] = round(max(0.0, record.time - self._started), 3)
-        return record.kind in _WORTH_KEEPING
+        return record.kind in _WRITTEN_AFTER
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: nothing is open."""
 
     def _start(self, record: Record) -> None:
         self._started = record.time
@@ -97,16 +97,16 @@ class RunDocument:
 
     def _finish_call(self, record: Record) -> None:
         data = record.data
-        told = {name: data.get(f"{name}_tokens") for name in _TOKENS}
+        counts = {name: data.get(f"{name}_tokens") for name in _TOKENS}
         calls = self._fields["calls"]
         calls["finished"] += 1
         calls["failed"] += data.get("error") is not None
-        calls["unknown"] += told["input"] is None or told["output"] is None
+        calls["unknown"] += counts["input"] is None or counts["output"] is None
         self._add_seconds("model", data.get("seconds"))
         row = self._model_row(self._providers.get(_whole(data.get("number")), ""), str(data.get("model")))
         row["calls"] += 1
         for tokens in (self._fields["tokens"], row["tokens"]):
-            _add_tokens(tokens, told)
+            _add_tokens(tokens, counts)
         cost = data.get("cost_usd")
         if cost is not None:
             self._fields["cost_usd"] = (self._fields["cost_usd"] or 0.0) + _number(cost)
@@ -128,11 +128,11 @@ def is_build(argv: Any) -> bool:
     return isinstance(argv, list | tuple) and list(argv[-1:]) == ["build.sh"]
 
 
-def _add_tokens(tokens: dict[str, int | None], told: dict[str, Any]) -> None:
-    """Add a call's tokens. The parts of the totals mean something only beside a total that was told."""
-    if told["input"] is None and told["output"] is None:
+def _add_tokens(tokens: dict[str, int | None], counts: dict[str, Any]) -> None:
+    """Add a call's tokens. Without a total, its parts mean nothing."""
+    if counts["input"] is None and counts["output"] is None:
         return
-    for name, count in told.items():
+    for name, count in counts.items():
         if count is not None:
             tokens[name] = (tokens[name] or 0) + _whole(count)
 

@@ -1,4 +1,4 @@
-"""An event as a kind and plain JSON data, or the reason why it is not one."""
+"""Turns an event into its kind and JSON data, or says why it cannot."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from code_commit.plugin_api import event as host_events
 from code_commit.plugin_api.event import Event, RunFinished, RunStarted
 
 
-def told(event: Event) -> tuple[str, dict[str, Any]]:
-    """Return the kind and the data of an event that a workflow emits.
+def kind_and_data(event: Event) -> tuple[str, dict[str, Any]]:
+    """Return the kind and the data of an event that a plugin emits.
 
     Raises:
         TypeError: a field is not JSON.
@@ -31,16 +31,16 @@ def data_of(event: Event) -> dict[str, Any]:
     """Return the fields of `event` as JSON.
 
     Raises:
-        TypeError, ValueError: as `plain`.
+        TypeError, ValueError: as `to_json`.
     """
-    return {field.name: plain(getattr(event, field.name)) for field in fields(event)}
+    return {field.name: to_json(getattr(event, field.name)) for field in fields(event)}
 
 
 def check_kind(kind: object) -> None:
-    """Say whether a kind that is not the host's may go by that name.
+    """Check the kind of a plugin's event.
 
     Raises:
-        ValueError: it has no dot, or the host's own events have this kind.
+        ValueError: it has no dot, or it is a kind of the host's own events.
     """
     if not isinstance(kind, str) or "." not in kind.strip(".") or not kind.isprintable():
         raise ValueError(f"a kind of event reads <plugin>.<what>, not {kind!r}")
@@ -55,11 +55,11 @@ def _host_kinds() -> frozenset[str]:
     )
 
 
-def plain(value: object) -> Any:
-    """Return `value` made of dict, list, str, int, float, bool and None alone; a path becomes text.
+def to_json(value: object) -> Any:
+    """Return `value` as dict, list, str, int, float, bool or None; a path becomes text.
 
     Raises:
-        TypeError: it is no JSON, and no path.
+        TypeError: it is neither JSON nor a path.
         ValueError: a number in it is not finite.
     """
     match value:
@@ -72,9 +72,9 @@ def plain(value: object) -> Any:
                 raise ValueError(f"{value} has no place in JSON")
             return value
         case Mapping():
-            return {_name(name): plain(item) for name, item in value.items()}
+            return {_name(name): to_json(item) for name, item in value.items()}
         case list() | tuple():
-            return [plain(item) for item in value]
+            return [to_json(item) for item in value]
         case PurePath():
             return _encodable(str(value))
     raise TypeError(f"{type(value).__name__} is not JSON")
@@ -87,7 +87,7 @@ def _name(name: object) -> str:
 
 
 def _encodable(text: str) -> str:
-    """Spell out what UTF-8 cannot hold: the odd bytes of a file's name reach Python as lone surrogates."""
+    """Escape lone surrogates, which UTF-8 cannot encode: Python decodes odd bytes of file names to them."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""`events.jsonl`: each event is redacted, put into its envelope and appended as one line, by structlog."""
+"""`events.jsonl`: structlog's processors redact each event, put it into its envelope, and render one line."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import fcntl
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from code_commit.imports import import_without
@@ -13,7 +14,7 @@ from code_commit.log.folder import EVENTS, Redacts
 from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.run_files import as_line, record_fields
 
-with import_without("rich"):  # its tracebacks for developers
+with import_without("rich"):  # structlog's tracebacks for developers
     import structlog
     from structlog.typing import EventDict, WrappedLogger
 
@@ -22,21 +23,21 @@ VERSION = 1
 
 
 class EventFile:
-    """Appends the records of one run. Not for several threads at once: the run log holds its lock."""
+    """Appends the records of one run. The run log holds its lock: not for several threads at once."""
 
     def __init__(self, folder: int, run: str, *, redactor: Redacts, clock: Callable[[], float]) -> None:
         self.failure: OSError | None = None
         self._handle = os.open(EVENTS, _APPEND, 0o600, dir_fd=folder)
-        # Held as long as this process lives, so that a reader can tell a killed run from one that goes on.
-        # Where locks do not exist the reader falls back to the process id.
+        # Held as long as this process lives: it tells a reader that the run goes on. Where there are no locks, the
+        # reader uses the process id.
         with suppress(OSError):
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._torn = False
         self._seq = 0
-        self._logger: _EventLogger = structlog.wrap_logger(
+        self._logger: structlog.BoundLogger = structlog.wrap_logger(
             self,
-            processors=[_Redaction(redactor), _Envelope(clock), _render],
-            wrapper_class=_EventLogger,
+            processors=[partial(_redact, redactor), partial(_envelope, clock), _render],
+            wrapper_class=structlog.BoundLogger,
             context_class=dict,
             cache_logger_on_first_use=False,
             run=run,
@@ -44,17 +45,17 @@ class EventFile:
         ).bind()
 
     def record(self, kind: str, data: Mapping[str, Any], *, span: int, parent: int | None) -> Record:
-        """Append an event and return its record. A failure to write is kept in `failure`; the run goes on.
+        """Append an event and return its record. An error of the file is kept in `failure`; the run goes on.
 
         Raises:
-            ValueError: the data has no form in JSON.
+            ValueError: the data is not JSON.
         """
-        record = self._logger.record(kind, data, seq=self._seq + 1, span=span, parent=parent)
-        self._seq = record.seq  # not before: an event that has no form in JSON takes no number
+        record: Record = self._logger.append(kind, data=data, seq=self._seq + 1, span=span, parent=parent)
+        self._seq = record.seq  # not before: an event that is not JSON takes no number
         return record
 
     def append(self, line: bytes, record: Record) -> Record:
-        """Take a rendered record from structlog. After a line that could not be finished, begin a new one."""
+        """Write what the last processor returns. After a line that could not be finished, begin a new one."""
         try:
             rest = memoryview(b"\n" + line if self._torn else line)
             while rest:
@@ -66,36 +67,20 @@ class EventFile:
         return record
 
     def close(self) -> None:
-        """Give the file and its lock back; once."""
+        """Close the file and release its lock. A second call does nothing."""
         handle, self._handle = self._handle, -1
         if handle >= 0:
             with suppress(OSError):
-                fcntl.flock(handle, fcntl.LOCK_UN)  # a process about to exec may share the handle
+                fcntl.flock(handle, fcntl.LOCK_UN)  # a process about to exec may share the descriptor
             os.close(handle)
 
 
-class _EventLogger(structlog.BoundLoggerBase):
-    def record(self, kind: str, data: Mapping[str, Any], *, seq: int, span: int, parent: int | None) -> Record:
-        record: Record = self._proxy_to_logger("append", kind, data=data, seq=seq, span=span, parent=parent)
-        return record
+def _redact(redactor: Redacts, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    return {**event, "event": redactor.text(event["event"]), "data": redactor.json(event["data"])}
 
 
-class _Redaction:
-    def __init__(self, redactor: Redacts) -> None:
-        self._redactor = redactor
-
-    def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-        event["event"] = self._redactor.text(event["event"])
-        event["data"] = self._redactor.json(event["data"])
-        return event
-
-
-class _Envelope:
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-
-    def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-        return {"time": round(self._clock(), 6), "kind": event.pop("event"), **event}
+def _envelope(clock: Callable[[], float], _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    return {"time": round(clock(), 6), "kind": event.pop("event"), **event}
 
 
 def _render(_logger: WrappedLogger, _method: str, event: EventDict) -> tuple[tuple[bytes, Record], EventDict]:

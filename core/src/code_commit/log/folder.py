@@ -1,4 +1,7 @@
-"""The run folder: `logs/<yyyy-mm-dd-hh-mm-ss>-<workflow>/`, kept by its handle so that no link leads out of it."""
+"""The run folder, `logs/<yyyy-mm-dd-hh-mm-ss>-<workflow>/`, and the names of the files in it.
+
+It is kept open by its descriptor, so that no link can lead out of it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import os
 import stat
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -23,7 +27,7 @@ _LONGEST_NAME = 200
 
 
 class Redacts(Protocol):
-    """What the run log asks of a redactor."""
+    """What the run log needs of a redactor."""
 
     def text(self, text: str, /) -> str:
         """Return `text` without keys."""
@@ -39,7 +43,7 @@ class Redacts(Protocol):
 
 
 class RunFolder:
-    """An open run folder. Prompts and replies hold the project's code, so it is its owner's alone (mode 0700)."""
+    """An open run folder. Prompts and replies hold the project's code: nobody but the user may read it (mode 0700)."""
 
     def __init__(self, path: Path, handle: int) -> None:
         self.path = path
@@ -78,7 +82,7 @@ class RunFolder:
         raise AssertionError("counting does not end")
 
     def reserve(self, *names: str) -> int:
-        """Return the least n for which none of `names`, with `-n` before the suffix from 2 on, is taken; take them.
+        """Reserve `names`; return n, the least number for which none of them, numbered by `counted`, is taken.
 
         Raises:
             ValueError: one of them is not a plain name.
@@ -94,7 +98,7 @@ class RunFolder:
         raise AssertionError("counting does not end")
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file, piece by piece: what a killed run leaves of it is worth keeping.
+        """Write a file in place: what a killed run leaves of it is worth keeping.
 
         Raises:
             OSError: it cannot be written, or a link stands in its place.
@@ -117,7 +121,7 @@ class RunFolder:
                 rest = rest[file.write(rest) :]
 
     def replace(self, name: str, content: bytes) -> None:
-        """Write a file that is at every moment wholly the old or wholly the new.
+        """Write a file so that readers see either the old content or the new, never a part.
 
         Raises:
             OSError: it cannot be written.
@@ -127,7 +131,7 @@ class RunFolder:
         os.replace(new, name, src_dir_fd=self.handle, dst_dir_fd=self.handle)
 
     def close(self) -> None:
-        """Give the handle back; once."""
+        """Close the folder. A second call does nothing."""
         handle, self.handle = self.handle, -1
         if handle >= 0:
             os.close(handle)
@@ -158,7 +162,7 @@ def _open_logs(root: Path) -> int:
 
 
 def _hide_from_git(logs: int) -> None:
-    """Let `git status` show the change alone. A `.gitignore` that is there already is the user's."""
+    """Hide the logs from `git status`. A `.gitignore` that exists belongs to the user and stays."""
     try:
         handle = os.open(".gitignore", _NEW_FILE | os.O_EXCL, 0o666, dir_fd=logs)
     except FileExistsError:
@@ -168,7 +172,7 @@ def _hide_from_git(logs: int) -> None:
 
 
 def stamp(at: float) -> str:
-    """Return local time as it stands in front of a run's name."""
+    """Return the local time that a run's name begins with."""
     return time.strftime("%Y-%m-%d-%H-%M-%S", time.localtime(at))
 
 
@@ -181,11 +185,44 @@ def counted(name: str, count: int) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Return `name` if a file in the run folder may bear it.
+    """Return `name` if it can be the name of a file in the run folder.
 
     Raises:
-        ValueError: it is empty, too long, hidden, or holds a slash or something invisible.
+        ValueError: it is empty, too long or hidden, or has a slash or an unprintable character.
     """
     if not name or name.startswith(".") or "/" in name or not name.isprintable() or len(name.encode()) > _LONGEST_NAME:
         raise ValueError(f"not a name for a file in the run folder: {name!r}")
     return name
+
+
+@dataclass(frozen=True, slots=True)
+class CallFiles:
+    """The files of one model call: the prompt, the text of the reply, the whole reply as JSON.
+
+    `parts` is for a reply that is more than text: its parts, as `parts_to_json` writes them.
+    """
+
+    request: str
+    response: str
+    raw: str
+    parts: str
+
+
+def call_files(number: int | None, label: str) -> CallFiles:
+    """Name the files of a call; `number` None leaves the number out.
+
+    `call_files(1, "initial-query")` begins with `1-initial-query.txt` (seed 002), `call_files(None, "query")` with
+    `query.txt` (seed 001).
+    """
+    stem = numbered(number, label)
+    return CallFiles(f"{stem}.txt", f"{stem}-response.txt", f"{stem}-response.json", f"{stem}-response-parts.json")
+
+
+def numbered(number: int | None, name: str) -> str:
+    """Put a call's number in front of `name`. A build shares the number of the call before it: `1-build.txt`."""
+    return name if number is None else f"{number}-{name}"
+
+
+def failure_text(error: str) -> str:
+    """Return the content of the response file of a failed call."""
+    return f"ERROR\n{error}\n"

@@ -1,4 +1,4 @@
-"""The log of one run: files in its folder, events in `events.jsonl`, the whole in `run.json`, records to the sinks."""
+"""The log of one run: its folder, `events.jsonl`, `run.json`, and the log sinks."""
 
 from __future__ import annotations
 
@@ -13,29 +13,38 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from code_commit.log.call_files import CallFiles, call_files
 from code_commit.log.document import RunDocument
-from code_commit.log.event_data import check_kind, data_of, plain, told
-from code_commit.log.folder import DOCUMENT, EVENTS, LOGS, Redacts, RunFolder, counted, plain_name
+from code_commit.log.event_data import check_kind, data_of, kind_and_data, to_json
+from code_commit.log.folder import (
+    DOCUMENT,
+    EVENTS,
+    LOGS,
+    CallFiles,
+    Redacts,
+    RunFolder,
+    call_files,
+    counted,
+    plain_name,
+)
 from code_commit.log.sinks import SinkOwner, Sinks
 from code_commit.plugin_api.errors import ExitCode, Interrupted, NotReady, describe
 from code_commit.plugin_api.event import Event, LogSink, MessageLogged, PluginFailed, Record, RunFinished, RunStarted
 from code_commit.plugin_api.run_files import read_records
 
-if TYPE_CHECKING:  # structlog is as heavy as all the rest, and listing runs needs none of it
+if TYPE_CHECKING:  # structlog takes half of the import time, and a list of runs needs none of it
     from code_commit.log.event_file import EventFile
 
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """Where an event stands; a docstring spares `dataclass` the making of one."""
+    """The span of an event. (With a docstring, `dataclass` does not have to make one.)"""
 
     id: int
     parent: int | None
 
 
 class RunLog:
-    """Open it with `RunLog.open`; call `finish` in the end, whatever happened. Safe for several threads.
+    """Open it with `RunLog.open`, and always call `finish`. Safe for several threads.
 
     `folder` is the run folder, `run` its name; `token` fences text from outside in this run's prompts.
     """
@@ -56,9 +65,9 @@ class RunLog:
         self._root = _Span(1, None)
         self._span: ContextVar[_Span] = ContextVar("span", default=self._root)
         self._spans = 1
-        self._complaints: set[str] = set()
+        self._reported_files: set[str] = set()
         self._late: list[PluginFailed] = []
-        self._told_end = False
+        self._end_logged = False
         self._finished = False
 
     @classmethod
@@ -74,7 +83,7 @@ class RunLog:
         commit: str | None = None,
         clock: Callable[[], float] | None = None,
     ) -> Self:
-        """Make the run folder and tell that the run started.
+        """Make the run folder and log `run.started`.
 
         `commit` is the one that git has checked out; `clock` gives seconds since the epoch.
 
@@ -108,19 +117,19 @@ class RunLog:
     # --- events ---------------------------------------------------------------------------------------------------
 
     def emit(self, event: Event) -> None:
-        """Log an event and hand it to the sinks. One that is no event is told as its plugin's failure instead.
+        """Log an event and hand it to the sinks. A broken event is logged as a failure of its plugin instead.
 
         Raises:
             RuntimeError: a log sink emits.
         """
-        self._guarded(lambda: told(event), type(event).__module__.partition(".")[0])
+        self._guarded(lambda: kind_and_data(event), type(event).__module__.partition(".")[0])
 
     @contextmanager
     def span(self, kind: str, /, **data: Any) -> Iterator[None]:
         """Nest what is emitted inside between `<kind>.started`, with `data`, and `<kind>.finished`."""
         with self.nested():
             began = self._clock()
-            self._guarded(lambda: (_checked(f"{kind}.started"), plain(data)), kind)
+            self._guarded(lambda: (_checked(f"{kind}.started"), to_json(data)), kind)
             error: str | None = None
             try:
                 yield
@@ -148,15 +157,15 @@ class RunLog:
         finally:
             self._span.set(outer)
 
-    def _guarded(self, tell: Callable[[], tuple[str, Mapping[str, Any]]], sender: str) -> None:
+    def _guarded(self, read: Callable[[], tuple[str, Mapping[str, Any]]], sender: str) -> None:
         if self._sinks.delivering_here:
             raise RuntimeError("a log sink must not emit events")
         try:
-            kind, data = tell()
+            kind, data = read()
             self._append(kind, data)
         except Interrupted:
             raise
-        except Exception as error:  # noqa: BLE001 - a plugin's event may raise anything while it is read
+        except Exception as error:  # noqa: BLE001 - reading a plugin's event may raise anything
             failure = PluginFailed(plugin=sender, distribution="", stage="emit", error=describe(error))
             self._append_event(failure)
         self._sinks.deliver()
@@ -175,20 +184,20 @@ class RunLog:
             if keep:
                 self._keep_document()
             if self._events.failure:
-                self._complain(EVENTS, self._events.failure)
+                self._report_file(EVENTS, self._events.failure)
 
     def _keep_document(self) -> None:
         try:
             self._files.replace(DOCUMENT, self._document.text().encode())
         except (OSError, ValueError) as error:
-            self._complain(DOCUMENT, error)
+            self._report_file(DOCUMENT, error)
 
-    def _complain(self, name: str, error: Exception) -> None:
-        """Tell the sinks, once a file, that the log is not whole. The run goes on: its outcome is not the log's."""
-        if name in self._complaints:
+    def _report_file(self, name: str, error: Exception) -> None:
+        """Warn once per file that the log is incomplete. The run goes on: the log does not decide its outcome."""
+        if name in self._reported_files:
             return
-        self._complaints.add(name)
-        if self._told_end:  # which stays the last event
+        self._reported_files.add(name)
+        if self._end_logged:  # which stays the last event
             self._late.append(PluginFailed(name, "code-commit", "log", describe(error)))
         else:
             self._append_event(MessageLogged(f"cannot write {self.folder / name}: {error}", level="warning"))
@@ -196,10 +205,10 @@ class RunLog:
     # --- files ----------------------------------------------------------------------------------------------------
 
     def call_files(self, number: int | None, label: str) -> CallFiles:
-        """Name the files of a call and keep the names for it; a label used before gets `-2`.
+        """Name the files of a call and reserve the names; a label used before gets `-2`.
 
         Raises:
-            ValueError: `label` is not fit for a name.
+            ValueError: `label` cannot be part of a file name.
         """
         files = call_files(number, label)
         count = self._files.reserve(files.request, files.response, files.raw, files.parts)
@@ -214,7 +223,7 @@ class RunLog:
         return counted(name, self._files.reserve(name))
 
     def write(self, name: str, content: str | bytes) -> Path:
-        """Write a file of the run folder, without keys.
+        """Write a redacted file of the run folder.
 
         Raises:
             NotReady: it cannot be written.
@@ -225,7 +234,7 @@ class RunLog:
         return self._write(name, self._redactor.data(content))
 
     def append(self, name: str, content: str | bytes) -> None:
-        """Add to a file that `write` made, without keys; they are looked for in each piece by itself.
+        """Add to a file that `write` made. Each piece is redacted by itself.
 
         Raises:
             NotReady: it cannot be written.
@@ -238,13 +247,13 @@ class RunLog:
         self._put(name, clean, self._files.append)
 
     def write_json(self, name: str, value: Any) -> Path:
-        """Write a JSON document, indented, without keys.
+        """Write a redacted, indented JSON document.
 
         Raises:
             NotReady: it cannot be written.
-            ValueError: as `write`, or `value` has no form in JSON.
+            ValueError: as `write`, or `value` is not JSON.
         """
-        # Redacted before it is rendered: what shows of a key could otherwise break the quoting.
+        # Redacted before it is rendered: redacting JSON text could break its quoting.
         text = json.dumps(self._redactor.json(value), indent=2, ensure_ascii=False) + "\n"
         return self._write(name, text.encode("utf-8", "backslashreplace"))
 
@@ -266,7 +275,7 @@ class RunLog:
     # --- sinks and the end ----------------------------------------------------------------------------------------
 
     def add_sink(self, distribution: str, sink: LogSink, *, plugin: str = "") -> None:
-        """Give `sink` the records of this run, those of before included."""
+        """Give `sink` the records of this run, from the first one on."""
         with self._lock:
             backlog: list[Record] = []
             with suppress(OSError):
@@ -277,15 +286,15 @@ class RunLog:
     def finish(
         self, outcome: ExitCode, summary: str, data: Mapping[str, Any] | None = None
     ) -> tuple[PluginFailed, ...]:
-        """Write the last event and `run.json`, close the sinks. Later events are dropped.
+        """Log the last event, write `run.json`, close the sinks. Later events are dropped.
 
-        A second call does nothing more, unless the first was interrupted. Returns the failures of sinks that came
-        too late for an event.
+        A second call does nothing, unless the first was interrupted. Returns the failures of sinks that came too late
+        for an event.
         """
         with self._lock:
             self._span.set(self._root)
             if not self._finished:
-                self._tell_end(outcome, summary, data or {})
+                self._log_end(outcome, summary, data or {})
                 self._finished = True
         self._sinks.close()
         with self._lock:
@@ -293,14 +302,14 @@ class RunLog:
             self._files.close()
         return tuple(self._late)
 
-    def _tell_end(self, outcome: ExitCode, summary: str, data: Mapping[str, Any]) -> None:
+    def _log_end(self, outcome: ExitCode, summary: str, data: Mapping[str, Any]) -> None:
         end = RunFinished(outcome=outcome.outcome, exit_code=int(outcome), summary=summary)
-        self._told_end = True
+        self._end_logged = True
         try:
-            self._append(end.kind, {**data_of(end), "data": plain(data)})
+            self._append(end.kind, {**data_of(end), "data": to_json(data)})
         except Interrupted:
             raise
-        except Exception as error:  # noqa: BLE001 - a workflow's data may be anything; the end is told all the same
+        except Exception as error:  # noqa: BLE001 - a workflow's data may be anything; the end is logged all the same
             self._append_event(PluginFailed(plugin="", distribution="", stage="result", error=describe(error)))
             self._append_event(end)
 
@@ -314,7 +323,7 @@ class RunLog:
 
 
 def steady_clock() -> Callable[[], float]:
-    """Return a clock of seconds since the epoch that is never set back."""
+    """Return a clock of seconds since the epoch that never goes back."""
     offset = time.time() - time.monotonic()
     return lambda: offset + time.monotonic()
 

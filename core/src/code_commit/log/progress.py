@@ -1,11 +1,10 @@
-"""Progress for the person who watches stderr: a line for what happened, a line that moves for what goes on."""
+"""Progress on stderr: a line for everything that happened, a status line for what is going on."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Protocol, Self, TextIO, cast
 
 from code_commit.log.progress_words import (
@@ -15,34 +14,33 @@ from code_commit.log.progress_words import (
     begun,
     clock,
     ended,
-    lines_beside_a_narrator,
+    lines_beside_reports,
     lines_of,
 )
-from code_commit.log.safe_stream import SafeStream
+from code_commit.log.streams import SafeStream
 from code_commit.plugin_api.event import Record
 
 if TYPE_CHECKING:
     from rich.live import Live
 
 _REPAINT = 0.5  # seconds
-_STILL_HERE = 60.0  # a CI service takes a longer silence for a hang
+_STILL_HERE = 60.0  # seconds; a CI service takes a longer silence for a hang
 
 
 class Progress:
-    """A log sink. `live` repaints a status line, which only a terminal can show; `color` may stand beside it.
+    """A log sink. `live` repaints a status line, which needs a terminal; `color` colors the lines.
 
-    Whoever else writes to that terminal does it inside `aside`. With `workflow_reports`, the workflow
-    itself says what it does.
+    With `workflow_reports`, the workflow itself tells the person what it does.
     """
 
     def __init__(self, stream: TextIO | None, *, live: bool, color: bool, workflow_reports: bool = False) -> None:
         self._lock = threading.RLock()
         self._started = time.monotonic()
         self._start_time: float | None = None
-        self._going_on: tuple[tuple[Activity, float], ...] = ()
+        self._activities: tuple[tuple[Activity, float], ...] = ()
         self._attempt = ""
-        self._narrated = workflow_reports
-        self._asked: set[str] = set()
+        self._workflow_reports = workflow_reports
+        self._shown_calls: set[str] = set()
         self._person_types = False
         self._painter: _Painter = _LivePainter(stream, color=color) if live else _PlainPainter(stream)
         self._tick = _REPAINT if live else _STILL_HERE
@@ -57,7 +55,7 @@ class Progress:
         return cls(stream, live=live, color=live, workflow_reports=workflow_reports)
 
     def receive(self, record: Record) -> None:
-        """Print what the record means to a person, and keep the status line true."""
+        """Print what the record means to a person, and update the status line."""
         with self._lock:
             if self._start_time is None:
                 self._start_time = record.time
@@ -65,51 +63,40 @@ class Progress:
                 self._attempt = f"attempt {record.data.get('number')}, "
             done = ended(record)
             if done is not None:
-                self._going_on = tuple(each for each in self._going_on if each[0].key != done)
+                self._activities = tuple(each for each in self._activities if each[0].key != done)
                 self._painter.status(self._status())
             for line in self._lines(record):
                 self._painter.print(f"[{clock(record.time - self._start_time)}] ", line)
             if activity := begun(record):
-                self._going_on = (*self._going_on, (activity, time.monotonic()))
+                self._activities = (*self._activities, (activity, time.monotonic()))
                 self._start_ticker()
             if record.kind in {"question.asked", "question.answered"}:
                 self._person_types = record.kind == "question.asked"
             self._painter.status(self._status())
 
     def close(self) -> None:
-        """Take the status line away and stop ticking."""
+        """Remove the status line and stop repainting."""
         self._closed.set()
         if self._ticker is not None:
             self._ticker.join()
         with self._lock:
             self._painter.status("")
 
-    @contextmanager
-    def aside(self) -> Iterator[None]:
-        """Keep the terminal free for text of somebody else; nothing is printed or repainted meanwhile."""
-        with self._lock:
-            self._painter.status("")
-            try:
-                yield
-            finally:
-                if not self._closed.is_set():
-                    self._painter.status(self._status())
-
     def _lines(self, record: Record) -> Sequence[Line]:
-        if not self._narrated:
+        if not self._workflow_reports:
             return lines_of(record)
-        lines = lines_beside_a_narrator(record)
+        lines = lines_beside_reports(record)
         if record.kind != "call.started":
             return lines
-        new = [line for line in lines if line.text not in self._asked]  # once for each model and address
-        self._asked.update(line.text for line in new)
+        new = [line for line in lines if line.text not in self._shown_calls]  # once for each model and address
+        self._shown_calls.update(line.text for line in new)
         return new
 
     def _status(self) -> str:
-        if not self._going_on or self._person_types:
+        if not self._activities or self._person_types:
             return ""
         now = time.monotonic()
-        doing = ", ".join(f"{activity.text}... {int(now - since)} s" for activity, since in self._going_on)
+        doing = ", ".join(f"{activity.text}... {int(now - since)} s" for activity, since in self._activities)
         return f"[{clock(now - self._started)}] {self._attempt}{doing}"
 
     def _start_ticker(self) -> None:
@@ -142,16 +129,16 @@ class _PlainPainter:
         self._stream.flush()
 
     def status(self, text: str) -> None:
-        """A line that cannot be repainted is not painted."""
+        """Do nothing: a line that cannot be repainted is not painted."""
 
     def tick(self, text: str) -> None:
-        """Say that the run is still there."""
+        """Say that the run is still going on."""
         self._stream.write(_shown(text, 0) + "\n")
         self._stream.flush()
 
 
 class _LivePainter:
-    """A terminal, through rich: it knows its width and how wide characters are."""
+    """Writes to a terminal with rich, which knows its width and the width of characters."""
 
     _STYLES: Mapping[Tone, str] = {"plain": "", "good": "green", "bad": "red", "faint": "dim"}
 
@@ -193,7 +180,7 @@ class _LivePainter:
 
 
 def _shown(text: str, indent: int) -> str:
-    """Make text from outside harmless, and keep its further lines from passing for lines of ours."""
+    """Escape text from outside, and indent its further lines, so that they do not look like our own."""
     from code_commit_workspace.terminal import printable
 
     return printable(text).replace("\n", "\n" + " " * indent)

@@ -1,4 +1,4 @@
-"""What a person is told about a record: pure, one function a kind, nothing escaped yet."""
+"""The words for a record: pure functions, one per kind of event. Nothing is escaped yet."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Something that goes on; `key` finds it again when it ends."""
+    """Something that is going on; `key` finds it again when it ends."""
 
     key: str
     text: str
 
 
 def lines_of(record: Record) -> Sequence[Line]:
-    """Say what happened; nothing for kinds that a person need not hear of."""
+    """Describe what happened; nothing for kinds that people do not need."""
     words = _WORDS.get(record.kind)
     return () if words is None else words(record.data)
 
 
-def lines_beside_a_narrator(record: Record) -> Sequence[Line]:
-    """Say what a workflow that tells people of its doings does not: where it asks, what fails, what is logged."""
+def lines_beside_reports(record: Record) -> Sequence[Line]:
+    """Describe what a workflow that reports to people leaves out: the models it asks, failures, messages."""
     data = record.data
     match record.kind:
         case "call.started":
@@ -56,7 +56,7 @@ def lines_beside_a_narrator(record: Record) -> Sequence[Line]:
 
 
 def begun(record: Record) -> Activity | None:
-    """Return what begins with `record`."""
+    """Return the activity that begins with `record`."""
     data = record.data
     if record.kind == "call.started":
         return Activity(_call_key(data), f"asking {data.get('model')}")
@@ -66,7 +66,7 @@ def begun(record: Record) -> Activity | None:
 
 
 def ended(record: Record) -> str | None:
-    """Return the key of what ends with `record`."""
+    """Return the key of the activity that ends with `record`."""
     if record.kind == "call.finished":
         return _call_key(record.data)
     return _process_key(record.data) if record.kind == "process.finished" else None

@@ -1,4 +1,4 @@
-"""Hands records to the log sinks: each in order, and none can stop another or the run."""
+"""Delivers records to the log sinks, in order. No sink can stop another one, or the run."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from code_commit.plugin_api.errors import describe
 from code_commit.plugin_api.event import LogSink, PluginFailed, Record
 
 HOST = "code-commit"
-_LONGEST_RECEIVE, _LONGEST_CLOSE = 15.0, 90.0  # seconds that a plugin's sink may take for one call
-_PATIENCE = 5.0  # seconds that the end of a run waits for a sink that another thread is still busy with
+_LONGEST_RECEIVE, _LONGEST_CLOSE = 15.0, 90.0  # seconds for one call of a plugin's sink
+_PATIENCE = 5.0  # seconds that the end of a run waits for a sink in use by another thread
 
 
 @dataclass(frozen=True, slots=True)
 class SinkOwner:
-    """Whom to name when a sink fails."""
+    """The plugin to name when a sink fails."""
 
     plugin: str
     distribution: str
 
 
 class Sinks:
-    """The sinks of a run. `report` is told of a failure once per sink."""
+    """The sinks of a run. `report` is called with a failure once per sink."""
 
     def __init__(self, report: Callable[[PluginFailed], None]) -> None:
         self._report = report
@@ -33,11 +33,11 @@ class Sinks:
         self._delivering = threading.local()
 
     def add(self, owner: SinkOwner, sink: LogSink, backlog: Iterable[Record]) -> None:
-        """Let `sink` have the records of `backlog`, then all that follow."""
+        """Queue the records of `backlog` for `sink`, then all that follow."""
         self._outlets = (*self._outlets, _Outlet(owner, sink, deque(backlog)))
 
     def put(self, record: Record) -> None:
-        """Queue a record for every sink. Called in the order of the records."""
+        """Queue a record for every sink."""
         for outlet in self._outlets:
             if not outlet.closed:
                 outlet.pending.append(record)
@@ -48,12 +48,12 @@ class Sinks:
         return getattr(self._delivering, "now", False)
 
     def deliver(self) -> None:
-        """Hand on what is queued. What another thread is busy with, that thread hands on."""
+        """Deliver what is queued. A sink in use by another thread is served by that thread."""
         for outlet in self._outlets:
             self._drain(outlet, patience=0)
 
     def close(self) -> None:
-        """Hand on the rest and close every sink. After an interruption, a second call goes on from there."""
+        """Deliver the rest and close every sink. After an interruption, a second call continues."""
         for outlet in self._outlets:
             self._drain(outlet, patience=_PATIENCE)
             if outlet.closed:
@@ -65,7 +65,7 @@ class Sinks:
                 self._report(_failure(outlet, "close", error))
 
     def _drain(self, outlet: _Outlet, patience: float) -> None:
-        # Looks at `pending` again after giving `busy` back: a record queued in between is nobody else's.
+        # Look at `pending` again after `busy` is released: nobody else delivers a record queued in between.
         while outlet.pending and not outlet.closed:
             if not outlet.busy.acquire(timeout=patience):
                 return
@@ -82,13 +82,13 @@ class Sinks:
                 outlet.call("close", self._guarded, patience=_LONGEST_CLOSE)
 
     def _guarded(self, act: Callable[[], None]) -> str:
-        """Run a sink's code and return what went wrong in it."""
+        """Run a sink's code and return its error in words, or nothing."""
         self._delivering.now = True
         try:
             act()
         except KeyboardInterrupt:
             if threading.current_thread() is threading.main_thread():
-                raise  # a person's
+                raise  # Ctrl-C
             return "KeyboardInterrupt"
         except BaseException as error:  # noqa: BLE001 - a plugin's code may raise anything
             return describe(error)
@@ -98,10 +98,10 @@ class Sinks:
 
 
 class _Outlet:
-    """A sink and what it has still to get.
+    """A sink and the records that wait for it.
 
-    The sink of a plugin works in a thread of its own, which is waited for: so its records come in order and one at a
-    time, and one that never comes back costs the run a bounded wait.
+    A plugin's sink runs in a thread of its own, and the run waits for it: records arrive in order, one at a time, and
+    a sink that hangs costs the run a limited wait.
     """
 
     def __init__(self, owner: SinkOwner, sink: LogSink, backlog: deque[Record]) -> None:
@@ -114,7 +114,7 @@ class _Outlet:
         self._asked: SimpleQueue[tuple[Callable[[], str], SimpleQueue[str]]] | None = None
 
     def call(self, method: str, guarded: Callable[[Callable[[], None]], str], *given: Record, patience: float) -> str:
-        """Call a method of the sink; return what went wrong."""
+        """Call a method of the sink; return its error in words, or nothing."""
 
         def act() -> str:
             return guarded(lambda: getattr(self.sink, method)(*given))
@@ -122,7 +122,7 @@ class _Outlet:
         if self.owner.distribution == HOST:
             return act()
         if self._lost:
-            return ""  # told already
+            return ""  # reported already
         if self._asked is None:
             self._asked = SimpleQueue()
             threading.Thread(target=_work, args=(self._asked,), name=f"sink {self.owner.plugin}", daemon=True).start()

@@ -1,4 +1,4 @@
-"""Events: what a run tells while it happens. The set of kinds is open; the envelope is the host's."""
+"""Events of a run, and the records that carry them. Plugins may add kinds; the envelope is the host's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from code_commit.plugin_api.conversation import Json
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Subclass it once per kind, with fields that are JSON. A plugin's own kind is `"<plugin>.<what>"`."""
+    """The base of all events: one subclass per kind, with fields that are JSON.
+
+    A plugin's own kind is `"<plugin>.<what>"`.
+    """
 
     kind: ClassVar[str] = ""
 
@@ -45,7 +48,7 @@ class RunFinished(Event):
 
 @dataclass(frozen=True, slots=True)
 class CallStarted(Event):
-    """A model is asked. `request` names the file of the prompt in the run folder."""
+    """A model call starts. `request` names the file of the prompt in the run folder."""
 
     kind: ClassVar[str] = "call.started"
     number: int
@@ -59,7 +62,7 @@ class CallStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class CallRetried(Event):
-    """A try failed in a way that may pass; the next one starts after `wait` seconds."""
+    """A try failed and is repeated after `wait` seconds."""
 
     kind: ClassVar[str] = "call.retried"
     number: int
@@ -70,9 +73,9 @@ class CallRetried(Event):
 
 @dataclass(frozen=True, slots=True)
 class CallFinished(Event):
-    """The call ended: with a `finish`, or with `error`. Tokens are None when the service did not tell.
+    """A model call ended, with `finish` or with `error`. Token counts are None when the service did not report them.
 
-    `response` names the file of the words, `parts` that of all parts where the reply is more than words. `error_kind`
+    `response` names the file of the text, `parts` that of all parts if the reply is more than text. `error_kind`
     is the kind of a `ProviderError`.
     """
 
@@ -97,7 +100,7 @@ class CallFinished(Event):
 
 @dataclass(frozen=True, slots=True)
 class ChangesParsed(Event):
-    """A response was understood: what it would write and delete."""
+    """A response was parsed: the paths that it would write and delete."""
 
     kind: ClassVar[str] = "changes.parsed"
     written: tuple[str, ...]
@@ -106,7 +109,7 @@ class ChangesParsed(Event):
 
 @dataclass(frozen=True, slots=True)
 class ChangesRefused(Event):
-    """Nothing of a response was applied. `refusals` are rows of path, rule, reason; `reason` is for all of it."""
+    """A response was refused; nothing was applied. `refusals` are rows of path, rule, reason; `reason` sums up."""
 
     kind: ClassVar[str] = "changes.refused"
     reason: str
@@ -115,7 +118,7 @@ class ChangesRefused(Event):
 
 @dataclass(frozen=True, slots=True)
 class ChangesApplied(Event):
-    """All of a response's changes are on disk. `diff` names the file of the difference, kept where a sink reads it."""
+    """All changes of a response are on disk. `diff` names the file of the diff, kept if a plugin has a log sink."""
 
     kind: ClassVar[str] = "changes.applied"
     written: tuple[str, ...]
@@ -125,7 +128,7 @@ class ChangesApplied(Event):
 
 @dataclass(frozen=True, slots=True)
 class ChangesUndone(Event):
-    """The tree was taken back to a checkpoint."""
+    """The files were restored from a checkpoint."""
 
     kind: ClassVar[str] = "changes.undone"
     paths: tuple[str, ...]
@@ -157,7 +160,7 @@ class ProcessFinished(Event):
 
 @dataclass(frozen=True, slots=True)
 class StateEntered(Event):
-    """A workflow with states moved on."""
+    """A workflow entered a state."""
 
     kind: ClassVar[str] = "state.entered"
     state: str
@@ -165,7 +168,7 @@ class StateEntered(Event):
 
 @dataclass(frozen=True, slots=True)
 class QuestionAsked(Event):
-    """The person is asked; only interactive workflows do this."""
+    """An interactive workflow asks the person."""
 
     kind: ClassVar[str] = "question.asked"
     question: str
@@ -182,7 +185,7 @@ class QuestionAnswered(Event):
 
 @dataclass(frozen=True, slots=True)
 class PluginFailed(Event):
-    """A plugin failed and was left out."""
+    """A plugin failed, and is left out."""
 
     kind: ClassVar[str] = "plugin.failed"
     plugin: str
@@ -193,7 +196,7 @@ class PluginFailed(Event):
 
 @dataclass(frozen=True, slots=True)
 class MessageLogged(Event):
-    """Words for the person who watches."""
+    """A message for people."""
 
     kind: ClassVar[str] = "message"
     text: str
@@ -216,16 +219,16 @@ class Record:
 
 
 class LogSink(Protocol):
-    """A fold over the records of a run, live or read back from `events.jsonl`.
+    """Receives the records of a run, live or read back from `events.jsonl`.
 
-    Records arrive redacted; large texts are named by their file in the run folder.
+    Records are redacted; large texts are in files of the run folder, which records name.
 
-    `runs export` makes new sinks for each run. A sink that also has a method `next_run()` is told all of them instead:
-    it is called after each run, and `close` once, at the end.
+    `runs export` makes new sinks for each run. A sink that also has a method `next_run()` gets all runs instead:
+    `next_run` is called after each, and `close` once, at the end.
     """
 
     def receive(self, record: Record) -> None:
-        """Take the next record. An exception drops this sink; the run goes on."""
+        """Handle the next record. An exception drops this sink; the run goes on."""
         ...
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The files of a run: records as lines of JSON and back, and whether the run still goes on."""
+"""The files of a run: writes records as lines of JSON, reads them back, and says whether the run is going on."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _LONGEST = 64 * 1024 * 1024  # bytes of a line; no record of this program comes 
 def as_line(fields: Mapping[str, Any]) -> str:
     """Render the fields of a record without a newline.
 
-    ASCII alone: a line can neither be cut at U+2028 by a careless reader nor steer the terminal it is shown on.
+    The line is ASCII: no reader splits it at U+2028, and it cannot control a terminal.
 
     Raises:
-        ValueError: a value has no place in JSON, such as NaN.
+        ValueError: a value is not JSON, such as NaN.
     """
     return json.dumps(fields, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 
@@ -46,8 +46,8 @@ def record_fields(record: Record) -> dict[str, Any]:
 def read_records(events: Path) -> Iterator[Record]:
     """Read the records of `events.jsonl` in order.
 
-    A line that is no record is passed over: the last one of a killed run is often torn, and so is one that met a
-    full disk.
+    Lines that are no records are skipped: the last line of a killed run is often incomplete, and so is one that did
+    not fit on a full disk.
 
     Raises:
         OSError: the file cannot be read, or is a link or no regular file.
@@ -64,7 +64,7 @@ def read_records(events: Path) -> Iterator[Record]:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a file of a run folder, which anyone may have prepared: no link is followed, no pipe waited for.
+    """Open a file of a run folder. Anyone may have made it: follow no link, wait for no pipe.
 
     Raises:
         OSError: it cannot be read, or is a link or no regular file.
@@ -77,9 +77,9 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def is_running(folder: Path) -> bool:
-    """Return whether the run in `folder`, which has no ending yet, may still come to one; else it was killed.
+    """Return whether the run in `folder`, which has no ending yet, is going on; if not, it was killed.
 
-    Its process holds a lock on its events, which the system drops with the process.
+    Its process holds a lock on `events.jsonl`, which ends with the process.
     """
     try:
         handle = os.open(folder / "events.jsonl", _READ)
@@ -97,10 +97,10 @@ def is_running(folder: Path) -> bool:
 
 
 def from_json(text: bytes) -> Any:
-    """Read a JSON document whose numbers are all finite, as JSON has no others.
+    """Read a JSON document. NaN and infinite numbers are errors.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not JSON.
         RecursionError: it is nested too deeply.
     """
     return _DECODER.decode(text.decode())
@@ -109,7 +109,7 @@ def from_json(text: bytes) -> Any:
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"{text} is no number of JSON")
+        raise ValueError(f"{text} is not a JSON number")
     return value
 
 

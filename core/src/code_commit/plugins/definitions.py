@@ -1,4 +1,4 @@
-"""Whether a definition is made of what its fields say: annotations stop nobody, and one plugin must not stop all."""
+"""Checks that the fields of a definition have the types of their annotations, so that a wrong one is named."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from code_commit.plugin_api.command import CommandDefinition
 from code_commit.plugin_api.provider import ProviderDefinition
-from code_commit.plugin_api.workflow import Flag
+from code_commit.plugin_api.workflow import Flag, WorkflowDefinition
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _FLAG = re.compile(r"-[A-Za-z0-9]|--[A-Za-z0-9][A-Za-z0-9-]*")
 
 
 def fault_of(definition: Any) -> str:
-    """Say what is wrong with the fields of a provider or a workflow; nothing where all are as they should be."""
-    for fields, fits, kind in _PROVIDER if isinstance(definition, ProviderDefinition) else _WORKFLOW:
+    """Return what is wrong with the fields of a provider, workflow or command, or nothing."""
+    for fields, fits, kind in next(rows for record, rows in _ROWS.items() if isinstance(definition, record)):
         for field in fields.split():
             value = getattr(definition, field)
             if not fits(value):
@@ -73,18 +74,25 @@ def _is_flag(value: Any) -> bool:
 
 
 _Rows = tuple[tuple[str, Callable[[Any], bool], str], ...]
-_PROVIDER: _Rows = (
-    ("name", _is_name, "lower-case letters, digits, - and _"),
-    ("base_url base_url_suffix config factory", _is_text, "a text"),
-    ("base_url_variable key_variable", _is_text_or_none, "a text or None"),
-    ("models", _are_models, "a mapping of model ids to sequences of aliases"),
-    ("key_header", _is_header, "the header's name and a template with {key}"),
-)
-_WORKFLOW: _Rows = (
-    ("name", _is_name, "lower-case letters, digits, - and _"),
-    ("help run", _is_text, "a text"),
-    ("options root", _is_text_or_none, "a text or None"),
-    ("roles", _are_texts_or_none, "a tuple of texts, or None"),
-    ("ignores", _are_texts, "a tuple of texts"),
-    ("flags", _are_flags, "a tuple of `Flag`s, each with names like --flag, a help text, and a metavar or None"),
-)
+_ROWS: dict[type[Any], _Rows] = {
+    ProviderDefinition: (
+        ("name", _is_name, "lower-case letters, digits, - and _"),
+        ("base_url base_url_suffix config factory", _is_text, "a text"),
+        ("base_url_variable key_variable", _is_text_or_none, "a text or None"),
+        ("models", _are_models, "a mapping of model ids to sequences of aliases"),
+        ("key_header", _is_header, "the header's name and a template with {key}"),
+    ),
+    WorkflowDefinition: (
+        ("name", _is_name, "lower-case letters, digits, - and _"),
+        ("help run", _is_text, "a text"),
+        ("options root", _is_text_or_none, "a text or None"),
+        ("roles", _are_texts_or_none, "a tuple of texts, or None"),
+        ("ignores", _are_texts, "a tuple of texts"),
+        ("flags", _are_flags, "a tuple of `Flag`s, each with names like --flag, a help text, and a metavar or None"),
+    ),
+    CommandDefinition: (
+        ("name", _is_name, "lower-case letters, digits, - and _"),
+        ("help run", _is_text, "a text"),
+        ("arguments", _is_text_or_none, "a text or None"),
+    ),
+}

@@ -20,7 +20,12 @@ from code_commit import __version__
 from code_commit.imports import import_object
 from code_commit.plugin_api import hookspecs
 from code_commit.plugin_api.errors import Interrupted, UsageError, describe
+<<<<<<< HEAD
 from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
+=======
+from code_commit.plugins import first_party
+from code_commit.plugins.discovery import PluginSource, discover
+>>>>>>> main
 from code_commit.spelling import did_you_mean
 
 PREFIX = "code_commit_"
@@ -81,7 +86,7 @@ class PluginHost:
         with stdout_aside():
             for source in kept:
                 rivals = sorted({each.distribution for each in kept if each.name == source.name})
-                if len(rivals) > 1 and source.distribution != HOST:
+                if len(rivals) > 1 and not first_party.keeps_its_names(source.distribution):
                     self._fail(source, "name", f"the plugin name {source.name!r} is claimed by {' and '.join(rivals)}")
                 else:
                     self._load(source)
@@ -117,9 +122,13 @@ class PluginHost:
         """Whether `plugin` implements `hook`."""
         return any(each.plugin is plugin.code for each in getattr(self._manager.hook, hook).get_hookimpls())
 
-    def reject(self, plugin: Plugin, stage: str, error: str) -> None:
-        """Report that what `plugin` gave cannot be used."""
-        self._report(PluginFailure(plugin.name, plugin.distribution, plugin.version, stage, error, plugin.guards_paths))
+    def reject(self, plugin: Plugin, stage: str, error: str) -> PluginFailure:
+        """Report that something `plugin` offers cannot be used."""
+        failure = PluginFailure(
+            plugin.name, plugin.distribution, plugin.version, stage, error, guards_paths=plugin.guards_paths
+        )
+        self._report(failure)
+        return failure
 
     def _load(self, source: PluginSource) -> None:
         try:

@@ -1,4 +1,4 @@
-"""What the loaded plugins offer, by name; and what to install for what they do not."""
+"""What the loaded plugins offer, by name, and why something is not offered."""
 
 from __future__ import annotations
 
@@ -6,55 +6,32 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Literal
 
+from code_commit.plugin_api.command import CommandDefinition
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugin_api.provider import ProviderDefinition
 from code_commit.plugin_api.workflow import WorkflowDefinition
+from code_commit.plugins import first_party
 from code_commit.plugins.definitions import fault_of
-from code_commit.plugins.host import HOST, Plugin, PluginHost
+from code_commit.plugins.host import Plugin, PluginFailure, PluginHost
 from code_commit.spelling import did_you_mean
 
 DEFAULT_WORKFLOW = "committing-code"
-_Record = TypeVar("_Record")
+Kind = Literal["provider", "model", "workflow", "flag", "command"]
+_RECORDS: dict[Kind, type[Any]] = {
+    "provider": ProviderDefinition,
+    "workflow": WorkflowDefinition,
+    "command": CommandDefinition,
+}
+_OFFERED_IN: dict[Kind, Kind] = {"model": "provider", "flag": "workflow"}
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-# What first-party plugins bring, told to whoever asks for it without having them.
-FIRST_PARTY_FLAGS = {
-    "--consistency-check": "code-commit-consistency",
-    "--consistency": "code-commit-consistency",
-    "--cc": "code-commit-consistency",
-    "--samples": "code-commit-consistency",
-    "--planning": "code-commit-planner",
-    "--codepath": "code-commit-planner",
-    "--no-git": "code-commit-planner",
-    "--autonomous": "code-commit-planner",
-    "--auto": "code-commit-planner",
-    "--chat": "code-commit-planner",
-    "--max-turns": "code-commit-planner",
-    "--task": "code-commit-tasks",
-    "--task-file": "code-commit-tasks",
-    "--resume": "code-commit-tasks",
-    "--no-build": "code-commit-tasks",
-}
-FIRST_PARTY_MODELS = {
-    "gemini": "code-commit-gemini",
-    "gpt": "code-commit-openai",
-    "openai": "code-commit-openai",
-    "o1": "code-commit-openai",
-    "o3": "code-commit-openai",
-    "o4": "code-commit-openai",
-    "claude": "code-commit-anthropic",
-    "anthropic": "code-commit-anthropic",
-    "sonnet": "code-commit-anthropic",
-    "opus": "code-commit-anthropic",
-    "haiku": "code-commit-anthropic",
-}
+_Offer = tuple[Plugin, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedModel:
-    """A model that a name stands for. `model` None: whatever the config `config` of the provider says."""
+    """The model that a name stands for. `model` None: the one that the config `config` of the provider names."""
 
     provider: ProviderDefinition
     plugin: Plugin
@@ -62,31 +39,23 @@ class ResolvedModel:
     config: str = "default"
 
 
-def installation(distribution: str) -> str:
-    """Say how a first-party plugin is installed, from a registry or from the sources."""
-    folder = f"./plugins/{distribution.removeprefix('code-commit-')}"
-    return f"pip install {distribution} (in a checkout of code-commit: pip install {folder})"
-
-
 class Registry:
-    """Providers and workflows of the loaded plugins. What two distributions claim belongs to neither."""
+    """Providers, workflows and commands of the loaded plugins.
+
+    A name that two distributions claim belongs to neither, unless one of them keeps its names
+    (`first_party.keeps_its_names`). `reserved_flags` are the host's own.
+    """
 
     def __init__(self, host: PluginHost, *, reserved_flags: Iterable[str] = ()) -> None:
         self._host = host
-        self._clashes: dict[str, str] = {}
-        self.providers: Mapping[str, tuple[Plugin, ProviderDefinition]] = self._owned(
-            "provider", host.collect("code_commit_providers"), ProviderDefinition, lambda each: [each.name]
+        self._denied: dict[tuple[Kind, str], UsageError] = {}
+        self.providers: Mapping[str, tuple[Plugin, ProviderDefinition]] = self._collect("provider")
+        self._models: Mapping[str, tuple[Plugin, ProviderDefinition]] = self._settle(
+            "model", self.providers.values(), lambda each: [name for kind, name in _names(each) if kind == "model"]
         )
-        self._models: Mapping[str, tuple[Plugin, ProviderDefinition]] = self._owned(
-            "model",
-            iter(self.providers.values()),
-            ProviderDefinition,
-            lambda each: [*each.models, *(alias for aliases in each.models.values() for alias in aliases)],
-        )
-        self.workflows: Mapping[str, tuple[Plugin, WorkflowDefinition]] = self._owned(
-            "workflow", host.collect("code_commit_workflows"), WorkflowDefinition, lambda each: [each.name]
-        )
+        self.workflows: Mapping[str, tuple[Plugin, WorkflowDefinition]] = self._collect("workflow")
         self._drop_flag_clashes(frozenset(reserved_flags))
+        self.commands: Mapping[str, tuple[Plugin, CommandDefinition]] = self._collect("command")
 
     def workflow(self, name: str) -> tuple[Plugin, WorkflowDefinition]:
         """Return the workflow called `name`.
@@ -95,39 +64,50 @@ class Registry:
             UsageError: no plugin offers it, or more than one does.
         """
         if name not in self.workflows:
-            self._fail_for("workflow", name)
-            raise UsageError(f"there is no workflow {name!r}" + did_you_mean(name, self.workflows))
+            raise self.missing("workflow", name, self.workflows)
         return self.workflows[name]
+
+    def command(self, name: str) -> tuple[Plugin, CommandDefinition]:
+        """Return the command called `name`.
+
+        Raises:
+            UsageError: no plugin offers it, or more than one does.
+        """
+        if name not in self.commands:
+            raise self.missing("command", name, self.commands)
+        return self.commands[name]
 
     def model(self, name: str, has_config: Callable[[str, str], bool]) -> ResolvedModel:
         """Return what `name` stands for: a model id or alias, `provider/any-id`, or a named config `provider.name`.
 
-        `has_config` tells whether the settings hold a named config of a provider.
+        `has_config` says whether the settings hold a named config of a provider.
 
         Raises:
-            UsageError: it stands for nothing; says what is close, what is installed, and what to install.
+            UsageError: nothing has this name; says what is close, what is installed, and what to install.
         """
         if name in self._models:
             plugin, definition = self._models[name]
             ids = (model for model, aliases in definition.models.items() if name == model or name in aliases)
             return ResolvedModel(definition, plugin, next(ids))
-        self._fail_for("model", name)
+        if clash := self._denied.get(("model", name)):
+            raise clash
         provider, slash, model = name.partition("/")
         if slash and model and provider in self.providers:
             plugin, definition = self.providers[provider]
             return ResolvedModel(definition, plugin, model)
-        self._fail_for("provider", provider)
-        provider, dot, config = name.partition(".")
-        if dot and provider in self.providers and (config == "default" or has_config(provider, config)):
-            plugin, definition = self.providers[provider]
+        prefix, dot, config = name.partition(".")
+        if dot and prefix in self.providers and (config == "default" or has_config(prefix, config)):
+            plugin, definition = self.providers[prefix]
             return ResolvedModel(definition, plugin, None, config)
-        if dot and provider in self.providers:
+        for each in {provider: (), prefix: ()}:
+            if each not in self.providers and (error := self.broken("provider", each)):
+                raise error
+        if dot and prefix in self.providers:
             raise UsageError(
                 f"there is no model {name!r}, nor a config [providers.{name}]",
                 hint="`code-commit models` lists the models, `code-commit config` what is configured",
             )
-        self._fail_for("provider", provider)
-        raise self._unknown_model(name)
+        raise self.broken("model", name) or self._unknown_model(name)
 
     @cached_property
     def secrets(self) -> Mapping[str, frozenset[str]]:
@@ -146,80 +126,178 @@ class Registry:
         """Return the names of all flags that workflow `name` reads."""
         return tuple(each for flag in self.workflows[name][1].flags for each in flag.names)
 
+    def key_variables(self) -> frozenset[str]:
+        """Return the environment variables of keys, also those of first-party plugins that are not installed."""
+        installed = {definition.key_variable for _, definition in self.providers.values() if definition.key_variable}
+        return first_party.names("key_variable") | installed
+
+    def missing(self, kind: Kind, name: str, known: Iterable[str], *, hint: str = "") -> UsageError:
+        """Return the error for a name that nothing offers: why that is, what to install, or which is close."""
+        if error := self.broken(kind, name):
+            return error
+        if (owner := first_party.owner(kind, name)) and not self._loads(owner):
+            what = name if kind == "flag" else f"the {kind} {name}"
+            return UsageError(f"{what} needs the plugin {owner}", hint=first_party.installation(owner))
+        quoted = repr(name) if kind == "workflow" else name
+        return UsageError(f"there is no {kind} {quoted}{did_you_mean(name, known)}{self._suspects(kind)}", hint=hint)
+
+    def broken(self, kind: Kind, name: str) -> UsageError | None:
+        """Return the error that names the plugin which should offer `name` and cannot, if one is known."""
+        if (kind, name) in self._denied:
+            return self._denied[kind, name]
+        owner = first_party.owner(kind, name)
+        for failure in self._failures(kind):
+            if failure.distribution == owner or (kind == "provider" and failure.plugin == name):
+                twins = {each.distribution for each in self._host.failures if each.plugin == failure.plugin}
+                return _denial(kind, name, failure, twins if failure.stage == "name" else ())
+        if owner and (left_out := self._host.disabled & {owner, *first_party.offers()[owner].get("plugin", ())}):
+            return UsageError(f"the {kind} {name} is of {owner}, which --disable-plugin {min(left_out)} leaves out")
+        return None
+
+    def failed_plugins(self) -> str:
+        """Return one line that names the plugins that failed, or nothing."""
+        failed = sorted({each.plugin for each in self._host.failures})
+        return f"plugins that failed: {', '.join(failed)}; `code-commit plugins` says why" if failed else ""
+
+    def knows_all(self) -> bool:
+        """Whether no plugin is left out whose offers are unknown: then a name that nothing offers is a mistake."""
+        known = {name for each, offered in first_party.offers().items() for name in (each, *offered.get("plugin", ()))}
+        return self._host.disabled <= known and all(each.distribution in known for each in self._host.failures)
+
+    def _loads(self, distribution: str) -> bool:
+        return any(plugin.distribution == distribution for plugin in self._host.plugins)
+
+    def _failures(self, kind: Kind) -> Iterator[PluginFailure]:
+        """Give the failures that can be the reason why something of this kind is missing."""
+        record = _OFFERED_IN.get(kind, kind)
+        stages = {"import", "name", record, f"code_commit_{record}s"}
+        yield from (each for each in self._host.failures if each.stage in stages)
+
+    def _suspects(self, kind: Kind) -> str:
+        """Name the failed plugins that may offer what is missing: nobody knows what a plugin offers that fails."""
+        failures = [each for each in self._failures(kind) if each.distribution not in first_party.offers()]
+        return "".join(f"; {_words(each)}" for each in failures)
+
     def _unknown_model(self, name: str) -> UsageError:
-        wanted = next((dist for start, dist in FIRST_PARTY_MODELS.items() if name.lower().startswith(start)), None)
-        installed = {plugin.distribution for plugin, _ in self.providers.values()}
         hints = [f"installed providers: {', '.join(sorted(self.providers)) or 'none'}"]
-        if wanted and wanted not in installed:
-            hints.append(f"for this one: {installation(wanted)}")
-        elif not installed:
-            hints.append(f"for a model: pip install {' or '.join(sorted(set(FIRST_PARTY_MODELS.values())))}")
+        owner = first_party.owner("model", name)
+        if owner and not self._loads(owner):
+            hints.append(f"for this one: {first_party.installation(owner)}")
+        elif not self.providers:
+            hints.append(f"for a model: {first_party.installation('code-commit-gemini')}")
         hints.append("`code-commit models` lists them; any other id is written as provider/id")
-        return UsageError(f"there is no model {name!r}" + did_you_mean(name, self._models), hint="; ".join(hints))
+        close = did_you_mean(name, self._models)
+        return UsageError(f"there is no model {name!r}{close}{self._suspects('model')}", hint="; ".join(hints))
 
-    def _fail_for(self, kind: str, name: str) -> None:
-        """End with what happened to the plugin that would have had `name`, where that is known."""
-        if clash := self._clashes.get(f"{kind} {name}"):
-            raise UsageError(clash, hint="remove one of them, or use --disable-plugin")
-        broken = next((each for each in self._host.failures if kind != "model" and each.plugin == name), None)
-        if broken:
-            raise UsageError(
-                f"the plugin {broken.plugin} of {broken.distribution} {broken.version} is broken: {broken.error}",
-                hint="`code-commit plugins` says more",
-            )
-
-    def _owned(
-        self,
-        kind: str,
-        offered: Iterator[tuple[Plugin, Any]],
-        record: type[_Record],
-        names_of: Callable[[_Record], Iterable[str]],
-    ) -> dict[str, tuple[Plugin, _Record]]:
-        owners: dict[str, list[tuple[Plugin, _Record]]] = {}
-        for plugin, item in offered:
+    def _collect(self, kind: Kind) -> dict[str, _Offer]:
+        """Return the definitions of one kind that plugins offer, without those that are malformed or clash."""
+        record, offers = _RECORDS[kind], []
+        for plugin, item in self._host.collect(f"code_commit_{kind}s"):
             if not isinstance(item, record):
                 self._host.reject(plugin, kind, f"a {kind} must be a {record.__name__}, not a {type(item).__name__}")
-                continue
-            if fault := fault_of(item):
-                self._host.reject(plugin, kind, fault)
-                continue
-            for name in dict.fromkeys(names_of(item)):
-                owners.setdefault(name, []).append((plugin, item))
-        owned = {}
-        for name, claims in sorted(owners.items()):
-            if len(claims) == 1:
-                owned[name] = claims[0]
-                continue
-            rivals = " and ".join(sorted({plugin.distribution for plugin, _ in claims}))
-            clash = f"the {kind} name {name!r} is claimed by {rivals}"
-            ours = [claim for claim in claims if claim[0].distribution == HOST]
-            if len(ours) == 1:  # what others claim besides must not take the host's own away
-                owned[name] = ours[0]
+            elif fault := fault_of(item):
+                self._leave_out(kind, (plugin, item), fault, _names(item))
             else:
-                self._clashes[f"{kind} {name}"] = clash
-            for plugin, _ in claims:
-                if plugin.distribution != HOST:
-                    self._host.reject(plugin, kind, clash)
-        return owned
+                offers.append((plugin, item))
+        return self._settle(kind, offers, lambda each: [each.name])
+
+    def _settle(
+        self, kind: Kind, offers: Iterable[_Offer], names_of: Callable[[Any], Iterable[str]]
+    ) -> dict[str, _Offer]:
+        """Give each name to its only owner. Others that claim it are reported, and asking for it names them all."""
+        claims: dict[str, list[_Offer]] = {}
+        for plugin, item in offers:
+            for name in dict.fromkeys(names_of(item)):
+                claims.setdefault(name, []).append((plugin, item))
+        settled = {}
+        for name, claimed in sorted(claims.items()):
+            owner = claimed[0] if len(claimed) == 1 else _keeper(claimed)
+            if owner:
+                settled[name] = owner
+            for offer in claimed:
+                if offer is not owner:
+                    names = [(kind, name)] if kind == "model" else _names(offer[1])
+                    self._leave_out(kind, offer, _clash(f"{kind} name {name!r}", claimed), names, _owners(claimed))
+        return settled
 
     def _drop_flag_clashes(self, reserved: frozenset[str]) -> None:
-        """Leave out a workflow whose flag is the host's, or another distribution's."""
-        owners: dict[str, set[str]] = {}
-        for plugin, definition in self.workflows.values():
-            for flag in definition.flags:
+        """Leave out a workflow with a flag that is the host's, or another distribution's."""
+        owners: dict[str, list[_Offer]] = {}
+        for offer in self.workflows.values():
+            for flag in offer[1].flags:
                 for name in flag.names:
-                    owners.setdefault(name, set()).add(plugin.distribution)
+                    owners.setdefault(name, []).append(offer)
         kept = {}
-        for name, (plugin, definition) in self.workflows.items():
-            flags = [each for flag in definition.flags for each in flag.names]
+        for name, offer in self.workflows.items():
+            flags = self.flags_of(name)
+            names = _names(offer[1])
             taken = [flag for flag in flags if flag in reserved]
-            shared = [flag for flag in flags if len(owners[flag]) > 1]
+            shared = [flag for flag in flags if not _may_have(offer, owners[flag])]
             if taken:
-                self._host.reject(plugin, "workflow", f"the flag {taken[0]} of {name!r} is the host's own")
-            elif shared and name != DEFAULT_WORKFLOW:
-                rivals = " and ".join(sorted(owners[shared[0]]))
-                self._clashes[f"workflow {name}"] = clash = f"the flag {shared[0]} is claimed by {rivals}"
-                self._host.reject(plugin, "workflow", clash)
+                self._leave_out("workflow", offer, f"the flag {taken[0]} of {name!r} is the host's own", names)
+            elif shared:
+                rivals = owners[shared[0]]
+                self._leave_out("workflow", offer, _clash(f"flag {shared[0]}", rivals), names, _owners(rivals))
             else:
-                kept[name] = (plugin, definition)
+                kept[name] = offer
         self.workflows = kept
+
+    def _leave_out(
+        self, kind: Kind, offer: _Offer, reason: str, names: Iterable[tuple[Kind, str]], rivals: Iterable[str] = ()
+    ) -> None:
+        """Report why an offer is left out, and remember it for whoever asks for one of `names`."""
+        failure = self._host.reject(offer[0], kind, reason)
+        for kind_of_name, name in names:
+            self._denied.setdefault((kind_of_name, name), _denial(kind_of_name, name, failure, rivals))
+
+
+def _names(definition: Any) -> list[tuple[Kind, str]]:
+    """Return every name that a definition claims; those that can be read, of one that is malformed."""
+    found: list[tuple[Kind, Any]] = []
+    try:
+        match definition:
+            case ProviderDefinition():
+                found.append(("provider", definition.name))
+                found += [("model", name) for model, aliases in definition.models.items() for name in (model, *aliases)]
+            case WorkflowDefinition():
+                found.append(("workflow", definition.name))
+                found += [("flag", name) for flag in definition.flags for name in flag.names]
+            case CommandDefinition():
+                found.append(("command", definition.name))
+    except (AttributeError, TypeError):
+        pass  # a field is not what its annotation says
+    return [(kind, name) for kind, name in found if isinstance(name, str)]
+
+
+def _keeper(claimed: Iterable[_Offer]) -> _Offer | None:
+    keepers = [offer for offer in claimed if first_party.keeps_its_names(offer[0].distribution)]
+    return keepers[0] if len(keepers) == 1 else None
+
+
+def _may_have(offer: _Offer, owners: Iterable[_Offer]) -> bool:
+    """Whether a workflow may have a flag: workflows of one distribution may share it."""
+    distributions = {plugin.distribution for plugin, _ in owners}
+    keepers = set(filter(first_party.keeps_its_names, distributions)) if len(distributions) > 1 else distributions
+    return keepers == {offer[0].distribution}
+
+
+def _owners(claimed: Iterable[_Offer]) -> list[str]:
+    return sorted({plugin.distribution for plugin, _ in claimed})
+
+
+def _clash(what: str, claimed: Iterable[_Offer]) -> str:
+    return f"the {what} is claimed by {' and '.join(_owners(claimed))}"
+
+
+def _words(failure: PluginFailure) -> str:
+    where = f"{failure.plugin} of {failure.distribution} {failure.version}"
+    return f"the plugin {where} failed ({failure.stage}): {failure.error}"
+
+
+def _denial(kind: Kind, name: str, failure: PluginFailure, rivals: Iterable[str]) -> UsageError:
+    """Return the error for whoever asks for `name`, which is missing because of `failure`."""
+    strangers = [each for each in rivals if each not in first_party.offers()] if rivals else []
+    hint = "repair or uninstall the plugin; `code-commit plugins doctor` examines it"
+    if rivals:
+        hint = f"uninstall one of them, or leave one out with --disable-plugin {min(strangers or rivals)}"
+    return UsageError(f"the {kind} {name} is not available: {_words(failure)}", hint=hint)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from code_commit.log import RunLog, find_run, lead_nowhere, numbered
+from code_commit.log import RunLog, discard_output, find_run, numbered
 from code_commit.models.calls import Calls
 from code_commit.models.models import Models
 from code_commit.plugin_api.errors import CodeCommitError, NotReady, ResponseRefused
@@ -209,9 +209,9 @@ class ProjectRun:
             self.stdout.write((printable(shown) if self.stdout.isatty() else shown) + "\n" * (not shown.endswith("\n")))
             self.stdout.flush()
         except BrokenPipeError:
-            lead_nowhere(self.stdout)
+            discard_output(self.stdout)
         except OSError as error:
-            lead_nowhere(self.stdout)
+            discard_output(self.stdout)
             raise NotReady(f"stdout cannot be written: {error.strerror}", hint="let it lead somewhere else") from error
 
     def redacted(self, text: str) -> str:

@@ -182,7 +182,7 @@ def _run_again(recorded: RunSummary, scratch: Path, *, quiet: bool) -> RunSummar
     os.chdir(scratch)
     host = PluginHost()
     registry = Registry(host, reserved_flags=RESERVED)
-    invocation = _invocation(recorded, host, registry)
+    invocation = _invocation(recorded, registry)
     plan = None if invocation.workflow.interactive else plan_for(invocation, host)
     if plan is None:
         raise NotReady(f"{recorded.workflow} asks a person, so it cannot be replayed", hint="`runs show` tells of it")
@@ -191,11 +191,11 @@ def _run_again(recorded: RunSummary, scratch: Path, *, quiet: bool) -> RunSummar
     return read_run(ending.folder)
 
 
-def _invocation(recorded: RunSummary, host: PluginHost, registry: Registry) -> Invocation:
+def _invocation(recorded: RunSummary, registry: Registry) -> Invocation:
     given = recorded.document.get("argv")
     argv = [word for word in given if isinstance(word, str)] if isinstance(given, list) else []
     try:
-        then = parse_invocation(argv, host, registry)
+        then = parse_invocation(argv, registry)
     except CodeCommitError as error:
         raise NotReady(f"the command of {recorded.run} is not understood any more: {error.message}") from error
     # Where the query was read from is gone, standard input for one; its words are in agent-config/query.txt.

@@ -90,9 +90,10 @@ def _plugin(host: PluginHost, name: str) -> Plugin:
     if broken:
         raise UsageError(f"the plugin {name} of {broken.distribution} is broken: {broken.error}")
     known = [plugin.name for plugin in host.plugins if hasattr(plugin.code, _SINKS)]
+    html = 'none; `pip install "code-commit[report]"` brings html'
     raise UsageError(
         f"there is no log sink {name!r}" + did_you_mean(name, known),
-        hint=f"installed: {', '.join(known) or 'none; `pip install code-commit-report` brings html'}",
+        hint=f"installed: {', '.join(known) or html}",
     )
 
 

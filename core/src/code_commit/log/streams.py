@@ -1,4 +1,4 @@
-"""A standard stream whose reader may go away at any time."""
+"""Standard streams, whose readers may go away at any time."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import os
 from contextlib import suppress
 from typing import TextIO
 
+from code_commit.plugin_api.event import Record
+from code_commit.plugin_api.run_files import as_line, record_fields
+
 
 class SafeStream:
-    """Writes to `stream` while that works, and to nowhere from the first failure on.
+    """Writes to `stream` until that fails, and drops everything from then on.
 
-    Who pipes into `head` or closes the terminal does not change how the run ends.
+    A user who pipes into `head`, or closes the terminal, does not change how the run ends.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream  # None: Python found the descriptor closed
-        self.failure: Exception | None = None  # why no more is written, unless the reader went away
+        self.failure: Exception | None = None  # why nothing is written any more, unless the reader went away
 
     @property
     def encoding(self) -> str:
@@ -23,7 +26,7 @@ class SafeStream:
         return getattr(self._stream, "encoding", None) or "ascii"
 
     def write(self, text: str) -> int:
-        """Write `text` as far as the reader is there."""
+        """Write `text` if a reader is there."""
         if self._stream is not None:
             try:
                 self._stream.write(text)
@@ -42,7 +45,7 @@ class SafeStream:
                 self._give_up(error)
 
     def isatty(self) -> bool:
-        """Whether a person reads along."""
+        """Whether the stream is a terminal."""
         return self._stream is not None and self._stream.isatty()
 
     def fileno(self) -> int:
@@ -56,18 +59,39 @@ class SafeStream:
         return self._stream.fileno()
 
     def _give_up(self, error: Exception) -> None:
-        """Drop the stream. The interpreter flushes the rest at its end, and exits with 120 where that fails."""
+        """Drop the stream. The interpreter flushes the rest at its end, and would exit with 120 where that fails."""
         self.failure = None if isinstance(error, BrokenPipeError) else error
         stream, self._stream = self._stream, None
         if stream is not None:
-            lead_nowhere(stream)
+            discard_output(stream)
 
 
-def lead_nowhere(stream: TextIO) -> None:
-    """Let what was and will be written to `stream` vanish, for it cannot be written."""
+def discard_output(stream: TextIO) -> None:
+    """Send what was and will be written to `stream` to the null device: it cannot be written."""
     with suppress(OSError, ValueError, AttributeError):
-        nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         try:
-            os.dup2(nowhere, stream.fileno())
+            os.dup2(null, stream.fileno())
         finally:
-            os.close(nowhere)
+            os.close(null)
+
+
+class JsonLines:
+    """The log sink of `--json`: prints each record at once as a line of JSON. The run does not depend on its reader."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = SafeStream(stream)
+
+    def receive(self, record: Record) -> None:
+        """Print a line.
+
+        Raises:
+            OSError: it cannot be written, though a reader is there.
+        """
+        self._stream.write(as_line(record_fields(record)) + "\n")
+        self._stream.flush()
+        if self._stream.failure is not None:
+            raise self._stream.failure
+
+    def close(self) -> None:
+        """Leave the stream open: it belongs to the caller."""

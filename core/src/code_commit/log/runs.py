@@ -1,4 +1,4 @@
-"""Runs of the past, and those that go on, as their folders tell them."""
+"""Earlier runs, and those under way, read from their folders."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def find_run(root: Path, run: str) -> Path:
 
 
 def list_runs(root: Path) -> list[RunSummary]:
-    """Return every run below `root`, the oldest first; what else lies in `logs` is passed over."""
+    """Return every run below `root`, the oldest first; skip anything else in `logs`."""
     return [read_run(folder) for folder in _run_folders(root)]
 
 
@@ -66,7 +66,7 @@ def _run_folders(root: Path) -> list[Path]:
 
 
 def read_run(folder: Path) -> RunSummary:
-    """Tell how a run stands. One that neither finished nor goes on was killed; its events say how far it came.
+    """Read a run. One that neither finished nor is running was killed; its events say how far it came.
 
     Raises:
         NotReady: there is no such folder.
@@ -75,10 +75,10 @@ def read_run(folder: Path) -> RunSummary:
         raise NotReady(f"there is no run folder {folder}", hint="code-commit runs lists them")
     document = _finished_document(folder)
     if document is None:
-        going_on = is_running(folder)
+        running = is_running(folder)
         document = _fold(folder)
         if document["state"] != "finished":
-            document["state"] = "running" if going_on else "killed"
+            document["state"] = "running" if running else "killed"
     return _summary(folder, document)
 
 
@@ -104,7 +104,7 @@ def _summary(folder: Path, document: Mapping[str, Any]) -> RunSummary:
 
 
 def _finished_document(folder: Path) -> dict[str, Any] | None:
-    """Return `run.json` if it is the last word on its run: one of a run that goes on lags behind the events."""
+    """Return `run.json` of a finished run; while a run is going on, the file is older than the events."""
     try:
         with open_regular(folder / DOCUMENT) as file:
             document = from_json(file.read(_LARGEST))
@@ -127,6 +127,6 @@ def _is_folder(path: Path) -> bool:
 
 
 def _age(name: str) -> tuple[str, int, str]:
-    """Sort by start, then by the number that a second run of the same second got."""
+    """Sort by start, then by the number of a second run in the same second."""
     named = _RUN.fullmatch(name)
     return (named[1], int(named[3] or 1), name) if named else (name, 1, name)

@@ -1,0 +1,62 @@
+"""What first-party plugins offer, for messages about a plugin that is not installed.
+
+`python tests/test_first_party.py` writes `first_party.json` from the plugins themselves. The file is read only when
+something is missing or clashes, and when a run needs the names of all key variables.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+_FILE = os.path.join(os.path.dirname(__file__), "first_party.json")  # noqa: PTH118, PTH120 - pathlib costs
+
+
+@cache
+def offers() -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """Return the names that each first-party distribution offers, by kind ("flag", "model", "role", ...)."""
+    import json
+
+    with open(_FILE, encoding="utf-8") as file:  # noqa: PTH123 - as above
+        found: dict[str, dict[str, list[str]]] = json.load(file)
+    return found
+
+
+def names(kind: str) -> frozenset[str]:
+    """Return every name of `kind` that a first-party plugin offers."""
+    return frozenset(name for offered in offers().values() for name in offered.get(kind, ()))
+
+
+def owner(kind: str, name: str) -> str | None:
+    """Return the first-party distribution that offers `name`, or for a model the one whose models begin like it."""
+    for distribution, offered in offers().items():
+        if name in offered.get(kind, ()):
+            return distribution
+    if kind == "model" and (family := _family(name)):
+        for distribution, offered in offers().items():
+            if any(_family(each) == family for each in (*offered.get("model", ()), *offered.get("provider", ()))):
+                return distribution
+    return None
+
+
+def keeps_its_names(distribution: str) -> bool:
+    """Whether other distributions cannot take a name away: `code-commit` and its first-party commands stay as they are.
+
+    A name that two other distributions claim belongs to neither.
+    """
+    offered = offers().get(distribution, {})
+    return distribution == "code-commit" or "command" in offered or "committing-code" in offered.get("workflow", ())
+
+
+def installation(distribution: str) -> str:
+    """Return the command that installs a first-party plugin, from an index or wheelhouse and in a checkout."""
+    extra = distribution.removeprefix("code-commit-")
+    return f'pip install "code-commit[{extra}]" (in a checkout of code-commit: pip install ".[{extra}]")'
+
+
+def _family(model: str) -> str:
+    """Return the letters that a model's name begins with: "gpt" for "gpt-5-mini"."""
+    found = re.match("[a-z]*", model.lower())
+    return found[0] if found else ""

@@ -1,0 +1,107 @@
+"""The host's file of first-party facts says what the plugins themselves offer.
+
+After a first-party plugin gains or loses a flag, model, command, role or key variable, write the file anew with
+`python tests/test_first_party.py`, in an environment that has all of the plugins.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from code_commit.plugin_api import UsageError
+from code_commit.plugins import first_party
+from code_commit.plugins.host import PluginHost
+from code_commit.plugins.registry import Registry
+
+ROOT = Path(__file__).parent.parent
+FILE = Path(first_party._FILE)
+
+
+def distributions() -> set[str]:
+    """Return the names of the distributions in `plugins/`."""
+    return {tomllib.loads(each.read_text())["project"]["name"] for each in ROOT.glob("plugins/*/pyproject.toml")}
+
+
+def facts() -> dict[str, dict[str, list[str]]]:
+    """Return what the installed first-party plugins offer, in the form of the file."""
+    host = PluginHost()
+    registry = Registry(host)
+    found: dict[str, dict[str, set[str]]] = {name: defaultdict(set) for name in distributions()}
+    for plugin in host.plugins:
+        if plugin.distribution in found:
+            found[plugin.distribution]["plugin"].add(plugin.name)
+    for plugin, provider in registry.providers.values():
+        offered = found.get(plugin.distribution, defaultdict(set))
+        offered["provider"].add(provider.name)
+        offered["model"].update(provider.models, *provider.models.values())
+        offered["key_variable"].update({provider.key_variable} - {None})
+    for plugin, workflow in registry.workflows.values():
+        offered = found.get(plugin.distribution, defaultdict(set))
+        offered["workflow"].add(workflow.name)
+        offered["flag"].update(name for flag in workflow.flags for name in flag.names)
+        offered["role"].update(workflow.roles or ())
+    for plugin, command in registry.commands.values():
+        found.get(plugin.distribution, defaultdict(set))["command"].add(command.name)
+    return {
+        distribution: {kind: sorted(names) for kind, names in sorted(offered.items()) if names}
+        for distribution, offered in sorted(found.items())
+    }
+
+
+pytestmark = pytest.mark.skipif(
+    not distributions() <= {plugin.distribution for plugin in PluginHost().plugins},
+    reason="needs all first-party plugins",
+)
+
+
+def test_the_file_is_what_the_plugins_offer():
+    assert json.loads(FILE.read_text(encoding="utf-8")) == facts(), "run `python tests/test_first_party.py`"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "distribution"),
+    [
+        ("flag", "--cc", "code-commit-consistency"),
+        ("model", "flash", "code-commit-gemini"),
+        ("model", "flash-lite", "code-commit-gemini"),
+        ("model", "gpt-99", "code-commit-openai"),
+        ("model", "o9-mini", "code-commit-openai"),
+        ("model", "anthropic/any", "code-commit-anthropic"),
+        ("role", "coach", "code-commit-planner"),
+        ("model", "odd", None),
+        ("model", "7b", None),
+    ],
+)
+def test_a_name_leads_to_the_distribution_that_offers_it(kind, name, distribution):
+    assert first_party.owner(kind, name) == distribution
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "extra"),
+    [
+        ("flag", "--planning", "planner"),
+        ("workflow", "committing-code", "commit"),
+        ("model", "flash", "gemini"),
+        ("model", "claude-99", "anthropic"),
+        ("model", "openai/any", "openai"),
+    ],
+)
+def test_what_is_not_installed_says_how_to_install_it(kind, name, extra):
+    nothing = Registry(PluginHost([]))
+    if kind == "model":
+        with pytest.raises(UsageError) as caught:
+            nothing.model(name, lambda *_: False)
+        error = caught.value
+    else:
+        error = nothing.missing(kind, name, ())
+    assert f'pip install "code-commit[{extra}]"' in error.hint
+    assert f'in a checkout of code-commit: pip install ".[{extra}]"' in error.hint
+
+
+if __name__ == "__main__":
+    FILE.write_text(json.dumps(facts(), indent=2) + "\n", encoding="utf-8")
