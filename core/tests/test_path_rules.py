@@ -53,7 +53,9 @@ def kinds(finished):
 
 
 def test_a_rule_sees_the_whole_change_set_and_the_visible_files(commit, project):
-    seen = "open('seen', 'a').write(repr(([each.path for each in changes], tree.list(), tree.read('a.txt')))); return ()"
+    seen = (
+        "open('seen', 'a').write(repr(([each.path for each in changes], tree.list(), tree.read('a.txt')))); return ()"
+    )
     finished = commit(seen)
     assert finished.exit_code == 0, finished.stderr
     files = project.git("ls-files").split()

@@ -20,12 +20,8 @@ from code_commit import __version__
 from code_commit.imports import import_object
 from code_commit.plugin_api import hookspecs
 from code_commit.plugin_api.errors import Interrupted, UsageError, describe
-<<<<<<< HEAD
-from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
-=======
 from code_commit.plugins import first_party
-from code_commit.plugins.discovery import PluginSource, discover
->>>>>>> main
+from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
 from code_commit.spelling import did_you_mean
 
 PREFIX = "code_commit_"
