@@ -16,7 +16,7 @@ class Config(BaseModel):
     model: str = "odd"
 
 class Odd:
-    def complete(self, request, call):
+    def complete(self, call):
         {complete}
     def close(self):
         pass

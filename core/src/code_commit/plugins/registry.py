@@ -183,7 +183,7 @@ class Registry:
         owner = first_party.owner("model", name)
         if owner and not self._loads(owner):
             hints.append(f"for this one: {first_party.installation(owner)}")
-        elif not self.providers:
+        elif all(definition.free for _, definition in self.providers.values()):
             hints.append(f"for a model: {first_party.installation('code-commit-gemini')}")
         hints.append("`code-commit models` lists them; any other id is written as provider/id")
         close = did_you_mean(name, self._models)
