@@ -78,9 +78,8 @@ def make_ready(plan: Plan, registry: Registry, held: ExitStack) -> Ground:
     git, redactor, home = Git(plan.root), Redactor(), plan.root / HOME
     keys = KeyStore(plan.root, redactor, plan.environ)  # checks the .gitignore before any key is read
     require_untracked(git)
-    definitions = [definition for _, definition in registry.providers.values()]
-    secrets = frozenset().union(*registry.secrets.values())
-    keys.load_all(definitions, secrets)
+    variables = registry.secret_variables()
+    keys.censor_all(variables)
     tree = held.enter_context(ProjectTree(plan.root))
     recovered = None
     if plan.workflow.writes:
@@ -88,7 +87,7 @@ def make_ready(plan: Plan, registry: Registry, held: ExitStack) -> Ground:
         held.enter_context(ProjectLock(home))
         git = git_without_repository(plan.root, home) if lacking else git
         recovered = recover(tree, home)
-    return Ground(git, tree, home, redactor, keys, keys.secret_variables(definitions) | secrets, recovered)
+    return Ground(git, tree, home, redactor, keys, variables | keys.variables_with_keys(), recovered)
 
 
 def _lacks_repository(git: Git, plan: Plan) -> bool:

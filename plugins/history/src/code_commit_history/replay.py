@@ -183,7 +183,7 @@ def _run_again(recorded: RunSummary, scratch: Path, *, quiet: bool) -> RunSummar
     host = PluginHost()
     registry = Registry(host, reserved_flags=RESERVED)
     invocation = _invocation(recorded, registry)
-    plan = None if invocation.workflow.interactive else plan_for(invocation, host)
+    plan = None if invocation.workflow.interactive else plan_for(invocation, host, registry)
     if plan is None:
         raise NotReady(f"{recorded.workflow} asks a person, so it cannot be replayed", hint="`runs show` tells of it")
     watchers: dict[str, LogSink] = {} if quiet else {"progress": Progress.on(sys.stderr, os.environ)}
