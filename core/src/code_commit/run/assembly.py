@@ -24,7 +24,7 @@ from code_commit.models.resolution import Services
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.project_files import PROTECTED
 from code_commit.plugin_api.workflow import WorkflowDefinition
-from code_commit.plugins.host import Plugin, PluginHost
+from code_commit.plugins.host import PATH_RULES, Plugin, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.project_run import ProjectRun
 from code_commit_workspace import PathRule, Redactor, SandboxSettings, Workspace, disable_ptrace
@@ -197,10 +197,8 @@ def _path_rules(
     Raises:
         NotReady: a plugin that guards paths is broken, so a workflow that writes must not start.
     """
-    rules = [
-        (plugin.distribution, rule) for plugin, rule in host.collect("code_commit_path_rules", {"settings": section_of})
-    ]
-    broken = [each for each in host.failures if each.guards_paths or each.stage == "code_commit_path_rules"]
+    rules = [(plugin.distribution, rule) for plugin, rule in host.collect(PATH_RULES, {"settings": section_of})]
+    broken = [each for each in host.failures if each.guards_paths or each.stage == PATH_RULES]
     if broken and fail_closed:
         first = broken[0]
         raise NotReady(
