@@ -84,8 +84,7 @@ class CommandHost:
 
         redactor = Redactor()
         with suppress(NotReady):  # no key is read in such a project, so none is in use
-            definitions = [definition for _, definition in self.registry.providers.values()]
-            self._keys_for(redactor).load_all(definitions, frozenset().union(*self.registry.secrets.values()))
+            self._keys_for(redactor).censor_all(self.registry.secret_variables())
         return redactor
 
     def _keys_for(self, redactor: Redactor) -> KeyStore:
@@ -138,11 +137,10 @@ class CommandHost:
         return plugin_secret(self.registry, self._keys_for(self.redactor), plugin)
 
     def _section_of(self, plugin: Plugin) -> Any:
-        from code_commit.run.assembly import require_untracked, settings_model
-        from code_commit_workspace.git import Git, GitError
+        from code_commit.run.assembly import settings_model
+        from code_commit_workspace import check_private_folder
 
-        with suppress(GitError):  # no repository, so nothing came with one
-            require_untracked(Git(self.root))
+        check_private_folder(self.root)  # before anything in it is read as a setting
         return self.configuration.plugin(plugin.name, settings_model(self.loader, plugin))
 
 

@@ -35,11 +35,12 @@ def _redactor() -> Redactor:
 
     from code_commit.config.keys import KeyStore
     from code_commit.plugin_api.errors import CodeCommitError
+    from code_commit.plugins import first_party
     from code_commit_workspace.redaction import Redactor
 
     redactor = Redactor()
     with suppress(CodeCommitError, OSError):  # why none can be read is another message
-        KeyStore(Path.cwd(), redactor, os.environ).load_all(())
+        KeyStore(Path.cwd(), redactor, os.environ).censor_all(first_party.names("key_variable"))
     return redactor
 
 

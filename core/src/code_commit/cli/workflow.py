@@ -23,7 +23,7 @@ from code_commit.plugin_api.event import LogSink
 from code_commit.plugin_api.workflow import WorkflowDefinition
 from code_commit.run.assembly import Plan, settings_model
 from code_commit.run.session import Ending, run_session
-from code_commit_workspace.terminal import printable, read_answer
+from code_commit_workspace import check_private_folder, printable, read_answer
 
 
 class QuitError(Exception):
@@ -84,12 +84,17 @@ def _plan(invocation: Invocation, host: CommandHost, root: Path | None) -> Plan:
         raise QuitError
     if not root.is_dir():
         raise NotReady(f"there is no folder {root}")
+    check_private_folder(root)  # before anything in it is read as a setting
     section_model = settings_model(host.loader, plugin)
     shared = set(invocation.flags) & set(section_model.model_fields if section_model else ())
     flags = {f"plugins.{plugin.name}.{name}": invocation.flags[name] for name in shared}
     settings = load_settings(root, flags={**invocation.settings, **flags}, environ=host.environ)
     names = [each.name for each in host.plugins] + [each.plugin for each in host.failures]
-    settings.require_known(plugins=[*names, *host.loader.disabled])
+    settings.require_known(
+        plugins=[*names, *host.loader.disabled],
+        providers=host.registry.known_providers(),
+        roles=host.registry.known_roles(),
+    )
     section = settings.plugin(plugin.name, section_model)
     if model and section_model:
         settled = {name: getattr(section, name) for name in model.model_fields if name in section_model.model_fields}

@@ -26,6 +26,7 @@ from code_commit.plugin_api import (
 from code_commit_history.past_runs import Process, Story, read_story, whole_change
 from code_commit_history.runs.command import RUN
 from code_commit_history.runs.project import Checkpointed, checkpointed
+from code_commit_workspace import check_private_folder
 from code_commit_workspace.git import Git
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.transaction import HOME
@@ -104,6 +105,7 @@ def replay(host: Host, arguments: Namespace) -> int:
 def _copy_project(host: Host, recorded: RunSummary, scratch: Path) -> dict[str, str]:
     """Lay out the tree that the run started from, with its log; return how the run left its files."""
     before: dict[str, str] = {}
+    check_private_folder(host.root)  # in the copy it would look like the person's own
     with checkpointed(host.root) as project:
         whole = whole_change(project.checkpoints.of_run(recorded.run))
         (scratch / HOME).mkdir(parents=True, mode=0o700)
@@ -140,7 +142,6 @@ def _copy_as_it_is(host: Host, project: Checkpointed, into: ProjectTree, recorde
 
 def _copy_inputs(host: Host, recorded: RunSummary, scratch: Path) -> None:
     """Copy what else the run read: the configuration, but for keys, and what the run kept of its inputs."""
-    host.settings()  # refuses a configuration that came with the repository: the copy would hide that
     for name in _configuration(host.root):
         shutil.copyfile(host.root / _CONFIG / name, scratch / _CONFIG / name)
     for name in _INPUTS:
