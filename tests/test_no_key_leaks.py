@@ -276,7 +276,7 @@ PLUGINS = {
     "provider": (
         "from code_commit_testing.scripted_provider import SCRIPTED, ScriptedConfig\n"
         "from dataclasses import replace\n"
-        "class Telling:\n    def complete(self, request, call): fail()\n    def close(self): fail()\n"
+        "class Telling:\n    def complete(self, call): fail()\n    def close(self): fail()\n"
         "def provider_of(config): return Telling()\n"
         "@hookimpl\n"
         "def code_commit_providers(): return [replace(SCRIPTED, factory='telling_plugin:provider_of')]"
@@ -285,7 +285,7 @@ PLUGINS = {
         "from code_commit_testing.scripted_provider import SCRIPTED, ScriptedConfig\n"
         "from dataclasses import replace\n"
         "class Telling:\n"
-        "    def complete(self, request, call): raise ProviderError(f'bad: {KEY}', kind='server', raw={'key': KEY})\n"
+        "    def complete(self, call): raise ProviderError(f'bad: {KEY}', kind='server', raw={'key': KEY})\n"
         "    def close(self): pass\n"
         "def provider_of(config): return Telling()\n"
         "@hookimpl\n"

@@ -11,7 +11,6 @@ import os
 import signal
 import socket
 import threading
-import time
 import tracemalloc
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +19,6 @@ from dataclasses import dataclass, field
 import pytest
 
 from code_commit.models.http import Endpoint, HttpProvider
-from code_commit.models.retries import TimedCall
 from code_commit.plugin_api import (
     Completion,
     Finish,
@@ -35,7 +33,7 @@ from code_commit.plugin_api import (
     reply_error,
     reply_object,
 )
-from code_commit_testing import Reply, ScriptedServer
+from code_commit_testing import Reply, ScriptedServer, model_call
 
 KEY = "sk-a/key+with=odd%chars"
 DEFINITION = ProviderDefinition(
@@ -73,10 +71,6 @@ def answering(text: str, **fields) -> Reply:
     return Reply(body=json.dumps({"a": text}).encode(), **fields)
 
 
-def soon(seconds: float = 30) -> TimedCall:
-    return TimedCall(time.monotonic() + seconds)
-
-
 def provider_at(address: str, wire: PlainWire | None = None, **connection) -> HttpProvider:
     return HttpProvider(DEFINITION, Endpoint(address, **({"key": KEY} | connection)), wire or PlainWire())
 
@@ -94,9 +88,9 @@ def provider(server):
     provider.close()
 
 
-def failure_of(provider: HttpProvider, call: TimedCall | None = None) -> ProviderError:
+def failure_of(provider: HttpProvider, seconds: float = 30) -> ProviderError:
     with pytest.raises(ProviderError) as caught:
-        provider.complete(QUESTION, call or soon())
+        provider.complete(model_call(QUESTION, seconds=seconds))
     assert KEY not in f"{caught.value!r} {caught.value.raw}"
     return caught.value
 
@@ -106,7 +100,7 @@ def failure_of(provider: HttpProvider, call: TimedCall | None = None) -> Provide
 
 def test_sends_one_post_with_the_key_in_its_header(server, provider):
     server.script(answering("hello"))
-    assert provider.complete(QUESTION, soon()).text == "hello"
+    assert provider.complete(model_call(QUESTION)).text == "hello"
     (request,) = server.requests
     assert (request.method, request.path, request.json) == ("POST", "/ask", {"q": "a question"})
     assert request.headers["x-plain-key"] == KEY
@@ -124,7 +118,7 @@ def test_sends_one_post_with_the_key_in_its_header(server, provider):
 def test_a_path_in_the_base_url_is_kept(server):
     server.script(answering("hello"))
     provider = provider_at(server.address + "/v1/", PlainWire(headers={"X-Version": "2"}))
-    provider.complete(QUESTION, soon())
+    provider.complete(model_call(QUESTION))
     provider.close()
     assert server.requests[0].path == "/v1/ask"
     assert server.requests[0].headers["x-version"] == "2"
@@ -133,14 +127,14 @@ def test_a_path_in_the_base_url_is_kept(server):
 def test_without_a_key_there_is_no_key_header(server):
     server.script(answering("hello"))
     provider = provider_at(server.address, key=None)
-    provider.complete(QUESTION, soon())
+    provider.complete(model_call(QUESTION))
     provider.close()
     assert "x-plain-key" not in server.requests[0].headers
 
 
 def test_one_connection_serves_call_after_call(server, provider):
     server.script(answering("1"), answering("2", headers={"connection": "close"}), answering("3"))
-    assert [provider.complete(QUESTION, soon()).text for _ in range(3)] == ["1", "2", "3"]
+    assert [provider.complete(model_call(QUESTION)).text for _ in range(3)] == ["1", "2", "3"]
     first, second, third = (request.port for request in server.requests)
     assert first == second != third
 
@@ -150,15 +144,15 @@ def test_calls_at_the_same_time_get_their_own_answers(server, provider):
     asked = [f"question {number}" for number in range(24)]
     with ThreadPoolExecutor(8) as pool:
         answers = list(
-            pool.map(lambda text: provider.complete(Request((Message("user", (Text(text),)),)), soon()).text, asked)
+            pool.map(lambda text: provider.complete(model_call(Request((Message("user", (Text(text),)),)))).text, asked)
         )
     assert answers == [text.upper() for text in asked]
 
 
 def test_no_cookie_is_kept(server, provider):
     server.script(answering("1", headers={"set-cookie": "id=7; Path=/"}), answering("2"))
-    provider.complete(QUESTION, soon())
-    provider.complete(QUESTION, soon())
+    provider.complete(model_call(QUESTION))
+    provider.complete(model_call(QUESTION))
     assert "cookie" not in server.requests[1].headers
 
 
@@ -167,13 +161,13 @@ def test_netrc_is_not_read(server, provider, tmp_path, monkeypatch):
     (tmp_path / "netrc").chmod(0o600)
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     server.script(answering("1"))
-    provider.complete(QUESTION, soon())
+    provider.complete(model_call(QUESTION))
     assert "authorization" not in server.requests[0].headers
 
 
 def test_a_request_that_is_not_unicode_is_not_sent(server, provider):
     with pytest.raises(ProviderError) as caught:
-        provider.complete(Request((Message("user", (Text("half: \ud83d"),)),)), soon())
+        provider.complete(model_call(Request((Message("user", (Text("half: \ud83d"),)),))))
     assert caught.value.kind == "rejected"
     assert server.requests == []
 
@@ -182,14 +176,14 @@ def test_a_request_that_is_not_unicode_is_not_sent(server, provider):
 def test_a_path_leads_nowhere_else(server, path):
     provider = provider_at(server.address, PlainWire(path=path))
     with pytest.raises(ValueError, match="path of a call"):
-        provider.complete(QUESTION, soon())
+        provider.complete(model_call(QUESTION))
     assert server.requests == []
 
 
 def test_a_wire_cannot_set_the_key_header(server):
     provider = provider_at(server.address, PlainWire(headers={"X-Plain-Key": "mine"}))
     with pytest.raises(ValueError, match="key header"):
-        provider.complete(QUESTION, soon())
+        provider.complete(model_call(QUESTION))
 
 
 @pytest.mark.parametrize("key", ["", " sk-padded-key", "sk-two\nlines-key", "sk-ключ-ключ", "sk-\x00-null-key"])
@@ -268,7 +262,7 @@ def test_a_redirect_is_an_error(server, provider, location):
 def test_a_compressed_answer_is_unpacked(server, provider):
     packed = gzip.compress(b'{"a": "hello"}')
     server.script(Reply(body=packed, headers={"content-encoding": "gzip"}))
-    assert provider.complete(QUESTION, soon()).text == "hello"
+    assert provider.complete(model_call(QUESTION)).text == "hello"
 
 
 @pytest.mark.parametrize(
@@ -314,7 +308,7 @@ def test_nothing_reaches_a_log(server, provider, monkeypatch):
     for name in ("", "httpcore.http11"):
         monkeypatch.setattr(logging.getLogger(name), "level", logging.DEBUG)
     server.script(answering("hello"))
-    provider.complete(QUESTION, soon())
+    provider.complete(model_call(QUESTION))
     assert records == []
 
 
@@ -327,21 +321,21 @@ def test_a_connection_that_breaks_is_a_failure_of_the_network(server, provider, 
     error = failure_of(provider)
     assert error.kind == "network"
     assert "ended before the answer" in str(error)
-    assert provider.complete(QUESTION, soon()).text == "again"
+    assert provider.complete(model_call(QUESTION)).text == "again"
 
 
 @pytest.mark.parametrize("fault", ["hang", "stall", "trickle"])
 def test_the_deadline_ends_a_call_that_does_not_end(server, provider, fault):
     server.script(answering("hello" * 1000, fault=fault), answering("again"))
-    error = failure_of(provider, soon(0.2))
+    error = failure_of(provider, 0.2)
     assert error.kind == "network"
     assert "time limit" in str(error)
-    assert provider.complete(QUESTION, soon()).text == "again"
+    assert provider.complete(model_call(QUESTION)).text == "again"
 
 
 def test_a_call_that_was_given_up_leaves_no_thread(server, provider):
     server.script(answering("hello", fault="hang"))
-    failure_of(provider, soon(0.1))
+    failure_of(provider, 0.1)
     for thread in threading.enumerate():
         if thread.name == "code-commit plain":
             thread.join(20)
@@ -359,7 +353,7 @@ def test_silence_ends_at_the_read_timeout(server):
 
 def test_a_deadline_may_be_infinite(server, provider):
     server.script(answering("hello"))
-    assert provider.complete(QUESTION, TimedCall(math.inf)).text == "hello"
+    assert provider.complete(model_call(QUESTION, deadline=math.inf)).text == "hello"
 
 
 def test_a_closed_port_says_so():
@@ -406,4 +400,4 @@ def test_ctrl_c_ends_a_call(server, provider):
 
     server.script(interrupt)
     with pytest.raises(KeyboardInterrupt):
-        provider.complete(QUESTION, soon())
+        provider.complete(model_call(QUESTION))

@@ -5,14 +5,12 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from code_commit.models.http import Endpoint, HttpProvider
 from code_commit.models.http.endpoint import checked_address, proxy_for
-from code_commit.models.retries import TimedCall
 from code_commit.plugin_api import (
     Completion,
     Finish,
@@ -25,7 +23,7 @@ from code_commit.plugin_api import (
     Text,
     Usage,
 )
-from code_commit_testing import Reply, ScriptedServer
+from code_commit_testing import Reply, ScriptedServer, model_call
 
 CASES = Path(__file__).parent / "cases" / "tls"
 KEY = "sk-some-key"
@@ -60,7 +58,7 @@ def no_proxy_of_the_machine(monkeypatch):
 def ask(address: str) -> str:
     provider = HttpProvider(DEFINITION, Endpoint(address, key=KEY), EchoWire())
     try:
-        return provider.complete(QUESTION, TimedCall(time.monotonic() + 30)).text
+        return provider.complete(model_call(QUESTION)).text
     finally:
         provider.close()
 

@@ -7,32 +7,42 @@ import math
 import random
 import threading
 import time
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from code_commit.models.http import retry_after_seconds
-from code_commit.models.retries import LONGEST_WAIT, TimedCall, complete_with_retries
-from code_commit.plugin_api import Message, ProviderError, Request, Text
-from code_commit_testing import ScriptedProvider
-
-QUESTION = Request((Message("user", (Text("a question"),)),))
+from code_commit.models.retry import LONGEST_WAIT, deadline, retry
+from code_commit.plugin_api import Interrupted, ProviderError, ProviderFailed
+from code_commit_testing import ScriptedProvider, model_call
 
 
 def failing(kind: str, retry_after: float | None = 0.0) -> ProviderError:
     return ProviderError(f"it was {kind}", kind=kind, retry_after=retry_after, raw={"kind": kind})
 
 
-def ask(provider: ScriptedProvider, *, seconds: float = 30, **options):
-    return complete_with_retries(provider, QUESTION, TimedCall(time.monotonic() + seconds), **options)
+def ask(provider: ScriptedProvider, *, seconds: float = 30, retries: int = 4, report=lambda *_: None, wait=time.sleep):
+    call = model_call("a question", seconds=seconds, wait=wait)
+    return retry(call, next=provider.complete, retries=retries, report=report)
+
+
+def waiting_for(ended: threading.Event):
+    """The `wait` of a run that may end."""
+
+    def wait(seconds: float) -> None:
+        if ended.wait(seconds):
+            raise Interrupted("the run ended")
+
+    return wait
 
 
 @pytest.mark.parametrize("kind", ["rate", "server", "network"])
 def test_what_may_pass_is_tried_again(kind):
     provider = ScriptedProvider([failing(kind), failing(kind), "hello"])
     told = []
-    assert ask(provider, on_retry=lambda *what: told.append(what)).text == "hello"
+    assert ask(provider, report=lambda _call, *what: told.append(what)).text == "hello"
     assert told == [(1, 0.0, f"it was {kind}"), (2, 0.0, f"it was {kind}")]
 
 
@@ -40,20 +50,20 @@ def test_what_may_pass_is_tried_again(kind):
 def test_what_will_not_pass_is_not(kind):
     error = failing(kind)
     provider = ScriptedProvider([error, "hello"])
-    with pytest.raises(ProviderError) as caught:
+    with pytest.raises(ProviderFailed, match=f"^scripted: it was {kind}$") as caught:
         ask(provider)
-    assert caught.value is error
+    assert (caught.value.__cause__, caught.value.kind) == (error, kind)
     assert len(provider.requests) == 1
 
 
 @pytest.mark.parametrize(("max_retries", "tries"), [(0, 1), (1, 2), (3, 4)])
 def test_the_number_of_retries_is_kept(max_retries, tries):
     provider = ScriptedProvider([failing("server")] * 10)
-    with pytest.raises(ProviderError, match="it was server") as caught:
-        ask(provider, max_retries=max_retries)
+    with pytest.raises(ProviderFailed, match="it was server") as caught:
+        ask(provider, retries=max_retries)
     assert len(provider.requests) == tries
     assert caught.value.kind == "server"
-    assert caught.value.raw == {"kind": "server"}
+    assert caught.value.__cause__.raw == {"kind": "server"}
     assert (f"after {tries} tries" in str(caught.value)) == (tries > 1)
 
 
@@ -61,52 +71,77 @@ def test_the_wait_is_drawn_from_a_doubling_interval(monkeypatch):
     intervals = []
     monkeypatch.setattr(random, "uniform", lambda low, high: intervals.append((low, high)) or 0.0)
     provider = ScriptedProvider([failing("server", None)] * 7)
-    with pytest.raises(ProviderError):
-        ask(provider, max_retries=6)
+    with pytest.raises(ProviderFailed):
+        ask(provider, retries=6)
     assert intervals == [(0, 1), (0, 2), (0, 4), (0, 8), (0, 16), (0, 30)]
 
 
 def test_the_wait_that_was_asked_for_is_kept():
     waits = []
     provider = ScriptedProvider([failing("rate", 0.02), "hello"])
-    ask(provider, on_retry=lambda _number, wait, _reason: waits.append(wait))
+    ask(provider, report=lambda _call, _number, wait, _reason: waits.append(wait))
     assert waits == [0.02]
 
 
 def test_a_wait_that_is_too_long_ends_the_call_and_says_so():
     provider = ScriptedProvider([failing("rate", LONGEST_WAIT + 1), "hello"])
-    with pytest.raises(ProviderError, match=r"asks to wait 61 s, more than 60 s") as caught:
+    with pytest.raises(ProviderFailed, match=r"asks to wait 61 s, more than 60 s") as caught:
         ask(provider, seconds=3600)
-    assert caught.value.retry_after == LONGEST_WAIT + 1
+    assert caught.value.__cause__.retry_after == LONGEST_WAIT + 1
     assert len(provider.requests) == 1
 
 
 def test_no_try_begins_after_the_deadline():
     provider = ScriptedProvider([failing("rate", 20), "hello"])
-    with pytest.raises(ProviderError, match="time limit"):
+    with pytest.raises(ProviderFailed, match="time limit"):
         ask(provider, seconds=10)
     assert len(provider.requests) == 1
 
 
-def test_a_wait_can_be_cancelled_from_another_thread():
-    cancelled = threading.Event()
+def test_the_deadline_is_set_for_all_tries_together():
+    seen = []
+    provider = ScriptedProvider([failing("server"), "hello"])
+
+    def try_once(call):
+        seen.append(call.deadline)
+        return provider.complete(call)
+
+    began = time.monotonic()
+    tries = partial(retry, next=try_once, retries=1, report=lambda *_: None)
+    deadline(model_call("a question", deadline=math.inf), next=tries, seconds=30)
+    assert len(seen) == 2
+    assert len(set(seen)) == 1
+    assert began + 30 <= seen[0] <= time.monotonic() + 30
+
+
+def test_the_end_of_the_run_ends_a_wait():
+    ended = threading.Event()
     provider = ScriptedProvider([failing("rate", 50), "hello"])
-    with pytest.raises(ProviderError, match="ended"):
+    with pytest.raises(Interrupted):
         ask(
             provider,
             seconds=3600,
-            cancelled=cancelled,
-            on_retry=lambda *_: threading.Thread(target=cancelled.set).start(),
+            wait=waiting_for(ended),
+            report=lambda *_: threading.Thread(target=ended.set).start(),
         )
     assert len(provider.requests) == 1
 
 
 def test_a_call_that_was_cancelled_is_not_tried_again():
-    cancelled = threading.Event()
-    provider = ScriptedProvider([lambda _request: (cancelled.set(), failing("network"))[1], "hello"])
-    with pytest.raises(ProviderError, match="it was network"):
-        ask(provider, cancelled=cancelled)
+    ended = threading.Event()
+    provider = ScriptedProvider([lambda _request: (ended.set(), failing("network"))[1], "hello"])
+    with pytest.raises(Interrupted):
+        ask(provider, wait=waiting_for(ended))
     assert len(provider.requests) == 1
+
+
+def test_no_call_begins_when_the_run_has_ended():
+    ended = threading.Event()
+    ended.set()
+    provider = ScriptedProvider(["hello"])
+    with pytest.raises(Interrupted):
+        ask(provider, wait=waiting_for(ended))
+    assert provider.requests == []
 
 
 def test_another_exception_is_a_bug_and_passes_through():

@@ -45,8 +45,8 @@ def code_commit_providers():
 class Echo:
     def __init__(self, config):
         self.failed = False
-    def complete(self, request, call):
-        prompt = request.messages[-1].parts[0].text
+    def complete(self, call):
+        prompt = call.request.messages[-1].parts[0].text
         if prompt == "fail once" and not self.failed:
             self.failed = True
             raise ProviderError("boom", kind="server")

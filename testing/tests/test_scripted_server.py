@@ -5,22 +5,19 @@ from __future__ import annotations
 import http.client
 import json
 import threading
-import time
 
 import pytest
 
-from code_commit.models.retries import TimedCall
 from code_commit.plugin_api import (
     Completion,
     Finish,
     Message,
     ProviderError,
-    Request,
     Text,
     ToolCall,
     Usage,
 )
-from code_commit_testing import Reply, ScriptedProvider, ScriptedServer
+from code_commit_testing import Reply, ScriptedProvider, ScriptedServer, model_call
 from code_commit_testing import scripted_provider as plugin
 from code_commit_testing.scripted_replies import answer_of
 
@@ -37,7 +34,6 @@ ASKED = {
         "messages": [{"role": "user", "content": [{"type": "text", "text": "how so?"}]}],
     },
 }
-SOON = TimedCall(time.monotonic() + 60)
 
 
 @pytest.fixture
@@ -149,7 +145,7 @@ def test_the_environment_leads_all_providers_here(server):
 
 
 def ask(provider: ScriptedProvider, text: str = "a question") -> Completion:
-    return provider.complete(Request((Message("user", (Text(text),)),)), SOON)
+    return provider.complete(model_call(text))
 
 
 def test_a_scripted_provider_answers_from_its_list():

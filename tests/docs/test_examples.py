@@ -24,7 +24,7 @@ from code_commit.cli.commands import COMMANDS
 from code_commit.config.loading import load_settings
 from code_commit.config.validation import validated
 from code_commit.imports import import_object
-from code_commit.models.models import _HOST_FIELDS
+from code_commit.models.resolution import HOST_FIELDS
 from code_commit.plugin_api.errors import ExitCode
 from code_commit.plugin_api.event import RunFinished
 from code_commit.plugins.host import PluginHost
@@ -84,7 +84,7 @@ def test_every_configuration_loads(page: Path, tmp_path: Path) -> None:
             if provider in registry().providers:
                 table = settings.connection(provider, config).items()
                 model = import_object(registry().providers[provider][1].config)
-                validated(model, {name: value for name, value in table if name not in _HOST_FIELDS}, text)
+                validated(model, {name: value for name, value in table if name not in HOST_FIELDS}, text)
         for name, target in sections.items():
             settings.plugin(name, import_object(target))
 

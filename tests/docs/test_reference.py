@@ -25,7 +25,7 @@ from code_commit.config.schema import HostSettings
 from code_commit.config.sources import KEY_FIELDS
 from code_commit.imports import import_object
 from code_commit.log import RunDocument
-from code_commit.models.models import _HOST_FIELDS
+from code_commit.models.resolution import HOST_FIELDS
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api import hookspecs
 from code_commit.plugin_api.errors import ExitCode
@@ -171,7 +171,7 @@ def test_each_provider_has_a_section_with_these_defaults(registry: Registry) -> 
 
 def test_the_settings_that_every_config_has_are_told() -> None:
     told = first_names(rows(CONFIGURATION["`[providers.<provider>.<name>]`"]))
-    assert sorted(told) == sorted(KEY_FIELDS | _HOST_FIELDS)
+    assert sorted(told) == sorted(KEY_FIELDS | HOST_FIELDS)
 
 
 def test_the_key_of_each_provider_is_told_where_it_is_looked_for(registry: Registry) -> None:

@@ -45,7 +45,7 @@ class Told:
     replies = json.loads(os.environ.get("TOLD", "[]"))
     def __init__(self, config):
         pass
-    def complete(self, request, call):
+    def complete(self, call):
         reply = self.replies.pop(0)
         if reply == "down":
             raise ProviderError("it is down", kind="server")

@@ -112,7 +112,7 @@ class Deaf:
     def __init__(self, config):
         pass
 
-    def complete(self, request, call):
+    def complete(self, call):
         threading.Event().wait()
 
     def close(self):

@@ -27,7 +27,7 @@ class Told:
     def __init__(self, config):
         self.model = config.model
         self.replies = json.loads(os.environ["TOLD"])
-    def complete(self, request, call):
+    def complete(self, call):
         reply = self.replies.pop(0)
         if reply == "hang":
             time.sleep(600)

@@ -52,7 +52,8 @@ class Service:
     def __init__(self, config):
         self.replies = json.loads(Path(os.environ["SCRIPT"]).read_text())
 
-    def complete(self, request, call):
+    def complete(self, call):
+        request = call.request
         rows = [{"role": each.role, "parts": parts_to_json(each.parts),
                  "marked": any(getattr(part, "cache_here", False) for part in each.parts)} for each in request.messages]
         asked = {"messages": rows, "system": request.system, "tools": [tool.name for tool in request.tools]}

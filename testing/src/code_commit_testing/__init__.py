@@ -9,6 +9,7 @@
 - `Reply`, `RecordedRequest`: what it answers, and what it was asked
 - `Project`, `Finished`, `install_plugin`: the command in a project made for a test, with plugins made for it
 - `ScriptedProvider`: a provider that answers from a list, without HTTP; its module is a plugin as well
+- `model_call`: a call of a model, for tests of a provider or a layer
 - `code_commit_testing.conformance`: the test class that every provider has to pass (needs pytest)
 """
 
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from code_commit_testing.command import Finished, Project, install_plugin
-    from code_commit_testing.scripted_provider import ScriptedProvider
+    from code_commit_testing.scripted_provider import ScriptedProvider, model_call
     from code_commit_testing.scripted_replies import Reply
     from code_commit_testing.scripted_server import RecordedRequest, ScriptedServer
 
@@ -31,6 +32,7 @@ _HOMES = {
     "ScriptedProvider": "code_commit_testing.scripted_provider",
     "ScriptedServer": "code_commit_testing.scripted_server",
     "install_plugin": "code_commit_testing.command",
+    "model_call": "code_commit_testing.scripted_provider",
 }
 
 __version__ = "0.1.0"
@@ -43,6 +45,7 @@ __all__ = [
     "ScriptedProvider",
     "ScriptedServer",
     "install_plugin",
+    "model_call",
 ]
 
 

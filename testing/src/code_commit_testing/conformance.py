@@ -16,14 +16,13 @@ from __future__ import annotations
 
 import importlib
 import json
-import time
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import pytest
 
 from code_commit.models.http import Endpoint, HttpProvider
-from code_commit.models.retries import TimedCall, complete_with_retries
+from code_commit.models.retry import retry
 from code_commit.plugin_api import (
     Completion,
     Finish,
@@ -39,6 +38,7 @@ from code_commit.plugin_api import (
     Usage,
     Wire,
 )
+from code_commit_testing.scripted_provider import model_call
 from code_commit_testing.scripted_replies import Protocol, Reply, answer_of
 from code_commit_testing.scripted_server import ScriptedServer
 
@@ -347,7 +347,7 @@ class ProviderConformance:
 
     def test_the_key_is_in_its_header_alone(self, provider: HttpProvider, server: ScriptedServer) -> None:
         server.script(self.canned(Reply(text="hello")))
-        assert provider.complete(QUESTION, _soon()).text == "hello"
+        assert provider.complete(model_call(QUESTION)).text == "hello"
         (request,) = server.requests
         name, template = self.definition.key_header
         headers = dict(request.headers)
@@ -360,8 +360,11 @@ class ProviderConformance:
             Reply(status=429, headers={"retry-after": "0"}, body=failure.body), self.canned(Reply(text="hello"))
         )
         retried: list[str] = []
-        completion = complete_with_retries(
-            provider, QUESTION, _soon(), on_retry=lambda _number, _wait, reason: retried.append(reason)
+        completion = retry(
+            model_call(QUESTION),
+            next=provider.complete,
+            retries=1,
+            report=lambda _call, _number, _wait, reason: retried.append(reason),
         )
         assert completion.text == "hello"
         assert len(retried) == 1
@@ -372,21 +375,21 @@ class ProviderConformance:
     ) -> None:
         server.script(self.canned(Reply.error(status, f"what you sent was {KEY}")))
         with pytest.raises(ProviderError) as caught:
-            provider.complete(QUESTION, _soon())
+            provider.complete(model_call(QUESTION))
         assert KEY not in f"{caught.value!r} {caught.value} {caught.value.raw}"
 
     def test_a_redirect_is_not_followed(self, provider: HttpProvider, server: ScriptedServer) -> None:
         with ScriptedServer() as elsewhere:
             server.script(Reply.redirect(elsewhere.address + "/take-it"))
             with pytest.raises(ProviderError) as caught:
-                provider.complete(QUESTION, _soon())
+                provider.complete(model_call(QUESTION))
             assert elsewhere.requests == []
         assert caught.value.kind == "rejected"
 
     def test_half_an_answer_is_a_failure_of_the_network(self, provider: HttpProvider, server: ScriptedServer) -> None:
         server.script(self.canned(Reply(text="hello " * 50, fault="half")))
         with pytest.raises(ProviderError) as caught:
-            provider.complete(QUESTION, _soon())
+            provider.complete(model_call(QUESTION))
         assert caught.value.kind == "network"
 
     def _after_two_calls(self, wire: Wire, reply: Reply) -> Request:
@@ -396,10 +399,6 @@ class ProviderConformance:
             for call in completion.tool_calls
         )
         return Request((*QUESTION.messages, completion.message, Message("user", results)), tools=(READ,))
-
-
-def _soon() -> TimedCall:
-    return TimedCall(deadline=time.monotonic() + 30)
 
 
 def _load(reference: str) -> Any:

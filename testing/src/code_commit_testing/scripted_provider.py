@@ -12,15 +12,18 @@ module as an entry point (`scripted = "code_commit_testing.scripted_provider"`) 
 from __future__ import annotations
 
 import threading
+import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from code_commit.plugin_api import (
-    Call,
     Completion,
     Finish,
     Message,
+    ModelCall,
     ProviderDefinition,
     ProviderError,
     Request,
@@ -67,19 +70,19 @@ class ScriptedProvider:
         self._model = model
         self._lock = threading.Lock()
 
-    def complete(self, request: Request, call: Call) -> Completion:  # noqa: ARG002 - nothing here takes time
+    def complete(self, call: ModelCall) -> Completion:
         """Give the next answer.
 
         Raises:
             ProviderError: the script says so, or has ended.
         """
         with self._lock:
-            self.requests.append(request)
+            self.requests.append(call.request)
             if not self._answers:
                 raise ProviderError("the script is used up", kind="rejected")
             answer = self._answers.popleft()
         if callable(answer):
-            answer = answer(request)
+            answer = answer(call.request)
         if isinstance(answer, ProviderError):
             raise answer
         if isinstance(answer, Completion):
@@ -97,6 +100,27 @@ class ScriptedProvider:
     def close(self) -> None:
         """Note that the run is over."""
         self.closed = True
+
+
+def model_call(request: Request | str, *, seconds: float = 30, **fields: Any) -> ModelCall:
+    """A call of a model, for tests of a provider or a layer; a text stands for a request of one message.
+
+    The deadline is `seconds` from now. `fields` are those of `ModelCall` that matter to the test.
+    """
+    if isinstance(request, str):
+        request = Request((Message("user", (Text(request),)),))
+    usual = {
+        "label": "query",
+        "role": "default",
+        "provider": "scripted",
+        "model": "scripted",
+        "number": 1,
+        "root": Path.cwd(),
+        "deadline": time.monotonic() + seconds,
+        "wait": time.sleep,
+        "warn": warnings.warn,
+    }
+    return ModelCall(request, **{**usual, **fields})
 
 
 def provider_of(config: Any) -> ScriptedProvider:

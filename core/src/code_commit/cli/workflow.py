@@ -35,7 +35,7 @@ def run_invocation(invocation: Invocation, host: PluginHost, registry: Registry)
     Raises:
         CodeCommitError: the run cannot begin.
     """
-    plan = plan_for(invocation, host)
+    plan = plan_for(invocation, host, registry)
     if plan is None:
         if invocation.as_json:
             print_lone_finish(ExitCode.REACHED, _QUIT)
@@ -52,7 +52,7 @@ def run_invocation(invocation: Invocation, host: PluginHost, registry: Registry)
     return ending.exit_code
 
 
-def plan_for(invocation: Invocation, host: PluginHost) -> Plan | None:
+def plan_for(invocation: Invocation, host: PluginHost, registry: Registry) -> Plan | None:
     """Validate flags and settings together; None when the person quit, asked for the root.
 
     Raises:
@@ -72,7 +72,9 @@ def plan_for(invocation: Invocation, host: PluginHost) -> Plan | None:
     flags = {f"plugins.{plugin.name}.{name}": invocation.flags[name] for name in shared}
     settings = load_settings(root, flags={**invocation.settings, **flags}, environ=os.environ)
     names = [each.name for each in host.plugins] + [each.plugin for each in host.failures]
-    settings.require_known(plugins=[*names, *host.disabled])
+    settings.require_known(
+        plugins=[*names, *host.disabled], providers=registry.known_providers(), roles=registry.known_roles()
+    )
     section = settings.plugin(plugin.name, section_model)
     if model and section_model:
         settled = {name: getattr(section, name) for name in model.model_fields if name in section_model.model_fields}

@@ -1,1 +1,1 @@
-"""Which model a name means, and how it is called."""
+"""Which model a name means, and the chain of layers that each call of it goes through."""

@@ -1,25 +1,24 @@
-"""What all calls of a run may cost together (`--max-cost`)."""
+"""The layer that keeps `--max-cost`."""
 
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import replace
 
-from code_commit.plugin_api.conversation import Usage
+from code_commit.plugin_api.conversation import Completion, ProviderError, Request, ToolCall, Usage
 from code_commit.plugin_api.errors import LimitReached, NotReady
+from code_commit.plugin_api.model_call import ModelCall, NextLayer
 from code_commit.plugin_api.prices import cost_of
+from code_commit.plugin_api.transcript import request_text
 
-
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """What one call may cost at most, held back until it is known what it did cost."""
-
-    model: str
-    bound: float
+# A limit on cost needs a bound of the reply: this one is sent where neither the request nor the configuration has one.
+_MAX_TOKENS = 32_000
+# After any other error, the service may have worked on the request and charge for it.
+_COSTS_NOTHING = frozenset({"auth", "quota", "rate", "rejected"})
 
 
 class Budget:
-    """Holds back, before each call, the most that it could cost; so the sum can never pass `limit` USD."""
+    """Reserves the most that a try could cost before it begins; so the sum never passes `limit` USD."""
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
@@ -27,36 +26,51 @@ class Budget:
         self._reserved = 0.0
         self._lock = threading.Lock()
 
-    def reserve(self, model: str, *, input_bytes: int, max_tokens: int) -> Reservation:
-        """Hold back what a call could cost: every token stands for at least one byte of the prompt.
+    def spend(self, call: ModelCall, *, next: NextLayer, max_tokens: int | None) -> Completion:  # noqa: A002
+        """Reserve what one try could cost, and settle what it did cost: all of it where the service does not tell.
+
+        `max_tokens` is the configured bound of a reply, if there is one.
 
         Raises:
-            NotReady: nobody knows the model's price.
-            LimitReached: the call could pass the limit.
+            NotReady: the model's price is unknown.
+            LimitReached: the try could pass the limit.
         """
-        bound = cost_of(model, Usage(input_bytes, max_tokens))
+        request = replace(call.request, max_tokens=call.request.max_tokens or max_tokens or _MAX_TOKENS)
+        cost = bound = self._reserve(call.model, request)
+        try:
+            completion = next(replace(call, request=request))
+            known = cost_of(call.model, completion.usage) if completion.cost is None else completion.cost
+            cost = bound if known is None else known
+        except ProviderError as error:
+            if error.kind in _COSTS_NOTHING:
+                cost = 0.0
+            raise
+        finally:
+            with self._lock:
+                self._reserved -= bound
+                self._spent += cost
+        return replace(completion, cost=cost)
+
+    def _reserve(self, model: str, request: Request) -> float:
+        """Every token of the prompt stands for at least one byte of it."""
+        size = _size(request)
+        bound = cost_of(model, Usage(size, request.max_tokens))
         if bound is None:
             raise NotReady(f"the price of {model} is not known, so --max-cost cannot be kept", hint="run without it")
         with self._lock:
             if self._spent + self._reserved + bound > self._limit:
                 raise LimitReached(
-                    f"the next call could cost up to ${bound:.4f} ({input_bytes} bytes of prompt, at most {max_tokens} "
-                    f"tokens of reply); ${self._spent:.4f} of ${self._limit:.4f} is spent",
+                    f"the next call could cost up to ${bound:.4f} ({size} bytes of prompt, at most "
+                    f"{request.max_tokens} tokens of reply); ${self._spent:.4f} of ${self._limit:.4f} is spent",
                     hint="raise --max-cost, send less code, or lower max_tokens in the provider's config",
                 )
             self._reserved += bound
-        return Reservation(model, bound)
+        return bound
 
-    def settle(self, reservation: Reservation, usage: Usage) -> float:
-        """Count what the call cost; the whole reservation where the service did not tell. Returns USD."""
-        cost = cost_of(reservation.model, usage)
-        spent = reservation.bound if cost is None else cost
-        with self._lock:
-            self._reserved -= reservation.bound
-            self._spent += spent
-        return spent
 
-    def release(self, reservation: Reservation) -> None:
-        """Give a reservation back: the call never reached the service."""
-        with self._lock:
-            self._reserved -= reservation.bound
+def _size(request: Request) -> int:
+    """Bytes that the service may count tokens of: all words, and the schemas of the tools."""
+    tools = sum(len(tool.name) + len(tool.description) + len(str(tool.parameters)) for tool in request.tools)
+    calls = sum(len(part.raw or str(part.arguments)) for each in request.messages for part in each.parts
+                if isinstance(part, ToolCall))  # fmt: skip
+    return len(request_text(request).encode("utf-8", "replace")) + tools + calls

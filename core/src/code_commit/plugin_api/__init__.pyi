@@ -59,7 +59,6 @@ from .project_files import Tree as Tree
 from .project_files import decode_text as decode_text
 from .project_files import protected_list as protected_list
 from .project_files import read_text as read_text
-from .provider import Call as Call
 from .provider import HttpCall as HttpCall
 from .provider import Provider as Provider
 from .provider import ProviderDefinition as ProviderDefinition

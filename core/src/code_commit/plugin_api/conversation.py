@@ -123,7 +123,8 @@ class Usage:
 class Completion:
     """A model's reply, finished or not: look at `finish` before trusting `text`.
 
-    `finish_detail` is the service's own word, `model` the one that answered, `raw` the whole body.
+    `finish_detail` is the service's own word, `model` the one that answered, `raw` the whole body. `cost` is what the
+    reply cost in USD, None where nobody counted. `cached`: it comes from a cache, and costs nothing.
     """
 
     message: Message
@@ -132,6 +133,8 @@ class Completion:
     usage: Usage
     model: str
     raw: Json = field(repr=False)
+    cost: float | None = None
+    cached: bool = False
 
     @property
     def text(self) -> str:

@@ -11,10 +11,11 @@ from code_commit.plugin_api.conversation import Completion, Request
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One call: what is asked, of whom, for which role of the workflow, and until when.
+    """One call: what is asked, of which model, for which role of the workflow, and until when.
 
-    `label` and `number` name it in the run folder. `deadline` is on the clock of `time.monotonic()`. `wait(seconds)`
-    waits, and raises `Interrupted` as soon as the run is ended. `warn(text)` shows a person a warning and logs it.
+    `label` and `number` name the call in the run folder. `root` is the project. `deadline` is on the clock of
+    `time.monotonic()`; the host sets it below the plugins' layers, where it is still infinite. `wait(seconds)` waits,
+    and raises `Interrupted` as soon as the run ends. `warn(text)` logs a warning and shows it to a person.
     """
 
     request: Request
@@ -30,5 +31,7 @@ class ModelCall:
 
 
 NextLayer = Callable[[ModelCall], Completion]
+"""The rest of the chain. Give it the call that the layer got; the host refuses any other."""
+
 ModelLayer = Callable[[ModelCall, NextLayer], Completion]
-"""Handles a call itself, or hands it on to `next` and gives what comes back, as transports of httpx do."""
+"""Answers a call itself, or passes it to `next` and returns what comes back, as transports of httpx do."""

@@ -9,6 +9,7 @@ if TYPE_CHECKING:  # for annotations alone: this module is imported at every sta
     from collections.abc import Mapping, Sequence
 
     from code_commit.plugin_api.conversation import Completion, Json, Request
+    from code_commit.plugin_api.model_call import ModelCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,27 +40,18 @@ class Wire(Protocol):
         ...
 
 
-class Call(Protocol):
-    """What one call may use."""
-
-    @property
-    def deadline(self) -> float:
-        """When the call must be over, on the clock of `time.monotonic()`."""
-        ...
-
-    def progress(self, text_delta: str) -> None:
-        """Tell what has arrived so far, for a person who waits."""
-        ...
-
-
 class Provider(Protocol):
-    """One try at one request. The host retries, counts, keeps the budget, redacts and logs."""
+    """One try at one call. The host retries, counts, keeps the budget, redacts and logs.
 
-    def complete(self, request: Request, call: Call) -> Completion:
-        """Answer `request` before `call.deadline`.
+    A provider may have an attribute `model`: the exact model that it asks, where the configured name stands for one.
+    """
+
+    def complete(self, call: ModelCall) -> Completion:
+        """Answer `call.request` before `call.deadline`.
 
         Raises:
-            ProviderError: no completion could be had.
+            ProviderError: there is no completion; the host may try again.
+            ProviderFailed: there is none, and the host must not try again.
         """
         ...
 
@@ -76,8 +68,13 @@ class ProviderDefinition:
     name and its template, `("authorization", "Bearer {key}")`. `base_url_variable` names the usual environment
     variable for another address, `base_url_suffix` is what has to be appended to that variable's value to make it a
     `base_url` of this plugin. An empty `base_url` is for a provider that is reached some other way: it gets no key.
-    `config` is `"package.module:Name"` of a pydantic model, `factory` that of a callable
-    that takes the config and returns a `Wire` or a `Provider`.
+    `config` is `"package.module:Name"` of a pydantic model. `factory` is `"package.module:name"` of a callable that
+    takes the config, and the project's `root` if it has a parameter of that name, and returns a `Wire` or a `Provider`.
+    It is called before the run folder exists.
+
+    `free`: calls cost nothing, so `--max-cost` and prices leave them out. `run_token` is `"package.module:name"` of a
+    `Callable[[str, Path], str]` that takes the model's name and `root` and gives the run its token, for a provider
+    that answers from a recorded run.
     """
 
     name: str
@@ -89,3 +86,5 @@ class ProviderDefinition:
     config: str
     factory: str
     base_url_suffix: str = ""
+    free: bool = False
+    run_token: str | None = None

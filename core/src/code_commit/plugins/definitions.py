@@ -78,7 +78,7 @@ _ROWS: dict[type[Any], _Rows] = {
     ProviderDefinition: (
         ("name", _is_name, "lower-case letters, digits, - and _"),
         ("base_url base_url_suffix config factory", _is_text, "a text"),
-        ("base_url_variable key_variable", _is_text_or_none, "a text or None"),
+        ("base_url_variable key_variable run_token", _is_text_or_none, "a text or None"),
         ("models", _are_models, "a mapping of model ids to sequences of aliases"),
         ("key_header", _is_header, "the header's name and a template with {key}"),
     ),

@@ -16,15 +16,16 @@ from code_commit.config.loading import Settings
 from code_commit.imports import import_object
 from code_commit.log import RunLog
 from code_commit.models.budget import Budget
-from code_commit.models.calls import Calls
-from code_commit.models.models import Models
+from code_commit.models.call_log import CallLog
+from code_commit.models.chain import Models
+from code_commit.models.plugin_layers import collect_layers
+from code_commit.models.resolution import Services
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.project_files import PROTECTED
 from code_commit.plugin_api.workflow import WorkflowDefinition
 from code_commit.plugins.host import Plugin, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.project_run import ProjectRun, state_folder
-from code_commit_history.recording import Recording
 from code_commit_workspace.checkpoint import Checkpoints
 from code_commit_workspace.empty_repository import git_without_repository
 from code_commit_workspace.git import Git, GitError, NoRepository
@@ -77,9 +78,8 @@ def make_ready(plan: Plan, registry: Registry, held: ExitStack) -> Ground:
     git, redactor, home = Git(plan.root), Redactor(), plan.root / HOME
     keys = KeyStore(plan.root, redactor, plan.environ)  # checks the .gitignore before any key is read
     require_untracked(git)
-    definitions = [definition for _, definition in registry.providers.values()]
-    secrets = frozenset().union(*registry.secrets.values())
-    keys.load_all(definitions, secrets)
+    variables = registry.secret_variables()
+    keys.censor_all(variables)
     tree = held.enter_context(ProjectTree(plan.root))
     recovered = None
     if plan.workflow.writes:
@@ -87,7 +87,7 @@ def make_ready(plan: Plan, registry: Registry, held: ExitStack) -> Ground:
         held.enter_context(ProjectLock(home))
         git = git_without_repository(plan.root, home) if lacking else git
         recovered = recover(tree, home)
-    return Ground(git, tree, home, redactor, keys, keys.secret_variables(definitions) | secrets, recovered)
+    return Ground(git, tree, home, redactor, keys, variables | keys.variables_with_keys(), recovered)
 
 
 def _lacks_repository(git: Git, plan: Plan) -> bool:
@@ -123,7 +123,7 @@ def open_log(plan: Plan, host: PluginHost, ground: Ground, *, token: str | None)
 
 
 def assembled(
-    plan: Plan, host: PluginHost, registry: Registry, ground: Ground, log: RunLog, recording: Recording | None
+    plan: Plan, host: PluginHost, registry: Registry, ground: Ground, log: RunLog, services: Services
 ) -> ProjectRun:
     """Put the parts of the run together, those of plugins included.
 
@@ -138,9 +138,15 @@ def assembled(
         log.add_sink(plugin.distribution, sink, plugin=plugin.name)
     rules = _path_rules(host, section_of, fail_closed=workflow.writes)
     guard = Guard(ground.tree, ground.git, PROTECTED, redactor=ground.redactor)
-    limit = None if recording else settings.max_cost  # recorded answers cost nothing
-    budget = None if limit is None else Budget(float(limit))
-    calls = Calls(log, ground.redactor, budget=budget, numbered=workflow.numbered)
+    models = Models(
+        services,
+        CallLog(log, numbered=workflow.numbered),
+        collect_layers(host, section_of, secret_of),
+        None if settings.max_cost is None else Budget(float(settings.max_cost)),
+        settings.http,
+        ground.redactor,
+        plan.root,
+    )
     runner = ProcessRunner(
         plan.root,
         redactor=ground.redactor,
@@ -168,8 +174,8 @@ def assembled(
         host=host,
         log=log,
         redactor=ground.redactor,
-        models=Models(registry, settings, ground.keys, plan.environ, calls, recording),
-        calls=calls,
+        models=models,
+        calls=models.log,
         guard=guard,
         rules=rules,
         project=ground.tree,

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from code_commit.log import RunLog, discard_output, find_run, numbered
-from code_commit.models.calls import Calls
-from code_commit.models.models import Models
+from code_commit.models.call_log import CallLog
+from code_commit.models.chain import Models
 from code_commit.plugin_api.errors import CodeCommitError, NotReady, ResponseRefused
 from code_commit.plugin_api.event import (
     ChangesApplied,
@@ -60,7 +60,7 @@ class ProjectRun:
     log: RunLog = field(repr=False)
     redactor: Redactor = field(repr=False)
     models: Models = field(repr=False)
-    calls: Calls = field(repr=False)
+    calls: CallLog = field(repr=False)
     guard: Guard = field(repr=False)
     rules: Sequence[tuple[str, PathRule]] = field(repr=False)  # of plugins, each with its distribution
     project: ProjectTree = field(repr=False)

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from code_commit.config.keys import likely_keys
 from code_commit.config.loading import Settings
 from code_commit.imports import import_object
-from code_commit.log import RunLog, find_run
-from code_commit.models.models import resolve
+from code_commit.log import RunLog
+from code_commit.models.resolution import Services, resolve
 from code_commit.plugin_api import workflow as api
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, describe, exit_code_of, no_room
 from code_commit.plugin_api.event import LogSink, MessageLogged, PluginFailed
@@ -25,10 +25,8 @@ from code_commit.run.after_run import call_after_run
 from code_commit.run.assembly import Plan, assembled, make_ready, open_log
 from code_commit.run.interruption import ended_when_interrupted
 from code_commit.run.project_run import ProjectRun
-from code_commit_history.recording import Recording, load_recording
 from code_commit_workspace.redaction import Redactor
 
-REPLAY = "replay/"
 _ENDS_WITHIN = 2.0  # seconds: a worker thread writes down that its call, or its process, was ended
 
 
@@ -60,14 +58,13 @@ def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapp
     Raises:
         CodeCommitError: the run cannot begin, and there is no run folder.
     """
-    recording = _recording(plan)
-    roles = plan.workflow.roles
-    if recording is None and roles is not None:
-        for role in roles or ("default",):
-            resolve(registry, plan.settings, role)
+    roles = () if plan.workflow.roles is None else plan.workflow.roles or ("default",)
+    for role in roles:
+        resolve(registry, plan.settings, role)
     with ExitStack() as held:
         ground = make_ready(plan, registry, held)
-        log = open_log(plan, host, ground, token=recording.token if recording else None)
+        services = Services(registry, plan.settings, ground.keys, plan.environ, plan.root)
+        log = open_log(plan, host, ground, token=services.recorded_token(roles))
         held.enter_context(redirect_stdout(sys.stderr))  # what a plugin's code prints is no result
         for name, sink in watchers.items():
             log.add_sink("code-commit", sink, plugin=name)
@@ -75,7 +72,7 @@ def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapp
             _hear_of_failures(host, log, plan.environ)
             if ground.recovered:
                 log.emit(MessageLogged(ground.recovered, level="warning"))
-            run = assembled(plan, host, registry, ground, log, recording)
+            run = assembled(plan, host, registry, ground, log, services)
             # What a person and a model have come to is theirs; a run that they leave is gone on with later.
             on_failure = "keep" if plan.workflow.interactive else plan.settings.on_failure
             with _wrapped_up(run, plan.settings, on_failure, ending), ended_when_interrupted(run.end_what_waits):
@@ -175,13 +172,6 @@ def _checked(given: Any) -> Result:
         case Result(outcome=Outcome(), summary=str(), data=Mapping()):
             return given
     raise TypeError(f"the workflow gave {shorten(repr(given), 200)} for a result")
-
-
-def _recording(plan: Plan) -> Recording | None:
-    name = plan.settings.model
-    if not name.startswith(REPLAY):
-        return None
-    return load_recording(find_run(plan.root, name.removeprefix(REPLAY)))
 
 
 def _hear_of_failures(host: PluginHost, log: RunLog, environ: Mapping[str, str]) -> None:

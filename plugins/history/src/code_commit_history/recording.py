@@ -7,7 +7,9 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from code_commit.log import read_records
+from pydantic import BaseModel, ConfigDict, Field
+
+from code_commit.log import find_run, read_records
 from code_commit.log.folder import plain_name
 from code_commit.plugin_api.conversation import (
     Completion,
@@ -15,13 +17,13 @@ from code_commit.plugin_api.conversation import (
     Message,
     Part,
     ProviderErrorKind,
-    Request,
     Text,
     Usage,
 )
 from code_commit.plugin_api.conversation_json import parts_from_json
 from code_commit.plugin_api.errors import NotReady, ProviderFailed
 from code_commit.plugin_api.event import Record
+from code_commit.plugin_api.model_call import ModelCall
 from code_commit.plugin_api.run_files import open_regular
 from code_commit.plugin_api.transcript import request_text
 
@@ -37,25 +39,34 @@ class Answer:
     error_kind: ProviderErrorKind | None = None
 
 
+class ReplayConfig(BaseModel):
+    """`model` names the run, as `code-commit runs` does."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str = Field(min_length=1)
+
+
 class Recording:
-    """The calls of a recorded run."""
+    """A `Provider` that gives the answers of a recorded run."""
 
     def __init__(self, name: str, token: str, answers: tuple[Answer, ...]) -> None:
         self.name = name
+        self.model = f"replay/{name}"
         self.token = token
         self._left = list(answers)
         self._count = len(answers)
         self._lock = threading.Lock()
 
-    def answer(self, request: Request) -> tuple[Completion, bool]:
-        """Return the next recorded reply, and whether `request` is what was asked then.
+    def complete(self, call: ModelCall) -> Completion:
+        """Return the next recorded reply; warn if it was given to another prompt.
 
-        That is the next one to this very request, for threads ask in any order; without one, the next of all.
+        That is the next reply to this very prompt, for threads ask in any order; without one, the next of all.
 
         Raises:
             ProviderFailed: the recording is at its end, or this call failed then.
         """
-        prompt = request_text(request)
+        prompt = request_text(call.request)
         with self._lock:
             if not self._left:
                 raise ProviderFailed(
@@ -68,7 +79,26 @@ class Recording:
             raise ProviderFailed(
                 answer.error, hint=f"call {answer.number} of {self.name} ended so", kind=answer.error_kind
             )
-        return answer.completion, prompt == answer.prompt
+        if prompt != answer.prompt:
+            call.warn(f"call {call.number} asks something else than it did in {self.name}")
+        return answer.completion
+
+    def close(self) -> None:
+        """Do nothing: no answer takes time."""
+
+
+def recorded_run(config: ReplayConfig, root: Path) -> Recording:
+    """Return the run that `config` names, in the project `root`.
+
+    Raises:
+        NotReady: there is none, or it cannot be read.
+    """
+    return load_recording(find_run(root, config.model))
+
+
+def token_of(run: str, root: Path) -> str:
+    """Return the token of a recorded run: the prompts of its replay hold the same one."""
+    return load_recording(find_run(root, run)).token
 
 
 def load_recording(folder: Path) -> Recording:

@@ -26,7 +26,7 @@ from code_commit.plugin_api.run_files import open_regular
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import require_untracked
-from code_commit.run.session import REPLAY, run_session
+from code_commit.run.session import run_session
 from code_commit_commit.prompts import context_of
 from code_commit_history.past_runs import Process, Story, read_story, whole_change
 from code_commit_history.runs.project import Checkpointed, checkpointed
@@ -183,7 +183,7 @@ def _run_again(recorded: RunSummary, scratch: Path, *, quiet: bool) -> RunSummar
     host = PluginHost()
     registry = Registry(host, reserved_flags=RESERVED)
     invocation = _invocation(recorded, registry)
-    plan = None if invocation.workflow.interactive else plan_for(invocation, host)
+    plan = None if invocation.workflow.interactive else plan_for(invocation, host, registry)
     if plan is None:
         raise NotReady(f"{recorded.workflow} asks a person, so it cannot be replayed", hint="`runs show` tells of it")
     watchers: dict[str, LogSink] = {} if quiet else {"progress": Progress.on(sys.stderr, os.environ)}
@@ -202,7 +202,7 @@ def _invocation(recorded: RunSummary, registry: Registry) -> Invocation:
     flags = {name: value for name, value in then.flags.items() if name not in {"query", "query_file"}}
     # A log may have come with the repository: isolation is what the person has set now.
     settings = {name: value for name, value in then.settings.items() if name not in {"max_cost", "sandbox"}}
-    return replace(then, flags=flags, settings=settings | {"model": f"{REPLAY}{recorded.run}"}, as_json=True)
+    return replace(then, flags=flags, settings=settings | {"model": f"replay/{recorded.run}"}, as_json=True)
 
 
 def _final_tree(scratch: Path, run: str) -> dict[str, str]:

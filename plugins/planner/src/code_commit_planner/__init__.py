@@ -1,3 +1,3 @@
-"""Planning with a person, and building with a coach and a player: workflows of code-commit."""
+"""Workflows of code-commit: planning with a person, and building with a coach and a player."""
 
 __version__ = "0.1.0"

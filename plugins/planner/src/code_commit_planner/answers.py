@@ -1,4 +1,4 @@
-"""What a person may answer, and what it means. The end of input always means to quit, nothing else does by itself."""
+"""Interpret a person's answers. The end of input always means quit."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from code_commit.plugin_api import Run
 from code_commit_planner.machine import Event
+from code_commit_planner.messages import NOT_UNDERSTOOD
+from code_commit_planner.notices import show
 from code_commit_planner.prompts import filled
-from code_commit_planner.telling import tell
-from code_commit_planner.words import NOT_UNDERSTOOD
 
 _WORDS = {
     "y": Event.YES,
@@ -27,14 +27,14 @@ YES_OR_NO = (Event.YES, Event.NO, Event.QUIT)
 
 
 def meaning(answer: str | None) -> Event | None:
-    """Return what `answer` says; None where it is neither of the words that everybody may say."""
+    """Return the event of a common answer; None for any other text."""
     if answer is None:
         return Event.INPUT_ENDED
     return _WORDS.get(answer.strip().strip(".![]'\"").casefold())
 
 
 def understood(answer: str | None, choices: Mapping[Event, Event], *, empty: Event | None = None) -> Event | None:
-    """Return which of `choices` an answer means; `empty` is what a bare Enter means."""
+    """Return which of `choices` an answer means; `empty` is the meaning of a bare Enter."""
     if answer is not None and not answer.strip():
         return empty
     event = meaning(answer)
@@ -44,11 +44,11 @@ def understood(answer: str | None, choices: Mapping[Event, Event], *, empty: Eve
 def ask(
     run: Run, question: str, choices: tuple[Event, ...], *, empty: Event | None = None, also: Mapping[Event, Event] = {}
 ) -> Event:
-    """Ask until one of `choices` is said. `also` are further words, and which choice they mean."""
+    """Ask until the person gives one of `choices`. `also` maps further words to choices."""
     accepted = {**{choice: choice for choice in choices}, **also}
     names = [_NAMES[choice] for choice in choices]
     while True:
         event = understood(run.ask(question, choices=names), accepted, empty=empty)
         if event is not None:
             return event
-        tell(run, filled(NOT_UNDERSTOOD, choices=" or ".join(f"'{name}'" for name in names)))
+        show(run, filled(NOT_UNDERSTOOD, choices=" or ".join(f"'{name}'" for name in names)))

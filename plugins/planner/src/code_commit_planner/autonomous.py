@@ -1,27 +1,27 @@
-"""Autonomous mode: the coach and the player on `requirements.md`, without a person."""
+"""Autonomous mode: the coach and the player work on `requirements.md` without a person."""
 
 from __future__ import annotations
 
 from code_commit.plugin_api import NotReady, Outcome, Result, Run
-from code_commit_planner import words
+from code_commit_planner import messages
 from code_commit_planner.coach_and_player import LoopEnd, Task, build
-from code_commit_planner.feedback_kept import read_progress
+from code_commit_planner.notices import show
 from code_commit_planner.plan_folder import PlanFolder
+from code_commit_planner.progress import read_progress
 from code_commit_planner.prompts import filled
-from code_commit_planner.telling import tell
 from code_commit_toolbox.toolbox import open_toolbox
 
 REQUIREMENTS = "requirements.md"
 
 
 def build_alone(run: Run) -> Result:
-    """Build what `requirements.md` asks for, until the coach approves or the turns are used up.
+    """Implement `requirements.md` until the coach approves or the turns are used up.
 
-    A run that was cut off is gone on with: what the coach said last goes to the player.
+    An interrupted run continues: the player gets the coach's last feedback.
 
     Raises:
-        NotReady: there are no requirements.
-        ProviderFailed: a model cannot be asked.
+        NotReady: `requirements.md` is missing.
+        ProviderFailed: a model call failed.
     """
     requirements = PlanFolder(run).utf8(REQUIREMENTS)
     if requirements is None or not requirements.strip():
@@ -30,14 +30,14 @@ def build_alone(run: Run) -> Result:
     toolbox = open_toolbox(run)
     so_far = read_progress(run.state, requirements)
     if so_far.turn:
-        tell(run, filled(words.LOOP_RESUMED, turn=str(so_far.turn)))
+        show(run, filled(messages.LOOP_RESUMED, turn=str(so_far.turn)))
     result = build(run, toolbox, Task(REQUIREMENTS, requirements), max_turns=run.options.max_turns, so_far=so_far)
     data = {"turns": result.turns, "end": result.end.value, "feedback": result.feedback}
     match result.end:
         case LoopEnd.APPROVED:
-            return Result(Outcome.REACHED, words.APPROVED, data)
+            return Result(Outcome.REACHED, messages.APPROVED, data)
         case LoopEnd.OUT_OF_TURNS:
-            return Result(Outcome.NOT_REACHED, filled(words.OUT_OF_TURNS, turns=str(result.turns)), data)
+            return Result(Outcome.NOT_REACHED, filled(messages.OUT_OF_TURNS, turns=str(result.turns)), data)
     if result.raised is not None:
         raise result.raised
-    return Result(Outcome.NOT_REACHED, filled(words.LOOP_FAILED, error=result.error), data)
+    return Result(Outcome.NOT_REACHED, filled(messages.LOOP_FAILED, error=result.error), data)

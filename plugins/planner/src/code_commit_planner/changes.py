@@ -1,4 +1,4 @@
-"""What has changed in a codebase since some commit, as the coach is shown it."""
+"""Show the coach what changed in a codebase since a commit."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from code_commit_planner.plan_folder import FOLDER
 from code_commit_planner.wrapping import legible
 from code_commit_toolbox.shortening import head_and_tail
 
-_AT_ONCE = 200  # paths of one command line
+_AT_ONCE = 200  # paths per command line
 _NEW_FILE_LIMIT = 256 * 1024
 _DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--submodule=short")
 
 
 def changes_since(commit: str, run: Run, limit: int) -> str:
-    """Return the names of changed files and a unified diff, new files included, together some `limit` characters.
+    """Return the names of changed files and a unified diff, new files included, about `limit` characters in total.
 
-    What no model may see is left out, and so is the plan folder.
+    Files that no model may see are left out, and so is the plan folder.
     """
     base = run.git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", check=False).decode().strip()
     readable = frozenset(run.files())
@@ -43,7 +43,7 @@ def _listed(run: Run, *args: str) -> tuple[str, ...]:
 
 
 def _is_gone(run: Run, path: str) -> bool:
-    """Whether a file that was deleted may be shown."""
+    """Return whether a deleted file may be shown."""
     return not os.path.lexists(run.root / path) and run.may_read(path) is None
 
 
@@ -62,7 +62,7 @@ def _new_files(run: Run, paths: Sequence[str], limit: int) -> Iterator[str]:
         if b"\0" in content:
             yield f"{head}Binary file\n"
             continue
-        if shown > limit:  # what comes now would be cut away
+        if shown > limit:  # the rest would be cut off
             yield f"{head}[not shown]\n"
             continue
         lines = content.decode("utf-8", "replace").split("\n")

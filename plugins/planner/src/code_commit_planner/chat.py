@@ -1,4 +1,4 @@
-"""Chat: the loop of coach and player, with a person in the coach's place."""
+"""Chat: the loop of coach and player, with a person as the coach."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 from code_commit.plugin_api import Message, NotReady, Outcome, Result, Run, StateEntered
-from code_commit_planner import words
+from code_commit_planner import messages
 from code_commit_planner.answers import YES_OR_NO, ask, meaning
 from code_commit_planner.coach_and_player import PLAYER_TOOLS, say_call
 from code_commit_planner.machine import Event
+from code_commit_planner.notices import show
 from code_commit_planner.prompts import CHAT_SYSTEM, filled
-from code_commit_planner.telling import tell
 from code_commit_planner.wrapping import legible
 from code_commit_toolbox.agent import run_agent
 from code_commit_toolbox.toolbox import open_toolbox
@@ -21,9 +21,9 @@ _KEPT = "chat.json"
 
 
 def chat(run: Run) -> Result:
-    """Let the player do what the person says, turn by turn, until the person quits.
+    """Let the player follow the person's instructions, turn by turn, until the person quits.
 
-    The whole conversation goes on from turn to turn. One that was cut off is offered to be gone on with.
+    The conversation continues from turn to turn. Offer to continue one that was interrupted.
     """
     toolbox, player = open_toolbox(run), run.model("player")
     system = filled(CHAT_SYSTEM, codepath=legible(str(run.root)))
@@ -31,17 +31,17 @@ def chat(run: Run) -> Result:
     if (earlier := _cut_off(run)) is not None:
         run.emit(StateEntered("recovery"))
         when, recorded = earlier
-        choice = ask(run, filled(words.CHAT_RESUME, when=when), YES_OR_NO)
+        choice = ask(run, filled(messages.CHAT_RESUME, when=when), YES_OR_NO)
         if choice in {Event.QUIT, Event.INPUT_ENDED}:
             return _ended(choice, 0)
         if choice is Event.YES:
-            history = recorded.messages  # still what the next start offers, until the player is at work again
+            history = recorded.messages  # the next start still offers it, until the player works again
         else:
             _forget(run)
     turns = 0
     while True:
         run.emit(StateEntered("prompt"))
-        typed = run.ask(words.CHAT_GO_ON if history else words.CHAT)
+        typed = run.ask(messages.CHAT_GO_ON if history else messages.CHAT)
         event = meaning(typed)
         if event is Event.QUIT or event is Event.INPUT_ENDED:
             _forget(run)
@@ -63,20 +63,20 @@ def chat(run: Run) -> Result:
             on_call=lambda called: say_call(run, "player", called),
         )
         history = result.messages
-        tell(run, result.text or f"[{result.end.value}]")
+        show(run, result.text or f"[{result.end.value}]")
         if result.tampered:
-            told = f"a command altered what judges the project: {', '.join(result.tampered)}"
-            return Result(Outcome.NOT_REACHED, told, {"turns": turns})
+            message = f"a command altered what judges the project: {', '.join(result.tampered)}"
+            return Result(Outcome.NOT_REACHED, message, {"turns": turns})
 
 
 def _ended(event: Event, turns: int) -> Result:
     if event is Event.QUIT:
         return Result(Outcome.REACHED, f"quit after {turns} turns", {"turns": turns})
-    return Result(Outcome.NOT_REACHED, filled(words.INPUT_ENDED, state="prompt"), {"turns": turns})
+    return Result(Outcome.NOT_REACHED, filled(messages.INPUT_ENDED, state="prompt"), {"turns": turns})
 
 
 def _remember(run: Run) -> None:
-    """A conversation is under way in this run's folder."""
+    """Record that a conversation is in progress in this run's folder."""
     fresh = run.state / f"{_KEPT}.new"
     fresh.write_text(json.dumps({"run": run.folder.name}), "utf-8")
     fresh.replace(run.state / _KEPT)
@@ -87,7 +87,7 @@ def _forget(run: Run) -> None:
 
 
 def _cut_off(run: Run) -> tuple[str, Recorded] | None:
-    """Return the name and the conversation of a chat that did not end by itself."""
+    """Return the name and the conversation of an interrupted chat."""
     try:
         name = json.loads((run.state / _KEPT).read_text("utf-8"))["run"]
         folder = run.find_run(name)
@@ -98,6 +98,6 @@ def _cut_off(run: Run) -> tuple[str, Recorded] | None:
 
 
 def _number(transcript: Path) -> int:
-    """Transcripts of one run are told apart by `-2`, `-3`, ..., each holding all that was said before."""
+    """Return a transcript's number: later ones of a run end in `-2`, `-3`, ..., and hold the whole conversation."""
     last = transcript.stem.rpartition("-")[2]
     return int(last) if last.isdecimal() else 1

@@ -1,4 +1,4 @@
-"""The loop in which a player implements requirements and a coach judges it, until the coach approves."""
+"""The loop in which a player implements requirements and a coach reviews them, until the coach approves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from enum import Enum
 from code_commit.plugin_api import CodeCommitError, ProviderFailed, ResponseRefused, Run
 from code_commit_planner.changes import changes_since
 from code_commit_planner.display import feedback_lines, tool_line
-from code_commit_planner.feedback_kept import Progress, digest, forget_progress
+from code_commit_planner.messages import COACH, FEEDBACK, IS_APPROVED, TURN
+from code_commit_planner.notices import show
+from code_commit_planner.progress import Progress, digest, forget_progress
 from code_commit_planner.prompts import (
     APPROVED,
     COACH_SYSTEM,
@@ -18,8 +20,6 @@ from code_commit_planner.prompts import (
     PLAYER_TURN,
     filled,
 )
-from code_commit_planner.telling import tell
-from code_commit_planner.words import COACH, FEEDBACK, IS_APPROVED, TURN
 from code_commit_planner.wrapping import legible
 from code_commit_toolbox.agent import run_agent
 from code_commit_toolbox.outcome import AgentResult, CalledTool
@@ -33,7 +33,7 @@ COACH_TOOLS = ("read_file", "list_files", "code_search", "shell", "todo_read", "
 
 
 class LoopEnd(Enum):
-    """How the loop came to its end."""
+    """How the loop ended."""
 
     APPROVED = "approved"
     OUT_OF_TURNS = "out of turns"
@@ -42,7 +42,9 @@ class LoopEnd(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """How it ended; `error` says what stopped it, `raised` as an exception; `feedback` is the coach's last."""
+    """The result of the loop: `error` says what stopped it, `raised` is its exception; `feedback` is the coach's
+    last.
+    """
 
     end: LoopEnd
     turns: int
@@ -53,7 +55,7 @@ class LoopResult:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The requirements, the file that they stand in, and the commit at which the work on them began."""
+    """The requirements, their file, and the commit at which the work began."""
 
     file: str
     requirements: str
@@ -61,10 +63,10 @@ class Task:
 
 
 def build(run: Run, toolbox: Toolbox, task: Task, *, max_turns: int, so_far: Progress) -> LoopResult:
-    """Let the player and the coach take turns; `so_far` is what an earlier run of this loop has come to.
+    """Let the player and the coach take turns; `so_far` is the progress of an earlier run.
 
     Raises:
-        LimitReached, NotReady: of the host, which end the run; the next one can go on.
+        LimitReached, NotReady: from the host; they end the run, and the next run can continue.
     """
     feedback = so_far.feedback
     for turn in range(1, max_turns + 1):
@@ -75,7 +77,7 @@ def build(run: Run, toolbox: Toolbox, task: Task, *, max_turns: int, so_far: Pro
                 return LoopResult(LoopEnd.FAILED, turn, feedback, error.message, error)
         if result.end is LoopEnd.APPROVED:
             forget_progress(run.state)
-            tell(run, IS_APPROVED)
+            show(run, IS_APPROVED)
             return result
         if result.end is LoopEnd.FAILED:
             return result
@@ -85,23 +87,23 @@ def build(run: Run, toolbox: Toolbox, task: Task, *, max_turns: int, so_far: Pro
 
 
 def approves(feedback: str) -> bool:
-    """Whether a line of it is exactly the word of approval."""
+    """Return whether a line is exactly the word of approval."""
     return APPROVED in feedback.split("\n")
 
 
 def _turn(run: Run, toolbox: Toolbox, task: Task, turn: int, max_turns: int, feedback: str) -> LoopResult:
-    tell(run, filled(TURN, number=str(turn), turns=str(max_turns)))
+    show(run, filled(TURN, number=str(turn), turns=str(max_turns)))
     player = _player(run, toolbox, task, feedback)
     if player.tampered:
         return _tampered("player", player, turn, feedback)
-    tell(run, filled(COACH, number=str(turn), turns=str(max_turns)))
+    show(run, filled(COACH, number=str(turn), turns=str(max_turns)))
     coach = _coach(run, toolbox, task, f"[{player.end.value}]\n{player.text}")
     if coach.tampered:
         return _tampered("coach", coach, turn, feedback)
     if coach.finished and approves(coach.text):
         return LoopResult(LoopEnd.APPROVED, turn)
     said = coach.text or f"The coach said nothing: {coach.end.value}."
-    tell(run, f"{FEEDBACK}\n{feedback_lines(said, coach.transcript.name)}")
+    show(run, f"{FEEDBACK}\n{feedback_lines(said, coach.transcript.name)}")
     return LoopResult(LoopEnd.OUT_OF_TURNS, turn, said)
 
 
@@ -142,7 +144,7 @@ def _coach(run: Run, toolbox: Toolbox, task: Task, report: str) -> AgentResult:
 
 
 def say_call(run: Run, agent: str, called: CalledTool) -> None:
-    """Tell the person of one call of a tool, in one line."""
+    """Show the person one tool call, in one line."""
     run.say(tool_line(agent, called))
 
 

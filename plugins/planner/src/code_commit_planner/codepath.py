@@ -1,4 +1,4 @@
-"""Which codebase is to be worked in: the root of a planning run."""
+"""Choose the codebase: the root of a planning run."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 from code_commit.plugin_api import NotReady
 from code_commit_planner.answers import meaning
 from code_commit_planner.machine import Event
+from code_commit_planner.messages import ASK_CODEPATH, NO_SUCH_FOLDER
 from code_commit_planner.prompts import filled
-from code_commit_planner.words import ASK_CODEPATH, NO_SUCH_FOLDER
 
 if TYPE_CHECKING:
     from code_commit_planner.options import PlanningOptions
 
 
 def choose_codepath(options: PlanningOptions, ask: Callable[[str], str | None]) -> Path | None:
-    """Return the folder that `--codepath` names, or that the person types; None when the person quits.
+    """Return the folder from `--codepath` or from the person; None when the person quits.
 
     Raises:
-        NotReady: `--codepath` names no folder, or the input ended.
+        NotReady: `--codepath` is not a folder, or the input ended.
     """
     if options.codepath is not None:
         return _folder(options.codepath)

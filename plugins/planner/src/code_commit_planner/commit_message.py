@@ -1,4 +1,4 @@
-"""The message of a commit, made of what the model wrote and what the code knows."""
+"""Build a commit message from the model's text and the completed files."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from code_commit_planner.history import Completed
 from code_commit_planner.wrapping import plain_lines, wrap
 
 WIDTH = 72
-LINES = 10  # of the description, all that is added included
+LINES = 10  # of the description, with the added file names
 _LABEL = re.compile(r"(?:summary|subject|commit message|commit|title|description|body)(?: line)?\s*:\s*", re.IGNORECASE)
-_ADDED = re.compile(r"(?:requirements|todos?)\s*:\s*completed_\S+", re.IGNORECASE)  # the code adds them itself
+_ADDED = re.compile(r"(?:requirements|todos?)\s*:\s*completed_\S+", re.IGNORECASE)  # the code adds these itself
 _MARKUP = "#*`\"' "
 
 
@@ -23,24 +23,24 @@ class CommitMessage:
     description: tuple[str, ...]
 
     def __str__(self) -> str:
-        """The message as git takes it."""
+        """Return the message for git."""
         return "\n".join([self.summary, "", *self.description]) + "\n"
 
 
 def commit_message(written: str, completion: Completed) -> CommitMessage:
-    """Make a message of what the model has written: its first line, then the rest, wrapped.
+    """Make a message from the model's text: its first line, then the rest, wrapped.
 
-    What does not fit the summary goes on in the description. The names of the completed files come last.
+    A summary that is too long continues in the description. The names of the completed files come last.
     """
     lines = [line for line in (_unlabelled(line) for line in plain_lines(written)) if line and not _ADDED.match(line)]
     first = lines[0].strip(_MARKUP).removesuffix(".") if lines else ""
     summary, *rest = wrap(first, WIDTH) or [f"Complete {completion.requirements}"]
-    named = [f"Requirements: {completion.requirements}"]
+    files = [f"Requirements: {completion.requirements}"]
     if completion.with_todo:
-        named.append(f"Todo: {completion.todo}")
-    told = [*wrap(" ".join(rest), WIDTH), *(piece for line in lines[1:] for piece in wrap(line, WIDTH))]
-    told = told[: LINES - len(named) - 1]
-    return CommitMessage(summary, (*told, *([""] if told else []), *named))
+        files.append(f"Todo: {completion.todo}")
+    body = [*wrap(" ".join(rest), WIDTH), *(piece for line in lines[1:] for piece in wrap(line, WIDTH))]
+    body = body[: LINES - len(files) - 1]
+    return CommitMessage(summary, (*body, *([""] if body else []), *files))
 
 
 def _unlabelled(line: str) -> str:

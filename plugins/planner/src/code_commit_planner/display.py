@@ -1,4 +1,4 @@
-"""What a person sees of the agents' work: one line for each call of a tool, the coach's feedback not without end."""
+"""Show the agents' work: one line per tool call, and the coach's feedback up to a limit."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _EXIT_CODE = "exit code: "
 
 
 def tool_line(agent: str, called: CalledTool) -> str:
-    """Return one line of at most 80 characters for a call."""
-    told = _one_line(_subject(called))
+    """Return a call as one line of at most 80 characters."""
+    subject = _one_line(_subject(called))
     reason = f"  -> {_one_line(called.text)}" if called.is_error else _ending(called)
     mark = "!" if called.is_error else " "
     return shortened(
-        f" {mark}{agent}: {called.name} {told}".rstrip(), WIDTH - min(columns(reason), _REASON)
+        f" {mark}{agent}: {called.name} {subject}".rstrip(), WIDTH - min(columns(reason), _REASON)
     ) + shortened(reason, _REASON)
 
 
 def feedback_lines(feedback: str, whole: str) -> str:
-    """Return the feedback, wrapped, at most 25 lines of it; `whole` says where all of it is."""
+    """Return at most 25 wrapped lines of the feedback; `whole` says where all of it is."""
     lines = [f"  {piece}" for line in feedback.split("\n") if line.strip() for piece in wrap(line, WIDTH - 2, columns)]
     if len(lines) > FEEDBACK_LINES:
         left = len(lines) - (FEEDBACK_LINES - 1)
@@ -35,14 +35,14 @@ def feedback_lines(feedback: str, whole: str) -> str:
 
 
 def _ending(called: CalledTool) -> str:
-    """How a command ended, unless it went well."""
+    """Return how a command ended, unless it succeeded."""
     ending = called.text.partition("\n")[0]
     failed = called.name == "shell" and ending != f"{_EXIT_CODE}0"
     return f"  -> {_one_line(ending)}" if failed else ""
 
 
 def _subject(called: CalledTool) -> str:
-    """The argument that says most about a call."""
+    """Return the most informative argument of a call."""
     try:
         given: Any = json.loads(called.arguments)
     except ValueError:

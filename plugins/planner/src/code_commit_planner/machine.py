@@ -1,4 +1,4 @@
-"""The state machine of seed 003, as a table: in which state what leads where. Nothing here reads, writes or asks.
+"""The state machine of seed 003, as a table of transitions. Nothing here reads, writes or asks.
 
 +------------- RECOVERY (Resume) ---------------------+
 |              +---------- RECOVERY (Mark Complete) --|-------------------+
@@ -14,12 +14,12 @@ from enum import Enum
 
 
 class State(Enum):
-    """Where a planning run is. The values are what `state.entered` tells."""
+    """A state of a planning run. The values appear in `state.entered`."""
 
     STARTUP = "startup"
     BRANCH_CHECK = "branch check"
     DIRTY_CHECK = "dirty check"
-    LEFTOVERS = "leftovers"  # what an earlier run may have left in the plan folder
+    LEFTOVERS = "leftovers"  # files of an earlier run in the plan folder
     RECOVERY = "recovery"
     RECOVERY_ATTEMPTED = "recovery attempted"
     RECOVERY_SKIPPED = "recovery skipped"
@@ -123,14 +123,14 @@ ASKING = frozenset(
         State.COMMIT_FAILED,
     }
 )
-"""States in which a person is asked, and may quit: whatever there is stays as it is."""
+"""States that ask the person, who may quit without changing anything."""
 
 
 def next_state(state: State, event: Event) -> State:
-    """Return where `event` leads from `state`.
+    """Return the state that follows `state` on `event`.
 
     Raises:
-        KeyError: it cannot happen there.
+        KeyError: `event` cannot happen in `state`.
     """
     if state in ASKING and event is Event.QUIT:
         return State.QUIT

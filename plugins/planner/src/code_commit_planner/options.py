@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class PlanningOptions(BaseModel):
-    """`codepath` is as it was given; None asks the person."""
+    """`codepath` is the given text; None asks the person."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -16,7 +16,7 @@ class PlanningOptions(BaseModel):
 
 
 class AutonomousOptions(BaseModel):
-    """`max_turns` bounds the loop of coach and player."""
+    """`max_turns` limits the loop of coach and player."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

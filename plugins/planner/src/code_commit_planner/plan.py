@@ -1,4 +1,4 @@
-"""What the steps of a planning run share."""
+"""The state that the steps of a planning run share."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from code_commit.plugin_api import Run
 from code_commit_planner.coach_and_player import LoopResult
 from code_commit_planner.commit_message import CommitMessage
 from code_commit_planner.history import Completed
+from code_commit_planner.notices import show
 from code_commit_planner.plan_folder import PlanFolder
 from code_commit_planner.prompts import filled
 from code_commit_planner.repository import Repository
-from code_commit_planner.telling import tell
 from code_commit_planner.wrapping import legible
 from code_commit_toolbox.toolbox import Toolbox
 
 
 @dataclass(slots=True)
 class Plan:
-    """A planning run. `repository` is None with `--no-git`; the rest is what one step leaves for the next.
+    """A planning run. `repository` is None with `--no-git`; steps pass the other fields to later steps.
 
-    `typed` is what the person said besides Enter, `recovering` that current requirements are resumed, `loop` how the
-    coach and the player ended.
+    `typed` is text that the person typed before Enter, `recovering` means that current requirements are resumed, `loop`
+    is the result of coach and player.
     """
 
     run: Run
@@ -35,16 +35,16 @@ class Plan:
     message: CommitMessage | None = None
     commits: list[str] = field(default_factory=list)
 
-    def say(self, words: str, **values: str) -> None:
-        """Tell the person."""
-        tell(self.run, self.worded(words, **values))
+    def say(self, template: str, **values: str) -> None:
+        """Show a message to the person."""
+        show(self.run, self.fill(template, **values))
 
-    def worded(self, words: str, **values: str) -> str:
-        """Return `words` with everything filled in."""
-        return filled(words, codepath=legible(str(self.run.root)), **values)
+    def fill(self, template: str, **values: str) -> str:
+        """Return `template` with all placeholders filled in."""
+        return filled(template, codepath=legible(str(self.run.root)), **values)
 
     @property
     def git(self) -> Repository:
-        """The repository, in steps that are taken with git alone."""
+        """Return the repository; for steps that only run with git."""
         assert self.repository is not None, "this step is not taken with --no-git"
         return self.repository

@@ -1,4 +1,4 @@
-"""The folder `g3-plan` of a codebase: its files, and what a completion makes of them."""
+"""The folder `g3-plan` of a codebase and its files."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ _ONE_SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class PlanFolder:
-    """The files of `g3-plan`, read and written through the host: its rules hold here as well, and its transactions."""
+    """The files of `g3-plan`, read and written through the host, under its path rules and transactions."""
 
     run: Run
 
     def require_allowed(self) -> None:
-        """Make sure that the folder can be worked with at all.
+        """Check that the folder can be used.
 
         Raises:
-            NotReady: git ignores it, a link is in the way, or another rule keeps its files from being written.
+            NotReady: git ignores it, a link is in the way, or another rule forbids writing its files.
         """
         paths = (HISTORY, NEW, CURRENT, TODO, f"{FOLDER}/{Completed(datetime(2000, 1, 1)).requirements}")  # noqa: DTZ001
         refusals = self.run.check([Change(path, b"") for path in paths])
         if refusals:
-            told = "; ".join(f"{each.path}: {each.reason}" for each in refusals[:1])
-            raise NotReady(f"planning cannot work in {FOLDER}: {told}", hint="take out of the way what is refused")
+            message = "; ".join(f"{each.path}: {each.reason}" for each in refusals[:1])
+            raise NotReady(f"planning cannot work in {FOLDER}: {message}", hint="take out of the way what is refused")
 
     def create(self) -> None:
-        """Make the folder with a blank history, where there is none."""
+        """Create the folder with an empty history, if it is missing."""
         if self.read(HISTORY) is None:
             self.run.apply([Change(HISTORY, b"")])
 
     def read(self, path: str) -> bytes | None:
-        """Return a file's content, None where there is none.
+        """Return a file's content, or None when it does not exist.
 
         Raises:
-            NotReady: it cannot be read, or is too large to be what it should be.
+            NotReady: it cannot be read, or is too large.
         """
         try:
             content = self.run.tree.read(path, _LIMIT + 1)
@@ -58,12 +58,12 @@ class PlanFolder:
         return content
 
     def text(self, path: str) -> str | None:
-        """Return a file as text, None where there is none; what is not UTF-8 becomes replacement characters."""
+        """Return a file as text, or None when it does not exist; invalid UTF-8 becomes replacement characters."""
         content = self.read(path)
         return None if content is None else content.decode("utf-8", "replace")
 
     def utf8(self, path: str) -> str | None:
-        """Return a file as text, None where there is none.
+        """Return a file as text, or None when it does not exist.
 
         Raises:
             NotReady: it is not UTF-8.
@@ -76,11 +76,11 @@ class PlanFolder:
             raise NotReady(f"{path} is not UTF-8, in line {line}", hint="save it as UTF-8") from None
 
     def write(self, path: str, text: str) -> None:
-        """Make `text` the content of a file."""
+        """Write `text` to a file."""
         self.run.apply([Change(path, text.encode())])
 
     def changed_at(self, path: str) -> datetime:
-        """Return when a file was last changed."""
+        """Return when a file was last modified."""
         seconds = os.lstat(self.run.root / path).st_mtime
         return datetime.fromtimestamp(seconds).replace(microsecond=0)  # noqa: DTZ006 - local time, as people read it
 
@@ -102,9 +102,9 @@ class PlanFolder:
         self.run.apply([Change(CURRENT, content), Change(NEW, None)])
 
     def complete(self, when: datetime, *, line: Callable[[Completed], str] | None = None) -> Completed:
-        """Rename the current requirements and the todos to what they are called once completed.
+        """Rename the current requirements and todos to their completed names.
 
-        With `line`, the history gets that line in the same step.
+        With `line`, add that line to the history in the same transaction.
 
         Raises:
             NotReady: there are no current requirements.
@@ -124,7 +124,7 @@ class PlanFolder:
         return completion
 
     def unrecorded(self) -> Completed | None:
-        """Return the latest completion that is on disk and not in the history, None when all are."""
+        """Return the latest completion on disk that the history lacks, or None."""
         history = self.text(HISTORY) or ""
         try:
             names = frozenset(entry.name for entry in Path(self.run.root, FOLDER).iterdir())

@@ -1,4 +1,4 @@
-"""What the planner's model is asked for: a review of requirements, and two short texts about them."""
+"""Calls of the planner's model: a review of requirements, and two short texts about them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLANNER_TOOLS = ("read_file", "write_file", "shell", "code_search", "str_replace
 
 
 def review(run: Run, toolbox: Toolbox, words: str) -> AgentResult:
-    """Let the planner review the new requirements; `words` are what the person has typed besides."""
+    """Let the planner review the new requirements; `words` is what the person typed."""
     codepath = legible(str(run.root))
     prompt = filled(PLANNER_REVIEW, codepath=codepath)
     if words:
@@ -40,18 +40,18 @@ def review(run: Run, toolbox: Toolbox, words: str) -> AgentResult:
 
 
 def summarise(run: Run, requirements: str) -> str:
-    """Have the requirements summarised for the history."""
+    """Summarize the requirements for the history."""
     return _asked(run, REQUIREMENTS_SUMMARY, requirements, "requirements-summary") or without_tags(requirements)
 
 
 def describe(run: Run, requirements: str) -> str:
-    """Have a commit of what was implemented described: a summary line, then more."""
+    """Describe the implementation for a commit: a summary line, then more."""
     return _asked(run, COMMIT_MESSAGE, requirements, "commit-message")
 
 
 def _asked(run: Run, prompt: str, requirements: str, label: str) -> str:
-    words = filled(prompt, token=run.token, requirements=requirements)
-    request = Request((Message("user", (Text(words),)),))
+    question = filled(prompt, token=run.token, requirements=requirements)
+    request = Request((Message("user", (Text(question),)),))
     completion = run.model("planner").complete(request, label=label)
     text = completion.text.strip()
-    return text.rpartition("\n")[0] if completion.finish is Finish.LENGTH else text  # the last line is half a line
+    return text.rpartition("\n")[0] if completion.finish is Finish.LENGTH else text  # the last line is incomplete

@@ -1,11 +1,11 @@
-"""Planning (seed 003): the state machine, set in motion."""
+"""Planning (seed 003): run the state machine."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 from code_commit.plugin_api import Outcome, Result, Run, StateEntered
-from code_commit_planner import completing, implementing, refining, starting, words
+from code_commit_planner import completing, implementing, messages, refining, starting
 from code_commit_planner.machine import FINAL, Event, State, next_state
 from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder import TODO, PlanFolder
@@ -35,11 +35,11 @@ STEPS: Mapping[State, Callable[[Plan], Event]] = {
 
 
 def plan(run: Run) -> Result:
-    """Refine requirements with a person, have them implemented, commit, and begin again until the person quits.
+    """Refine requirements with a person, implement them, commit, and repeat until the person quits.
 
     Raises:
-        NotReady: there is no repository, or a file of the plan folder is in the way.
-        ProviderFailed, LimitReached: the planner's model cannot be asked; the next start goes on from the files.
+        NotReady: there is no repository, or a file is in the way of the plan folder.
+        ProviderFailed, LimitReached: a call of the planner's model failed; the next start continues from the files.
     """
     repository = None if run.options.no_git else Repository(run, hooks=run.settings.commit_hooks)
     shared = Plan(run, PlanFolder(run), open_toolbox(run, todo=TODO), repository)
@@ -55,6 +55,6 @@ def plan(run: Run) -> Result:
 def _result(shared: Plan, state: State, before: State) -> Result:
     data = {"state": before.value, "commits": shared.commits}
     if state is State.QUIT:
-        return Result(Outcome.REACHED, shared.worded(words.BYE, state=before.value), data)
-    told = words.NO_ANSWER if state is State.NO_ANSWER else words.INPUT_ENDED
-    return Result(Outcome.NOT_REACHED, shared.worded(told, state=before.value), data)
+        return Result(Outcome.REACHED, shared.fill(messages.BYE, state=before.value), data)
+    message = messages.NO_ANSWER if state is State.NO_ANSWER else messages.INPUT_ENDED
+    return Result(Outcome.NOT_REACHED, shared.fill(message, state=before.value), data)

@@ -1,4 +1,4 @@
-"""What the host reads at every start: the definitions alone, nothing heavy."""
+"""Definitions that the host loads at every start. Import nothing heavy here."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _MAX_TURNS = Flag(("--max-turns",), "turns of the player, each judged by the coa
 
 @hookimpl
 def code_commit_settings() -> str:
-    """The section `[plugins.planner]`."""
+    """Return the path of the settings class of `[plugins.planner]`."""
     return "code_commit_planner.settings:PlannerSettings"
 
 
 @hookimpl
 def code_commit_workflows() -> list[WorkflowDefinition]:
-    """Planning (seed 003), and its two peers."""
+    """Return planning (seed 003), autonomous mode and chat."""
     return [
         WorkflowDefinition(
             name="planning",

@@ -1,24 +1,24 @@
-"""The steps in which requirements are refined."""
+"""The steps that refine requirements."""
 
 from __future__ import annotations
 
 from code_commit.plugin_api import Change, MessageLogged, NotReady
-from code_commit_planner import words
+from code_commit_planner import messages
 from code_commit_planner.answers import meaning
 from code_commit_planner.history import now, refining
 from code_commit_planner.machine import Event
+from code_commit_planner.notices import show
 from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder import NEW, TODO
 from code_commit_planner.planner_model import review
 from code_commit_planner.requirements_text import is_answered, with_tag
-from code_commit_planner.telling import tell
 
 
 def prompt_for_requirements(plan: Plan) -> Event:
-    """Wait until the person has written requirements. Whatever is typed besides Enter goes to the planner."""
+    """Wait until the person has written requirements. Text typed before Enter goes to the planner."""
     if plan.folder.read(TODO) is not None:  # we're starting with fresh requirements
         plan.run.apply([Change(TODO, None)])
-    answer = plan.run.ask(plan.worded(words.REFINE), choices=("", "quit"))
+    answer = plan.run.ask(plan.fill(messages.REFINE), choices=("", "quit"))
     event = meaning(answer)
     if event is Event.NO:
         return Event.NO
@@ -29,7 +29,7 @@ def prompt_for_requirements(plan: Plan) -> Event:
 
 
 def refine(plan: Plan) -> Event:
-    """Let the planner review the requirements, and see whether it has answered in the file."""
+    """Let the planner review the requirements, and check whether it answered in the file."""
     text = _requirements(plan)
     if text is None:
         return Event.FILE_MISSING
@@ -37,35 +37,35 @@ def refine(plan: Plan) -> Event:
     marked = with_tag(text)
     if marked != text:
         plan.folder.write(NEW, marked)
-    plan.say(words.REVIEWING)
+    plan.say(messages.REVIEWING)
     result = review(plan.run, plan.toolbox, plan.typed)
     if result.text:
-        tell(plan.run, result.text)
+        show(plan.run, result.text)
     if result.tampered:
-        told = f"a command of the planner altered what judges the project: {', '.join(result.tampered)}"
-        plan.run.emit(MessageLogged(told, level="error"))
+        message = f"a command of the planner altered what judges the project: {', '.join(result.tampered)}"
+        plan.run.emit(MessageLogged(message, level="error"))
     elif is_answered(marked, plan.folder.text(NEW) or ""):
         return Event.UPDATED
-    plan.run.emit(MessageLogged(plan.worded(words.NO_ANSWER), level="error"))
+    plan.run.emit(MessageLogged(plan.fill(messages.NO_ANSWER), level="error"))
     return Event.SILENT
 
 
 def ask_for_approval(plan: Plan) -> Event:
-    """Ask whether the requirements are acceptable. Nothing but a yes is one."""
-    answer = meaning(plan.run.ask(plan.worded(words.UPDATED), choices=("yes", "no", "quit")))
+    """Ask whether the requirements are acceptable. Only a yes counts as approval."""
+    answer = meaning(plan.run.ask(plan.fill(messages.UPDATED), choices=("yes", "no", "quit")))
     return answer if answer in {Event.YES, Event.QUIT, Event.INPUT_ENDED} else Event.NO
 
 
 def _requirements(plan: Plan) -> str | None:
-    """Return the new requirements; None, told to the person, when there are none that can be reviewed."""
+    """Return the new requirements, or show the person why none can be reviewed and return None."""
     try:
         text = plan.folder.utf8(NEW)
     except NotReady as error:
-        plan.say(words.CANNOT_READ, file=NEW, reason=error.message.removeprefix(f"{NEW} "))
+        plan.say(messages.CANNOT_READ, file=NEW, reason=error.message.removeprefix(f"{NEW} "))
         return None
     if text is None:
-        plan.say(f"{words.FILE_NOT_FOUND}\n{words.CREATE_AND_TRY_AGAIN}")
+        plan.say(f"{messages.FILE_NOT_FOUND}\n{messages.CREATE_AND_TRY_AGAIN}")
     elif not text.strip("\ufeff \t\r\n"):
-        plan.say(words.CANNOT_READ, file=NEW, reason="is empty")
+        plan.say(messages.CANNOT_READ, file=NEW, reason="is empty")
         return None
     return text

@@ -1,4 +1,4 @@
-"""git, as planning uses it: what is checked at the start, staged and committed. The host is who calls it."""
+"""git operations of planning: checks at the start, staging, committing. The host runs git."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from code_commit_planner.staging import Entry, Selection, read_status, select
 
 _STATUS = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all")
 _COMMIT = ("-c", "i18n.commitEncoding=utf-8", "commit", "--quiet", "--cleanup=whitespace", "--file=-")
-_NOT_YET = ("--ita-invisible-in-index",)  # what is only intended to be added is not staged
+_NOT_YET = ("--ita-invisible-in-index",)  # files added with `--intent-to-add` are not staged
 _UNDER_WAY = {
     "MERGE_HEAD": "a merge",
     "CHERRY_PICK_HEAD": "a cherry-pick",
@@ -24,14 +24,14 @@ _UNDER_WAY = {
     "rebase-merge": "a rebase",
     "rebase-apply": "a rebase",
 }
-"""What git leaves in its folder while it waits for a person to settle something."""
+"""Files in git's folder that show an unfinished operation, such as a merge."""
 
 
 class Repository:
-    """The repository that the codepath lies in.
+    """The repository that contains the codepath.
 
     Raises:
-        NotReady: there is none.
+        NotReady: the codepath is not in a repository.
     """
 
     def __init__(self, run: Run, *, hooks: bool) -> None:
@@ -41,15 +41,15 @@ class Repository:
         self.prefix = os.fsdecode(run.git("rev-parse", "--show-prefix")).removesuffix("\n")
 
     def branch(self) -> str | None:
-        """Return the name of the branch, also before its first commit; None when HEAD is detached."""
+        """Return the name of the branch, even before its first commit; None when HEAD is detached."""
         return self._git("branch", "--show-current").decode("utf-8", "backslashreplace").strip() or None
 
     def head(self) -> str | None:
-        """Return the id of the last commit, None before the first."""
+        """Return the id of the last commit, or None before the first."""
         return self._git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).decode().strip() or None
 
     def unknown_author(self) -> str | None:
-        """Say why git would not commit for want of a name or an address; None when it would."""
+        """Return why git cannot commit without an author name or address, or None."""
         try:
             for who in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
                 self._git("var", who)
@@ -58,10 +58,10 @@ class Repository:
         return None
 
     def require_settled(self) -> None:
-        """Make sure that the next commit is nobody else's.
+        """Check that no other operation would end with the next commit.
 
         Raises:
-            NotReady: a merge or the like is under way, which a commit of planning's would end without what it brings.
+            NotReady: a merge or the like is in progress; a commit by planning would end it incompletely.
         """
         folder = Path(os.fsdecode(self._git("rev-parse", "--absolute-git-dir").removesuffix(b"\n")))
         for name, what in _UNDER_WAY.items():
@@ -69,32 +69,32 @@ class Repository:
                 raise NotReady(f"{what} is under way in {self.top}", hint="finish it or abort it, then start again")
 
     def dirty(self) -> list[Entry]:
-        """Return what is untracked, uncommitted or changed in the whole repository, but for the new requirements."""
+        """Return all untracked, uncommitted or changed files of the repository, except the new requirements."""
         return [entry for entry in self._status() if entry.path != f"{self.prefix}{NEW}"]
 
     def is_committed(self, path: str) -> bool:
-        """Whether the last commit has a file at `path`, which is relative to the codepath."""
+        """Return whether the last commit contains `path`, relative to the codepath."""
         return self.head() is not None and bool(self._git("ls-tree", "-z", "HEAD", "--", f"{self.prefix}{path}"))
 
     # --- staging ----------------------------------------------------------------------------------------------------
 
     def put_back(self) -> None:
-        """Put into the index again what a run that was cut off had set aside."""
+        """Restore to the index what an interrupted run had set aside."""
         staging = read_staging(self._run.state)
         if staging.set_aside:
             self._update_index([entry.staged_line for entry in staging.set_aside if self._is_out(entry)])
             replace(staging, set_aside=()).save(self._run.state)
 
     def _is_out(self, entry: IndexEntry) -> bool:
-        """Whether the index still has what the last commit had when `entry` was set aside."""
+        """Return whether the index still has the committed state that replaced `entry`."""
         listing = os.fsdecode(self._run.git("--literal-pathspecs", *self._at_top, "ls-files", "-sz", "--", entry.path))
         found = listing.partition("\t")[0].split(" ")[:2]
         return found == ([entry.old_mode, entry.old_id] if int(entry.old_id, 16) else [""])
 
     def foreign(self) -> tuple[IndexEntry, ...]:
-        """Return what is staged and was not staged by planning. The plan folder is always planning's own.
+        """Return staged entries that planning did not stage. The plan folder always belongs to planning.
 
-        What appeared in the index while the player was at work is part of that work.
+        Entries that appeared while the player worked are part of its work.
         """
         staging, head = read_staging(self._run.state), self.head()
         ours = frozenset(staging.ours) if staging.head == head else frozenset()
@@ -108,9 +108,9 @@ class Repository:
         )
 
     def begin_work(self, *, again: bool) -> str | None:
-        """Remember what is staged before the player is at work; `again`: unless an earlier run has done so.
+        """Record what is staged before the player works; with `again`, keep the record of an earlier run.
 
-        Returns the commit at which the work began, None before the first.
+        Return the commit at which the work began, or None before the first.
         """
         staging, head = read_staging(self._run.state), self.head()
         if again and staging.before is not None:
@@ -121,9 +121,9 @@ class Repository:
         return head
 
     def stage(self) -> tuple[Selection, tuple[IndexEntry, ...]]:
-        """Stage what belongs to the work, file by file; return what was chosen, and what is others'.
+        """Stage the files of the work, one by one; return the selection and the entries of others.
 
-        What is about to be staged is written down first: a run that is cut off must not take it for others' later.
+        Record them first: after an interruption, they must not look like entries of others.
         """
         foreign = self.foreign()
         chosen = select(self._status(), (entry.path for entry in foreign), self.prefix)
@@ -135,55 +135,55 @@ class Repository:
         return chosen, foreign
 
     def staged_for_commit(self) -> tuple[str, ...]:
-        """Return the paths that a commit would change now."""
+        """Return the paths that a commit would change."""
         others = self._others()
         return tuple(entry.path for entry in self._staged(self.head()) if entry.staged_line not in others)
 
     # --- committing -------------------------------------------------------------------------------------------------
 
     def begin_commit(self, message: CommitMessage, requirements: str) -> None:
-        """Remember the commit that is about to be made, so that a run which is cut off can go on with it.
+        """Record the commit that is about to be made, so that an interrupted run can continue with it.
 
-        `requirements` is the file of the plan folder by which the commit is known.
+        `requirements` is the file of the plan folder that identifies the commit.
         """
         staging = read_staging(self._run.state)
         begun = replace(staging, summary=message.summary, description=message.description, requirements=requirements)
         begun.save(self._run.state)
 
     def begun_commit(self) -> CommitMessage | None:
-        """Return the message of the commit that was begun and not made, None when there is none."""
+        """Return the message of a commit that was recorded but not made, or None."""
         staging = read_staging(self._run.state)
         begun = staging.summary and not self.is_committed(f"{FOLDER}/{staging.requirements}")
         return CommitMessage(staging.summary, staging.description) if begun else None
 
     def forget_commit(self) -> None:
-        """The commit that was begun is not to be made; what was staged for it stays planning's own."""
+        """Forget the recorded commit; its staged files still belong to planning."""
         staging = read_staging(self._run.state)
         replace(staging, head=self.head(), summary="", description=()).save(self._run.state)
 
     def stage_plan(self) -> None:
-        """Stage the plan folder once more: the history has got its last lines."""
+        """Stage the plan folder again, after the last lines of the history."""
         inside = f"{self.prefix}{FOLDER}/"
         chosen = select(self._status(), (), self.prefix)
         self._add([path for path in chosen.stage if path.startswith(inside)])
 
     def commit(self, message: CommitMessage) -> str:
-        """Commit what is staged, but for what was staged before by others, unless they have changed it since.
+        """Commit what is staged, except what others had staged before and have not changed since.
 
-        Returns the commit's id.
+        Return the commit's id.
 
         Raises:
-            NotReady: git did not commit; the index is as it was.
+            NotReady: git did not commit; the index is unchanged.
         """
         others = self._others()
         with self._set_aside([entry for entry in self._staged(self.head()) if entry.staged_line in others]):
-            words = str(message).encode("utf-8", "surrogateescape")
-            self._git(*_COMMIT, stdin=words, hooks=self._hooks)
+            text = str(message).encode("utf-8", "surrogateescape")
+            self._git(*_COMMIT, stdin=text, hooks=self._hooks)
         Staging().save(self._run.state)
         return self._git("rev-parse", "HEAD").decode().strip()
 
     def _others(self) -> frozenset[str]:
-        """Return what others had staged before, as it was; what the last commit has in its place may have changed."""
+        """Return the staged lines of others' entries, without their committed state, which may have changed."""
         return frozenset(entry.staged_line for entry in read_staging(self._run.state).foreign)
 
     @contextmanager
@@ -204,7 +204,7 @@ class Repository:
         return read_status(os.fsdecode(self._git(*_STATUS)))
 
     def _staged(self, head: str | None) -> list[IndexEntry]:
-        """Return how the index differs from the commit `head`; None: from nothing."""
+        """Return how the index differs from the commit `head`; None compares with an empty tree."""
         base = head or self._git("hash-object", "-t", "tree", "--stdin").decode().strip()
         listing = self._git("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", *_NOT_YET, base)
         return read_index_changes(os.fsdecode(listing))

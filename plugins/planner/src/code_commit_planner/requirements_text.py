@@ -1,4 +1,4 @@
-"""The text of `new_requirements.md`: its tags, and whether a model has answered in it."""
+"""The text of `new_requirements.md`: its tags, and whether a model answered in it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _AROUND = "#*_`: \t\r"
 
 
 def with_tag(text: str) -> str:
-    """Return `text` marked as the person's own words, unless one of the tags is in it already."""
+    """Return `text` with the tag of the person's requirements, unless it already has a tag."""
     if ORIGINAL_REQUIREMENTS in text or CURRENT_REQUIREMENTS in text:
         return text
     end = "\r\n" if "\r\n" in text else "\n"
@@ -18,19 +18,19 @@ def with_tag(text: str) -> str:
 
 
 def without_tags(text: str) -> str:
-    """Return `text` without the lines that are tags."""
+    """Return `text` without tag lines."""
     return "\n".join(
         line for line in text.split("\n") if _bare(line) not in {ORIGINAL_REQUIREMENTS, CURRENT_REQUIREMENTS}
     )
 
 
 def is_answered(before: str, after: str) -> bool:
-    """Whether the model has changed the text, and a heading of current requirements is in it."""
+    """Return whether the model changed the text and it contains a heading of current requirements."""
     return after != before and has_heading(after)
 
 
 def has_heading(text: str) -> bool:
-    """Whether a line is the heading `{{CURRENT REQUIREMENTS}}`, however it is marked as one."""
+    """Return whether a line is the heading `{{CURRENT REQUIREMENTS}}`, in any Markdown style."""
     return any(_bare(line) == CURRENT_REQUIREMENTS for line in text.split("\n"))
 
 

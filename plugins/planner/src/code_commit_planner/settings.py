@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class PlannerSettings(BaseModel):
-    """What holds for planning, autonomous mode and chat where no flag says otherwise."""
+    """Defaults of planning, autonomous mode and chat; flags override them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

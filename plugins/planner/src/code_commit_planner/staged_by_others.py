@@ -1,4 +1,4 @@
-"""What was in the index before planning staged anything, kept across runs: it is neither lost nor committed."""
+"""Keep index entries that others staged before planning, across runs, so that they are neither lost nor committed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FILE = "staging.json"
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """A path in the index, with what the last commit has in its place. A mode of zeros: nothing."""
+    """A path in the index, with its state in the last commit. A mode of zeros means absent."""
 
     path: str
     old_mode: str
@@ -23,23 +23,23 @@ class IndexEntry:
 
     @property
     def staged_line(self) -> str:
-        """What puts it into the index, for `git update-index --index-info`."""
+        """Return the line for `git update-index --index-info` that stages it."""
         return f"{self.mode} {self.id}\t{self.path}\0"
 
     @property
     def committed_line(self) -> str:
-        """What takes it out of the index again."""
+        """Return the line that restores the committed state in the index."""
         return f"{self.old_mode} {self.old_id}\t{self.path}\0"
 
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """What is known about the index, as of the commit `head`.
+    """The recorded state of the index, at the commit `head`.
 
-    `before` are the paths that were staged when the player began; None: nobody has looked. `ours` are those that
-    planning has staged, or is about to; `foreign` is what was staged before that, `set_aside` what of it is out of the
-    index while a commit is made. `summary` and `description` are of the commit that was begun, by which the file
-    `requirements` is completed.
+    `before` are the paths that were staged when the player began; None means not recorded. `ours` are those that
+    planning has staged or is about to stage; `foreign` was staged before that, and `set_aside` is the part of it that
+    is out of the index during a commit. `summary` and `description` belong to the recorded commit, which completes the
+    file `requirements`.
     """
 
     head: str | None = None
@@ -52,7 +52,7 @@ class Staging:
     requirements: str = ""
 
     def save(self, state: Path) -> None:
-        """Keep it in the folder `state`, in one step."""
+        """Save it in the folder `state` atomically."""
         target, fresh = state / _FILE, state / f"{_FILE}.new"
         with fresh.open("w", encoding="utf-8", errors="surrogateescape") as file:
             json.dump(asdict(self), file)
@@ -62,7 +62,7 @@ class Staging:
 
 
 def read_staging(state: Path) -> Staging:
-    """Return what an earlier run kept; an empty one where there is none that can be read."""
+    """Return the state that an earlier run saved, or an empty one if none is readable."""
     try:
         data: dict[str, Any] = json.loads((state / _FILE).read_text("utf-8"))
         return Staging(

@@ -1,4 +1,4 @@
-"""Which files of a repository go into a commit. Nothing here calls git."""
+"""Select the files of a commit. Nothing here calls git."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from code_commit_planner.wrapping import legible
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-# What appears to be a temporary artifact of running, testing or editing, in the syntax of .gitignore files. The first
-# lines are seed 003's own.
+# Temporary artifacts of running, testing or editing, in .gitignore syntax. The first lines are from seed 003.
 TEMPORARY = (
     *("target/", "node_modules/", "__pycache__/", ".venv/"),
     *("*.log", "*.tmp", "*.bak"),
@@ -37,27 +36,27 @@ class Entry:
 
     @property
     def unmerged(self) -> bool:
-        """Whether a merge left it to be settled."""
+        """Return whether a merge left it unresolved."""
         return self.index + self.tree in _UNMERGED
 
     @property
     def staged(self) -> bool:
-        """Whether the index differs from the last commit."""
+        """Return whether the index differs from the last commit."""
         return self.index not in {" ", "?"} and not self.unmerged
 
     @property
     def unstaged(self) -> bool:
-        """Whether the work tree differs from the index."""
+        """Return whether the work tree differs from the index."""
         return self.tree != " " and not self.unmerged
 
     def __str__(self) -> str:
-        """The line, for a person."""
+        """Return the line for people."""
         return f"{self.index}{self.tree} {self.path}"
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What becomes of the files that differ from the last commit."""
+    """How the files that differ from the last commit are treated."""
 
     stage: tuple[str, ...]
     temporary: tuple[str, ...]
@@ -70,17 +69,17 @@ def read_status(listing: str) -> list[Entry]:
 
 
 def select(entries: Iterable[Entry], foreign: Iterable[str], prefix: str) -> Selection:
-    """Choose what is staged, file by file.
+    """Choose the files to stage.
 
-    `foreign` was staged before by someone else: it stays as it is. `prefix` is where the codepath lies below the top,
-    with a slash at its end: inside, folders above it do not count, so that a codebase may lie in some `tmp/`.
+    `foreign` files were staged before by someone else and stay unchanged. `prefix` is the codepath below the top, with
+    a trailing slash: folders above it do not count, so that a codebase may be inside a `tmp/`.
     """
     others = frozenset(foreign)
     stage, temporary, unclear = [], [], []
     for entry in entries:
         if entry.path in others or not (entry.unstaged or entry.unmerged):
             continue
-        if entry.unmerged or entry.path.endswith("/"):  # the latter: a repository inside this one
+        if entry.unmerged or entry.path.endswith("/"):  # the latter: a nested repository
             unclear.append(entry.path)
         elif is_temporary(entry.path.removeprefix(prefix)):
             temporary.append(entry.path)
@@ -90,7 +89,7 @@ def select(entries: Iterable[Entry], foreign: Iterable[str], prefix: str) -> Sel
 
 
 def is_temporary(path: str) -> bool:
-    """Whether the file at `path` appears to be a temporary artifact; capitals count as small letters."""
+    """Return whether `path` looks like a temporary artifact, ignoring case."""
     return _temporary().match_file(path.casefold())
 
 
@@ -102,7 +101,7 @@ def _temporary() -> GitIgnoreSpec:
 
 
 def shown_paths(paths: Sequence[str], *, at_most: int = 20) -> str:
-    """Return paths for a person, one a line; a name that is no text is escaped."""
+    """Return paths for people, one per line; undecodable names are escaped."""
     lines = [f"  {legible(path)}" for path in paths[:at_most]]
     more = [f"  ... and {len(paths) - at_most} more"] if len(paths) > at_most else []
     return "\n".join([*lines, *more])

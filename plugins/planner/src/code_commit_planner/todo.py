@@ -1,4 +1,4 @@
-"""What a list of todos tells about the work."""
+"""Read the progress from a list of todos."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+\[(.)\]")
 
 @dataclass(frozen=True, slots=True)
 class Todos:
-    """How many items a list has, and which are not ticked."""
+    """The number of items in a list, and those that are not ticked."""
 
     all: int
     open: tuple[str, ...]
 
     @property
     def done(self) -> bool:
-        """Whether there are items, and all are ticked."""
+        """Return whether there are items and all are ticked."""
         return self.all > 0 and not self.open
 
 

@@ -1,4 +1,4 @@
-"""What a model wrote, as lines of a bounded width: wrapped, never cut, least of all inside of a character."""
+"""Wrap a model's text to a width, without losing text or splitting characters."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ _FENCE = "```"
 
 
 def legible(text: str) -> str:
-    """Return `text`, a path perhaps, in one line: with what is no character, or controls a terminal, escaped."""
+    """Return `text`, such as a path, on one line, with invalid and control characters escaped."""
     encoded = text.encode("utf-8", "backslashreplace").decode()
     return "".join(repr(each)[1:-1] if unicodedata.category(each) == "Cc" else each for each in encoded)
 
 
 def plain_lines(text: str) -> list[str]:
-    """Return the lines of `text` with single blanks, without empty lines, code fences and control characters."""
+    """Return the lines of `text` with single spaces, without empty lines, code fences and control characters."""
     clean = "".join(_plain(character) for character in text)
     lines = (" ".join(line.split()) for line in clean.split("\n"))
     return [line for line in lines if line and not line.startswith(_FENCE)]
 
 
 def columns(text: str) -> int:
-    """Return how many columns of a terminal `text` takes."""
+    """Return the width of `text` in terminal columns."""
     return sum(map(_columns, text))
 
 
 def wrap(line: str, width: int, measure: Callable[[str], int] = len) -> list[str]:
-    """Return `line` broken at blanks into lines of at most `width`: characters, or what `measure` counts.
+    """Break `line` at spaces into lines of at most `width`, in characters or as `measure` counts.
 
-    A word that is longer is broken too, but not between a character and the marks that belong to it.
+    Longer words are broken too, but not between a character and its combining marks.
     """
     lines: list[str] = []
     current = ""
@@ -46,7 +46,7 @@ def wrap(line: str, width: int, measure: Callable[[str], int] = len) -> list[str
 
 
 def shortened(line: str, width: int) -> str:
-    """Return `line`, its end replaced by dots where it takes more than `width` columns."""
+    """Return `line`, cut with dots if it is wider than `width` columns."""
     if columns(line) <= width:
         return line
     return f"{line[: _place(line, width - 3, columns)].rstrip()}..."
@@ -62,17 +62,17 @@ def _pieces(word: str, width: int, measure: Callable[[str], int]) -> list[str]:
 
 
 def _place(text: str, width: int, measure: Callable[[str], int]) -> int:
-    """Return where to cut `text`, which is longer than `width`: never at its very start."""
+    """Return where to cut `text`, which is longer than `width`; never at its start."""
     fitting = next((at - 1 for at in range(2, len(text) + 1) if measure(text[:at]) > width), len(text))
     return next((at for at in range(fitting, 0, -1) if not _belongs(text, at)), fitting)
 
 
 def _belongs(text: str, at: int) -> bool:
-    """Whether the character at `at` is shown together with the one before it."""
+    """Return whether the character at `at` combines with the one before it."""
     if at == len(text):
         return False
     character, before = text[at], text[at - 1]
-    if _is_flag_letter(character) and _is_flag_letter(before):  # two of them are one flag
+    if _is_flag_letter(character) and _is_flag_letter(before):  # two of them form one flag
         letters = at - next((place for place in range(at, 0, -1) if not _is_flag_letter(text[place - 1])), 0)
         return letters % 2 == 1
     return _adds_to_another(character) or before in _JOINERS
@@ -82,7 +82,7 @@ def _adds_to_another(character: str) -> bool:
     return (
         unicodedata.category(character).startswith("M")
         or character in _JOINERS
-        or "\U0001f3fb" <= character <= "\U0001f3ff"  # the colour of a skin
+        or "\U0001f3fb" <= character <= "\U0001f3ff"  # a skin tone
         or "\u1160" <= character <= "\u11ff"  # a Korean vowel or final consonant
     )
 

@@ -1,4 +1,4 @@
-"""One attempt of one agent: asked, its code run, what the code returned understood. It has no memory of another."""
+"""One attempt of one agent: ask the model, run its code, parse the result. Attempts share no memory."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from code_commit.plugin_api import Completion, Finish, LimitReached, Message, Mo
 from code_commit_tasks.answer import MalformedAnswer, code_of, fences_unpaired
 from code_commit_tasks.events import CodeReceived, FunctionCalled
 from code_commit_tasks.functions import Functions
-from code_commit_tasks.requirements import JudgeAltered
+from code_commit_tasks.requirements import ProjectTampered
 from code_commit_tasks.runtime.script import CallAnswer, ScriptFailed, ScriptLimits, run_script
 from code_commit_tasks.settings import TasksSettings
 from code_commit_tasks.task_list import MalformedTaskList, TaskList, task_list
 from code_commit_toolbox.shortening import head_and_tail
 from code_commit_toolbox.tool import ToolContext
 
-_OUTPUT_KEPT = 256 * 1024  # characters of what the code prints
-_CALL_KEPT = 64 * 1024  # characters of what a tool was given, and of what it answered
-_ERROR_TOLD = 500
+_OUTPUT_KEPT = 256 * 1024  # characters of printed output
+_CALL_KEPT = 64 * 1024  # characters of a tool's input and of its answer
+_ERROR_SHOWN = 500
 _BLOCK_ENDS = (
     "\nThe code ended at its first line that is ```. Where it has such lines itself, put it between longer ones: ````."
 )
 
 
 class AttemptFailed(Exception):  # noqa: N818 - what happened
-    """An attempt came to nothing. The message is for the model; `malformed`: the answer was none, or no such value."""
+    """An attempt failed. The message is for the model; `malformed` means that the reply or its value was invalid."""
 
     def __init__(self, reason: str, *, code: str = "", output: str = "", malformed: bool = False) -> None:
         super().__init__(reason)
@@ -37,7 +37,7 @@ class AttemptFailed(Exception):  # noqa: N818 - what happened
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an agent's code returned, and what it printed."""
+    """The value that an agent's code returned, and its printed output."""
 
     value: str | TaskList
     code: str = field(repr=False)
@@ -46,7 +46,7 @@ class Answer:
 
 @dataclass(slots=True)
 class AttemptFiles:
-    """Where an attempt is kept in the run folder, as soon as there is something to keep."""
+    """The files of an attempt in the run folder, once they exist."""
 
     code: str = ""
     log: str = ""
@@ -67,9 +67,9 @@ class Agent:
         """Ask once, run the code once.
 
         Raises:
-            AttemptFailed: the reply is no answer, or its code failed or returned what it must not.
-            ProviderFailed, ResponseRefused, LimitReached: of the host.
-            JudgeAltered: a command of the code altered what judges the project.
+            AttemptFailed: the reply is not an answer, or its code failed or returned an invalid value.
+            ProviderFailed, ResponseRefused, LimitReached: from the host.
+            ProjectTampered: a command of the code altered files that check the project.
         """
         label = f"step-{place}" if place else "task"
         request = Request(messages=(Message("user", (Text(prompt),)),), system=self.system)
@@ -90,10 +90,10 @@ class Agent:
         return Answer(value, code, work.output)
 
     def seconds_left(self) -> float:
-        """Return how long the task may still take, in seconds.
+        """Return the task's remaining time in seconds.
 
         Raises:
-            LimitReached: its time is over.
+            LimitReached: no time is left.
         """
         seconds = self.deadline - time.monotonic()
         if seconds <= 0:
@@ -129,7 +129,7 @@ class Agent:
 
 @dataclass(slots=True)
 class _Work:
-    """The code of one answer while it runs."""
+    """The running code of one answer."""
 
     agent: Agent
     place: str
@@ -162,13 +162,13 @@ class _Work:
                 answer.is_error,
                 called.seconds,
                 len(answer.text),
-                answer.text[:_ERROR_TOLD] if answer.is_error else None,
+                answer.text[:_ERROR_SHOWN] if answer.is_error else None,
             )
         )
         kept = {"call": name, "given": _kept(given), "answer": head_and_tail(answer.text, _CALL_KEPT)}
         self._log({**kept, "is_error": answer.is_error})
         if called.tampered:
-            raise JudgeAltered(called.tampered)
+            raise ProjectTampered(called.tampered)
         return answer
 
     def _print(self, line: str) -> None:
@@ -189,7 +189,7 @@ def _ends_early(failure: ScriptFailed, completion: Completion) -> bool:
 
 
 def _kept(given: Any) -> Any:
-    """Return what a tool was given, or the ends of its JSON where that is long."""
+    """Return a tool's input, or both ends of its JSON if that is long."""
     text = json.dumps(given, ensure_ascii=False)
     return given if len(text) <= _CALL_KEPT else head_and_tail(text, _CALL_KEPT)
 

@@ -1,4 +1,4 @@
-"""The code in a model's reply: exactly one fenced block of TypeScript; what stands around it is ignored."""
+"""Extract the code from a model's reply: exactly one fenced TypeScript block; text around it is ignored."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _LANGUAGES = frozenset({"typescript", "ts"})
 LONGEST_CODE = 1024 * 1024  # characters
 
 
-class MalformedAnswer(Exception):  # noqa: N818 - what it is, not that it is an error
-    """The reply is not an answer. The message is for the model that gets another attempt."""
+class MalformedAnswer(Exception):  # noqa: N818 - named after the reply
+    """The reply is not an answer. The message is for the model's next attempt."""
 
 
 def code_of(reply: str) -> str:
-    """Return the code of `reply`, its lines as they are.
+    """Return the code of `reply`, with unchanged lines.
 
     Raises:
-        MalformedAnswer: there is no such block, more than one, one that is not closed, or it is too long.
+        MalformedAnswer: there is no such block, more than one, an unclosed one, or the code is too long.
     """
     blocks = [block for block in _blocks(reply.replace("\r\n", "\n").split("\n")) if block.language in _LANGUAGES]
     if not blocks:
@@ -35,7 +35,7 @@ def code_of(reply: str) -> str:
 
 
 def fences_unpaired(reply: str) -> bool:
-    """Say whether a fence is open at the end of `reply`, as happens where a line of the code is one."""
+    """Return whether a fence is open at the end of `reply`, which happens if a line of the code is a fence."""
     return any(not block.closed for block in _blocks(reply.replace("\r\n", "\n").split("\n")))
 
 
@@ -46,7 +46,7 @@ class _Block(NamedTuple):
 
 
 def _blocks(lines: list[str]) -> Iterator[_Block]:
-    opened: tuple[str, str, int] | None = None  # its fence, its language, where the code begins
+    opened: tuple[str, str, int] | None = None  # fence, language, first line of code
     for number, line in enumerate(lines):
         fence = _FENCE.match(line)
         if not fence:

@@ -1,4 +1,4 @@
-"""Which files have changed since a task began, whoever changed them."""
+"""Track the files that changed since a task began, by anyone."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ State = tuple[int, int, int, int]
 
 
 class ChangedFiles:
-    """Remembers the project's visible files, by what the system tells of each without reading it.
+    """Remembers the status of the project's visible files, without reading them.
 
-    The time of a change of status (ctime) is part of it: a command can set any other time of a file, but not that one.
+    The status includes the ctime, the one time that a command cannot set.
     """
 
     def __init__(self, run: Run, earlier: Iterable[str] = ()) -> None:
-        """Begin now; `earlier` have changed before, in a run that is resumed."""
+        """Start tracking; `earlier` files changed before, in a run that is resumed."""
         self._run = run
         self._before = self._states()
         self._earlier = frozenset(earlier)
 
     def paths(self) -> tuple[str, ...]:
-        """Return the files that are new or other than before, sorted; those that are gone are not among them."""
+        """Return new and changed files, sorted, without deleted ones."""
         now = self._states()
         return tuple(sorted(path for path in now if path in self._earlier or now[path] != self._before.get(path)))
 
@@ -33,6 +33,6 @@ class ChangedFiles:
             try:
                 found = os.lstat(self._run.root / path)
             except OSError:
-                continue  # gone meanwhile
+                continue  # deleted meanwhile
             states[path] = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
         return states

@@ -1,4 +1,4 @@
-"""TypeScript declarations of tools, from the JSON schemas of what they take."""
+"""Generate TypeScript declarations of tools from their JSON schemas."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from code_commit_tasks.functions import Function
 from code_commit_tasks.typescript_names import IDENTIFIER, parameter_names
 
 _WIDTH = 100
-_DEEPEST = 8  # schemas in schemas
+_DEEPEST = 8  # nesting of schemas
 _SIMPLE = {"string": "string", "number": "number", "integer": "number", "boolean": "boolean", "null": "null"}
 
 
 def declarations(functions: Iterable[Function]) -> str:
-    """Return the declarations of `functions` as a block of TypeScript, in their order."""
+    """Return the declarations of `functions` as TypeScript, in their order."""
     return "```typescript\n" + "\n\n".join(map(declaration, functions)) + "\n```"
 
 
 def declaration(function: Function) -> str:
-    """Return the declaration of one function, with what its schema says as a comment."""
+    """Return the declaration of one function, with its schema's descriptions as a comment."""
     schema = function.tool.parameters
     properties: Mapping[str, Any] = schema.get("properties", {})
     required = set(schema.get("required", ()))
     names = parameter_names(properties)
-    # TypeScript takes no required parameter behind an optional one: such a one may be undefined instead.
+    # A required parameter cannot follow an optional one in TypeScript: the optional one may be undefined instead.
     last = max((index for index, name in enumerate(properties) if name in required), default=-1)
     parameters = []
     notes = []
@@ -43,7 +43,7 @@ def declaration(function: Function) -> str:
 
 
 def typescript(schema: Any, depth: int = 0) -> str:  # noqa: PLR0911 - one for each kind of schema
-    """Return the type that a JSON schema describes; `unknown` where TypeScript has no word for it."""
+    """Return the TypeScript type of a JSON schema; `unknown` where there is none."""
     if not isinstance(schema, Mapping) or depth > _DEEPEST:
         return "unknown"
     if "const" in schema:

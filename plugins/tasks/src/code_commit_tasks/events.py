@@ -1,7 +1,7 @@
-"""What the task agent tells the run log, besides its spans `tasks.step` and `tasks.attempt`.
+"""Events of the task agent, besides its spans `tasks.step` and `tasks.attempt`.
 
-`step` is the place of a step in the tree, counted from 1: "2" is the second step of the task, "2.1" the first of the
-list that it was taken apart into. The task itself is "".
+`step` is the place of a step in the tree, counted from 1: "2" is the second step of the task, "2.1" its first part. The
+task itself is "".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from code_commit.plugin_api import Event
 
 @dataclass(frozen=True, slots=True)
 class CodeReceived(Event):
-    """An answer is about to run. `code` and `log` are files of the run folder; `log` gets its calls and its output."""
+    """An answer is about to run. `code` and `log` are files of the run folder; `log` receives its calls and output."""
 
     kind: ClassVar[str] = "tasks.code"
     step: str
@@ -25,7 +25,7 @@ class CodeReceived(Event):
 
 @dataclass(frozen=True, slots=True)
 class FunctionCalled(Event):
-    """The code called a tool, or tried to. `call` is one line; `characters` are those of the answer."""
+    """The code called a tool, or tried to. `call` is one line; `characters` is the length of the answer."""
 
     kind: ClassVar[str] = "tasks.called"
     step: str
@@ -40,7 +40,7 @@ class FunctionCalled(Event):
 
 @dataclass(frozen=True, slots=True)
 class TakenApart(Event):
-    """A task or step was taken apart. `steps` are rows of step, title, step_type and exit_requirement."""
+    """A task or step was divided. `steps` are rows of step, title, step_type and exit_requirement."""
 
     kind: ClassVar[str] = "tasks.listed"
     step: str
@@ -50,7 +50,7 @@ class TakenApart(Event):
 
 @dataclass(frozen=True, slots=True)
 class AttemptJudged(Event):
-    """An attempt is over. `reason` says why it did not pass."""
+    """An attempt ended. `reason` says why it did not pass."""
 
     kind: ClassVar[str] = "tasks.judged"
     step: str
@@ -61,7 +61,7 @@ class AttemptJudged(Event):
 
 @dataclass(frozen=True, slots=True)
 class StepEnded(Event):
-    """A step is over: it passed, or its attempts are spent. `earlier`: it passed in the run that is resumed."""
+    """A step ended: it passed, or all attempts failed. `earlier` means that it passed in the run that is resumed."""
 
     kind: ClassVar[str] = "tasks.ended"
     step: str

@@ -1,4 +1,4 @@
-"""What an answer's code may call: the tools of the toolbox, and `list` and `show`, which the prompt's examples use."""
+"""The functions of an answer's code: the tools of the toolbox, and `list` and `show` from the prompt's examples."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from code_commit_toolbox.tools.reading import listing
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A tool as code calls it. What `returns` an array gives JSON."""
+    """A tool as a function. A function that `returns` an array returns JSON."""
 
     tool: Tool
     returns: Literal["string", "string[]"] = "string"
 
     @property
     def name(self) -> str:
-        """What it is called by."""
+        """Return its name in code."""
         return self.tool.name
 
     @property
     def declared(self) -> ScriptFunction:
-        """The function as the runtime needs to know it."""
+        """Return the function's description for the runtime."""
         return ScriptFunction(self.name, tuple(self.tool.parameters.get("properties", {})), self.returns != "string")
 
 
 @dataclass(frozen=True, slots=True)
 class Functions:
-    """All of them, by name, in the order in which a model is told of them."""
+    """All functions by name, in the order of the prompt."""
 
     by_name: dict[str, Function]
     settings: ToolboxSettings
 
     def __call__(self, context: ToolContext, name: str, given: Any) -> Called:
-        """Judge and run one call; `given` is whatever the code has sent.
+        """Check and run one call; `given` is unchecked data from the code.
 
         Raises:
-            CodeCommitError: of the kinds that end a run.
+            CodeCommitError: an error that ends the run.
         """
         arguments = given if isinstance(given, dict) else None
         call = ToolCall("", name, arguments, raw="" if arguments is not None else json.dumps(given))
         tools = {name: function.tool for name, function in self.by_name.items()}
-        # The code gets all that a tool gives: what is cut is what models read, and this is not read by one.
+        # Code gets the whole result of a tool: results are only cut for models.
         answer = run_call(call, tools, context, output_limit=self.settings.file_limit)
         return Called(
             name, in_one_line(call), given, CallAnswer(answer.text, answer.is_error), answer.seconds, answer.tampered
@@ -61,7 +61,7 @@ class Functions:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A call that is over. `line` shows it to people; `tampered` names what it altered that judges the project."""
+    """A finished call. `line` shows it to people; `tampered` names altered files that check the project."""
 
     name: str
     line: str
@@ -72,10 +72,10 @@ class Called:
 
 
 def open_functions(run: Run) -> Functions:
-    """Collect the functions of `run`. A tool whose name TypeScript cannot take is left out, and reported.
+    """Collect the functions of `run`. A tool whose name is invalid in TypeScript is left out and reported.
 
     Raises:
-        NotReady: the plugin `toolbox` is not loaded, or its section of the configuration is wrong.
+        NotReady: the plugin `toolbox` is not loaded, or its configuration section is invalid.
     """
     toolbox = open_toolbox(run)
     own = {each.name: each for each in (_list(), _show(toolbox.settings))}
@@ -83,7 +83,7 @@ def open_functions(run: Run) -> Functions:
     for name, tool in toolbox.tools.items():
         if name in own or name in RESERVED:
             run.emit(MessageLogged(f"the tool {name} is left out: code cannot call it by that name", level="warning"))
-        elif name != FINAL_OUTPUT:  # an answer ends by returning
+        elif name != FINAL_OUTPUT:  # code ends by returning
             functions[name] = Function(tool)
     return Functions(functions, toolbox.settings)
 

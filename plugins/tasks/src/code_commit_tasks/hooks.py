@@ -1,4 +1,4 @@
-"""The hook by which any plugin adds named validators."""
+"""The hook for named validators of plugins."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from code_commit.plugin_api import hookspec
 
-if TYPE_CHECKING:  # for annotations alone: this module is imported at every start
+if TYPE_CHECKING:  # this module is imported at every start
     from collections.abc import Iterable
 
     from code_commit_tasks.validators import Validator
@@ -14,9 +14,9 @@ if TYPE_CHECKING:  # for annotations alone: this module is imported at every sta
 
 @hookspec
 def code_commit_validators(settings: Any) -> Iterable[Validator]:
-    """Offer validators. Called when a task starts, with the offering plugin's own validated section.
+    """Return validators. Called when a task starts, with the plugin's own validated settings.
 
-    An error, or something that is no `Validator`, leaves out what it concerns and is reported. A name that two
-    distributions claim belongs to neither; `syntax_check` stays this plugin's own.
+    Errors, and values that are not a `Validator`, are left out and reported. A name that two distributions claim
+    belongs to neither; `syntax_check` always belongs to this plugin.
     """
     raise NotImplementedError

@@ -1,4 +1,4 @@
-"""No process of this plugin outlives the host, however that ends."""
+"""Make sure that no process of this plugin outlives the host."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import sys
 
 
 def dies_with_its_host() -> tuple[str, ...]:
-    """Return what stands before a command so that the system kills it with the host; nothing where that is missing.
+    """Return a command prefix by which the system kills the process with the host; empty where unsupported.
 
-    CPU time is a bound in any case.
+    CPU time is limited in any case.
     """
     setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
     return (setpriv, "--pdeathsig", "KILL") if setpriv else ()

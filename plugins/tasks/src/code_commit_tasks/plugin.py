@@ -1,4 +1,4 @@
-"""What the host reads at every start: hooks and the definition, nothing heavy."""
+"""Hooks and definitions that the host loads at every start. Import nothing heavy here."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def code_commit_addhooks(pluginmanager: pluggy.PluginManager) -> None:
 
 @hookimpl
 def code_commit_settings() -> str:
-    """The section `[plugins.tasks]`."""
+    """Return the path of the settings class of `[plugins.tasks]`."""
     return "code_commit_tasks.settings:TasksSettings"
 
 
 @hookimpl
 def code_commit_workflows() -> list[WorkflowDefinition]:
-    """The task agent."""
+    """Return the task agent."""
     return [
         WorkflowDefinition(
             name="task",

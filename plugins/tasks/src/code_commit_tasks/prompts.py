@@ -1,4 +1,4 @@
-"""What a model is asked: the seed's prompt, and the task or step with the context that it asks for."""
+"""Build the prompts: the seed's system prompt, and the task or step with its context."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from code_commit_tasks.task_list import (
 from code_commit_toolbox.shortening import head_and_tail
 
 _CODE_SHOWN = 32 * 1024  # characters of the code of a failed attempt
-_OUTPUT_SHOWN = 16 * 1024  # characters of its output, and of why it failed
+_OUTPUT_SHOWN = 16 * 1024  # characters of its output and of the reason
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why the attempt before did not pass; `output` is what it gave and printed."""
+    """Why the previous attempt failed; `output` is its result and printed text."""
 
     reason: str
     code: str = field(default="", repr=False)
@@ -35,31 +35,31 @@ class Failure:
 
 
 def system_prompt(functions: Iterable[Function]) -> str:
-    """Return the seed's prompt, word for word, with the declarations of `functions` in it."""
+    """Return the seed's prompt, word for word, with the declarations of `functions`."""
     text = (files("code_commit_tasks") / "system_prompt.txt").read_text("utf-8")
     return text.replace("{tool_signatures}", declarations(functions))
 
 
 def task_prompt(description: str, failure: Failure | None, token: str) -> str:
-    """Return what the agent of the task itself is asked."""
+    """Return the prompt for the task itself."""
     return "\n".join([_labelled("task", description), *_last_attempt(failure, token)])
 
 
 def step_prompt(step: TaskStep, part_of: str, context: Sequence[str], failure: Failure | None, token: str) -> str:
-    """Return what the agent of a step is asked. `part_of` says where it stands; `context` are whole sections."""
+    """Return the prompt for a step. `part_of` describes its place; `context` holds complete sections."""
     head = f"Title: {step.title}\nType: {step.step_type}\n{part_of}\n\n{step.description}"
     return "\n".join(
         [
             _labelled("task", head),
-            _labelled("exit requirement", in_words(step.exit_requirement)),
+            _labelled("exit requirement", describe_requirement(step.exit_requirement)),
             *context,
             *_last_attempt(failure, token),
         ]
     )
 
 
-def in_words(requirement: ExitRequirement) -> str:  # noqa: PLR0911 - one for each kind
-    """Say what a step will be judged by."""
+def describe_requirement(requirement: ExitRequirement) -> str:  # noqa: PLR0911 - one for each kind
+    """Describe an exit requirement."""
     match requirement:
         case PatternFound(pattern=pattern):
             return f"A search in the string that is returned finds this regular expression: {pattern}"
@@ -80,7 +80,7 @@ def in_words(requirement: ExitRequirement) -> str:  # noqa: PLR0911 - one for ea
 
 
 def fenced(text: str, token: str) -> str:
-    """Put `text` from outside between two lines that it cannot know."""
+    """Fence untrusted `text` between two lines that it cannot predict."""
     return f"--- {token} ---\n{_ended(text)}--- {token} ---\n"
 
 

@@ -1,4 +1,4 @@
-"""Exit requirements: whether a step has done what it was to do. Every one is looked at, none is taken on trust."""
+"""Verify exit requirements: whether a step has done its work. Every requirement is checked."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from code_commit_toolbox.tools.project_file import plain, read_text
 _ERRORS = ("error:", "panic:", "fatal:", "exception:", "failed:")
 _CLOSED = frozenset({".git", "agent-config", "logs"})
 _LARGEST = 10 * 1024 * 1024  # bytes of a file that is searched
-_TOLD = 8000  # characters of a command's output
+_OUTPUT_SHOWN = 8000  # characters of a command's output
 _SHELL = re.compile(r"[|&;<>()$`\\*?\[\]{}~#!\n]|^\s*\w+=")
 _BUILTINS = frozenset(
     (
@@ -57,8 +57,8 @@ _BUILTINS = frozenset(
 )
 
 
-class JudgeAltered(Exception):  # noqa: N818 - what happened
-    """A command altered what judges the project: nothing that it says counts, and neither does what comes after it."""
+class ProjectTampered(Exception):  # noqa: N818 - what happened
+    """A command altered files that check the project: its result and all later work are void."""
 
     def __init__(self, paths: tuple[str, ...]) -> None:
         super().__init__(f"a command altered what judges the project: {', '.join(paths)}")
@@ -67,7 +67,7 @@ class JudgeAltered(Exception):  # noqa: N818 - what happened
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """Judges steps of one run. `deadline` is that of the task, on `time.monotonic()`."""
+    """Verifies the steps of one run. `deadline` is that of the task, on `time.monotonic()`."""
 
     run: Run
     settings: TasksSettings
@@ -76,7 +76,7 @@ class Requirements:
     deadline: float
 
     def unfit(self, steps: TaskList) -> str:
-        """Say which requirement of a list could never be met: an unknown validator, a pattern that is none; or ""."""
+        """Return which requirement of a list can never be met (an unknown validator, an invalid pattern), or ""."""
         for index, step in enumerate(steps.steps):
             requirement = step.exit_requirement
             if isinstance(requirement, Validated) and requirement.validator not in self.validators:
@@ -96,11 +96,11 @@ class Requirements:
         return f"steps[{wrong[0][0]}]: the pattern is no regular expression: {wrong[0][1]}" if wrong else ""
 
     def unmet(self, requirement: ExitRequirement, result: str) -> str:  # noqa: PLR0911 - one for each kind
-        """Say why a step with this result has not met `requirement`, or "" when it has.
+        """Return why a step with this result does not meet `requirement`, or "" if it does.
 
         Raises:
-            JudgeAltered: a command did.
-            NotReady: a command would run without isolation, and nobody allowed that.
+            ProjectTampered: a command altered files that check the project.
+            NotReady: a command would run without isolation, which the user did not allow.
         """
         match requirement:
             case FileExists(args=args):
@@ -119,7 +119,7 @@ class Requirements:
                 return self._validated(name, result)
 
     def _file_exists(self, path: str) -> str:
-        # What a build makes is mostly ignored by git: that a file is there may be known, what is in it may not.
+        # git usually ignores build results: the model may know that such a file exists, but not its content.
         folder = unicodedata.normalize("NFKC", path).casefold().partition("/")[0]
         if folder in _CLOSED:
             return f"Whether there is a file {path} is not told."
@@ -152,7 +152,7 @@ class Requirements:
         return "" if answers[0] else f"The pattern {pattern!r} is not found in the result."
 
     def _search(self, patterns: list[str], text: str) -> list[Any] | str:
-        """Return for each pattern whether it is found, or why it is none; or why nothing can be said."""
+        """Return for each pattern whether it is found or why it is invalid; or one reason why the search failed."""
         seconds = self._seconds(self.settings.pattern_seconds)
         try:
             found: list[Any] = ask_worker(
@@ -168,7 +168,7 @@ class Requirements:
         seconds = self._seconds(self.run.build_timeout)
         done = self.run.execute(words_of(command), timeout=seconds, label="check")
         if done.tampered:
-            raise JudgeAltered(done.tampered)
+            raise ProjectTampered(done.tampered)
         if done.passed:
             return ""
         if done.timed_out:
@@ -185,12 +185,12 @@ class Requirements:
         return objection(validator, validation, seconds=self._seconds(self.settings.validator_seconds))
 
     def _seconds(self, wanted: float) -> float:
-        """Return `wanted` seconds, or as many as the task has left; a tenth of a second goes to whoever comes late."""
+        """Return `wanted` seconds or the task's remaining time, but at least a tenth of a second."""
         return round(max(0.1, min(wanted, self.deadline - time.monotonic())), 1)
 
 
 def words_of(command: str) -> list[str]:
-    """Return the argument vector of a command: its words, or a shell where the text needs one."""
+    """Return the argument vector of a command: its words, or a shell if the text needs one."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -201,7 +201,7 @@ def words_of(command: str) -> list[str]:
 
 def _json_valid(text: str) -> str:
     try:
-        json.loads(text, parse_constant=_refuse, parse_int=str)  # numbers of any length are JSON
+        json.loads(text, parse_constant=_refuse, parse_int=str)  # JSON allows numbers of any length
     except RecursionError:
         return "The text is nested too deep to be checked as JSON."
     except ValueError as error:
@@ -222,7 +222,7 @@ def _no_errors_in(text: str) -> str:
 
 def _output(done: ProcessResult) -> str:
     pieces = [
-        f"{name}:\n{head_and_tail(output.decode('utf-8', 'replace'), _TOLD // 2)}"
+        f"{name}:\n{head_and_tail(output.decode('utf-8', 'replace'), _OUTPUT_SHOWN // 2)}"
         for name, output in (("stdout", done.stdout), ("stderr", done.stderr))
         if output
     ]

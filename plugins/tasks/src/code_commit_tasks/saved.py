@@ -1,4 +1,4 @@
-"""Tasks kept between runs, where no model may write: what `--resume` goes on with."""
+"""Save tasks for `--resume`, where no model may write."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pydantic import TypeAdapter, ValidationError
 from code_commit.plugin_api import NotReady, Run
 from code_commit_tasks.tree import Node
 
-_KEPT = 20  # of the latest runs
+_KEPT = 20  # latest runs
 
 
 @dataclass(slots=True)
 class SavedTask:
-    """A task as far as it has come; `changed` are the files that it has changed, `done`: it ended well."""
+    """The progress of a task; `changed` lists the files it changed, `done` means that it succeeded."""
 
     description: str
     root: Node
@@ -27,7 +27,7 @@ class SavedTask:
 
 
 def save(run: Run, task: SavedTask) -> None:
-    """Keep `task` under the name of this run, in one step; the oldest others go.
+    """Save `task` atomically under the name of this run; remove the oldest ones.
 
     Raises:
         NotReady: it cannot be written.
@@ -46,10 +46,10 @@ def save(run: Run, task: SavedTask) -> None:
 
 
 def load(run: Run, name: str) -> SavedTask:
-    """Return the task of the run `name`: a name, the beginning of one, or `latest`.
+    """Return the task of the run `name`: a full name, its beginning, or `latest`.
 
     Raises:
-        NotReady: there is no such run, or it was no task.
+        NotReady: there is no such run, or it was not a task.
     """
     if name == "latest":
         found = _by_age(run)
@@ -64,7 +64,7 @@ def load(run: Run, name: str) -> SavedTask:
 
 
 def _by_age(run: Run) -> list[Path]:
-    """Return what is kept, the latest last; names do not tell, for two of one second differ by a number at the end."""
+    """Return the saved files, latest last. Names do not sort: two of one second differ by a number at the end."""
     return sorted(run.state.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
 
 

@@ -35,7 +35,7 @@ class TasksSettings(BaseModel):
 
 
 class TaskOptions(BaseModel):
-    """The flags; one of the first three is given."""
+    """The flags; one of the first three is required."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -1,4 +1,4 @@
-"""The context that a step asks for: files, results of earlier steps, a text of the list's author."""
+"""The context that a step asks for: files, results of earlier steps, a text by the list's author."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from code_commit_toolbox.shortening import head_and_tail
 from code_commit_toolbox.tool import ToolError
 from code_commit_toolbox.tools.project_file import plain, read_text
 
-_NAMED = 50  # files that are left out, by name
+_NAMED = 50  # left-out files to list by name
 
 
 def sections(run: Run, context: ContextSpec, results: Sequence[tuple[str, str]], *, limit: int) -> list[str]:
     """Return the sections of a prompt that `context` asks for.
 
-    `results` are titles and results of the steps before, in their order. All files together take `limit` characters,
-    and all results do; what does not fit is named, or cut where a line says so.
+    `results` are titles and results of the previous steps, in order. All files together take at most `limit`
+    characters, and so do all results; files that do not fit are named, and a line marks a cut.
 
     Raises:
-        NotReady: the project lies in no git repository.
+        NotReady: the project is not in a git repository.
     """
     found = []
     if context.explicit_content:

@@ -1,4 +1,4 @@
-"""The steps of a task, in order, each with its own agent and its own exit requirement, lists in lists."""
+"""Run the steps of a task in order, each with its own agent and exit requirement. Steps may contain steps."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from code_commit_tasks.task_list import TaskList
 from code_commit_tasks.tree import Attempt, Node, indent
 from code_commit_toolbox.shortening import head_and_tail
 
-_TOLD = 300  # characters of a reason, for people
+_REASON_SHOWN = 300  # characters of a reason in messages
 
 
 class StepFailed(Exception):  # noqa: N818 - what happened
-    """The attempts at a step are spent. `malformed`: the last answer was none, as `AttemptFailed` says."""
+    """All attempts at a step failed. `malformed` is that of the last `AttemptFailed`."""
 
     def __init__(self, node: Node, reason: str, *, malformed: bool) -> None:
         super().__init__(reason)
@@ -28,7 +28,7 @@ class StepFailed(Exception):  # noqa: N818 - what happened
 
 
 class _ListFailed(AttemptFailed):
-    """A step of the list that the answer gave failed, for good."""
+    """A step of the answer's list failed finally."""
 
     def __init__(self, failed: StepFailed, code: str) -> None:
         super().__init__(f"Step {failed.node.place} ({failed.node.title}) failed: {failed}", code=code)
@@ -36,12 +36,12 @@ class _ListFailed(AttemptFailed):
 
 
 class _LimitMet(AttemptFailed):
-    """The answer asks for more than a limit allows: told to the model, and the end when it insists."""
+    """The answer exceeds a limit. The model is told so; the task ends if it insists."""
 
 
 @dataclass(slots=True)
 class Steps:
-    """A task under way. `save` is called whenever the tree has changed; `earlier`: the tree is that of another run."""
+    """A running task. `save` is called whenever the tree changes; `earlier` means that the tree is from another run."""
 
     run: Run
     agent: Agent
@@ -53,12 +53,12 @@ class Steps:
     listed: int = 0  # steps of all lists so far
 
     def result_of(self, node: Node, before: Sequence[Node] = (), part_of: str = "") -> str:
-        """Do what `node` asks for, and return its result. `before` are the steps before it in its list.
+        """Do the step `node` and return its result. `before` are the previous steps of its list.
 
         Raises:
-            StepFailed: its attempts are spent.
-            LimitReached: a limit of the task.
-            JudgeAltered, CodeCommitError: as `Agent.attempt`.
+            StepFailed: all its attempts failed.
+            LimitReached: a limit of the task was reached.
+            ProjectTampered, CodeCommitError: as `Agent.attempt`.
         """
         with self.run.span("tasks.step", step=node.place, title=node.title):
             if node.place:
@@ -70,7 +70,7 @@ class Steps:
             return self._worked_on(node, before, part_of)
 
     def _worked_on(self, node: Node, before: Sequence[Node], part_of: str) -> str:
-        node.passed, node.result = False, None  # of an earlier run it may say otherwise
+        node.passed, node.result = False, None  # an earlier run may have set them
         taken_up = bool(node.steps) and self.earlier
         first = len(node.attempts) + 1
         failure: Failure | None = None
@@ -82,24 +82,24 @@ class Steps:
                     result = self._tried(node, attempt, before, part_of, failure, taken_up=taken_up and number == 1)
             except AttemptFailed as failed:
                 failure = Failure(str(failed), failed.code, failed.output)
-                self._judge(node, attempt, str(failed))
+                self._record(node, attempt, str(failed))
                 last: Exception = failed
             except ProviderFailed as failed:
                 if not failed.may_pass:
                     raise
-                self._judge(node, attempt, f"the model could not be reached: {failed.message}")
+                self._record(node, attempt, f"the model could not be reached: {failed.message}")
                 last = failed
             else:
                 node.passed, node.result = True, result
-                self._judge(node, attempt, "")
+                self._record(node, attempt, "")
                 self.run.emit(StepEnded(node.place, node.title, True, number, len(result)))
                 return result
             if not node.place and isinstance(last, _ListFailed):
-                break  # the task is not begun anew in a project that is half changed
+                break  # do not restart the task in a project that is half changed
         raise self._spent(node, last)
 
     def _spent(self, node: Node, last: Exception) -> Exception:
-        """Return what the end of all attempts comes to, after the last one ended with `last`."""
+        """Return the exception to raise after the last attempt failed with `last`."""
         self.run.emit(StepEnded(node.place, node.title, False, len(node.attempts)))
         match last:
             case ProviderFailed():
@@ -121,19 +121,19 @@ class Steps:
         *,
         taken_up: bool,
     ) -> str:
-        """Make one attempt; return a result that meets the exit requirement, if there is one.
+        """Make one attempt; return a result that meets the exit requirement, if any.
 
         Raises:
-            AttemptFailed: with the reason for the next attempt, and what this one gave.
+            AttemptFailed: with the reason, for the next attempt, and this one's output.
         """
-        self.agent.seconds_left()  # enough of it, or the end
+        self.agent.seconds_left()  # raises when too little time is left
         if taken_up:
             answer = Answer("", "", "")
             result = self._list_done(node, answer)
         else:
             answer = self._answer(node, attempt, before, part_of, failure)
             if isinstance(answer.value, TaskList):
-                self._take_apart(node, answer.value, answer)
+                self._divide(node, answer.value, answer)
                 result = self._list_done(node, answer)
             else:
                 result = answer.value
@@ -158,8 +158,8 @@ class Steps:
         finally:
             attempt.code, attempt.log = files.code, files.log
 
-    def _take_apart(self, node: Node, steps: TaskList, answer: Answer) -> None:
-        """Accept a list as what `node` consists of."""
+    def _divide(self, node: Node, steps: TaskList, answer: Answer) -> None:
+        """Accept a list as the parts of `node`."""
         depth, left = node.depth + 1, self.settings.max_steps - self.listed
         if depth > self.settings.max_depth:
             raise _LimitMet(
@@ -191,7 +191,7 @@ class Steps:
         self.save()
 
     def _list_done(self, node: Node, answer: Answer) -> str:
-        """Go through the steps of `node`, and return their results as its own."""
+        """Do the steps of `node`, and return their results as its own."""
         count = len(node.steps)
         for index, each in enumerate(node.steps):
             part_of = f"Step {index + 1} of {count} of: {node.list_title}"
@@ -203,16 +203,16 @@ class Steps:
         return head_and_tail(results, self.settings.result_limit)
 
     def _still_holds(self, node: Node) -> bool:
-        """Whether a step that has passed in an earlier run would pass now: the project may be another."""
+        """Return whether a step that passed in an earlier run still passes: the project may have changed."""
         if node.step is None or node.result is None:
             return False
         return not self.requirements.unmet(node.step.exit_requirement, node.result)
 
-    def _judge(self, node: Node, attempt: Attempt, reason: str) -> None:
+    def _record(self, node: Node, attempt: Attempt, reason: str) -> None:
         attempt.passed, attempt.reason = not reason, reason
         self.run.emit(AttemptJudged(node.place, attempt.number, attempt.passed, reason))
         if reason:
-            self._say(node, f"   attempt {attempt.number} failed: {reason[:_TOLD]}")
+            self._say(node, f"   attempt {attempt.number} failed: {reason[:_REASON_SHOWN]}")
         elif node.place:
             self._say(node, "   passed")
         self.save()

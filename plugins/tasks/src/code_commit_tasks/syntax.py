@@ -1,4 +1,4 @@
-"""syntax_check: whether files can be parsed, for the languages whose grammars are here."""
+"""syntax_check: whether files parse, for languages with an installed grammar."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _LANGUAGE_OF = {ending: language for language, endings in _LANGUAGES.items() for
 
 
 def syntax_errors(run: Run, paths: Sequence[str], *, seconds: float) -> str:  # noqa: PLR0911 - each says why
-    """Return the syntax errors in `paths`, a line each, or why nothing can be said; "" when there are none.
+    """Return the syntax errors in `paths`, one per line, or why the check failed; "" when there are none.
 
-    Files of other languages are passed over; where all are such, nothing was checked, and that is not passing.
+    Skip files of other languages; if no file is left, nothing was checked, and the check fails.
     """
     if not paths:
         return "No file has changed since the task began: there is nothing to check."

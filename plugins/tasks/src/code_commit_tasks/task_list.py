@@ -1,4 +1,4 @@
-"""The types of the seed's prompt: a list of steps, each with an exit requirement and the context it asks for."""
+"""The types of the seed's prompt: a list of steps, each with an exit requirement and its context."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-_TOLD = 8  # errors at once
+_MOST_ERRORS = 8  # errors in one message
 _LONGEST_PATTERN = 2000  # characters
-_LONGEST_VALUE = 80  # characters of what was wrong
+_LONGEST_VALUE = 80  # characters of a wrong value
 
 Words = Annotated[str, Field(min_length=1, pattern=r"\S")]
 Pattern = Annotated[str, Field(min_length=1, max_length=_LONGEST_PATTERN)]
@@ -49,7 +49,7 @@ class _Output(_Strict):
 
 
 class FileExists(_Strict):
-    """There is a file."""
+    """A file exists."""
 
     type: Literal["callback"]
     function_name: Literal["file_exists"]
@@ -57,7 +57,7 @@ class FileExists(_Strict):
 
 
 class FileContains(_Strict):
-    """A file contains a text, taken literally first, then as a regular expression."""
+    """A file contains a text, literally or as a regular expression."""
 
     type: Literal["callback"]
     function_name: Literal["file_contains"]
@@ -81,7 +81,7 @@ class JsonValid(_Strict):
 
 
 class NoErrorsIn(_Strict):
-    """A text, or the step's result, tells of no error."""
+    """A text, or the step's result, contains no error."""
 
     type: Literal["callback"]
     function_name: Literal["no_errors_in"]
@@ -89,14 +89,14 @@ class NoErrorsIn(_Strict):
 
 
 class PatternFound(_Strict):
-    """A regular expression is found in the step's result."""
+    """The step's result matches a regular expression."""
 
     type: Literal["pattern"]
     pattern: Pattern
 
 
 class Validated(_Strict):
-    """A validator, by its name, has nothing to object to."""
+    """The named validator finds no problem."""
 
     type: Literal["validation"]
     validator: Words
@@ -109,14 +109,14 @@ ExitRequirement = Annotated[Callback | PatternFound | Validated, Field(discrimin
 
 
 class FilePattern(_Strict):
-    """Files of the project, by a pattern from its root."""
+    """Files of the project, by a pattern relative to its root."""
 
     pattern: Words
     recursive: bool = False
 
 
 class ContextSpec(_Strict):
-    """What a step asks to be shown. Previous steps are counted from 0."""
+    """The context that a step asks for. Previous steps are counted from 0."""
 
     files: list[FilePattern] = []
     previous_steps: list[Annotated[int, Field(ge=0)]] = []
@@ -134,27 +134,27 @@ class TaskStep(_Strict):
 
 
 class TaskList(_Strict):
-    """A task taken apart."""
+    """A task divided into steps."""
 
     title: Words
     steps: Annotated[list[TaskStep], Field(min_length=1)]
 
 
-class MalformedTaskList(Exception):  # noqa: N818 - what it is, not that it is an error
-    """An object that is no TaskList. The message is for the model that gets another attempt."""
+class MalformedTaskList(Exception):  # noqa: N818 - named after the object
+    """The object is not a TaskList. The message is for the model's next attempt."""
 
 
 def task_list(value: Any) -> TaskList:
-    """Return `value` as a list of steps.
+    """Parse `value` as a list of steps.
 
     Raises:
-        MalformedTaskList: a type is wrong, a field is missing or unknown, or a step asks for the result of itself, of
-            a later step, or of one that does not exist.
+        MalformedTaskList: a type is wrong, a field is missing or unknown, or a step asks for the result of itself, a
+            later step, or a step that does not exist.
     """
     try:
         found = TypeAdapter(TaskList).validate_python(value)
     except ValidationError as error:
-        raise MalformedTaskList(_told(error)) from None
+        raise MalformedTaskList(_format_errors(error)) from None
     for index, step in enumerate(found.steps):
         for previous in step.context.previous_steps:
             if previous >= index:
@@ -165,16 +165,16 @@ def task_list(value: Any) -> TaskList:
     return found
 
 
-def _told(error: ValidationError) -> str:
+def _format_errors(error: ValidationError) -> str:
     errors = error.errors(include_url=False, include_context=False)
-    told = [f"- {_place(each['loc'])}: {each['msg']}{_value(each)}" for each in errors[:_TOLD]]
-    if len(errors) > _TOLD:
-        told.append(f"- and {len(errors) - _TOLD} more")
-    return "\n".join(["The object that agent_code returned is no TaskList:", *told])
+    lines = [f"- {_place(each['loc'])}: {each['msg']}{_value(each)}" for each in errors[:_MOST_ERRORS]]
+    if len(errors) > _MOST_ERRORS:
+        lines.append(f"- and {len(errors) - _MOST_ERRORS} more")
+    return "\n".join(["The object that agent_code returned is no TaskList:", *lines])
 
 
 def _place(where: tuple[int | str, ...]) -> str:
-    tags = {"callback", "pattern", "validation"}  # pydantic's words for which of several types was meant
+    tags = {"callback", "pattern", "validation"}  # pydantic's tags for the members of a union
     names = {"file_exists", "file_contains", "command_succeeds", "json_valid", "no_errors_in"}
     kept = [
         each

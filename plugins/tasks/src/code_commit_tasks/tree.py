@@ -1,4 +1,4 @@
-"""The tree of steps: what came of each attempt, for people as text, for another run as JSON."""
+"""The tree of steps and their attempts: text for people, JSON for later runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST_TITLE = 100
 
 @dataclass(slots=True)
 class Attempt:
-    """One try at a step. `code` and `log` are files of the run folder; `reason` is why it did not pass."""
+    """One attempt at a step. `code` and `log` are files of the run folder; `reason` is why it did not pass."""
 
     number: int
     passed: bool = False
@@ -24,9 +24,9 @@ class Attempt:
 
 @dataclass(slots=True)
 class Node:
-    """A step, or, with the place "" and without `step`, the task itself.
+    """A step, or the task itself, with the place "" and no `step`.
 
-    `steps` are those of the list that it was taken apart into, of the last attempt. Places count from 1: "2.1".
+    `steps` are its parts in the last attempt. Places count from 1: "2.1".
     """
 
     place: str
@@ -39,12 +39,12 @@ class Node:
 
     @property
     def title(self) -> str:
-        """What it is called, in one line."""
+        """Return its title on one line."""
         return _line(self.step.title, _LONGEST_TITLE) if self.step else "task"
 
     @property
     def depth(self) -> int:
-        """How many lists it is in."""
+        """Return its depth in the tree."""
         return self.place.count(".") + 1 if self.place else 0
 
     def child(self, number: int, step: TaskStep) -> Node:
@@ -67,7 +67,7 @@ def lines(node: Node, above: str = "") -> Iterator[str]:
 
 
 def indent(node: Node) -> str:
-    """Return what stands before the lines of `node` where the tree is told while it grows."""
+    """Return the indentation of `node` for messages while the tree grows."""
     return "│  " * max(0, node.depth - 1) + ("├─ " if node.depth else "")
 
 

@@ -1,4 +1,4 @@
-"""Names that TypeScript takes."""
+"""Names that are valid in TypeScript."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
-# What the language takes for itself, and what the answer's function is called.
+# Reserved words, and the name of the answer's function.
 RESERVED = frozenset(
     (
         *("agent_code", "arguments", "await", "break", "case", "catch", "class", "const", "continue", "debugger"),
@@ -19,7 +19,7 @@ RESERVED = frozenset(
 
 
 def parameter_names(properties: Iterable[str]) -> dict[str, str]:
-    """Return a name for each property of a schema, no two the same."""
+    """Return a unique name for each property of a schema."""
     names: dict[str, str] = {}
     for each in properties:
         name = re.sub(r"[^A-Za-z0-9_$]", "_", each) or "_"

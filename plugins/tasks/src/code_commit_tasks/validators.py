@@ -1,4 +1,4 @@
-"""Named validators: `syntax_check`, and those that plugins offer by the hook `code_commit_validators`."""
+"""Named validators: `syntax_check`, and those of plugins from the hook `code_commit_validators`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HOOK = "code_commit_validators"
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What a validator may look at: the step's result, and `changed`, the files that the task has changed so far."""
+    """The input of a validator: the step's result, and `changed`, the files that the task changed so far."""
 
     run: Run
     result: str
@@ -27,9 +27,9 @@ class Validation:
 
 @dataclass(frozen=True, slots=True)
 class Validator:
-    """A check of a step by name. `check` returns what is wrong, for the model, or "" when nothing is.
+    """A named check of a step. `check` returns the problem, for the model, or "".
 
-    An exception counts as something wrong; those of the host that end a run do end it.
+    An exception counts as a problem, but the host's exceptions that end a run do end it.
     """
 
     name: str
@@ -38,11 +38,11 @@ class Validator:
 
 
 def collect_validators(run: Run, settings: TasksSettings) -> Mapping[str, Validator]:
-    """Return all validators by name. What plugins offer and cannot be used is left out and reported."""
+    """Return all validators by name. Unusable ones of plugins are left out and reported."""
     own = {SYNTAX_CHECK: _syntax_check(settings)}
     offered: dict[str, list[tuple[str, Validator]]] = {}
     for distribution, item in run.collect(_HOOK):
-        name: Any = getattr(item, "name", None)  # a plugin's types are a promise, no more
+        name: Any = getattr(item, "name", None)  # a plugin's types are unchecked
         if not isinstance(item, Validator):
             _report(run, distribution, f"a validator must be a Validator, not a {type(item).__name__}")
         elif not isinstance(name, str) or not name.strip():
@@ -73,15 +73,15 @@ def _report(run: Run, distribution: str, error: str) -> None:
 
 
 def objection(validator: Validator, validation: Validation, *, seconds: float) -> str:
-    """Return what `validator` has to object to, "" for nothing. It has `seconds`; what it raises is an objection.
+    """Return the problem that `validator` finds within `seconds`, or "". An exception is a problem.
 
-    It works in a thread that is left behind when it takes longer: a plugin cannot be ended, but need not be waited for.
+    It runs in a thread that is abandoned when it takes longer, because a plugin cannot be stopped.
 
     Raises:
-        CodeCommitError: it did.
+        CodeCommitError: the validator raised it.
     """
     if validator.name == SYNTAX_CHECK:
-        return validator.check(validation)  # it has a limit of its own, and Ctrl-C reaches its process
+        return validator.check(validation)  # it has its own time limit, and Ctrl-C reaches its process
     answers: list[object] = []
 
     def check() -> None:

@@ -1,4 +1,4 @@
-"""The task agent (seed 004): a task is done by code that the model writes, at once or in verified steps."""
+"""The task agent (seed 004): do a task by code that the model writes, at once or in verified steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from code_commit_tasks.agent import Agent
 from code_commit_tasks.changed_files import ChangedFiles
 from code_commit_tasks.functions import open_functions
 from code_commit_tasks.prompts import system_prompt
-from code_commit_tasks.requirements import JudgeAltered, Requirements
+from code_commit_tasks.requirements import ProjectTampered, Requirements
 from code_commit_tasks.runtime.deno import deno_binary
 from code_commit_tasks.saved import SavedTask, load, save
 from code_commit_tasks.steps import StepFailed, Steps
@@ -20,14 +20,14 @@ from code_commit_tasks.validators import collect_validators
 
 
 def task(run: Run) -> Result:
-    """Do the task, let every step meet its exit requirement, and let `build.sh` judge the whole.
+    """Do the task, verify the exit requirement of every step, and check the result with `build.sh`.
 
     Raises:
-        NotReady: there is no task, no Deno, or the run to resume is none.
-        LimitReached: a limit of the settings.
-        ProviderFailed, ResponseRefused: of the host.
+        NotReady: there is no task, no Deno, or no run to resume.
+        LimitReached: a limit of the settings was reached.
+        ProviderFailed, ResponseRefused: from the host.
     """
-    deno_binary()  # before anything is paid for
+    deno_binary()  # before any paid call
     given = _given(run)
     changed = ChangedFiles(run, given.changed)
     steps = _steps(run, given, changed)
@@ -35,16 +35,16 @@ def task(run: Run) -> Result:
         result = steps.result_of(given.root)
     except StepFailed as failed:
         return _not_done(failed)
-    except JudgeAltered as altered:
+    except ProjectTampered as altered:
         return Result(Outcome.NOT_REACHED, str(altered), {"tampered": list(altered.paths)})
     finally:
         run.keep("task-tree.txt", "".join(f"{line}\n" for line in lines(given.root)))
     run.say(result)
-    judged = _judged_by_build(run, given.root, result)
-    if judged.outcome is Outcome.REACHED:
+    final = _check_build(run, given.root, result)
+    if final.outcome is Outcome.REACHED:
         given.done = True
         save(run, given)
-    return judged
+    return final
 
 
 def _steps(run: Run, given: SavedTask, changed: ChangedFiles) -> Steps:
@@ -68,18 +68,18 @@ def _steps(run: Run, given: SavedTask, changed: ChangedFiles) -> Steps:
 
 
 def _given(run: Run) -> SavedTask:
-    """Return the task: a new one, or that of the run to resume."""
+    """Return a new task, or the one of the run to resume."""
     options = run.options
     if options.resume is not None:
         found = load(run, options.resume)
         if found.root.passed:
-            found.root.passed = False  # its steps have passed; what has not is the build
+            found.root.passed = False  # its steps have passed, but the build has not
         run.emit(MessageLogged(f"going on with {options.resume}"))
         return found
     text = options.task if options.task is not None else _read(options.task_file)
     if not text.strip():
         raise NotReady("the task is empty", hint="say what is to be done")
-    return SavedTask(run.redacted(text), Node(""))  # it is kept for --resume, outside of the run folder
+    return SavedTask(run.redacted(text), Node(""))  # it is saved for --resume, outside the run folder
 
 
 def _read(name: str) -> str:
@@ -100,23 +100,23 @@ def _not_done(failed: StepFailed) -> Result:
     return Result(outcome, f"{where} failed after {attempts}: {reason}", {"step": node.place, "reason": str(failed)})
 
 
-def _judged_by_build(run: Run, root: Node, result: str) -> Result:
+def _check_build(run: Run, root: Node, result: str) -> Result:
     data = {"result": result, "steps": _count(root)}
-    if run.options.no_build or not _is_judged(run):
+    if run.options.no_build or not _has_build(run):
         return Result(Outcome.REACHED, _summary(root), data)
     build = run.build()
     if build.passed:
         return Result(Outcome.REACHED, f"{_summary(root)}, the build passes", data)
     if build.tampered:
-        named = ", ".join(build.tampered)
+        paths = ", ".join(build.tampered)
         return Result(
-            Outcome.NOT_REACHED, f"the build altered what judges it: {named}", {"tampered": list(build.tampered)}
+            Outcome.NOT_REACHED, f"the build altered what judges it: {paths}", {"tampered": list(build.tampered)}
         )
     how = "ran into its time limit" if build.timed_out else f"ended with exit code {build.exit_code}"
     return Result(Outcome.NOT_REACHED, f"{_summary(root)}, but the build is red: build.sh {how}", data)
 
 
-def _is_judged(run: Run) -> bool:
+def _has_build(run: Run) -> bool:
     try:
         return run.tree.read("build.sh", 1) is not None
     except OSError as error:

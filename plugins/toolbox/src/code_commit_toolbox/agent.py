@@ -1,4 +1,4 @@
-"""The loop in which a model uses tools until it says that it is done, or a limit says so.
+"""The loop in which a model uses tools until it says that it is done or a limit is reached.
 
 toolbox = open_toolbox(run)
 result = run_agent(
@@ -26,10 +26,10 @@ from code_commit_toolbox.tools.final_output import FINAL_OUTPUT
 from code_commit_toolbox.transcript import Transcript, answered
 
 _GO_ON = "Go on."
-_ERROR_TOLD = 500  # characters of it in an event
+_ERROR_SHOWN = 500  # characters of an error in an event
 _UNUSABLE_AT_MOST = 3  # replies in a row
-_KEPT_WHEN_SHORTENED = 0.5  # of the context
-_PLAUSIBLE = (0.3, 3.0)  # times the estimate: beyond, a service's count is not believed
+_KEPT_WHEN_SHORTENED = 0.5  # fraction of the context
+_PLAUSIBLE = (0.3, 3.0)  # times the estimate; counts of a service outside this range are ignored
 
 
 def run_agent(
@@ -46,16 +46,16 @@ def run_agent(
     on_turn: Callable[[Turn], None] | None = None,
     on_call: Callable[[CalledTool], None] | None = None,
 ) -> AgentResult:
-    """Let `model` work on `prompt` with the tools of `allow`, and no others whatever it calls.
+    """Let `model` work on `prompt` with the tools in `allow` and no others.
 
-    The calls of a reply are run in their order and answered in one message. The work ends when `final_output` is
-    called, when a reply has no call, or as `End` says. `history` is a conversation to go on with, of an earlier result
-    or a transcript; an empty `prompt` then says no more than to go on. `label` names the calls and the transcript in
-    the run folder. `on_call` and `on_turn` hear of what is over, unredacted.
+    The calls of a reply run in order and are answered in one message. The loop ends when `final_output` is called, when
+    a reply has no call, or as `End` says. `history` is a conversation to continue, from an earlier result or a
+    transcript; an empty `prompt` then only asks to go on. `label` names the calls and the transcript in the run folder.
+    `on_call` and `on_turn` get finished calls and turns, unredacted.
 
     Raises:
-        NotReady: there is no tool of a name in `allow`.
-        LimitReached, ProviderFailed, ResponseRefused: of the host, which end a run; the transcript holds what was said.
+        NotReady: a tool in `allow` does not exist.
+        LimitReached, ProviderFailed, ResponseRefused: from the host; they end a run, and the transcript is kept.
     """
     tools = toolbox.only(allow)
     limits = limits or AgentLimits.of(toolbox.settings)
@@ -76,7 +76,7 @@ def run_agent(
 
 @dataclass(slots=True)
 class _Agent:
-    """A conversation under way. `messages` is all of it, `sent` what is left of it after shortening."""
+    """A running conversation. `messages` is all of it, `sent` is the shortened form."""
 
     run: Run
     model: Model
@@ -95,18 +95,18 @@ class _Agent:
     tokens: int = 0
     tampered: tuple[str, ...] = ()
     _began: float = field(default_factory=time.monotonic)
-    _scale: float = 1.0  # what the service counts, to what is estimated
+    _scale: float = 1.0  # tokens counted by the service per estimated token
     _unusable: int = 0
     _repetition: Repetition = field(default_factory=Repetition)
 
     def say(self, *messages: Message) -> None:
-        """Add to the conversation, and write it down."""
+        """Add to the conversation and the transcript."""
         self.messages += messages
         self.sent += messages
         self.transcript.add(*messages)
 
     def turn(self) -> Turn | None:
-        """Ask once, and do what the reply asks for; None when a limit came first."""
+        """Ask the model once and run the calls of its reply; return None when a limit is reached first."""
         self.end = self._limit_reached() or self._made_room()
         if self.end is not None:
             return None
@@ -120,7 +120,7 @@ class _Agent:
         return Turn(self.turns, completion.text, called)
 
     def result(self, end: End) -> AgentResult:
-        """Return what came of it."""
+        """Return the result."""
         return AgentResult(
             end, self.text, self.turns, self.tokens, tuple(self.messages), self.transcript.file, self.tampered
         )
@@ -135,7 +135,7 @@ class _Agent:
         return End.OUT_OF_TIME if time.monotonic() >= self._deadline else None
 
     def _made_room(self) -> End | None:
-        """Leave old results out of what is sent, where it would no longer fit."""
+        """Leave old results out of the request if it would be too long."""
         around = tokens_around(self.system, [tool.spec for tool in self.tools.values()])
         at_most = int(self.limits.context_tokens / self._scale) - around
         enough = int(self.limits.context_tokens * _KEPT_WHEN_SHORTENED / self._scale) - around
@@ -169,18 +169,18 @@ class _Agent:
             return ()
         self._unusable = 0
         if completion.message.parts:
-            self.say(completion.message)  # as it is: thinking goes back unread
+            self.say(completion.message)  # unchanged: thinking goes back as it came
         if complete and not calls:
             self.end = End.FINISHED
         return self._run_calls(calls) if calls else ()
 
     def _send_back(self, completion: Completion) -> None:
-        """Say why a reply cannot be used. Its calls may be cut short, so none is run."""
+        """Tell the model why its reply is unusable. Its calls may be truncated, so none runs."""
         self._unusable += 1
         if self._unusable == _UNUSABLE_AT_MOST:
             self.end = End.UNUSABLE
         reason = _unusable(completion)
-        if any(not isinstance(part, Opaque) for part in completion.message.parts):  # thinking alone is no message
+        if any(not isinstance(part, Opaque) for part in completion.message.parts):  # thinking alone is not a message
             self.say(completion.message)
         results = tuple(
             ToolResult(call.id, call.name, f"Not run: {reason}", is_error=True) for call in completion.tool_calls
@@ -188,7 +188,7 @@ class _Agent:
         self.say(Message("user", results or (Text(f"[{reason}]"),)))
 
     def _run_calls(self, calls: Sequence[ToolCall]) -> tuple[CalledTool, ...]:
-        """Run the calls of one reply, and answer all of them in one message."""
+        """Run the calls of one reply and answer them in one message."""
         repeated = self._repetition.count(calls)
         if repeated > NOTICED:
             self.end = End.REPEATED
@@ -199,7 +199,7 @@ class _Agent:
             answer = self._answer(call, failed=failed)
             failed = failed or answer.is_error
             results.append(ToolResult(call.id, call.name, answer.text, answer.is_error))
-            called.append(self._told(call, answer))
+            called.append(self._publish(call, answer))
         if repeated == NOTICED:
             results[-1] = ToolResult(
                 results[-1].call_id, results[-1].name, f"{results[-1].text}\n{NOTE}", results[-1].is_error
@@ -208,7 +208,7 @@ class _Agent:
         return tuple(called)
 
     def _answer(self, call: ToolCall, *, failed: bool) -> Answer:
-        """Run one call, or say why it is not run; `failed`: one before it in the same reply did."""
+        """Run one call, or say why not; `failed` means that an earlier call of the reply failed."""
         if self.end is None and time.monotonic() >= self._deadline:
             self.end = End.OUT_OF_TIME
         if self.end is not None:
@@ -223,10 +223,10 @@ class _Agent:
             self.text = str((call.arguments or {}).get("summary", ""))
         return answer
 
-    def _told(self, call: ToolCall, answer: Answer) -> CalledTool:
+    def _publish(self, call: ToolCall, answer: Answer) -> CalledTool:
         raw = call.raw or str(call.arguments)
         called = CalledTool(call.name, raw, answer.text, answer.is_error, answer.seconds)
-        error = answer.text[:_ERROR_TOLD] if answer.is_error else None
+        error = answer.text[:_ERROR_SHOWN] if answer.is_error else None
         self.run.emit(
             ToolCalled(
                 self.label, call.name, in_one_line(call), answer.is_error, answer.seconds, len(answer.text), error

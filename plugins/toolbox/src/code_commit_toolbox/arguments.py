@@ -1,4 +1,4 @@
-"""Whether a model's arguments fit a tool's schema, in words that it can act on."""
+"""Validate a model's arguments against a tool's schema, with messages for the model."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 from code_commit.plugin_api import Json, ToolCall
 
-_TOLD = 5  # errors at once
-_LONGEST = 300  # characters of one error: it quotes what the model wrote
+_MOST_ERRORS = 5  # errors in one message
+_LONGEST = 300  # characters of one error, which quotes the model
 
 
-def unfit_schema(schema: object) -> str:
-    """Say why `schema` cannot be a tool's parameters, or nothing."""
+def schema_problem(schema: object) -> str:
+    """Return why `schema` cannot describe a tool's parameters, or ""."""
     from jsonschema import Draft202012Validator, SchemaError
 
     if not isinstance(schema, dict) or schema.get("type") != "object":
@@ -24,8 +24,8 @@ def unfit_schema(schema: object) -> str:
     return ""
 
 
-def unfit_arguments(call: ToolCall, schema: Json) -> str:
-    """Say what is wrong with the arguments of `call`, or nothing. Nothing is ever fetched for a schema."""
+def arguments_problem(call: ToolCall, schema: Json) -> str:
+    """Return what is wrong with the arguments of `call`, or "". References in a schema are never fetched."""
     from jsonschema import Draft202012Validator
     from referencing import Registry
 
@@ -35,10 +35,10 @@ def unfit_arguments(call: ToolCall, schema: Json) -> str:
     errors = sorted(fitting.iter_errors(call.arguments), key=lambda error: list(map(str, error.absolute_path)))
     if not errors:
         return ""
-    told = [f"- {_place(error.absolute_path)}{_short(error.message)}" for error in errors[:_TOLD]]
-    if len(errors) > _TOLD:
-        told.append(f"- and {len(errors) - _TOLD} more")
-    return "\n".join([f"The arguments of {call.name} do not fit:", *told, _expected(schema)])
+    lines = [f"- {_place(error.absolute_path)}{_short(error.message)}" for error in errors[:_MOST_ERRORS]]
+    if len(errors) > _MOST_ERRORS:
+        lines.append(f"- and {len(errors) - _MOST_ERRORS} more")
+    return "\n".join([f"The arguments of {call.name} do not fit:", *lines, _expected(schema)])
 
 
 def _place(path: Iterable[str | int]) -> str:

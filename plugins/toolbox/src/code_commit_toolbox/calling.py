@@ -1,4 +1,4 @@
-"""One call of a tool: whether it is allowed and fits, and what came of it. What fails becomes text for the model."""
+"""Check and run one tool call. Failures become text for the model."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from code_commit.plugin_api import CodeCommitError, NotReady, ResponseRefused, ToolCall
-from code_commit_toolbox.arguments import unfit_arguments
+from code_commit_toolbox.arguments import arguments_problem
 from code_commit_toolbox.shortening import head_and_tail
-from code_commit_toolbox.tool import JudgeAltered, Tool, ToolContext, ToolError
+from code_commit_toolbox.tool import ProjectTampered, Tool, ToolContext, ToolError
 
-_NOTES = 1000  # characters beyond the limit that a tool may need to say what it left out
+_NOTES = 1000  # characters beyond the limit, for a tool's note on what it left out
 _LINE = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the model is told; `tampered` names what a command altered that nothing may."""
+    """The answer to the model; `tampered` names altered files that no command may change."""
 
     text: str
     is_error: bool
@@ -27,10 +27,10 @@ class Answer:
 
 
 def run_call(call: ToolCall, tools: Mapping[str, Tool], context: ToolContext, *, output_limit: int) -> Answer:
-    """Run `call` if its tool is one of `tools`, the allow list, and its arguments fit.
+    """Run `call` if its tool is in the allowlist `tools` and its arguments match the schema.
 
     Raises:
-        CodeCommitError: of the kinds that end a run: a limit, a service that fails, an interruption.
+        CodeCommitError: an error that ends the run: a limit, a failed service, an interruption.
     """
     tool = tools.get(call.name)
     if tool is None:
@@ -47,11 +47,11 @@ def run_call(call: ToolCall, tools: Mapping[str, Tool], context: ToolContext, *,
 
 def _answer(call: ToolCall, tool: Tool, context: ToolContext) -> Answer:
     try:
-        if problem := unfit_arguments(call, tool.parameters):
+        if problem := arguments_problem(call, tool.parameters):
             return Answer(problem, is_error=True)
-        text: object = tool.call(context, call.arguments or {})  # a plugin's types are a promise, no more
+        text: object = tool.call(context, call.arguments or {})  # a plugin's types are unchecked
     except ToolError as error:
-        return Answer(str(error), is_error=True, tampered=error.paths if isinstance(error, JudgeAltered) else ())
+        return Answer(str(error), is_error=True, tampered=error.paths if isinstance(error, ProjectTampered) else ())
     except (NotReady, ResponseRefused) as error:
         return Answer(error.message, is_error=True)
     except CodeCommitError:
@@ -64,7 +64,7 @@ def _answer(call: ToolCall, tool: Tool, context: ToolContext) -> Answer:
 
 
 def in_one_line(call: ToolCall) -> str:
-    """Return `call` for a person: its name, and the beginning of what it was given."""
+    """Return `call` for people: its name, and the beginning of its arguments."""
     given = call.arguments
     words = call.raw[:_LINE] if given is None else ", ".join(f"{name}={_brief(each)}" for name, each in given.items())
     line = " ".join(f"{call.name}({words})".split())

@@ -1,4 +1,4 @@
-"""What of a conversation is sent: shortened before it overflows, and marked so that its beginning can be cached."""
+"""Prepare a conversation for a request: shorten it before it overflows, and mark its beginning for caching."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from code_commit.plugin_api import Message, Opaque, Part, Text, ToolCall, ToolResult, ToolSpec
 
-_BYTES_A_TOKEN = 3  # of code; of prose and of most other scripts there are more, so this errs on the safe side
-_OVERHEAD = 8  # tokens around a part
-_WORTH_IT = 400  # characters of a result that are worth a note in their place
-_MARKED = 2  # messages at the end, of which the next request will have at least one in the same place
+_BYTES_A_TOKEN = 3  # for code; prose and most other scripts have more, so this errs on the safe side
+_OVERHEAD = 8  # tokens per part
+_WORTH_IT = 400  # replace only results of more characters by a note
+_MARKED = 2  # last messages; the next request will have at least one of them in the same place
 
 
 def tokens_of_part(part: Part) -> int:
@@ -32,17 +32,17 @@ def tokens_of(messages: Sequence[Message]) -> int:
 
 
 def tokens_around(system: str, tools: Sequence[ToolSpec]) -> int:
-    """Estimate the tokens of what every request carries besides its messages."""
+    """Estimate the tokens of a request besides its messages."""
     words = sum(len(tool.name) + len(tool.description) + len(json.dumps(dict(tool.parameters))) for tool in tools)
     return (len(system.encode("utf-8", "replace")) + words) // _BYTES_A_TOKEN + _OVERHEAD
 
 
 def shortened(messages: Sequence[Message], *, at_most: int, enough: int) -> tuple[Message, ...]:
-    """Return `messages` with results of tools replaced by notes, so that they are some `at_most` tokens.
+    """Return `messages` with tool results replaced by notes, to about `at_most` tokens.
 
-    Nothing changes while they fit. When they do not, the oldest results go first, until `enough` tokens are left: far
-    below the limit, so that the beginning stays the same, and cached, for many turns. The latest results go only
-    where the rest was not enough for `at_most`. Words, calls and what is opaque always stay.
+    Messages that fit are not changed. Otherwise the oldest results go first, until `enough` tokens are left: far below
+    the limit, so that the beginning stays the same, and cached, for many turns. The latest results go only if the rest
+    is not enough for `at_most`. Text, calls and opaque parts always stay.
     """
     total = tokens_of(messages)
     if total <= at_most:
@@ -63,9 +63,9 @@ def shortened(messages: Sequence[Message], *, at_most: int, enough: int) -> tupl
 
 
 def sendable(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Return `messages` as a request carries them: neighbours of one role made one, and the marks for caching set.
+    """Return `messages` for a request: merge neighbors of one role, and mark messages for caching.
 
-    Marked are the first message and the last ones of the user: up to there, the next request will be the same.
+    The first message and the last ones of the user are marked: the next request is equal up to there.
     """
     joined: list[Message] = []
     for message in messages:

@@ -1,4 +1,4 @@
-"""What the loop tells the run log, besides its spans `toolbox.agent` and `toolbox.turn`."""
+"""Events of the agent loop, besides its spans `toolbox.agent` and `toolbox.turn`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from code_commit.plugin_api import Event
 
 @dataclass(frozen=True, slots=True)
 class ToolCalled(Event):
-    """A tool was called, or a call of it refused. `call` is one line; `characters` are those of its answer."""
+    """A tool was called, or the call was refused. `call` is one line; `characters` is the length of its answer."""
 
     kind: ClassVar[str] = "toolbox.called"
     agent: str
@@ -24,7 +24,7 @@ class ToolCalled(Event):
 
 @dataclass(frozen=True, slots=True)
 class ContextShortened(Event):
-    """Old results of tools are left out of requests from now on; the numbers are estimated tokens."""
+    """Old tool results are left out of requests from now on; the numbers are estimated tokens."""
 
     kind: ClassVar[str] = "toolbox.shortened"
     agent: str
@@ -34,7 +34,7 @@ class ContextShortened(Event):
 
 @dataclass(frozen=True, slots=True)
 class AgentEnded(Event):
-    """The loop is over; `end` is why."""
+    """The loop ended; `end` is the reason."""
 
     kind: ClassVar[str] = "toolbox.ended"
     agent: str

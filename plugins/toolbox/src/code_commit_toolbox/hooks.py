@@ -1,4 +1,4 @@
-"""The hook by which any plugin adds tools."""
+"""The hook for tools of plugins."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from code_commit.plugin_api import hookspec
 
-if TYPE_CHECKING:  # for annotations alone: this module is imported at every start
+if TYPE_CHECKING:  # this module is imported at every start
     from collections.abc import Iterable
 
     from code_commit_toolbox.tool import Tool
@@ -14,9 +14,9 @@ if TYPE_CHECKING:  # for annotations alone: this module is imported at every sta
 
 @hookspec
 def code_commit_tools(settings: Any) -> Iterable[Tool]:
-    """Offer tools. Called when a workflow opens its toolbox, with the offering plugin's own validated section.
+    """Return tools. Called when a workflow opens its toolbox, with the plugin's own validated settings.
 
-    An error, something that is no `Tool`, or a schema that is none leaves out what it concerns and is reported. A name
-    that two distributions claim belongs to neither; one of the toolbox's own stays its own.
+    Errors, values that are not a `Tool`, and tools with an invalid schema are left out and reported. A name that two
+    distributions claim belongs to neither; the toolbox's own names always belong to the toolbox.
     """
     raise NotImplementedError

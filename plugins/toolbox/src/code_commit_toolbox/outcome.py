@@ -1,4 +1,4 @@
-"""How an agent ends, what it may use up, and what it hands back."""
+"""The limits, end and result of an agent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from code_commit_toolbox.settings import ToolboxSettings
 
 
 class End(Enum):
-    """Why the loop stopped. FINISHED alone means that the model said it is done."""
+    """Why the loop stopped. Only FINISHED means that the model said it is done."""
 
     FINISHED = "finished"
     OUT_OF_TURNS = "out of turns"
@@ -25,10 +25,10 @@ class End(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AgentLimits:
-    """What one agent may use up. Cost is the host's (`--max-cost`), the time of one call the provider's.
+    """The limits of one agent. The host limits cost (`--max-cost`), the provider limits the time of one call.
 
-    `tokens` counts all calls, in and out; `context_tokens` is the largest request; `seconds` are looked at between
-    calls, of the model and of tools, and bound commands.
+    `tokens` counts input and output of all calls; `context_tokens` limits one request; `seconds` is checked between
+    calls of the model and of tools, and limits commands.
     """
 
     turns: int
@@ -38,13 +38,13 @@ class AgentLimits:
 
     @classmethod
     def of(cls, settings: ToolboxSettings) -> AgentLimits:
-        """Return the limits that are configured."""
+        """Return the configured limits."""
         return cls(settings.max_turns, settings.max_tokens, settings.max_seconds, settings.context_tokens)
 
 
 @dataclass(frozen=True, slots=True)
 class CalledTool:
-    """A call of a tool that is over. `arguments` is the text that the model wrote."""
+    """A finished tool call. `arguments` is the text that the model wrote."""
 
     name: str
     arguments: str
@@ -55,7 +55,7 @@ class CalledTool:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One reply of the model, with what came of its calls."""
+    """One reply of the model, with the results of its calls."""
 
     number: int
     text: str
@@ -64,10 +64,10 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class AgentResult:
-    """What came of an agent.
+    """The result of an agent.
 
-    `text` is that of `final_output`, or the last words of the model. `messages` is the whole conversation, in which
-    every call has its answer: fit to be gone on with. `tampered` names what a command altered; `transcript` is a file.
+    `text` is that of `final_output`, or the model's last text. `messages` is the whole conversation, with an answer to
+    every call, so that it can be continued. `tampered` names what a command altered; `transcript` is a file.
     """
 
     end: End
@@ -80,5 +80,5 @@ class AgentResult:
 
     @property
     def finished(self) -> bool:
-        """Whether the model said that it is done."""
+        """Return whether the model said that it is done."""
         return self.end is End.FINISHED

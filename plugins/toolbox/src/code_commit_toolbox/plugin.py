@@ -1,4 +1,4 @@
-"""What the host reads at every start: hooks alone, nothing heavy."""
+"""Hooks that the host loads at every start. Import nothing heavy here."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def code_commit_addhooks(pluginmanager: pluggy.PluginManager) -> None:
 
 @hookimpl
 def code_commit_settings() -> str:
-    """The section `[plugins.toolbox]`."""
+    """Return the path of the settings class of `[plugins.toolbox]`."""
     return "code_commit_toolbox.settings:ToolboxSettings"

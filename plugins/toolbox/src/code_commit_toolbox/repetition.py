@@ -1,4 +1,4 @@
-"""Whether a model does the same thing over and over."""
+"""Detect a model that repeats itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from code_commit.plugin_api import ToolCall
 
 NOTICED = 3
-"""The turn in a row, with the same calls, at which the model is told; the next one ends the loop."""
+"""The number of equal turns in a row at which the model is warned; the next one ends the loop."""
 
 NOTE = (
     "[You have now called this three times in a row with the same arguments. Another time ends your work: "
@@ -17,14 +17,14 @@ NOTE = (
 
 
 class Repetition:
-    """Counts turns in a row whose calls are the same. Several equal calls in one turn are one turn."""
+    """Counts turns in a row with the same calls. Equal calls within one turn count once."""
 
     def __init__(self) -> None:
         self._last: tuple[str, ...] = ()
         self._count = 0
 
     def count(self, calls: Sequence[ToolCall]) -> int:
-        """Take the calls of the next turn; return how many turns in a row had these."""
+        """Add the calls of the next turn; return how many turns in a row had them."""
         these = tuple(_key(call) for call in calls)
         self._count = self._count + 1 if these == self._last else 1
         self._last = these

@@ -1,4 +1,4 @@
-"""The section `[plugins.toolbox]`: the limits of tools and of the loop that uses them."""
+"""The section `[plugins.toolbox]`: limits of tools and of the agent loop."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class ToolboxSettings(BaseModel):
-    """What agents may use up where their workflow does not say otherwise, and how much a tool shows."""
+    """Default limits of agents, and how much output a tool shows."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -1,12 +1,12 @@
-"""Long text cut to what a model should be shown, never in the middle of a line without saying so."""
+"""Shorten long text for a model, and mark every cut."""
 
 from __future__ import annotations
 
 
 def head_and_tail(text: str, limit: int, *, whole: str = "") -> str:
-    """Return `text`, or its first and last characters, `limit` in all, with a line between that says what is missing.
+    """Return `text`, or its first and last characters, `limit` in total, with a line between that says what is missing.
 
-    `whole` tells where all of it is. Cut at line ends where there are any nearby.
+    `whole` says where the whole text is. Cut at line ends where possible.
     """
     if len(text) <= limit:
         return text

@@ -1,4 +1,4 @@
-"""What a tool is: its face to the model, and the function behind it."""
+"""The definition of a tool: its schema for the model, and its function."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from code_commit.plugin_api import Json, Run, ToolSpec
 
 
 class ToolError(Exception):
-    """A tool could not do what it was asked; the message tells the model why, and what to do instead."""
+    """A tool failed; the message tells the model why, and what to do instead."""
 
 
-class JudgeAltered(ToolError):  # noqa: N818 - what happened, as the message says
-    """A command altered what judges the project (`paths`): whatever it was for, this work has failed."""
+class ProjectTampered(ToolError):  # noqa: N818 - what happened
+    """A command altered files that check the project (`paths`): the agent's work has failed."""
 
     def __init__(self, message: str, paths: tuple[str, ...]) -> None:
         super().__init__(message)
@@ -23,13 +23,13 @@ class JudgeAltered(ToolError):  # noqa: N818 - what happened, as the message say
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a tool may use. `deadline` is when its agent has to be done, on `time.monotonic()`; None: whenever."""
+    """What a tool may use. `deadline` is its agent's deadline on `time.monotonic()`, or None."""
 
     run: Run
     deadline: float | None = None
 
     def seconds(self, wanted: float) -> float:
-        """Return `wanted` seconds, or as many as are left until the deadline."""
+        """Return `wanted` seconds, or the time until the deadline if that is less."""
         return wanted if self.deadline is None else max(0.0, min(wanted, self.deadline - time.monotonic()))
 
 
@@ -37,11 +37,11 @@ class ToolContext:
 class Tool:
     """A tool that a model can call.
 
-    `parameters` is a JSON schema of type object: required properties first, in the order in which a program would pass
-    them. `call` gets arguments that fit it, and returns what the model is told.
+    `parameters` is a JSON schema of type object, with required properties first, in the order of a function's
+    parameters. `call` gets arguments that match it, and returns the answer to the model.
 
-    `call` raises `ToolError` to tell the model of a failure. Any other exception is told as well; those of the host
-    that end a run (`LimitReached`, `ProviderFailed`) do end it.
+    `call` raises `ToolError` to report a failure to the model. Other exceptions are reported too, but the host's
+    exceptions that end a run (`LimitReached`, `ProviderFailed`) do end it.
     """
 
     name: str
@@ -51,5 +51,5 @@ class Tool:
 
     @property
     def spec(self) -> ToolSpec:
-        """The tool as a request carries it."""
+        """Return the tool's specification for a request."""
         return ToolSpec(self.name, self.description, self.parameters)

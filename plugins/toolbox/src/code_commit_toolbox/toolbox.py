@@ -1,4 +1,4 @@
-"""All tools of a run: the first-party ones, and those that plugins offer by the hook `code_commit_tools`."""
+"""All tools of a run: the first-party ones, and those of plugins from the hook `code_commit_tools`."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from code_commit.plugin_api import NotReady, PluginFailed, Run
-from code_commit_toolbox.arguments import unfit_schema
+from code_commit_toolbox.arguments import schema_problem
 from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import Tool
 from code_commit_toolbox.tools.first_party import first_party
 
 _HOOK = "code_commit_tools"
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")  # what every service, and TypeScript, takes for one
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")  # valid for every service and in TypeScript
 
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """Tools by name, and the limits that hold where a workflow sets none."""
+    """Tools by name, and the default limits."""
 
     tools: Mapping[str, Tool]
     settings: ToolboxSettings
 
     def only(self, names: Iterable[str]) -> dict[str, Tool]:
-        """Return the tools of an allow list, in its order.
+        """Return the tools of an allowlist, in its order.
 
         Raises:
-            NotReady: there is no tool of such a name.
+            NotReady: a tool does not exist.
         """
         chosen = list(names)
         if missing := [name for name in chosen if name not in self.tools]:
@@ -40,12 +40,12 @@ class Toolbox:
 
 
 def open_toolbox(run: Run, *, todo: str | None = None) -> Toolbox:
-    """Collect the tools of `run`. `todo` is the file that todo_read and todo_write keep, if not the configured one.
+    """Collect the tools of `run`. `todo` is the file of todo_read and todo_write, if not the configured one.
 
-    What plugins offer and cannot be used is left out, with an event that says why.
+    Unusable tools of plugins are left out, with an event that says why.
 
     Raises:
-        NotReady: the plugin `toolbox` is not loaded, or its section of the configuration is wrong.
+        NotReady: the plugin `toolbox` is not loaded, or its configuration section is invalid.
     """
     settings: ToolboxSettings | None = run.settings_of("toolbox")
     if settings is None:
@@ -70,13 +70,13 @@ def open_toolbox(run: Run, *, todo: str | None = None) -> Toolbox:
 
 
 def _unfit(item: Any) -> str:
-    """Say why `item` is no tool that can be used, or nothing."""
+    """Return why `item` is not a usable tool, or ""."""
     if not isinstance(item, Tool):
         return f"a tool must be a Tool, not a {type(item).__name__}"
     name: Any = item.name
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         return f"{item.name!r} is no name for a tool: letters, digits and _ alone, 64 at most"
-    problem = unfit_schema(item.parameters)
+    problem = schema_problem(item.parameters)
     return f"the tool {item.name!r}: {problem}" if problem else ""
 
 

@@ -1,4 +1,4 @@
-"""A conversation in the run folder, a line a message, written as it goes, so that a killed run can be gone on with."""
+"""A conversation in the run folder, one line per message, written at once, so that a killed run can be continued."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CUT_OFF = (
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A conversation read back. `end` is how it ended, as in `End`; empty when it was cut off."""
+    """A recorded conversation. `end` is how it ended, as in `End`; empty when it was interrupted."""
 
     label: str
     model: str
@@ -28,7 +28,7 @@ class Recorded:
 
 
 class Transcript:
-    """The file `<label>-transcript.jsonl` of a conversation that goes on."""
+    """The file `<label>-transcript.jsonl` of a running conversation."""
 
     def __init__(self, run: Run, *, label: str, model: str, system: str, tools: Sequence[str]) -> None:
         self._run = run
@@ -36,12 +36,12 @@ class Transcript:
         self.file = run.keep(f"{label}-transcript.jsonl", _line(head))
 
     def add(self, *messages: Message) -> None:
-        """Write down what was said."""
+        """Add messages."""
         for message in messages:
             self._append({"role": message.role, "parts": parts_to_json(message.parts)})
 
     def end(self, end: str, text: str) -> None:
-        """Write down how it ended."""
+        """Record how the conversation ended."""
         self._append({"end": end, "text": text})
 
     def _append(self, value: Any) -> None:
@@ -49,10 +49,10 @@ class Transcript:
 
 
 def read_transcript(file: Path) -> Recorded:
-    """Read a conversation back; a last line that was cut off is passed over.
+    """Read a conversation; skip an incomplete last line.
 
     Raises:
-        NotReady: it is not there, or is no such file.
+        NotReady: the file is missing or not a transcript.
     """
     try:
         lines = file.read_bytes().split(b"\n")[:-1]
@@ -69,7 +69,9 @@ def read_transcript(file: Path) -> Recorded:
 
 
 def answered(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Return `messages` with an answer to every call, for services refuse what lacks one: that it was cut off."""
+    """Return `messages` with an answer to every call, because services require one. Missing answers say
+    "interrupted".
+    """
     done: list[Message] = []
     for index, message in enumerate(messages):
         done.append(message)

@@ -89,7 +89,7 @@ class HttpConnection:
         target: httpx.URL,
         headers: dict[str, str],
         content: Content,
-        limits: Endpoint,
+        endpoint: Endpoint,
         result_queue: ResultQueue,
     ) -> None:
         """Send and read; the `Answer` or the exception goes to `result_queue`."""
@@ -97,14 +97,21 @@ class HttpConnection:
             if self._aborted.is_set():
                 return
             self._in_use = True
+        result: Answer | Exception
         try:
-            result: Answer | Exception = self._answer(target, headers, content, limits)
+            response = self._transport.handle_request(self._request(target, headers, content, endpoint))
+            try:
+                body = _read_body(response, endpoint.size_cap)
+            finally:
+                response.close()
+            names_and_values = {name.lower(): value for name, value in response.headers.items()}
+            result = Answer(response.status_code, names_and_values, body)
         except Exception as error:  # noqa: BLE001 - handed to the thread that waits
             result = error
         with self._lock:
             self._in_use = False
-            ended = self._aborted.is_set()
-        if ended:
+            aborted = self._aborted.is_set()
+        if aborted:
             self._transport.close()
         result_queue.put(result)
 
@@ -120,17 +127,13 @@ class HttpConnection:
         if not in_use:
             self._transport.close()
 
-    def _answer(self, target: httpx.URL, headers: dict[str, str], content: Content, limits: Endpoint) -> Answer:
-        timeout = httpx.Timeout(limits.read_timeout, connect=_CONNECT_SECONDS, write=_WRITE_SECONDS)
+    def _request(
+        self, target: httpx.URL, headers: dict[str, str], content: Content, endpoint: Endpoint
+    ) -> httpx.Request:
+        timeout = httpx.Timeout(endpoint.read_timeout, connect=_CONNECT_SECONDS, write=_WRITE_SECONDS)
         extensions = {"timeout": timeout.as_dict(), "trace": self._traced}
         headers = {**headers, "content-length": str(content.length)}
-        request = httpx.Request("POST", target, headers=headers, content=iter(content), extensions=extensions)
-        response = self._transport.handle_request(request)
-        try:
-            body = _read_body(response, limits.size_cap)
-        finally:
-            response.close()
-        return Answer(response.status_code, {name.lower(): value for name, value in response.headers.items()}, body)
+        return httpx.Request("POST", target, headers=headers, content=iter(content), extensions=extensions)
 
     def _traced(self, event: str, info: Mapping[str, Any]) -> None:
         """Remember the sockets that the transport opens."""
@@ -163,7 +166,7 @@ def _read_body(response: httpx.Response, cap: int) -> bytes:
     return bytes(body)
 
 
-def transport_error(error: httpx.TransportError, limits: Endpoint) -> ProviderError:
+def transport_error(error: httpx.TransportError, endpoint: Endpoint) -> ProviderError:
     """What went wrong on the way, in words. The library's own are used only where they cannot quote what was sent."""
     if isinstance(error, httpx.ConnectError):
         return _connect_error(str(error))
@@ -172,7 +175,7 @@ def transport_error(error: httpx.TransportError, limits: Endpoint) -> ProviderEr
             httpx.ConnectTimeout: f"no connection within {_CONNECT_SECONDS:g} s; check the address and the network",
             httpx.WriteTimeout: f"the service took in nothing for {_WRITE_SECONDS:g} s",
         }
-        return ProviderError(waits.get(type(error), f"no answer for {limits.read_timeout:g} s"), kind="network")
+        return ProviderError(waits.get(type(error), f"no answer for {endpoint.read_timeout:g} s"), kind="network")
     if isinstance(error, httpx.ProxyError):
         message = "the proxy did not let the call through; check HTTPS_PROXY and NO_PROXY"
         return ProviderError(message, kind="rejected")

@@ -1,4 +1,4 @@
-"""Where a provider is reached, and by which way: address, certificates, proxy."""
+"""Where a provider is reached, and how: address, certificates, proxy."""
 
 from __future__ import annotations
 
@@ -16,15 +16,12 @@ from code_commit.plugin_api.errors import NotReady
 class Endpoint:
     """How a provider is reached.
 
-    `read_timeout` is the longest silence, `deadline` the longest a call may take with all its retries, both in
-    seconds; `size_cap` bounds an answer in bytes, after decompression.
+    `read_timeout` is the longest silence in seconds; `size_cap` bounds an answer in bytes, after decompression.
     """
 
     base_url: str
     key: str | None = field(default=None, repr=False)
     read_timeout: float = 900.0
-    deadline: float = 3600.0
-    max_retries: int = 4
     size_cap: int = 64 * 1024 * 1024
 
 

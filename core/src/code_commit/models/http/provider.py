@@ -19,14 +19,16 @@ import httpx
 from code_commit import __version__
 from code_commit.models.http.connection import Answer, Content, HttpConnection, ResultQueue, transport_error
 from code_commit.models.http.endpoint import Endpoint, checked_address, proxy_for, trust
-from code_commit.plugin_api.conversation import Completion, ProviderError, Request
+from code_commit.plugin_api.conversation import Completion, ProviderError
 from code_commit.plugin_api.errors import NotReady
-from code_commit.plugin_api.provider import Call, HttpCall, ProviderDefinition, Wire
+from code_commit.plugin_api.model_call import ModelCall
+from code_commit.plugin_api.provider import HttpCall, ProviderDefinition, Wire
 from code_commit_workspace.redaction import Redactor
 
 _FIRST_ERROR = 400  # of the HTTP statuses
 _QUOTED = 8  # characters of a key in a row that no error may show
 _LONGEST_TIMER = 7 * 24 * 3600.0  # the clock's own limit is lower than infinity
+_NO_HEADERS: Mapping[str, str] = {}
 
 
 class HttpProvider:
@@ -36,41 +38,47 @@ class HttpProvider:
         NotReady: the address is none, or the key cannot stand in a header.
     """
 
-    def __init__(self, definition: ProviderDefinition, connection: Endpoint, wire: Wire) -> None:
+    def __init__(self, definition: ProviderDefinition, endpoint: Endpoint, wire: Wire) -> None:
         _silence_libraries()
         self._name = definition.name
         self._wire = wire
-        self._limits = connection
-        self._address = checked_address(connection.base_url, definition.name)
-        self._key = connection.key
+        self._endpoint = endpoint
+        self._address = checked_address(endpoint.base_url, definition.name)
+        self._key = endpoint.key
         self._key_header = definition.key_header[0].lower()
-        self._headers = _own_headers(definition, connection.key)
+        self._headers = _own_headers(definition, endpoint.key)
         self._ssl_context: ssl.SSLContext | None = None
         self._lock = threading.Lock()
         self._closed = False
         self._idle: list[HttpConnection] = []
         self._busy: dict[HttpConnection, ResultQueue] = {}
 
-    def complete(self, request: Request, call: Call) -> Completion:
-        """Send `request` once and read the answer, before `call.deadline`.
+    def complete(self, call: ModelCall) -> Completion:
+        """Send `call.request` once and read the answer, before `call.deadline`.
 
         Raises:
             ProviderError: nothing came, or an error, or what cannot be understood.
         """
-        target, headers, content = self._prepared(self._wire.encode(request))
+        # Streaming is decided here: `encode_stream`, and pieces from the same queue.
+        target, headers, content = self._prepared(self._wire.encode(call.request))
+        seconds = max(0.0, min(call.deadline - time.monotonic(), _LONGEST_TIMER))
+        result_queue: ResultQueue = queue.SimpleQueue()
+        connection = self._take_connection(result_queue)
+        result: Answer | Exception | None = None
         try:
-            answer = self._exchange(target, headers, content, call.deadline)
-        except ProviderError as error:
-            raise self._located(error, {}) from None
-        del content
-        try:
-            _refuse_redirect(answer)
-            return self._wire.decode(answer.status, answer.headers, self._told(answer))
-        except ProviderError as error:
-            raise self._located(error, answer.headers) from None
-        except Exception as error:  # a plugin's wire met an answer that it was not written for
-            stumbled = f"its plugin could not read the answer (HTTP {answer.status}): {type(error).__name__}"
-            raise self._located(ProviderError(stumbled, kind="invalid_response"), answer.headers) from error
+            threading.Thread(
+                target=connection.post,
+                args=(target, headers, content, self._endpoint, result_queue),
+                name=f"code-commit {self._name}",
+                daemon=True,
+            ).start()
+            del content
+            result = result_queue.get(timeout=seconds)
+        except queue.Empty:
+            result = ProviderError("no whole answer came before the time limit of the call", kind="network")
+        finally:
+            self._give_back(connection, reusable=isinstance(result, Answer))
+        return self._decoded(self._answer(result))
 
     def close(self) -> None:
         """End the calls under way, from any thread, and let all connections go."""
@@ -98,35 +106,30 @@ class HttpProvider:
             raise ProviderError("the request holds text that is not Unicode", kind="rejected") from None
         return target, headers | self._headers, content
 
-    def _exchange(self, target: httpx.URL, headers: dict[str, str], content: Content, deadline: float) -> Answer:
-        result_queue: ResultQueue = queue.SimpleQueue()
-        connection = self._take_connection(result_queue)
-        seconds = max(0.0, min(deadline - time.monotonic(), _LONGEST_TIMER))
-        answer = None
+    def _answer(self, result: Answer | Exception | None) -> Answer:
+        match result:
+            case Answer():
+                return result
+            case httpx.TransportError():
+                raise self._located(transport_error(result, self._endpoint)) from None
+            case ProviderError() | None:
+                raise self._located(result or _closed()) from None
+        raise result
+
+    def _decoded(self, answer: Answer) -> Completion:
         try:
-            threading.Thread(
-                target=connection.post,
-                args=(target, headers, content, self._limits, result_queue),
-                name=f"code-commit {self._name}",
-                daemon=True,
-            ).start()
-            answer = result_queue.get(timeout=seconds)
-        except queue.Empty:
-            raise ProviderError("no whole answer came before the time limit of the call", kind="network") from None
-        finally:
-            self._give_back(connection, reusable=isinstance(answer, Answer))
-        if isinstance(answer, Answer):
-            return answer
-        if answer is None:
-            raise _closed()
-        if isinstance(answer, httpx.TransportError):
-            raise transport_error(answer, self._limits) from None
-        raise answer
+            _refuse_redirect(answer)
+            return self._wire.decode(answer.status, answer.headers, self._body(answer))
+        except ProviderError as error:
+            raise self._located(error, answer.headers) from None
+        except Exception as error:  # a plugin's wire met an answer that it was not written for
+            stumbled = f"its plugin could not read the answer (HTTP {answer.status}): {type(error).__name__}"
+            raise self._located(ProviderError(stumbled, kind="invalid_response"), answer.headers) from error
 
     def _take_connection(self, result_queue: ResultQueue) -> HttpConnection:
         with self._lock:
             if self._closed:
-                raise _closed()
+                raise self._located(_closed())
             connection = self._idle.pop() if self._idle else self._new_connection()
             self._busy[connection] = result_queue
             return connection
@@ -145,13 +148,13 @@ class HttpProvider:
             self._ssl_context = trust(self._address)
         return HttpConnection(self._ssl_context, proxy_for(self._address))
 
-    def _told(self, answer: Answer) -> bytes:
-        """The body; of an error without the key, before anybody cuts it to where the key is no longer known as such."""
+    def _body(self, answer: Answer) -> bytes:
+        """The body; of an error without the key, before anybody cuts it where the key is no longer recognized."""
         if answer.status < _FIRST_ERROR or not self._key:
             return answer.body
         return Redactor([self._key]).data(answer.body)
 
-    def _located(self, error: ProviderError, headers: Mapping[str, str]) -> ProviderError:
+    def _located(self, error: ProviderError, headers: Mapping[str, str] = _NO_HEADERS) -> ProviderError:
         """`error` with the name and address of the service, its `Retry-After`, and without the key."""
         where = self._address.host if self._address.port is None else f"{self._address.host}:{self._address.port}"
         words, raw = str(error), error.raw

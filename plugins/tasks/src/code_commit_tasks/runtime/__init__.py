@@ -1,1 +1,1 @@
-"""Runs the code of an answer in a process of its own that may do nothing but ask the host to call tools."""
+"""Run the code of an answer in a separate process that can only ask the host to call tools."""

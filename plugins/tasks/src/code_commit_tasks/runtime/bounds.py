@@ -1,4 +1,4 @@
-"""Bounds of a process that runs already, so that nothing of ours has to run between fork and exec."""
+"""Limit a running process, so that none of our code runs between fork and exec."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ _SPARE_CPU = 30.0  # seconds
 
 
 def bind(pid: int, *, memory: int, seconds: float) -> None:
-    """Bound the process `pid`: to `memory` bytes more than it has now, to no file, and to a short life after its host.
+    """Limit the process `pid` to `memory` bytes more than it has now, no files, and a short life after its host.
 
-    RLIMIT_DATA counts what V8 has reserved at its start, hence "more than now"; RLIMIT_AS would not let it start. Linux
-    alone can bound a process that runs: elsewhere only the heap is bounded.
+    RLIMIT_DATA counts what V8 reserved at its start, hence "more than now"; with RLIMIT_AS it would not start. Only
+    Linux can limit a running process; elsewhere only the heap is limited.
     """
     if not hasattr(resource, "prlimit"):
         return
-    cpu = int(2 * seconds + _SPARE_CPU)  # wall clock is the host's; this one is for when the host was killed
+    cpu = int(2 * seconds + _SPARE_CPU)  # the host watches the wall clock; this limit is for when the host was killed
     bounds = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_CPU: cpu}
     data = _data_size(pid)
     if data is not None:
         bounds[resource.RLIMIT_DATA] = data + memory
-    with suppress(ProcessLookupError):  # it has ended, which will be seen
+    with suppress(ProcessLookupError):  # it has ended, which the caller notices
         for kind, bound in bounds.items():
             resource.prlimit(pid, kind, (bound, bound))
 

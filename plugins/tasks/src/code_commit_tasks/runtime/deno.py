@@ -1,4 +1,4 @@
-"""Deno: where it is, and the command that starts it with no permission at all."""
+"""Locate Deno, and build the command that runs it without any permission."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from code_commit.plugin_api import NotReady
 from code_commit_tasks.orphans import dies_with_its_host
 
 _MEGABYTE = 1024 * 1024
-# No question, no other place to take code from, no file beside the bridge that could change how it runs.
+# No prompts, no remote code, no configuration file that could change how it runs.
 _CLOSED = (
     *("--no-prompt", "--no-remote", "--no-npm", "--cached-only", "--no-config", "--no-lock"),
     *("--no-check", "--node-modules-dir=none", "--no-code-cache", "--quiet"),
@@ -18,10 +18,10 @@ _CLOSED = (
 
 
 def deno_binary() -> str:
-    """Return the path of the Deno that this plugin depends on, never of another that happens to be installed.
+    """Return the path of the Deno that this plugin depends on, never of another installed one.
 
     Raises:
-        NotReady: it is not there.
+        NotReady: it is missing.
     """
     try:
         from deno import find_deno_bin  # type: ignore[import-untyped]
@@ -38,7 +38,7 @@ def deno_binary() -> str:
 
 
 def deno_command(binary: str, *, memory: int) -> list[str]:
-    """Return the command that runs the bridge; the heap is bound to `memory` bytes."""
+    """Return the command that runs the bridge; the heap is limited to `memory` bytes."""
     bridge = Path(str(files("code_commit_tasks.runtime") / "bridge.js"))
     return [
         *dies_with_its_host(),
@@ -51,16 +51,16 @@ def deno_command(binary: str, *, memory: int) -> list[str]:
 
 
 def deno_environment() -> dict[str, str]:
-    """Return all that the process sees of the environment: no place where it could keep anything, no graphics card."""
-    nowhere = f"{os.devnull}/none"  # nothing can be made below what is no folder, not even by root
+    """Return the environment of the process: no folder where it could store files, no graphics card."""
+    nowhere = f"{os.devnull}/none"  # not a folder, so not even root can create files below it
     return {
         "DENO_DIR": nowhere,
         "TMPDIR": nowhere,
-        "HOME": "/nonexistent",  # where it looks for .npmrc
+        "HOME": "/nonexistent",  # Deno looks for .npmrc here
         "DENO_CACHE_DB_MODE": "in-memory",
         "DENO_EMIT_CACHE_MODE": "disable",
         "DENO_NO_PACKAGE_JSON": "1",
-        "DENO_WEBGPU_BACKEND": "none",  # a shader can neither be ended nor bounded
+        "DENO_WEBGPU_BACKEND": "none",  # a shader can be neither ended nor limited
         "DENO_NO_UPDATE_CHECK": "1",
         "DENO_NO_PROMPT": "1",
         "NO_COLOR": "1",

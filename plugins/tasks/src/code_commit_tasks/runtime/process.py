@@ -1,4 +1,4 @@
-"""One Deno process: its lines, its bounds, and its end, which comes with everything that it has started."""
+"""One Deno process: its lines, its limits, and its end, together with everything that it started."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from code_commit_tasks.runtime.deno import deno_binary, deno_command, deno_envir
 
 _CHUNK = 256 * 1024
 _LONGEST_LINE = 16 * 1024 * 1024  # bytes
-_STDERR_KEPT = 16 * 1024  # bytes, of its end
-_UNSENT = 16 * 1024 * 1024  # bytes that wait for it: more of its calls are read when it has taken these
-_LAST_WORDS = 2.0  # seconds for a process that has closed its pipes
+_STDERR_KEPT = 16 * 1024  # bytes, the end of it
+_UNSENT = 16 * 1024 * 1024  # bytes waiting to be sent: read no more of its calls until it has taken these
+_EXIT_TIMEOUT = 2.0  # seconds for a process to exit after it has closed its pipes
 
 
 class ProcessTooSlow(Exception):  # noqa: N818 - what happened
-    """The time limit came first."""
+    """The process reached its time limit."""
 
 
 class ProcessTooGreedy(Exception):  # noqa: N818 - what happened
-    """It went past a limit; the message names it."""
+    """The process exceeded a limit; the message names it."""
 
 
 class DenoProcess:
-    """A process with the bridge in it. As a context: when it is left, nothing of it runs.
+    """A process that runs the bridge. As a context manager, it ends everything on exit.
 
-    `deadline` is on `time.monotonic()` and may be moved while it runs.
+    `deadline` is a `time.monotonic()` value; you may change it while the process runs.
     """
 
     def __init__(self, *, memory: int, seconds: float) -> None:
-        """Start it, and give it `seconds` from now.
+        """Start the process with a deadline in `seconds`.
 
         Raises:
             NotReady: Deno is not installed, or does not start.
@@ -54,12 +54,12 @@ class DenoProcess:
         self._stdin, self._stdout = self._process.stdin.fileno(), self._process.stdout.fileno()
         self._unsent = bytearray()
         self._line = bytearray()
-        self._said = b""
+        self._stderr = b""
         self._selector = selectors.DefaultSelector()
-        self._selector.register(self._stdout, selectors.EVENT_READ, self._hear)
-        self._selector.register(self._process.stderr.fileno(), selectors.EVENT_READ, self._note)
+        self._selector.register(self._stdout, selectors.EVENT_READ, self._read_stdout)
+        self._selector.register(self._process.stderr.fileno(), selectors.EVENT_READ, self._read_stderr)
         os.set_blocking(self._stdin, False)
-        self._heard: deque[bytes] = deque()
+        self._lines: deque[bytes] = deque()
         self._open = True
         self.deadline = time.monotonic() + seconds
 
@@ -70,27 +70,27 @@ class DenoProcess:
         self.end()
 
     def bind(self) -> None:
-        """Bound what it may use, from now on."""
+        """Limit its resources from now on."""
         bind(self._process.pid, memory=self._memory, seconds=self._seconds)
 
     def send(self, line: bytes) -> None:
-        """Send a line. It goes out while lines are read: a process that does not listen blocks nobody."""
+        """Queue a line. It is written while `lines` reads, so that a process that does not read blocks nobody."""
         self._unsent += line + b"\n"
         with suppress(KeyError, ValueError):
             self._selector.register(self._stdin, selectors.EVENT_WRITE, None)
 
     def lines(self) -> Iterator[bytes]:
-        """Yield what it writes, line by line, until it closes its output.
+        """Yield its output line by line until it closes stdout.
 
         Raises:
-            ProcessTooSlow: the deadline is over.
+            ProcessTooSlow: the deadline has passed.
             ProcessTooGreedy: a line is too long.
         """
-        while self._open or self._heard:
+        while self._open or self._lines:
             if time.monotonic() >= self.deadline:
                 raise ProcessTooSlow
-            if self._heard and len(self._unsent) < _UNSENT:
-                yield self._heard.popleft()
+            if self._lines and len(self._unsent) < _UNSENT:
+                yield self._lines.popleft()
             else:
                 self._wait()
         if self._line:
@@ -98,20 +98,20 @@ class DenoProcess:
 
     @property
     def exit_code(self) -> int:
-        """How it ended, minus a signal's number; it is ended if it did not. Wait for `lines` to be over first."""
+        """Return its exit code, or a negative signal number; end it if it still runs. Exhaust `lines` first."""
         try:
-            return self._process.wait(_LAST_WORDS)
+            return self._process.wait(_EXIT_TIMEOUT)
         except subprocess.TimeoutExpired:
             self.end()
             return self._process.returncode
 
     @property
     def stderr(self) -> str:
-        """The end of what it has written there."""
-        return self._said.decode("utf-8", "replace")
+        """Return the last part of its stderr."""
+        return self._stderr.decode("utf-8", "replace")
 
     def end(self) -> None:
-        """Kill all of it, and wait until it is gone."""
+        """Kill all its processes, and wait for it."""
         with suppress(OSError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -122,7 +122,7 @@ class DenoProcess:
                     pipe.close()
 
     def _wait(self) -> None:
-        self._listen()
+        self._select_stdout()
         for key, _ in self._selector.select(max(0.0, self.deadline - time.monotonic())):
             if key.fd == self._stdin:
                 self._write()
@@ -132,15 +132,15 @@ class DenoProcess:
                 key.data(data)
             else:
                 self._selector.unregister(key.fd)
-                self._open = self._open and key.data != self._hear
+                self._open = self._open and key.data != self._read_stdout
 
-    def _listen(self) -> None:
-        """Listen to its output, but not while it takes nothing of what it is sent."""
+    def _select_stdout(self) -> None:
+        """Read its stdout, except while too much input waits to be sent."""
         wanted = self._open and len(self._unsent) < _UNSENT
         if wanted == (self._stdout in self._selector.get_map()):
             return
         if wanted:
-            self._selector.register(self._stdout, selectors.EVENT_READ, self._hear)
+            self._selector.register(self._stdout, selectors.EVENT_READ, self._read_stdout)
         else:
             self._selector.unregister(self._stdout)
 
@@ -149,16 +149,16 @@ class DenoProcess:
             sent = os.write(self._stdin, self._unsent[:_CHUNK])
         except BlockingIOError:
             return
-        except OSError:  # it has closed its input, or ended
+        except OSError:  # it closed its input, or ended
             sent = len(self._unsent)
         del self._unsent[:sent]
         if not self._unsent:
             self._selector.unregister(self._stdin)
 
-    def _hear(self, data: bytes) -> None:
+    def _read_stdout(self, data: bytes) -> None:
         *lines, rest = data.split(b"\n")
         for line in lines:
-            self._heard.append(bytes(self._line + line))
+            self._lines.append(bytes(self._line + line))
             self._line.clear()
         self._line += rest
         if len(self._line) > _LONGEST_LINE:
@@ -166,8 +166,8 @@ class DenoProcess:
                 f"it printed a line, passed arguments or returned a value of more than {_LONGEST_LINE} bytes"
             )
 
-    def _note(self, data: bytes) -> None:
-        self._said = (self._said + data)[-_STDERR_KEPT:]
+    def _read_stderr(self, data: bytes) -> None:
+        self._stderr = (self._stderr + data)[-_STDERR_KEPT:]
 
 
 def _started(command: list[str]) -> subprocess.Popen[bytes]:

@@ -1,4 +1,4 @@
-"""The code of an answer, run to its end: what it returned, or why it did not, in words for the model."""
+"""Run the code of an answer: return its value, or an error message for the model."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from typing import Any, Literal
 from code_commit.plugin_api import NotReady
 from code_commit_tasks.runtime.process import DenoProcess, ProcessTooGreedy, ProcessTooSlow
 
-_MARK = b"\x1e"  # begins a line of the bridge
+_MARK = b"\x1e"  # starts a line of the bridge
 _MEDIA_TYPE = "data:application/typescript;base64,"
-# The function, where the bridge finds it; on a line of its own, so that the answer's lines keep their numbers.
+# Exposes the function to the bridge; on a separate line, so that the answer's line numbers stay the same.
 _HANDED_OVER = (
     '\n;Object.defineProperty(globalThis, Symbol.for("agent_code"), '
     '{ value: typeof agent_code === "function" ? agent_code : undefined });\n'
 )
 _ADDRESS = re.compile(r"data:application/typescript;base64,[A-Za-z0-9+/=.]*")
-_BRIDGE = "/bridge.js:"  # in a frame of the bridge, which is nobody's business
+_BRIDGE = "/bridge.js:"  # marks a frame of the bridge, which is left out
 _PLACE = re.compile(r":(\d+):\d+\s*$")  # a line and a column
 _OUT_OF_MEMORY = re.compile(r"out of memory|heap limit|allocation failed", re.IGNORECASE)
-_ABORTED = (-5, -6, -11)  # signals by which V8 gives up
-_WROTE = -25  # SIGXFSZ: to a file, and it may write to none
+_ABORTED = (-5, -6, -11)  # signals when V8 aborts
+_WROTE = -25  # SIGXFSZ: it wrote to a file
 _LONGEST_REASON = 4000  # characters
-_LONGEST_NAME = 100  # characters: no tool has such a one
-_SHOWN = 200  # bytes of a line that is not understood
-_DEEPEST = 100  # lists in lists
+_LONGEST_NAME = 100  # characters: no tool name is longer
+_SHOWN = 200  # bytes of an invalid line
+_DEEPEST = 100  # nesting of lists
 _MEGABYTE = 1024 * 1024
 
 Fault = Literal["code", "time", "memory", "ended"]
@@ -38,7 +38,7 @@ Fault = Literal["code", "time", "memory", "ended"]
 
 @dataclass(frozen=True, slots=True)
 class ScriptFunction:
-    """A function that the code may call: `parameters` in order; `json`: what it gives is JSON, not text."""
+    """A function that the code can call. `parameters` are in order; with `json`, it returns JSON instead of text."""
 
     name: str
     parameters: tuple[str, ...]
@@ -47,7 +47,7 @@ class ScriptFunction:
 
 @dataclass(frozen=True, slots=True)
 class CallAnswer:
-    """What a call gave; `is_error` makes its promise reject."""
+    """The result of a call; `is_error` rejects its promise."""
 
     text: str
     is_error: bool = False
@@ -55,7 +55,7 @@ class CallAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ScriptLimits:
-    """`seconds` of the code's own, without the time of calls; `memory` in bytes; `calls` that it may make."""
+    """`seconds` of the code itself, without the time of calls; `memory` in bytes; `calls` at most."""
 
     seconds: float
     memory: int
@@ -71,7 +71,7 @@ class ScriptFailed(Exception):  # noqa: N818 - what happened
 
 
 Call = Callable[[str, Any], CallAnswer]
-"""Judges and runs one call, given the name and the arguments as the code has sent them, whatever they are."""
+"""Checks and runs one call, given the unchecked name and arguments from the code."""
 
 
 def run_script(
@@ -82,10 +82,10 @@ def run_script(
     *,
     on_output: Callable[[str], None] = lambda _: None,
 ) -> Any:
-    """Run `code` and return what its function `agent_code` returned, as JSON. `on_output` hears each printed line.
+    """Run `code` and return the result of its function `agent_code` as JSON. `on_output` gets each printed line.
 
     Raises:
-        ScriptFailed: it did not parse, threw, ended, or took too long or too much memory.
+        ScriptFailed: the code did not parse, threw, exited, or took too long or too much memory.
         NotReady: Deno is not installed, or does not start.
     """
     with DenoProcess(memory=limits.memory, seconds=limits.seconds) as process:
@@ -101,7 +101,7 @@ def run_script(
 
 @dataclass(slots=True)
 class _Exchange:
-    """What is said between the host and one process."""
+    """The messages between the host and one process."""
 
     process: DenoProcess
     code: str
@@ -113,7 +113,7 @@ class _Exchange:
     _started: bool = False
 
     def returned(self) -> Any:
-        """Answer its calls until it returns."""
+        """Answer its calls until it returns a value."""
         for line in self.process.lines():
             printed, mark, message = line.partition(_MARK)
             if printed or not mark:
@@ -124,14 +124,14 @@ class _Exchange:
                 case {"kind": "call", "id": int(number), "tool": str(tool), "given": given}:
                     self._answer(number, tool, given)
                 case {"kind": "returned", **rest}:
-                    if reason := _unfit(rest.get("value")):
+                    if reason := _rejection(rest.get("value")):
                         raise ScriptFailed(f"What agent_code returned {reason}.", "code")
                     return rest.get("value")
                 case {"kind": "failed", **rest}:
-                    raise ScriptFailed(_thrown(rest, self.code), "code")
+                    raise ScriptFailed(_describe_error(rest, self.code), "code")
                 case None:
                     pass
-                case _:  # forged: the bridge writes no such thing
+                case _:  # forged: the bridge writes no such message
                     self.on_output(f"(not understood: {message[:_SHOWN].decode('utf-8', 'replace')})")
         raise self._ended()
 
@@ -147,7 +147,7 @@ class _Exchange:
         if self._calls > self.limits.calls:
             raise ScriptFailed(f"agent_code made more than {self.limits.calls} tool calls and was ended.", "ended")
         began = time.monotonic()
-        if reason := _unfit([tool, given]):
+        if reason := _rejection([tool, given]):
             answer = CallAnswer(f"What was passed to the tool {reason}.", is_error=True)
         else:
             answer = self.call(tool[:_LONGEST_NAME], given)
@@ -195,21 +195,21 @@ def _refuse(name: str) -> None:
     raise ValueError(f"{name} has no place in JSON")
 
 
-def _unfit(value: Any) -> str:
-    """Say why `value` goes no further: JSON has lists of any depth, and JavaScript has strings of half characters."""
+def _rejection(value: Any) -> str:
+    """Return why `value` is rejected, or "": it is nested too deeply, or a string holds lone surrogates."""
     level = [value]
     for _ in range(_DEEPEST):
         if not level:
             return ""
         for each in level:
-            if isinstance(each, str) and not each.isascii() and _halved(each):
+            if isinstance(each, str) and not each.isascii() and _has_surrogate(each):
                 return "holds half of a character (a lone surrogate)"
         inside = [each for each in level if isinstance(each, dict | list)]
         level = [below for each in inside for below in (chain(each, each.values()) if isinstance(each, dict) else each)]
     return f"is nested more than {_DEEPEST} deep"
 
 
-def _halved(text: str) -> bool:
+def _has_surrogate(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -217,20 +217,20 @@ def _halved(text: str) -> bool:
     return False
 
 
-def _thrown(failed: Mapping[Any, Any], code: str) -> str:
-    """Tell the model what its code threw, with lines and columns of its own."""
+def _describe_error(failed: Mapping[Any, Any], code: str) -> str:
+    """Describe for the model what its code threw, with the code's own lines and columns."""
     text, stack = (str(failed.get(part, "")).encode("utf-8", "replace").decode() for part in ("text", "stack"))
     if "SyntaxError:" in text:
         text = text.removeprefix("TypeError: ")
     lines = code.split("\n")
     place = _PLACE.search(_shown(text))
-    if place and int(place[1]) > len(lines):  # in the line that was added: the code ends too early
+    if place and int(place[1]) > len(lines):  # the error is in the line that was added: the code ends too early
         return f"{text.partition(chr(10))[0]}\n    at agent_code.ts:{len(lines)}:{len(lines[-1]) + 1}, its end"
     frames = "\n".join(line for line in stack.split("\n") if line.lstrip().startswith("at "))
     return _shown(text if place else f"{text}\n{frames}").strip()
 
 
 def _shown(text: str) -> str:
-    """Name the answer by a name instead of by all of its text."""
+    """Replace the `data:` URL of the answer, which holds all its text, by a short name."""
     lines = _ADDRESS.sub("agent_code.ts", text).split("\n")
     return "\n".join(line for line in lines if _BRIDGE not in line)[:_LONGEST_REASON].rstrip("\n")

@@ -1,4 +1,4 @@
-"""Asks a worker, and ends it when it takes too long."""
+"""Run a worker, and kill it when it takes too long."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _LARGEST_ANSWER = 16 * 1024 * 1024  # bytes
 
 
 class WorkerTooSlow(Exception):  # noqa: N818 - what happened
-    """The time limit came first, and the worker was killed."""
+    """The worker reached the time limit and was killed."""
 
 
 class WorkerBroke(Exception):  # noqa: N818 - what happened
-    """It gave no answer: it ran out of memory, or is at fault."""
+    """The worker gave no answer: it ran out of memory or has a bug."""
 
 
 def ask_worker(name: str, question: Any, *, seconds: float, flags: Sequence[str] = ("-I",)) -> Any:
-    """Give `question` to the worker `name` of this package and return its answer, both JSON.
+    """Send `question` to the worker `name` of this package and return its answer, both as JSON.
 
-    `flags` are for Python; the worker sees no environment.
+    `flags` are for Python; the worker gets an empty environment.
 
     Raises:
         WorkerTooSlow, WorkerBroke: there is no answer.

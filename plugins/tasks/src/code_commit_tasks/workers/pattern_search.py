@@ -1,6 +1,6 @@
-"""Looks for regular expressions in a text. A script of its own: a search cannot be ended from within.
+"""Search a text for regular expressions, in a separate process, because a search cannot be stopped from within.
 
-Asked {patterns, text}, it answers a list: for each pattern whether it is found, or in words why it is none.
+Input: {patterns, text}. Output: a list with, for each pattern, whether it is found, or why it is invalid.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MEMORY = 1024 * 1024 * 1024  # bytes
 def main() -> None:
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    seconds = int(sys.argv[1])  # whoever started this may be gone
+    seconds = int(sys.argv[1])  # the parent may be gone
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     question = json.load(sys.stdin)
     json.dump([found(pattern, question["text"]) for pattern in question["patterns"]], sys.stdout)

@@ -1,6 +1,6 @@
-"""Looks for syntax errors with tree-sitter. A script of its own: a native parser may crash, or take its time.
+"""Search for syntax errors with tree-sitter, in a separate process: a native parser may crash or hang.
 
-Asked a list of [path, language, text], it answers a list of [path, line, column, what], the first few of each file.
+Input: a list of [path, language, text]. Output: a list of [path, line, column, what], the first few of each file.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 from ast_grep_py import SgRoot
 
 _MEMORY = 4 * 1024 * 1024 * 1024  # bytes
-_TOLD = 3  # of each file
-_SHOWN = 60  # characters of what could not be parsed
-# Where the grammar needs one of these and none is there, the parser puts one in that is empty.
+_MOST_ERRORS = 3  # errors per file
+_SHOWN = 60  # characters of unparsable text
+# Where one of these is missing, the parser inserts an empty one.
 _NEEDED = ("identifier", "name", "number", "integer", "expression")
 
 
 def main() -> None:
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    seconds = int(sys.argv[1])  # whoever started this may be gone
+    seconds = int(sys.argv[1])  # the parent may be gone
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     json.dump([error for path, language, text in json.load(sys.stdin) for error in errors(path, language, text)],
               sys.stdout)  # fmt: skip
@@ -37,13 +37,13 @@ def errors(path: str, language: str, text: str) -> list[list[Any]]:
     for node, what in _wrong(SgRoot(text, language).root()):
         start = node.range().start
         found.append([path, start.line + 1, start.column + 1, what])
-        if len(found) == _TOLD:
+        if len(found) == _MOST_ERRORS:
             break
     return found
 
 
 def _wrong(root: Any) -> Iterator[tuple[Any, str]]:
-    """Yield what could not be parsed, and what is missing, in the order of the text."""
+    """Yield unparsable and missing nodes in text order."""
     ahead = [root]
     while ahead:
         node = ahead.pop()

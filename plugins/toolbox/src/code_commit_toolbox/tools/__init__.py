@@ -1,1 +1,1 @@
-"""The tools themselves, one subject a module."""
+"""The first-party tools, one topic per module."""

@@ -1,4 +1,4 @@
-"""code_search: patterns of syntax, looked for by ast-grep in a process of its own, which can be ended."""
+"""code_search: search for syntax patterns with ast-grep, in a separate process that can be killed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SUFFIXES = {
     "typescript": (".ts", ".mts", ".cts"),
     "yaml": (".yaml", ".yml"),
 }
-"""The languages, and how the names of their files end."""
+"""The languages and their file extensions."""
 
 MOST_SEARCHES = 20
 _LARGEST_FILE = 1024 * 1024
@@ -51,7 +51,7 @@ _KEPT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PA
 
 
 def code_search(settings: ToolboxSettings) -> Tool:
-    """Runs several searches over the files of the project that may be read."""
+    """Return the tool that runs several searches over the readable files of the project."""
 
     def call(context: ToolContext, arguments: Json) -> str:
         searches: Sequence[Json] = arguments["searches"]
@@ -62,7 +62,7 @@ def code_search(settings: ToolboxSettings) -> Tool:
         found += [{"search": number, "problem": problem} for number, problem in problems.items()]
         notes = [f"[{left_out} files left out: too large, or too many]"] if left_out else []
         notes += [f"[{trouble}]"] if trouble else []
-        return _told(searches, found, notes, settings.output_limit)
+        return _format_matches(searches, found, notes, settings.output_limit)
 
     return Tool(
         "code_search",
@@ -97,14 +97,14 @@ def code_search(settings: ToolboxSettings) -> Tool:
 
 
 def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], dict[int, str], int]:
-    """Return the files to look at, each with the numbers of the searches that want it.
+    """Return the files to search, each with the numbers of its searches.
 
-    And what is wrong with the places of some searches, and how many files were left out.
+    Also return the problems with folders of searches, and the number of files left out.
     """
     folders = [plain(search.get("path", ".")).rstrip("/") for search in searches]
     readable = run.files()
-    told = ((number, _unfit_place(run, folder, readable)) for number, folder in enumerate(folders))
-    problems = {number: problem for number, problem in told if problem}
+    checked = ((number, _folder_problem(run, folder, readable)) for number, folder in enumerate(folders))
+    problems = {number: problem for number, problem in checked if problem}
     files: list[dict[str, Any]] = []
     left_out, room = 0, _MOST_BYTES
     for path in readable:
@@ -119,7 +119,7 @@ def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], di
         try:
             content = run.tree.read(path, _LARGEST_FILE + 1) or b""
         except OSError:
-            continue  # another kind of thing by now
+            continue  # no longer a regular file
         if len(content) > min(_LARGEST_FILE, room):
             left_out += 1
             continue
@@ -128,8 +128,8 @@ def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], di
     return files, problems, left_out
 
 
-def _unfit_place(run: Run, folder: str, readable: Sequence[str]) -> str:
-    """Say why nothing can be searched in `folder`, or nothing."""
+def _folder_problem(run: Run, folder: str, readable: Sequence[str]) -> str:
+    """Return why `folder` cannot be searched, or ""."""
     if folder == ".":
         return ""
     try:
@@ -144,9 +144,9 @@ def _within(path: str, folder: str) -> bool:
 
 
 def _search(searches: Sequence[Json], files: list[dict[str, Any]], seconds: float) -> tuple[list[dict[str, Any]], str]:
-    """Return what was found, in order, and what was in the way.
+    """Return the matches in order, and a problem, if any.
 
-    ast-grep is native code, and pattern and files are strangers': in another process, its end is not ours.
+    ast-grep is native code with untrusted input: in a separate process, a crash does not end the host.
     """
     work = {"searches": list(map(dict, searches)), "files": files, "seconds": seconds}
     try:
@@ -166,11 +166,11 @@ def _search(searches: Sequence[Json], files: list[dict[str, Any]], seconds: floa
         trouble = f"the search was ended after {seconds:g} s: name a folder, or ask less at once"
     except OSError as error:
         raise ToolError(f"The search could not be started: {error.strerror}.") from error
-    lines = output.split(b"\n")[:-1]  # what follows the last newline is half a line
+    lines = output.split(b"\n")[:-1]  # the text after the last newline is incomplete
     return [json.loads(line) for line in lines], trouble
 
 
-def _told(searches: Sequence[Json], found: list[dict[str, Any]], notes: list[str], limit: int) -> str:
+def _format_matches(searches: Sequence[Json], found: list[dict[str, Any]], notes: list[str], limit: int) -> str:
     lines = []
     for number, search in enumerate(searches):
         own = [each for each in found if each["search"] == number]

@@ -1,4 +1,4 @@
-"""final_output: the call by which an agent says that it is done."""
+"""final_output: the call that ends an agent."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ FINAL_OUTPUT = "final_output"
 
 
 def final_output() -> Tool:
-    """Ends the loop with its text; by itself it does no more than hand that text on."""
+    """Return the tool whose text ends the loop; the tool itself only returns the text."""
 
-    def call(context: ToolContext, arguments: Json) -> str:  # noqa: ARG001 - the shape of every tool
+    def call(context: ToolContext, arguments: Json) -> str:  # noqa: ARG001 - the signature of every tool
         summary: str = arguments["summary"]
         return summary
 

@@ -13,7 +13,7 @@ from code_commit_toolbox.tools.writing import str_replace, write_file
 
 
 def first_party(settings: ToolboxSettings, *, todo: str | None = None) -> list[Tool]:
-    """Return them, made for `settings`. `todo` is where the list of what is to be done is kept, if not there."""
+    """Return all first-party tools. `todo` is the todo file, if not the one in `settings`."""
     todo_file = settings.todo_file if todo is None else todo
     return [
         read_file(settings),

@@ -1,35 +1,35 @@
-"""One file of the project as text, read and written as the host's guard allows."""
+"""Read and write one file of the project as text, within the host's path rules."""
 
 from __future__ import annotations
 
 from code_commit.plugin_api import Change, NotReady, ResponseRefused, Run
 from code_commit_toolbox.tool import ToolError
 
-_LOOKED_AT = 8192  # bytes in which a NUL shows that a file is no text
+_LOOKED_AT = 8192  # a NUL in the first bytes marks a binary file
 
 
 def plain(path: str) -> str:
-    """Return `path` as the host takes it: without a leading `./`."""
+    """Return `path` without a leading `./`, as the host expects it."""
     while path.startswith("./"):
         path = path[2:]
     return path
 
 
 def require_readable(run: Run, path: str) -> None:
-    """Ask whether a model may see what is at `path`.
+    """Check that a model may see `path`.
 
     Raises:
-        ToolError: it may not.
+        ToolError: a model may not see it.
     """
     if refusal := run.may_read(path):
         raise ToolError(f"{path} cannot be read: {refusal.reason}")
 
 
 def read_text(run: Run, path: str, limit: int) -> str:
-    """Return the text of the file at `path`, of no more than `limit` bytes.
+    """Return the text of the file at `path`, of at most `limit` bytes.
 
     Raises:
-        ToolError: a model may not see it, there is none, it is no text, or it is too large.
+        ToolError: a model may not see it, or it is missing, not text, or too large.
     """
     text = text_if_any(run, path, limit)
     if text is None:
@@ -38,7 +38,7 @@ def read_text(run: Run, path: str, limit: int) -> str:
 
 
 def text_if_any(run: Run, path: str, limit: int) -> str | None:
-    """Return the text of the file at `path`, None where there is none.
+    """Return the text of the file at `path`, or None when it does not exist.
 
     Raises:
         ToolError: as `read_text`.
@@ -63,10 +63,10 @@ def text_if_any(run: Run, path: str, limit: int) -> str | None:
 
 
 def write_text(run: Run, path: str, text: str, limit: int) -> bool:
-    """Make `text` the whole content of the file at `path`; say whether that changed anything.
+    """Write `text` to the file at `path`; return whether that changed anything.
 
     Raises:
-        ToolError: that is not allowed, or could not be done; the file is as it was.
+        ToolError: it is not allowed or failed; the file is unchanged.
     """
     try:
         content = text.encode()

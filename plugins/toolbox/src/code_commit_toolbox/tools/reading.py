@@ -12,7 +12,7 @@ from code_commit_toolbox.tools.project_file import plain, read_text, require_rea
 
 
 def read_file(settings: ToolboxSettings) -> Tool:
-    """Shows a file of the project, or some of its lines, exactly as they are."""
+    """Return the tool that shows a file of the project, or some of its lines, unchanged."""
 
     def call(context: ToolContext, arguments: Json) -> str:
         path = plain(arguments["path"])
@@ -38,16 +38,16 @@ def read_file(settings: ToolboxSettings) -> Tool:
 
 
 def lines_of(text: str, first: int, last: int | None, limit: int) -> str:
-    """Return lines `first` to `last` of `text`, counted from 1, as far as `limit` characters go.
+    """Return lines `first` to `last` of `text`, counted from 1, up to `limit` characters.
 
-    What is not the whole text ends in a line that says which part it is.
+    A part of the text ends with a line that says which part it is.
 
     Raises:
-        ToolError: there are no such lines.
+        ToolError: the lines do not exist.
     """
     lines = text.split("\n")
     if not lines[-1]:
-        lines.pop()  # what follows the last newline is no line
+        lines.pop()  # nothing follows the last newline
     count = len(lines)
     last = count if last is None else min(last, count)
     if first > last and (first, count) != (1, 0):
@@ -65,7 +65,7 @@ def lines_of(text: str, first: int, last: int | None, limit: int) -> str:
 
 
 def list_files(settings: ToolboxSettings) -> Tool:
-    """Lists what may be read."""
+    """Return the tool that lists readable files."""
 
     def call(context: ToolContext, arguments: Json) -> str:
         folder = plain(arguments.get("path", ".")).rstrip("/")
@@ -104,10 +104,11 @@ def list_files(settings: ToolboxSettings) -> Tool:
 
 
 def listing(context: ToolContext, folder: str, patterns: Sequence[str], *, recursive: bool) -> list[str]:
-    """Return the readable files below `folder` ("": the root) that match; not `recursive`, what stands in it.
+    """Return the matching readable files below `folder` ("" is the root); without `recursive`, only those directly in
+    it.
 
     Raises:
-        ToolError: a model may not see it, nothing is there, or a pattern is none.
+        ToolError: a model may not see the folder, it does not exist, or a pattern is invalid.
     """
     if folder:
         require_readable(context.run, folder)

@@ -1,7 +1,7 @@
-"""The process in which ast-grep works: searches and files come on stdin, what is found goes to stdout as it is found.
+"""The process that runs ast-grep: reads searches and files from stdin, writes matches to stdout as they are found.
 
-A line is `{"search", "path", "line", "text"}` for a match, `{"search", "more": true}` where there were more than were
-asked for, or `{"search", "problem"}`.
+A line is `{"search", "path", "line", "text"}` for a match, `{"search", "more": true}` for more matches than requested,
+or `{"search", "problem"}`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _DEFAULT_MATCHES = 50
 
 
 def main() -> None:
-    """Do what stdin asks for."""
+    """Run the searches from stdin."""
     work = json.load(sys.stdin)
-    seconds = int(work["seconds"]) + 2  # whoever started this may be gone
+    seconds = int(work["seconds"]) + 2  # the parent may be gone
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
     searches: list[dict[str, Any]] = work["searches"]
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def reason(error: Exception) -> str:
-    """Return what ast-grep says against a pattern, without its backtrace."""
+    """Return ast-grep's error message, without the backtrace."""
     causes = re.findall(r"^ *\d+: (.*)$", str(error).partition("Stack backtrace")[0], re.MULTILINE)
     return f"the pattern cannot be used: {causes[-1] if causes else str(error)[:_WIDTH]}"
 
@@ -65,7 +65,7 @@ def shown(text: str) -> str:
 
 
 def tell(**line: object) -> None:
-    """Write one line, at once."""
+    """Write one line immediately."""
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""shell: a command of the model's choosing, isolated as builds are."""
+"""shell: a command chosen by the model, isolated like builds."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import os
 from code_commit.plugin_api import Json, MessageLogged, NotReady, ProcessResult
 from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.shortening import head_and_tail
-from code_commit_toolbox.tool import JudgeAltered, Tool, ToolContext, ToolError
+from code_commit_toolbox.tool import ProjectTampered, Tool, ToolContext, ToolError
 
 
 def shell(settings: ToolboxSettings) -> Tool:
-    """Runs a command; what it prints is kept whole in the run folder, and shown as far as it fits."""
+    """Return the tool that runs a command; its whole output is kept in the run folder, and shown up to the limit."""
 
     def call(context: ToolContext, arguments: Json) -> str:
         wanted = min(arguments.get("timeout_seconds", settings.shell_seconds), settings.shell_seconds_at_most)
@@ -21,15 +21,15 @@ def shell(settings: ToolboxSettings) -> Tool:
         except NotReady as error:
             context.run.emit(MessageLogged(f"shell was refused: {error.message} {error.hint}", level="warning"))
             raise ToolError(f"The command was not run: {error.message} Do without commands.") from error
-        told = _told(result, os.path.relpath(result.log, context.run.root), settings.output_limit)
+        report = _report(result, os.path.relpath(result.log, context.run.root), settings.output_limit)
         if result.tampered:
-            named = ", ".join(result.tampered)
-            raise JudgeAltered(
-                f"The command altered what judges this project, which nothing may: {named}.\n{told}", result.tampered
+            paths = ", ".join(result.tampered)
+            raise ProjectTampered(
+                f"The command altered what judges this project, which nothing may: {paths}.\n{report}", result.tampered
             )
         if result.timed_out:
-            raise ToolError(f"The command was ended after {seconds:g} s, with all that it had started.\n{told}")
-        return told
+            raise ToolError(f"The command was ended after {seconds:g} s, with all that it had started.\n{report}")
+        return report
 
     return Tool(
         "shell",
@@ -53,7 +53,7 @@ def shell(settings: ToolboxSettings) -> Tool:
     )
 
 
-def _told(result: ProcessResult, log: str, limit: int) -> str:
+def _report(result: ProcessResult, log: str, limit: int) -> str:
     outputs = {
         name: output.decode("utf-8", "replace")
         for name, output in (("stdout", result.stdout), ("stderr", result.stderr))

@@ -1,4 +1,4 @@
-"""todo_read and todo_write: an agent's list of what is to be done, kept in a file of the project."""
+"""todo_read and todo_write: an agent's todo list, kept in a file of the project."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from code_commit_toolbox.tools.project_file import text_if_any, write_text
 
 
 def todo_read(settings: ToolboxSettings, path: str) -> Tool:
-    """Shows the list at `path`."""
+    """Return the tool that shows the list at `path`."""
 
-    def call(context: ToolContext, arguments: Json) -> str:  # noqa: ARG001 - the shape of every tool
+    def call(context: ToolContext, arguments: Json) -> str:  # noqa: ARG001 - the signature of every tool
         return text_if_any(context.run, path, settings.file_limit) or f"The list is empty ({path})."
 
     return Tool("todo_read", f"Read the list of what is to be done ({path}).", _nothing(), call)
 
 
 def todo_write(settings: ToolboxSettings, path: str) -> Tool:
-    """Writes the whole list at `path`."""
+    """Return the tool that writes the whole list at `path`."""
 
     def call(context: ToolContext, arguments: Json) -> str:
         changed = write_text(context.run, path, arguments["content"], settings.file_limit)

@@ -7,13 +7,13 @@ from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import Tool, ToolContext, ToolError
 from code_commit_toolbox.tools.project_file import plain, read_text, write_text
 
-_LINES_TOLD = 10
+_LINES_NAMED = 10
 _MOST_PLACES = 1000
 _PATH = {"type": "string", "description": "Relative to the project's root, such as src/main.py."}
 
 
 def write_file(settings: ToolboxSettings) -> Tool:
-    """Writes a whole file."""
+    """Return the tool that writes a whole file."""
 
     def call(context: ToolContext, arguments: Json) -> str:
         path, content = plain(arguments["path"]), arguments["content"]
@@ -36,7 +36,7 @@ def write_file(settings: ToolboxSettings) -> Tool:
 
 
 def str_replace(settings: ToolboxSettings) -> Tool:
-    """Replaces one passage of a file."""
+    """Return the tool that replaces one passage of a file."""
 
     def call(context: ToolContext, arguments: Json) -> str:
         path = plain(arguments["path"])
@@ -64,12 +64,12 @@ def str_replace(settings: ToolboxSettings) -> Tool:
 
 
 def replaced_once(text: str, old: str, new: str) -> str:
-    """Return `text` with its only `old` replaced by `new`.
+    """Return `text` with its only occurrence of `old` replaced by `new`.
 
-    In a text whose lines end in CRLF, `old` and `new` may be written with LF.
+    In text with CRLF line endings, `old` and `new` may use LF.
 
     Raises:
-        ToolError: `old` is not there, or more than once; says how often, and where.
+        ToolError: `old` is missing or occurs more than once; the message says how often, and where.
     """
     places = places_of(old, text)
     if not places and "\r\n" in text and "\n" in old and "\r" not in old:
@@ -78,8 +78,8 @@ def replaced_once(text: str, old: str, new: str) -> str:
     if not places:
         raise ToolError("old_str is not in the file: 0 matches. Read the file, and copy the passage exactly.")
     if len(places) > 1:
-        lines = [str(text.count("\n", 0, place) + 1) for place in places[:_LINES_TOLD]]
-        more = ", …" if len(places) > _LINES_TOLD else ""
+        lines = [str(text.count("\n", 0, place) + 1) for place in places[:_LINES_NAMED]]
+        more = ", …" if len(places) > _LINES_NAMED else ""
         count = f"{len(places)}" if len(places) < _MOST_PLACES else f"{_MOST_PLACES} or more"
         raise ToolError(
             f"old_str stands in the file {count} times, in the lines {', '.join(lines)}{more}: "
@@ -91,7 +91,7 @@ def replaced_once(text: str, old: str, new: str) -> str:
 
 
 def places_of(old: str, text: str) -> list[int]:
-    """Return where `old` begins in `text`, the first thousand places; they may overlap."""
+    """Return the positions of `old` in `text`, at most a thousand; they may overlap."""
     places: list[int] = []
     place = text.find(old)
     while place >= 0 and len(places) < _MOST_PLACES:

@@ -1,4 +1,4 @@
-"""How far the coach and the player have come on some requirements, kept for a run that is cut off."""
+"""The progress of coach and player on some requirements, saved for an interrupted run."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ _FILE = "coach-feedback.json"
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The turn that the coach judged last, and what it said."""
+    """The last turn that the coach reviewed, and its feedback."""
 
     requirements: str  # a digest
     turn: int
     feedback: str
 
     def save(self, state: Path) -> None:
-        """Keep it in the folder `state`, in one step."""
+        """Save it in the folder `state` atomically."""
         fresh = state / f"{_FILE}.new"
         fresh.write_text(json.dumps(asdict(self)), "utf-8")
         fresh.replace(state / _FILE)
 
 
 def read_progress(state: Path, requirements: str) -> Progress:
-    """Return how far an earlier run came on these very requirements: nowhere, when there was none."""
+    """Return the progress of an earlier run on exactly these requirements, or an empty one."""
     key = digest(requirements)
     try:
         progress = Progress(**json.loads((state / _FILE).read_text("utf-8")))
@@ -36,10 +36,10 @@ def read_progress(state: Path, requirements: str) -> Progress:
 
 
 def forget_progress(state: Path) -> None:
-    """The work is done: the next one begins anew."""
+    """Forget the progress: the work is done."""
     (state / _FILE).unlink(missing_ok=True)
 
 
 def digest(text: str) -> str:
-    """Return what tells requirements apart."""
+    """Return a digest that identifies the requirements."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

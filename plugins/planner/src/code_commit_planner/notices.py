@@ -1,4 +1,4 @@
-"""Telling a person something, so that a program that drives the run hears of it as well."""
+"""Show messages to the person, and to a program that drives the run."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from code_commit.plugin_api import Event, Run
 
 
 @dataclass(frozen=True, slots=True)
-class Told(Event):
-    """What a person is shown besides questions: the branch, dirty files, feedback, the message of a commit."""
+class Notice(Event):
+    """A message besides questions: the branch, dirty files, feedback, the commit message."""
 
     kind: ClassVar[str] = "planner.told"
     text: str
 
 
-def tell(run: Run, text: str) -> None:
+def show(run: Run, text: str) -> None:
     """Show `text` to the person; with `--json`, as an event."""
-    run.emit(Told(text))
+    run.emit(Notice(text))
     run.say(text)

@@ -1,4 +1,4 @@
-"""Everything that a person is told or asked. What stands in seed 003 is word for word."""
+"""All messages and questions for the person. Texts from seed 003 are word for word."""
 
 from __future__ import annotations
 

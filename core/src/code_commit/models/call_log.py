@@ -1,0 +1,150 @@
+"""The outermost layer: counts the calls of a run, and puts each on record."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextvars import ContextVar
+from dataclasses import replace
+
+from code_commit.log import CallFiles, RunLog, failure_text
+from code_commit.models.resolution import Service
+from code_commit.plugin_api.conversation import Completion, Finish, Text
+from code_commit.plugin_api.conversation_json import parts_to_json
+from code_commit.plugin_api.errors import CodeCommitError, ProviderFailed
+from code_commit.plugin_api.event import CallFinished, CallRetried, CallStarted, MessageLogged
+from code_commit.plugin_api.model_call import ModelCall, NextLayer
+from code_commit.plugin_api.transcript import request_text
+
+_QUOTED = 200  # characters of what a model says when it refuses
+
+
+class CallLog:
+    """The calls of one run, in the order they were made."""
+
+    def __init__(self, log: RunLog, *, numbered: bool) -> None:
+        self._log = log
+        self._numbered = numbered
+        self._count = 0
+        self._latest: ContextVar[int] = ContextVar("latest call")
+        self._running = 0
+        self._over = threading.Condition()
+
+    @property
+    def last_number(self) -> int | None:
+        """The number of the latest call, which its build shares; None where there is none, or files have no numbers.
+
+        In a thread of its own, that is the latest call of its context: other threads' calls do not count.
+        """
+        own = None if threading.current_thread() is threading.main_thread() else self._latest.get(None)
+        return (own or self._count or None) if self._numbered else None
+
+    def next_number(self) -> int:
+        """Return the number of a new call."""
+        with self._over:
+            self._count += 1
+            number = self._count
+        self._latest.set(number)
+        return number
+
+    def record(self, call: ModelCall, *, next: NextLayer, service: Service) -> Completion:  # noqa: A002
+        """Write down how a call begins and ends."""
+        files = self._log.call_files(call.number if self._numbered else None, call.label)
+        with self._over:
+            self._running += 1
+        try:
+            text = request_text(call.request)
+            self._log.write(files.request, text)
+            del text
+            with self._log.nested():
+                self._log.emit(
+                    CallStarted(
+                        call.number,
+                        call.label,
+                        call.provider,
+                        call.model,
+                        service.address,
+                        service.key_source,
+                        files.request,
+                    )
+                )
+                began = time.monotonic()
+                try:
+                    completion = next(call)
+                except BaseException as error:
+                    self._failed(call, files, error, time.monotonic() - began)
+                    raise
+                self._finished(call, files, completion, time.monotonic() - began, free=service.free)
+        finally:
+            with self._over:
+                self._running -= 1
+                self._over.notify_all()
+        return completion
+
+    def retried(self, call: ModelCall, attempt: int, wait: float, reason: str) -> None:
+        """Tell of a try that is repeated after `wait` seconds."""
+        self._log.emit(CallRetried(call.number, attempt, wait, reason))
+
+    def warn(self, text: str) -> None:
+        """Show a warning."""
+        self._log.emit(MessageLogged(text, level="warning"))
+
+    def wait_until_over(self, seconds: float) -> bool:
+        """Wait until no thread has a call under way; False when that takes longer."""
+        with self._over:
+            return self._over.wait_for(lambda: not self._running, seconds)
+
+    def _failed(self, call: ModelCall, files: CallFiles, error: BaseException, seconds: float) -> None:
+        message = _message(error)
+        self._log.write(files.response, failure_text(message))
+        kind = error.kind if isinstance(error, ProviderFailed) else None
+        failed = CallFinished(call.number, call.label, call.model, None, "", seconds, None, None)
+        self._log.emit(replace(failed, response=files.response, error=message, error_kind=kind))
+
+    def _finished(
+        self, call: ModelCall, files: CallFiles, completion: Completion, seconds: float, *, free: bool
+    ) -> None:
+        refused = refusal(completion, call.number)
+        self._log.write(files.response, failure_text(refused) + completion.text if refused else completion.text)
+        self._log.write_json(files.raw, completion.raw)
+        parts = None
+        if any(not isinstance(part, Text) for part in completion.message.parts):
+            parts = files.parts
+            self._log.write_json(parts, parts_to_json(completion.message.parts))
+        usage = completion.usage
+        self._log.emit(
+            CallFinished(
+                call.number,
+                call.label,
+                completion.model,
+                completion.finish.value,
+                completion.finish_detail,
+                round(seconds, 3),
+                usage.input,
+                usage.output,
+                usage.cache_read,
+                usage.cache_write,
+                usage.reasoning,
+                0.0 if free or completion.cached else completion.cost,
+                files.response,
+                parts,
+            )
+        )
+
+
+def refusal(completion: Completion, number: int) -> str:
+    """Say that the service would not answer; nothing where it did."""
+    if completion.finish not in {Finish.REFUSED, Finish.FILTERED}:
+        return ""
+    told = f"call {number} ({completion.finish_detail})"
+    if completion.finish is Finish.FILTERED:
+        return f"{completion.model} filtered {told}"
+    words = " ".join(completion.text.split())
+    quoted = f': "{words[:_QUOTED]}{"…" * (len(words) > _QUOTED)}"' if words else ""
+    return f"{completion.model} refused {told}{quoted}"
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, CodeCommitError):
+        return error.message
+    return "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"

@@ -1,0 +1,146 @@
+"""The models of a run, and the chain of layers that each of their calls goes through.
+
+    log → plugin layers → deadline → retry → budget → checked provider → HTTP
+
+Each layer takes a call and the `next` layer, and knows no other.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from code_commit.models.budget import Budget
+from code_commit.models.call_log import CallLog, refusal
+from code_commit.models.checked_provider import ask_provider
+from code_commit.models.plugin_layers import Layer
+from code_commit.models.resolution import NO_KEY, Service, Services
+from code_commit.models.retry import HINTS, HINTS_WITHOUT_KEY, deadline, retry
+from code_commit.plugin_api.conversation import Completion, Message, Part, Request, Text, ToolResult
+from code_commit.plugin_api.errors import Interrupted, ProviderFailed, ResponseRefused
+from code_commit.plugin_api.model_call import ModelCall, NextLayer
+
+if TYPE_CHECKING:
+    from code_commit.config.schema import HttpSettings
+
+
+class Redacts(Protocol):
+    """What hides live keys."""
+
+    def text(self, text: str, /) -> str:
+        """Return `text` without keys."""
+        ...
+
+    def holds_key(self, text: str, /) -> bool:
+        """Tell whether a live key stands in `text`, in any of its forms."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Gives workflows their models."""
+
+    services: Services
+    log: CallLog
+    layers: Sequence[Layer]
+    budget: Budget | None
+    http: HttpSettings
+    redactor: Redacts
+    root: Path
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def model(self, role: str) -> ChainedModel:
+        """Return the model that the settings give to `role`.
+
+        Raises:
+            UsageError: there is no such model.
+            NotReady: a role or the default names nothing, its config is wrong, or its key is missing.
+        """
+        service, reason = self.services.of(role)
+        chain: NextLayer = partial(ask_provider, provider=service.provider, distribution=service.distribution)
+        if self.budget and not service.free:
+            chain = partial(self.budget.spend, next=chain, max_tokens=service.max_tokens)
+        hints = HINTS_WITHOUT_KEY if service.key_source == NO_KEY else HINTS
+        chain = partial(retry, next=chain, retries=self.http.retries, report=self.log.retried, hints=hints)
+        chain = partial(deadline, next=chain, seconds=self.http.deadline_seconds)
+        for layer in reversed(self.layers):
+            chain = partial(layer, next=chain)
+        return ChainedModel(self, service, role, reason, partial(self.log.record, next=chain, service=service))
+
+    def wait(self, seconds: float) -> None:
+        """Wait, unless the run ends.
+
+        Raises:
+            Interrupted: it has ended.
+        """
+        if self.ended.wait(seconds):
+            raise Interrupted("the run ended before the call did")
+
+    def close(self) -> None:
+        """End the calls under way, from any thread, and begin no other."""
+        self.ended.set()
+        self.services.close()
+
+
+@dataclass(frozen=True, slots=True)
+class ChainedModel:
+    """A `Model`: takes keys out of the request, sends it through the chain, and judges the reply."""
+
+    models: Models
+    service: Service
+    role: str
+    reason: str
+    chain: NextLayer
+
+    @property
+    def name(self) -> str:
+        """The model's id at its service."""
+        return self.service.model
+
+    def complete(self, request: Request, *, label: str) -> Completion:
+        """Ask once, as `Model.complete` says."""
+        models, service = self.models, self.service
+        call = ModelCall(
+            request=_without_keys(request, models.redactor),
+            label=label,
+            role=self.role,
+            provider=service.name,
+            model=service.model,
+            number=models.log.next_number(),
+            root=models.root,
+            deadline=math.inf,
+            wait=models.wait,
+            warn=models.log.warn,
+        )
+        completion = self.chain(call)
+        _require_answer(completion, call.number, models.redactor)
+        return completion
+
+
+def _without_keys(request: Request, redactor: Redacts) -> Request:
+    def clean(part: Part) -> Part:
+        match part:
+            case Text() | ToolResult():
+                return replace(part, text=redactor.text(part.text))
+            case _:
+                return part
+
+    messages = tuple(Message(each.role, tuple(map(clean, each.parts))) for each in request.messages)
+    return replace(request, messages=messages, system=redactor.text(request.system))
+
+
+def _require_answer(completion: Completion, number: int, redactor: Redacts) -> None:
+    """Refuse a reply that shows a live key, or in which the service would not answer."""
+    texts = [completion.text, *(call.raw or str(call.arguments) for call in completion.tool_calls)]
+    if any(redactor.holds_key(text) for text in texts):
+        raise ResponseRefused(
+            f"the reply to call {number} holds a live API key",
+            hint="look where the model saw it: the query, the code rollup, the output of the build",
+        )
+    if refused := refusal(completion, number):
+        raise ProviderFailed(refused, hint="word the query differently, or ask another model")

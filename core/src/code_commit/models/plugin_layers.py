@@ -1,0 +1,71 @@
+"""The layers of plugins around every model call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from textwrap import shorten
+from typing import Any
+
+from code_commit.models.checked_provider import AT_FAULT, is_completion
+from code_commit.plugin_api.conversation import Completion
+from code_commit.plugin_api.errors import CodeCommitError, NotReady, ProviderFailed, describe
+from code_commit.plugin_api.model_call import ModelCall, ModelLayer, NextLayer
+from code_commit.plugins.host import Plugin, PluginHost
+
+HOOK = "code_commit_model_layers"
+Layer = Callable[..., Completion]
+"""Takes a call and `next`; composed by `functools.partial`, which costs no frame."""
+
+
+def collect_layers(
+    host: PluginHost, settings_of: Callable[[Plugin], Any], secret_of: Callable[[Plugin], Any]
+) -> tuple[Layer, ...]:
+    """Return the layers of all plugins, the outermost first: sorted by the plugin's name.
+
+    Raises:
+        NotReady: a plugin that offers layers is broken. One may be a policy, so no call goes without it.
+    """
+    found = list(host.collect(HOOK, {"settings": settings_of, "secret": secret_of}))
+    for plugin, layer in found:
+        if not callable(layer):
+            host.reject(plugin, HOOK, f"a layer must be callable, not {layer!r:.100}")
+    if broken := next((each for each in host.failures if each.stage == HOOK), None):
+        raise NotReady(
+            f"the plugin {broken.plugin} of {broken.distribution} offers layers around model calls and is broken: "
+            f"{broken.error}",
+            hint=f"mend or uninstall it, or run with --disable-plugin {broken.plugin}",
+        )
+    found.sort(key=lambda each: each[0].name)
+    return tuple(partial(_run_layer, layer=layer, distribution=plugin.distribution) for plugin, layer in found)
+
+
+def _run_layer(call: ModelCall, *, next: NextLayer, layer: ModelLayer, distribution: str) -> Completion:  # noqa: A002
+    """Run one layer; what it does wrong ends the call with its distribution's name."""
+    passing: list[BaseException] = []
+
+    def rest_of_chain(given: ModelCall) -> Completion:
+        if given is not call:
+            raise ProviderFailed(
+                f"a model layer of {distribution} passed on another call than it got",
+                hint="its plugin is at fault: only the host changes a call",
+            )
+        try:
+            return next(call)
+        except BaseException as error:
+            passing.append(error)
+            raise
+
+    try:
+        given: Any = layer(call, rest_of_chain)
+    except (CodeCommitError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        if any(error is each for each in passing):
+            raise  # the layer let it pass, and is not to blame
+        raise ProviderFailed(f"a model layer of {distribution} failed: {describe(error)}", hint=AT_FAULT) from error
+    if is_completion(given):
+        return given
+    raise ProviderFailed(
+        f"a model layer of {distribution} gave {shorten(repr(given), 200)} for a completion", hint=AT_FAULT
+    )

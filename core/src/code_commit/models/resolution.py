@@ -1,0 +1,175 @@
+"""From a model's name to the service that is asked: its provider, made from its plugin's definition."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from code_commit.config.address import address_of
+from code_commit.config.keys import KeyStore
+from code_commit.imports import import_object
+from code_commit.models.http import Endpoint, HttpProvider
+from code_commit.plugin_api.errors import CodeCommitError, NotReady, UsageError, describe
+from code_commit.plugin_api.provider import Provider, ProviderDefinition
+from code_commit.plugins.registry import Registry, ResolvedModel
+
+if TYPE_CHECKING:
+    from code_commit.config.loading import ModelChoice, Settings
+
+NO_KEY = "no key"
+HOST_FIELDS = frozenset({"base_url", "allow_http"})
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A model at its address. `max_tokens` is the configured bound of a reply, if there is one."""
+
+    provider: Provider
+    name: str  # the provider's
+    model: str
+    distribution: str  # whom to name when the plugin breaks its promises
+    free: bool
+    token: str | None  # of the recorded run that answers
+    address: str = ""
+    key_source: str = ""
+    max_tokens: int | None = None
+
+
+def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelChoice, ResolvedModel]:
+    """Return what the settings choose for `role`, and the model that it stands for.
+
+    Raises:
+        UsageError: `--model`, or the setting, names none.
+        NotReady: `[providers]` names none.
+    """
+
+    def has_config(provider: str, config: str) -> bool:
+        configs = settings.providers.get(provider)
+        return isinstance(configs, Mapping) and config in configs
+
+    choice = settings.choose(role)
+    try:
+        return choice, registry.model(choice.name, has_config)
+    except UsageError as error:
+        if "[providers]" not in choice.reason:
+            raise
+        from code_commit.config.provider_tables import EXAMPLE
+
+        raise NotReady(f"{error.message} ({choice.reason})", hint=f"for example:\n{EXAMPLE}") from error
+
+
+class Services:
+    """The services of a run; each is connected once."""
+
+    def __init__(
+        self, registry: Registry, settings: Settings, keys: KeyStore, environ: Mapping[str, str], root: Path
+    ) -> None:
+        self._registry = registry
+        self._settings = settings
+        self._keys = keys
+        self._environ = environ
+        self._root = root
+        self._connected: dict[str, Service] = {}
+        self._lock = threading.Lock()
+
+    def of(self, role: str) -> tuple[Service, str]:
+        """Return the service that the settings give to `role`, and what chose it, in words.
+
+        Raises:
+            UsageError: there is no such model.
+            NotReady: a role or the default names nothing, its config is wrong, or its key is missing.
+        """
+        choice, resolved = resolve(self._registry, self._settings, role)
+        with self._lock:
+            if choice.name not in self._connected:
+                self._connected[choice.name] = self._connect(resolved)
+            return self._connected[choice.name], choice.reason
+
+    def recorded_token(self, roles: Iterable[str]) -> str | None:
+        """Connect the services of `roles`; return the token of the recorded run that one of them answers from."""
+        return next((service.token for service, _ in map(self.of, roles) if service.token), None)
+
+    def close(self) -> None:
+        """End the calls under way, from any thread."""
+        with self._lock:
+            services = tuple(self._connected.values())
+        for service in services:
+            with suppress(Exception):  # one that cannot end its calls must not keep the others from ending theirs
+                service.provider.close()
+
+    def _connect(self, resolved: ResolvedModel) -> Service:
+        from code_commit.config.validation import validated
+
+        definition = resolved.provider
+        where = f"[providers.{definition.name}.{resolved.config}]"
+        table = self._settings.connection(definition.name, resolved.config)
+        section = {name: value for name, value in table.items() if name not in HOST_FIELDS}
+        if resolved.model is not None:
+            section["model"] = resolved.model
+        elif "model" not in section and definition.models:
+            section["model"] = next(iter(definition.models))
+        config = validated(import_object(definition.config), section, where)
+        made = self._made(definition, config, resolved.plugin.distribution)
+        bound = getattr(config, "max_tokens", None)
+        if not hasattr(made, "encode"):
+            _require_no_address(definition, table, where)
+            return self._service(resolved, made, config.model, max_tokens=bound)
+        address = address_of(definition, resolved.config, table, self._environ)
+        key = self._keys.key_for(definition, resolved.config, table)
+        endpoint = Endpoint(address.url, key.value if key else None, read_timeout=self._settings.http.timeout_seconds)
+        provider = HttpProvider(definition, endpoint, made)
+        source = key.source if key else NO_KEY
+        return self._service(resolved, provider, config.model, address=address.url, key_source=source, max_tokens=bound)
+
+    def _service(self, resolved: ResolvedModel, provider: Provider, model: str, **of_http: Any) -> Service:
+        definition = resolved.provider
+        token = import_object(definition.run_token)(model, self._root) if definition.run_token else None
+        exact = getattr(provider, "model", None)
+        return Service(
+            provider,
+            definition.name,
+            exact if isinstance(exact, str) else model,
+            resolved.plugin.distribution,
+            definition.free,
+            token,
+            **of_http,
+        )
+
+    def _made(self, definition: ProviderDefinition, config: Any, owner: str) -> Any:
+        try:
+            factory = import_object(definition.factory)
+            takes_root = "root" in inspect.signature(factory).parameters
+            made = factory(config, root=self._root) if takes_root else factory(config)
+        except (CodeCommitError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            raise NotReady(f"the provider {definition.name} of {owner} cannot be made: {describe(error)}") from error
+        if not any(callable(getattr(made, name, None)) for name in ("encode", "complete")):
+            raise NotReady(
+                f"the factory of the provider {definition.name} of {owner} gave {type(made).__name__}, not a provider",
+                hint="its plugin is at fault; --debug shows where",
+            )
+        return made
+
+
+def _require_no_address(definition: ProviderDefinition, table: Mapping[str, Any], where: str) -> None:
+    """Let nobody take a provider that is no `Wire` for one to which the host gives address and key.
+
+    Raises:
+        NotReady: its definition has an address, or its config has.
+    """
+    if definition.base_url:
+        raise NotReady(
+            f"provider {definition.name} makes its own connections, but its definition has a base_url",
+            hint="its plugin is at fault",
+        )
+    for name in sorted(HOST_FIELDS & table.keys()):
+        raise NotReady(
+            f"{where}: {name} is of no use, for provider {definition.name} makes its own connections",
+            hint="take it out; the provider's own settings say where it goes",
+        )
