@@ -261,11 +261,12 @@ MATRIX = (ROOT / "tox.ini").read_text("utf-8")
 
 def judge_installer(arguments: list[str], _where: Path) -> None:
     """It installs folders of this checkout, extras that they have, or distributions of these names."""
-    words = [word for word in arguments if word not in {"pip", "tool", "install", "-e", "--with"}]
+    more = {"pip", "tool", "install", "-e", "--no-index", "--find-links", "wheels"}
+    words = [word for word in arguments if word not in more]
     assert len(words) < len(arguments)
     for word in words:
-        name, _, extra = word.rstrip("]").partition("[")
-        assert not extra or extra in EXTRAS, word
+        name, _, extras = word.rstrip("]").partition("[")
+        assert not extras or set(extras.split(",")) <= EXTRAS, word
         place = re.sub(r"^.*/code-commit/", "./", name)  # a checkout in somebody's home folder
         assert name in DISTRIBUTIONS or (place.startswith(".") and (ROOT / place).exists()), word
 
