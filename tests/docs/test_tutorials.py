@@ -25,6 +25,8 @@ PLUGINS = {
     "workflow.md": "explain",
     "path-rule.md": "migrations",
     "log-sink.md": "ledger",
+    "secrets.md": "webhook",
+    "after-run.md": "pull-request",
     "own-hooks.md": "advice",
 }
 

@@ -12,9 +12,10 @@ def censored(text: str) -> str:
 
     from code_commit.config.keys import KeyStore, likely_keys
     from code_commit.plugin_api.errors import CodeCommitError
+    from code_commit.plugins import first_party
     from code_commit_workspace.redaction import Redactor
 
     redactor = Redactor(likely_keys(os.environ))
     with suppress(CodeCommitError, OSError):  # why there is none is not what is to be told
-        KeyStore(Path.cwd(), redactor, os.environ).load_all(())
+        KeyStore(Path.cwd(), redactor, os.environ).censor_all(first_party.names("key_variable"))
     return redactor.text(text)

@@ -24,7 +24,7 @@ from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import Plan, settings_model
 from code_commit.run.session import Ending, run_session
-from code_commit_workspace.terminal import printable, read_answer
+from code_commit_workspace import check_private_folder, printable, read_answer
 
 _QUIT = "quit before the run began"
 
@@ -35,7 +35,7 @@ def run_invocation(invocation: Invocation, host: PluginHost, registry: Registry)
     Raises:
         CodeCommitError: the run cannot begin.
     """
-    plan = plan_for(invocation, host)
+    plan = plan_for(invocation, host, registry)
     if plan is None:
         if invocation.as_json:
             print_lone_finish(ExitCode.REACHED, _QUIT)
@@ -52,7 +52,7 @@ def run_invocation(invocation: Invocation, host: PluginHost, registry: Registry)
     return ending.exit_code
 
 
-def plan_for(invocation: Invocation, host: PluginHost) -> Plan | None:
+def plan_for(invocation: Invocation, host: PluginHost, registry: Registry) -> Plan | None:
     """Validate flags and settings together; None when the person quit, asked for the root.
 
     Raises:
@@ -67,12 +67,15 @@ def plan_for(invocation: Invocation, host: PluginHost) -> Plan | None:
         return None
     if not root.is_dir():
         raise NotReady(f"there is no folder {root}")
+    check_private_folder(root)  # before anything in it is read as a setting
     section_model = settings_model(host, plugin)
     shared = set(invocation.flags) & set(section_model.model_fields if section_model else ())
     flags = {f"plugins.{plugin.name}.{name}": invocation.flags[name] for name in shared}
     settings = load_settings(root, flags={**invocation.settings, **flags}, environ=os.environ)
     names = [each.name for each in host.plugins] + [each.plugin for each in host.failures]
-    settings.require_known(plugins=[*names, *host.disabled])
+    settings.require_known(
+        plugins=[*names, *host.disabled], providers=registry.known_providers(), roles=registry.known_roles()
+    )
     section = settings.plugin(plugin.name, section_model)
     if model and section_model:
         settled = {name: getattr(section, name) for name in model.model_fields if name in section_model.model_fields}

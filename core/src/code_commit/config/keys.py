@@ -25,8 +25,6 @@ from code_commit_workspace.small_file import read_anywhere, read_in_project
 _SHORTEST = 8
 _LIMIT = 16 * 1024
 _KEY_FILE = "-key.txt"
-# Of providers whose plugin may be missing, or broken.
-_WELL_KNOWN = frozenset({"GEMINI_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"})
 _KEY_ENDINGS = ("_KEY", "_TOKEN", "_SECRET")
 
 
@@ -89,33 +87,32 @@ class KeyStore:
         self._redactor.add(found.value)
         return found.value
 
-    def load_all(self, definitions: Iterable[ProviderDefinition], secrets: Iterable[str] = ()) -> None:
-        """Censor every key that is configured, used in this run or not, and every secret; skip what is no key.
+    def censor_all(self, variables: Iterable[str]) -> None:
+        """Censor every key that is configured, used in this run or not, and what `variables` hold; skip what is no key.
 
-        `secrets` are the variables that plugins declare.
+        `variables` are the names of environment variables (`Registry.secret_variables`).
 
         Raises:
-            NotReady: a configuration is broken. Keys and secrets elsewhere have been found nevertheless.
+            NotReady: a configuration is broken. Keys that stand elsewhere are censored nevertheless.
         """
         for name in self._key_files():
             self._censor(self._key_file, name)
-        for variable in _usual_variables(definitions).union(secrets):
+        for variable in variables:
             self._censor(self._variable, variable)
         for source in self._sources:
             for provider, config, table in source.provider_configs():
                 for name in KEY_FIELDS & table.keys():
                     self._censor(self._own_key, source, (provider, config, name), table[name])
 
-    def secret_variables(self, definitions: Iterable[ProviderDefinition]) -> frozenset[str]:
-        """Return the names of the variables that hold keys, for whoever starts another process."""
+    def variables_with_keys(self) -> frozenset[str]:
+        """Return the environment variables that set `api_key` or `api_key_file` of a named config."""
         variables = self._sources[0]
-        configs = {
+        return frozenset(
             variable
             for provider, config, table in variables.provider_configs()
             for name in KEY_FIELDS & table.keys()
             for variable in [variables.origin(("providers", provider, config, name)).removeprefix("variable ")]
-        }
-        return _usual_variables(definitions) | configs
+        )
 
     def _censor(self, read: Callable[..., FoundKey | None], *arguments: object) -> None:
         with suppress(NotReady):
@@ -229,10 +226,6 @@ def likely_keys(environ: Mapping[str, str]) -> Iterator[str]:
         if name.endswith(_KEY_ENDINGS):
             with suppress(NotReady):
                 yield _key(value, name)
-
-
-def _usual_variables(definitions: Iterable[ProviderDefinition]) -> frozenset[str]:
-    return _WELL_KNOWN | {one.key_variable for one in definitions if one.key_variable}
 
 
 def _present(found: FoundKey | None) -> Iterator[FoundKey]:

@@ -21,8 +21,6 @@ from code_commit.plugin_api.errors import NotReady, UsageError
 from code_commit.spelling import did_you_mean
 
 DEFAULT_ROLE = "default_provider"
-# Seed 003 names these, so they may stand in a configuration whether or not the plugin that asks for them is there.
-KNOWN_ROLES = frozenset({DEFAULT_ROLE, "planner", "coach", "player"})
 _SHARED = "user config"
 _FLAG = "flag"
 
@@ -104,27 +102,27 @@ class Settings(HostSettings):
     def require_known(
         self,
         *,
-        plugins: Collection[str] | None = None,
+        plugins: Collection[str],
         providers: Collection[str] | None = None,
         roles: Collection[str] = (),
     ) -> None:
         """Return when every plugin, provider and role that this project's configuration names exists.
 
-        Each argument holds the names that are installed, disabled ones too; None leaves that kind unchecked, and so
-        are roles while `providers` is None. The user's own file serves many environments, so it may name more.
+        Each argument holds the names that exist; disabled plugins count. With `providers` None, neither providers nor
+        roles are checked. Names in the user's own file are not checked: that file serves many environments.
 
         Raises:
-            NotReady: there is none of that name.
+            NotReady: one does not exist.
         """
         for layer in self._layers:
             if layer.label.startswith(_SHARED):
                 continue
-            for name in layer.tables.get("plugins", {}) if plugins is not None else ():
-                _require("plugin", name, plugins or (), layer.origin(("plugins", name)))
+            for name in layer.tables.get("plugins", {}):
+                _require("plugin", name, plugins, layer.origin(("plugins", name)))
             for name, value in layer.tables.get("providers", {}).items() if providers is not None else ():
                 origin = layer.origin(("providers", name))
                 if isinstance(value, str):
-                    _require("role", name, KNOWN_ROLES | set(roles), origin)
+                    _require("role", name, {DEFAULT_ROLE, *roles}, origin)
                 else:
                     _require("provider", name, providers or (), origin)
 

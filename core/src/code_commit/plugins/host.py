@@ -21,11 +21,12 @@ from code_commit.imports import import_object
 from code_commit.plugin_api import hookspecs
 from code_commit.plugin_api.errors import Interrupted, UsageError, describe
 from code_commit.plugins import first_party
-from code_commit.plugins.discovery import PluginSource, discover
+from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
 from code_commit.spelling import did_you_mean
 
 PREFIX = "code_commit_"
 ADDHOOKS = "code_commit_addhooks"
+PATH_RULES = "code_commit_path_rules"
 HOST = "code-commit"
 _LONGEST_WORDS = 2000  # characters of an error; a validation may tell much
 
@@ -113,6 +114,10 @@ class PluginHost:
         caller = getattr(self._manager.hook, hook, None)
         return caller is not None and caller.spec is not None
 
+    def implements(self, plugin: Plugin, hook: str) -> bool:
+        """Whether `plugin` implements `hook`."""
+        return any(each.plugin is plugin.code for each in getattr(self._manager.hook, hook).get_hookimpls())
+
     def reject(self, plugin: Plugin, stage: str, error: str) -> PluginFailure:
         """Report that something `plugin` offers cannot be used."""
         failure = PluginFailure(
@@ -150,6 +155,10 @@ class PluginHost:
         except BaseException as error:  # noqa: BLE001 - as above
             self.reject(plugin, "import", _told(error))
             return False
+        if not plugin.guards_paths and self.implements(plugin, PATH_RULES):
+            # Elsewhere a plugin that cannot be imported is left out, and its rules with it.
+            error_text = f"a path rule must be registered in the entry point group {PATH_RULES_GROUP}"
+            self.reject(replace(plugin, guards_paths=True), PATH_RULES, error_text)
         return True
 
     def _call(self, plugin: Plugin, hook: str, arguments: Mapping[str, Callable[[Plugin], Any]]) -> list[Any]:
@@ -179,7 +188,7 @@ class PluginHost:
                     marks = self._manager.parse_hookimpl_opts(plugin.code, name)
                     if marks is None or not marks["optionalhook"]:
                         self.reject(plugin, name, "there is no such hook" + did_you_mean(name, known))
-                elif not any(each.plugin is plugin.code for each in getattr(self._manager.hook, name).get_hookimpls()):
+                elif not self.implements(plugin, name):
                     self.reject(plugin, name, "it is not marked with @hookimpl, so it is never called")
 
     def _fail(self, source: PluginSource, stage: str, error: str) -> None:

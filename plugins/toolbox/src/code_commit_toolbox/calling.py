@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from code_commit.plugin_api import CodeCommitError, NotReady, ResponseRefused, ToolCall
-from code_commit_toolbox.arguments import unfit_arguments
+from code_commit_toolbox.arguments import arguments_problem
 from code_commit_toolbox.shortening import head_and_tail
 from code_commit_toolbox.tool import ProjectTampered, Tool, ToolContext, ToolError
 
@@ -47,7 +47,7 @@ def run_call(call: ToolCall, tools: Mapping[str, Tool], context: ToolContext, *,
 
 def _answer(call: ToolCall, tool: Tool, context: ToolContext) -> Answer:
     try:
-        if problem := unfit_arguments(call, tool.parameters):
+        if problem := arguments_problem(call, tool.parameters):
             return Answer(problem, is_error=True)
         text: object = tool.call(context, call.arguments or {})  # a plugin's types are unchecked
     except ToolError as error:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from code_commit.plugin_api import NotReady, PluginFailed, Run
-from code_commit_toolbox.arguments import unfit_schema
+from code_commit_toolbox.arguments import schema_problem
 from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import Tool
 from code_commit_toolbox.tools.first_party import first_party
@@ -76,7 +76,7 @@ def _unfit(item: Any) -> str:
     name: Any = item.name
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         return f"{item.name!r} is no name for a tool: letters, digits and _ alone, 64 at most"
-    problem = unfit_schema(item.parameters)
+    problem = schema_problem(item.parameters)
     return f"the tool {item.name!r}: {problem}" if problem else ""
 
 

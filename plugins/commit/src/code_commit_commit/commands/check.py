@@ -12,6 +12,7 @@ from code_commit.cli.parser import Parser
 from code_commit.config.keys import KeyStore
 from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit.plugin_api.project_files import PROTECTED
+from code_commit.plugins import first_party
 from code_commit_workspace.git import Git
 from code_commit_workspace.guard import Guard
 from code_commit_workspace.project_tree import ProjectTree
@@ -44,7 +45,7 @@ def check(argv: Sequence[str]) -> int:
     with ProjectTree(root) as tree:
         if arguments.keys:
             redactor = Redactor()
-            KeyStore(root, redactor).load_all(())
+            KeyStore(root, redactor).censor_all(first_party.names("key_variable"))
             verdicts = {path: _held(tree, redactor, path) for path in arguments.paths}
         else:
             git = Git(root)

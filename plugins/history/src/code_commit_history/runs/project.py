@@ -48,7 +48,6 @@ def redactor_of(root: Path, registry: Registry | None = None) -> Redactor:
     """Return a redactor that knows the project's keys; checkpoints hold files as they are."""
     redactor = Redactor()
     registry = registry or Registry(PluginHost())
-    definitions = [definition for _, definition in registry.providers.values()]
     with suppress(NotReady):  # no key is read in such a project, hence none is in use
-        KeyStore(root, redactor, os.environ).load_all(definitions, frozenset().union(*registry.secrets.values()))
+        KeyStore(root, redactor, os.environ).censor_all(registry.secret_variables())
     return redactor
