@@ -65,10 +65,11 @@ def models(argv: Sequence[str]) -> int:
         print_document({"models": rows})
         return ExitCode.REACHED
     table = [(row["model"], row["provider"], ", ".join(row["aliases"])) for row in rows]
-    table += [(f"{name}/ANY-ID", name, "any other model of this provider") for name in sorted(registry.providers)]
+    services = [name for name, (_, definition) in sorted(registry.providers.items()) if not definition.free]
+    table += [(f"{name}/ANY-ID", name, "any other model of this provider") for name in services]
     print_table(table)
-    if not table:
-        providers = [name for name, offered in offers().items() if "provider" in offered]
+    if not services:
+        providers = [name for name, offered in offers().items() if "model" in offered]
         print_line("no provider is installed. Install one:")
         print_table([("", installation(each)) for each in providers])
     return ExitCode.REACHED
