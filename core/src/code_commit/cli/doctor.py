@@ -11,7 +11,7 @@ from pathlib import Path
 from code_commit import __version__
 from code_commit.cli.censoring import censored
 from code_commit.cli.parser import Parser
-from code_commit.cli.plugin_checks import Problem, load_times, problems, too_new
+from code_commit.cli.plugin_checks import Problem, dependents, load_times, problems
 from code_commit.cli.tables import print_document, print_line, print_table
 from code_commit.config.loading import load_settings
 from code_commit.plugin_api.errors import ExitCode
@@ -37,7 +37,7 @@ def doctor(argv: Sequence[str]) -> int:
     seconds = load_times(sources)
     found = [
         Problem(each.plugin, each.distribution, each.stage, censored(each.error))
-        for each in [*problems(PluginHost(), load_settings(Path.cwd(), environ=os.environ)), *too_new(sources)]
+        for each in [*problems(PluginHost(), load_settings(Path.cwd(), environ=os.environ)), *dependents(sources)]
     ]
     rows = [
         {

@@ -17,13 +17,14 @@ from code_commit.imports import import_object
 from code_commit.plugin_api.errors import CodeCommitError, describe
 from code_commit.plugin_api.provider import ProviderDefinition
 from code_commit.plugin_api.workflow import WorkflowDefinition
-from code_commit.plugins.discovery import PluginSource
-from code_commit.plugins.host import Plugin, PluginHost, interrupted_while_loading, stdout_aside
+from code_commit.plugins.discovery import GROUP, PATH_RULES_GROUP, PluginSource
+from code_commit.plugins.host import HOST, Plugin, PluginHost, interrupted_while_loading, stdout_aside
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import settings_model
+from code_commit.spelling import did_you_mean
 
-_OF_THE_HOST = re.compile(r"code[-_.]commit(?![-_.\w])(?:\[[^\]]*\])?\s*\(?([^;)]*)", re.IGNORECASE)
-_BOUND = re.compile(r"(>=|<=|~=|>|<)\s*(\d[\d.]*)")
+_LIKE_OURS = re.compile(r"code[-_.]?commit", re.IGNORECASE)
+_NO_PLUGINS = frozenset({"code-commit-testing"})  # depends on the host and is no plugin
 _METHODS = {"code_commit_path_rules": ("judge",), "code_commit_log_sinks": ("receive", "close")}
 
 
@@ -54,39 +55,35 @@ def load_times(sources: Sequence[PluginSource]) -> dict[PluginSource, float]:
     return seconds
 
 
-def too_new(sources: Sequence[PluginSource]) -> Iterator[Problem]:
-    """Tell of distributions that say they need another version of the host: whoever installs by hand may miss it."""
-    from importlib.metadata import PackageNotFoundError, requires
+def dependents(sources: Sequence[PluginSource]) -> Iterator[Problem]:
+    """Examine the metadata of all distributions: versions of the host that they need, and where they look for it."""
+    from importlib.metadata import distributions
 
-    for source in sources:
-        try:
-            needed = requires(source.distribution) or []
-        except PackageNotFoundError:
-            continue
-        for requirement in needed:
-            wanted = _OF_THE_HOST.match(requirement)
-            if wanted and not all(_fits(*each) for each in _BOUND.findall(wanted[1])):
-                error = f"it needs code-commit {wanted[1].strip()}, and {__version__} is installed"
-                yield Problem(source.name, source.distribution, "version", error)
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import canonicalize_name
 
-
-def _fits(relation: str, version: str) -> bool:
-    """Compare releases; of the rarer relations nothing is said."""
-    here, there = ([int(part) for part in re.findall(r"\d+", text)[:3]] for text in (__version__, version))
-    width = max(len(here), len(there))
-    ours, theirs = ([*each, *[0] * (width - len(each))] for each in (here, there))
-    match relation:
-        case ">=":
-            return ours >= theirs
-        case "~=":
-            return ours >= theirs and here[: len(there) - 1] == there[:-1]
-        case "<":
-            return ours < theirs
-        case "<=":
-            return ours <= theirs
-        case ">":
-            return ours > theirs
-    return True
+    for each in distributions():
+        name = each.name or ""
+        plugins = [source.name for source in sources if source.distribution == name]
+        plugin = plugins[0] if plugins else name.removeprefix(f"{HOST}-")
+        needed = []
+        for text in each.requires or ():
+            with contextlib.suppress(InvalidRequirement):
+                needed.append(Requirement(text))
+        needed = [one for one in needed if canonicalize_name(one.name) == HOST]
+        for one in needed:
+            applies = one.marker is None or one.marker.evaluate({"extra": ""})
+            if applies and not one.specifier.contains(__version__, prereleases=True):
+                error = f"it needs code-commit {one.specifier}, and {__version__} is installed"
+                yield Problem(plugin, name, "version", error)
+        groups = {entry.group for entry in each.entry_points}
+        wrong = sorted(group for group in groups - {GROUP, PATH_RULES_GROUP} if _LIKE_OURS.match(group))
+        for group in wrong:
+            meant = did_you_mean(group, [GROUP, PATH_RULES_GROUP])
+            yield Problem(plugin, name, "entry points", f"nobody reads the group {group}{meant}")
+        if needed and not (plugins or wrong or "console_scripts" in groups or name in _NO_PLUGINS):
+            error = f"it depends on {HOST} and registers no plugin: its metadata has no entry point group {GROUP}"
+            yield Problem(plugin, name, "entry points", error)
 
 
 def problems(host: PluginHost, settings: Settings) -> list[Problem]:
