@@ -54,10 +54,11 @@ def code_commit_path_rules(settings):
 ANSWER = "Completion(Message('assistant', (Text({text}),)), {finish}, '', Usage(), 'odd', {{}})"
 
 
-def ran(tmp_path, code, *arguments, settings=""):
+def ran(tmp_path, code, *arguments, settings="", group="code_commit"):
     project = Project.create(tmp_path)
     project.write({"agent-config/config.toml": settings})
-    finished = project.command("--json", *arguments, plugins=[install_plugin(tmp_path / "plugins", "odd", code)])
+    plugins = install_plugin(tmp_path / "plugins", "odd", code, group=group)
+    finished = project.command("--json", *arguments, plugins=[plugins])
     assert "Traceback" not in finished.stderr
     return project, finished, finished.events[-1]["data"]
 
@@ -132,8 +133,9 @@ def test_a_rule_that_gives_no_verdict_allows_nothing(tmp_path, judge):
         "code_commit_providers = given\n"
     )
     replies = json.dumps(["^^^a.txt\nnew\n^^^end\n"])
+    settings = f"[providers.scripted.default]\nreplies = {replies}\n"
     project, finished, end = ran(
-        tmp_path, code, "--model", "scripted", settings=f"[providers.scripted.default]\nreplies = {replies}\n"
+        tmp_path, code, "--model", "scripted", settings=settings, group="code_commit.path_rules"
     )
     assert (finished.exit_code, project.read("a.txt")) == (5, "old\n")
     assert "code-commit-odd" in end["summary"]

@@ -24,7 +24,7 @@ from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import Plan, settings_model
 from code_commit.run.session import Ending, run_session
-from code_commit_workspace.terminal import printable, read_answer
+from code_commit_workspace import check_private_folder, printable, read_answer
 
 _QUIT = "quit before the run began"
 
@@ -67,6 +67,7 @@ def plan_for(invocation: Invocation, host: PluginHost, registry: Registry) -> Pl
         return None
     if not root.is_dir():
         raise NotReady(f"there is no folder {root}")
+    check_private_folder(root)  # before anything in it is read as a setting
     section_model = settings_model(host, plugin)
     shared = set(invocation.flags) & set(section_model.model_fields if section_model else ())
     flags = {f"plugins.{plugin.name}.{name}": invocation.flags[name] for name in shared}

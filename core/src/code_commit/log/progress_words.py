@@ -138,7 +138,7 @@ def _changes_applied(data: Mapping[str, Any]) -> Sequence[Line]:
 
 
 def _changes_refused(data: Mapping[str, Any]) -> Sequence[Line]:
-    rows = [f"{row.get('path')}: {row.get('reason')}" for row in data.get("refusals") or ()]
+    rows = [f"{row.get('path')}: {row.get('reason')}".removeprefix(": ") for row in data.get("refusals") or ()]
     reason = "" if rows and data.get("reason") == "\n".join(rows) else f" {data.get('reason')}"
     return (Line(f"response refused:{reason}", "bad"), *(Line(f"  {row}", "bad") for row in rows))
 

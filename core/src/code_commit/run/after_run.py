@@ -11,7 +11,7 @@ from code_commit.plugin_api.errors import ExitCode, describe
 from code_commit.plugin_api.event import MessageLogged
 from code_commit.plugin_api.workflow import Ending
 from code_commit.plugins.host import Plugin
-from code_commit.run.project_run import ProjectRun, state_folder
+from code_commit.run.project_run import ProjectRun
 
 HOOK = "code_commit_after_run"
 _AFTER_INTERRUPTION = 5.0  # seconds: somebody waits for the end
@@ -57,8 +57,8 @@ def _run_of(run: ProjectRun, plugin: Plugin) -> ProjectRun:
     """The run as `plugin` sees it afterwards: its own settings, state and secrets; the files are final."""
     return replace(
         run,
-        state=state_folder(run.home, plugin.name),
+        state=run.workspace.state(plugin.name),
         settings=run.section_of(plugin),
         secret=run.secret_of(plugin),
-        checkpoints=None,
+        writes=False,
     )

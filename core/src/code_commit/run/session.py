@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,10 +25,9 @@ from code_commit.plugin_api.workflow import Outcome, Result
 from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.after_run import call_after_run
-from code_commit.run.assembly import Plan, assembled, make_ready, open_log
-from code_commit.run.interruption import ended_when_interrupted
+from code_commit.run.assembly import Plan, assembled, open_log, open_project
 from code_commit.run.project_run import ProjectRun
-from code_commit_workspace.redaction import Redactor
+from code_commit_workspace import Redactor
 
 _ENDS_WITHIN = 2.0  # seconds: a worker thread writes down that its call, or its process, was ended
 
@@ -62,20 +64,21 @@ def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapp
     for role in roles:
         resolve(registry, plan.settings, role)
     with ExitStack() as held:
-        ground = make_ready(plan, registry, held)
-        services = Services(registry, plan.settings, ground.keys, plan.environ, plan.root)
-        log = open_log(plan, host, ground, token=services.recorded_token(roles))
+        project = open_project(plan, registry, held)
+        workspace = project.workspace
+        services = Services(registry, plan.settings, project.keys, plan.environ, plan.root)
+        log = open_log(plan, host, workspace, token=services.recorded_token(roles))
         held.enter_context(redirect_stdout(sys.stderr))  # what a plugin's code prints is no result
         for name, sink in watchers.items():
             log.add_sink("code-commit", sink, plugin=name)
-        with _told_ending(log, ground.redactor, plan.plugin) as ending:
+        with _told_ending(log, workspace.redactor, plan.plugin) as ending:
             _hear_of_failures(host, log, plan.environ)
-            if ground.recovered:
-                log.emit(MessageLogged(ground.recovered, level="warning"))
-            run = assembled(plan, host, registry, ground, log, services)
+            if workspace.recovered:
+                log.emit(MessageLogged(workspace.recovered, level="warning"))
+            run = assembled(plan, host, registry, project, log, services)
             # What a person and a model have come to is theirs; a run that they leave is gone on with later.
             on_failure = "keep" if plan.workflow.interactive else plan.settings.on_failure
-            with _wrapped_up(run, plan.settings, on_failure, ending), ended_when_interrupted(run.end_what_waits):
+            with _wrapped_up(run, plan.settings, on_failure, ending), _ended_when_interrupted(run.end_what_waits):
                 ending.result = _checked(import_object(plan.workflow.run)(run))
     return replace(ending.told(log.folder), late_failures=ending.late_failures)
 
@@ -183,3 +186,33 @@ def _hear_of_failures(host: PluginHost, log: RunLog, environ: Mapping[str, str])
     host.on_failure = tell
     for failure in host.failures:
         tell(failure)
+
+
+@contextmanager
+def _ended_when_interrupted(end: Callable[[], None]) -> Iterator[None]:
+    """On Ctrl-C or SIGTERM, first call `end` in another thread, then raise as before.
+
+    What is raised cannot get past a thread pool, which waits for its threads: somebody must end what they wait for.
+    `end` may be called more than once.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are handled in the main thread alone
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    threading.Thread(target=_listen, args=(reader, end), name="code-commit interruption", daemon=True).start()
+    # Python writes there before any handler runs. Otherwise a signal that comes just before a wait for a lock would be
+    # seen only after the wait. An ignored signal is not written.
+    woken = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(woken)
+        os.close(writer)
+
+
+def _listen(reader: int, end: Callable[[], None]) -> None:
+    while number := os.read(reader, 1):
+        if number[0] in {signal.SIGINT, signal.SIGTERM}:
+            end()
+    os.close(reader)

@@ -25,11 +25,11 @@ from code_commit.plugin_api.event import LogSink
 from code_commit.plugin_api.run_files import open_regular
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
-from code_commit.run.assembly import require_untracked
 from code_commit.run.session import run_session
 from code_commit_commit.prompts import context_of
 from code_commit_history.past_runs import Process, Story, read_story, whole_change
 from code_commit_history.runs.project import Checkpointed, checkpointed
+from code_commit_workspace import check_private_folder
 from code_commit_workspace.git import Git
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.transaction import HOME
@@ -105,8 +105,8 @@ def replay(argv: Sequence[str]) -> int:
 def _copy_project(root: Path, recorded: RunSummary, scratch: Path) -> dict[str, str]:
     """Lay out the tree that the run started from, with its log; return how the run left its files."""
     before: dict[str, str] = {}
+    check_private_folder(root)  # in the copy it would look like the person's own
     with checkpointed(root) as project:
-        require_untracked(project.git)  # in the copy it would look like the person's own
         whole = whole_change(project.checkpoints.of_run(recorded.run))
         (scratch / HOME).mkdir(parents=True, mode=0o700)
         with ProjectTree(scratch) as into:

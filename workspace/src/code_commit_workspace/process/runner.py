@@ -8,11 +8,12 @@ import shlex
 import shutil
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.process import sandbox
@@ -123,6 +124,53 @@ class ProcessRunner:
             OSError: the log cannot be written.
             Interrupted: the runner was closed.
         """
+        ready = self._get_ready(argv, isolation_required=isolation_required)
+        with self._log(log, argv, isolated=ready.wrapper is not None) as record:
+            try:
+                ending = _run(argv, ready.wrapper, self._root, ready.env, stdin, timeout, record, self._under_way)
+            except BaseException as error:
+                with suppress(OSError):
+                    record.end(f"interrupted ({type(error).__name__})")
+                raise
+            stdout, stderr = record.finish()
+            tampered = ready.altered()
+            record.end("\n".join([str(ending), *(f"altered, which no process may: {name}" for name in tampered)]))
+        if ending.sandbox_failed:
+            raise NotReady(
+                f"The sandbox could not be set up: {stderr.decode('utf-8', 'replace').strip()}",
+                hint="Mend that, or pass --sandbox off.",
+            )
+        return ProcessResult(ending.exit_code, stdout, stderr, log, ending.timed_out, tampered)
+
+    def start(self, argv: Sequence[str], *, env: Mapping[str, str], isolation_required: bool = False) -> RunningProcess:
+        """Start `argv` in the project and return it with pipes to talk to it; `env` is added to its environment.
+
+        Raises:
+            NotReady: it cannot be started; otherwise as `run`.
+            Interrupted: the runner was closed.
+        """
+        ready = self._get_ready(argv, isolation_required=isolation_required)
+        variables = ready.env | dict(env)
+        if unfit := _not_startable(argv, self._root, variables):
+            raise NotReady(f"{argv[0]} cannot be started: {unfit.trouble}")
+        try:
+            process = Process(argv, wrapper=ready.wrapper, cwd=self._root, env=variables, stdin=None)
+        except (OSError, ValueError) as error:
+            raise NotReady(f"{argv[0]} cannot be started: {error}") from error
+        with ExitStack() as held:
+            held.enter_context(process)
+            held.enter_context(self._under_way.holding(process))
+            return RunningProcess(process, ready.altered, held.pop_all())
+
+    def close(self) -> None:
+        """End the running processes and start no other; callable from any thread."""
+        self._under_way.close()
+
+    def wait_until_over(self, seconds: float) -> bool:
+        """Wait until no process is running; return False after `seconds`."""
+        return self._under_way.wait_until_over(seconds)
+
+    def _get_ready(self, argv: Sequence[str], *, isolation_required: bool) -> _Ready:
         if self._under_way.closed:
             raise Interrupted("no process starts any more: the run is over")
         if not self._root.is_dir():
@@ -140,31 +188,7 @@ class ProcessRunner:
             self._root, git_folders=self._protected, ignored=self._ignored, state_hidden=isolated
         )
         sealed = integrity.seal()
-        wrapper = self._sandbox(sealed) if isolated else None
-        with self._log(log, argv, isolated=isolated) as record:
-            try:
-                ending = _run(argv, wrapper, self._root, env, stdin, timeout, record, self._under_way)
-            except BaseException as error:
-                with suppress(OSError):
-                    record.end(f"interrupted ({type(error).__name__})")
-                raise
-            stdout, stderr = record.finish()
-            tampered = integrity.altered(sealed)
-            record.end("\n".join([str(ending), *(f"altered, which no process may: {name}" for name in tampered)]))
-        if ending.sandbox_failed:
-            raise NotReady(
-                f"The sandbox could not be set up: {stderr.decode('utf-8', 'replace').strip()}",
-                hint="Mend that, or pass --sandbox off.",
-            )
-        return ProcessResult(ending.exit_code, stdout, stderr, log, ending.timed_out, tampered)
-
-    def close(self) -> None:
-        """End the running processes and start no other; callable from any thread."""
-        self._under_way.close()
-
-    def wait_until_over(self, seconds: float) -> bool:
-        """Wait until no process is running; return False after `seconds`."""
-        return self._under_way.wait_until_over(seconds)
+        return _Ready(env, partial(integrity.altered, sealed), self._sandbox(sealed) if isolated else None)
 
     def _sandbox(self, sealed: Sealed) -> list[str]:
         return sandbox.wrapper(
@@ -183,6 +207,69 @@ class ProcessRunner:
         network = "" if self._network else ", no network"
         heading = f"command: {command}\nsandbox: {f'bubblewrap{network}' if isolated else 'off'}"
         return ProcessLog(path, self._redactor, heading, in_memory=self._output_limit, on_disk=self._log_limit)
+
+
+class RunningProcess:
+    """A process that runs beside the caller: write to `stdin`, read from `stdout` and `stderr`, all unbuffered.
+
+    As a context, it is ended when that is left, with all that it has started. `tampered` then names the files that
+    check the project and that were altered meanwhile.
+    """
+
+    def __init__(self, process: Process, altered: Callable[[], tuple[str, ...]], held: ExitStack) -> None:
+        self.stdin, self.stdout, self.stderr = process.pipes
+        self.tampered: tuple[str, ...] = ()
+        self._process = process
+        self._altered = altered
+        self._held: ExitStack | None = held
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Wait until it has ended and return its exit code; None after a signal.
+
+        Raises:
+            TimeoutError: that takes longer than `timeout` seconds.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with self._lock, selectors.DefaultSelector() as selector:
+            if self._held is None:
+                return self._process.exit_code
+            selector.register(self._process.status, selectors.EVENT_READ)
+            while True:
+                if not selector.select(None if deadline is None else max(0.0, deadline - time.monotonic())):
+                    raise TimeoutError
+                data = os.read(self._process.status, _CHUNK)
+                if not data:
+                    return self._process.exit_code
+                self._process.feed_status(data)
+
+    def kill(self) -> None:
+        """Begin to end it, from any thread."""
+        self._process.kill()
+
+    def close(self) -> None:
+        """End it, wait until it is gone, and close its pipes. Calling it again does nothing."""
+        self.kill()
+        with self._lock:
+            held, self._held = self._held, None
+            if held is not None:
+                held.close()
+                self.tampered = self._altered()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """What a process is started with. `altered` says afterwards what it altered; `wrapper` None: no sandbox."""
+
+    env: dict[str, str]
+    altered: Callable[[], tuple[str, ...]]
+    wrapper: list[str] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,18 @@ from code_commit_workspace.transaction.apply import apply, replace
 from code_commit_workspace.transaction.home import HOME, open_folder, open_home
 from code_commit_workspace.transaction.journal import check_path
 from code_commit_workspace.transaction.lock import ProjectLock
-from code_commit_workspace.transaction.recover import recover
+from code_commit_workspace.transaction.recover import in_force, recover
 from code_commit_workspace.transaction.survey import Write
 
-__all__ = ["HOME", "ProjectLock", "Write", "apply", "check_path", "open_folder", "open_home", "recover", "replace"]
+__all__ = [
+    "HOME",
+    "ProjectLock",
+    "Write",
+    "apply",
+    "check_path",
+    "in_force",
+    "open_folder",
+    "open_home",
+    "recover",
+    "replace",
+]

@@ -18,6 +18,11 @@ from code_commit_workspace.transaction.rollback import take_back
 _NAMED = 20  # paths that one message names
 
 
+def in_force(home: Path) -> bool:
+    """Whether a change is half done, by a run that goes on or was cut short; `home` is the state folder."""
+    return os.path.lexists(home / "journal" / ACTIVE)
+
+
 def recover(tree: ProjectTree, home: Path, *, step: Step = no_step) -> str | None:
     """Roll back what an earlier run left half done in the project; `home` is the state folder.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,11 @@ from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady, U
 from code_commit.plugin_api.event import LogSink, Record
 from code_commit.plugins.host import Plugin, PluginHost
 from code_commit.plugins.registry import Registry
-from code_commit.run.assembly import plugin_secret, require_untracked, settings_model
+from code_commit.run.assembly import plugin_secret, settings_model
 from code_commit.spelling import did_you_mean
 from code_commit_history.past_runs import Step, read_story, steps_of
 from code_commit_history.runs.project import checkpointed, redactor_of
-from code_commit_workspace.git import Git, GitError
-from code_commit_workspace.redaction import Redactor
+from code_commit_workspace import Redactor, check_private_folder
 
 _SINKS, _NEXT = "code_commit_log_sinks", "next_run"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -42,8 +40,7 @@ def export(arguments: argparse.Namespace) -> int:
     root = Path.cwd().resolve()
     host = PluginHost()
     plugin = _plugin(host, arguments.sink)
-    with suppress(GitError):  # no repository, so nothing came with one
-        require_untracked(Git(root))
+    check_private_folder(root)
     settings = load_settings(root, environ=os.environ)
     named = [summary.folder for summary in list_runs(root)] if arguments.all else [
         find_run(root, name) for name in arguments.runs or ["latest"]
