@@ -203,3 +203,18 @@ def test_ctrl_c_ends_it_and_changes_no_outcome(project, plugins):
     assert failures(finished) == ["asleep: code_commit_after_run: interrupted before it came back"]
     assert (finished.exit_code, finished.events[-1]["data"]["outcome"]) == (0, "reached")
     assert not (project.root / "agent-config/seen.json").exists()  # what is left is not called
+
+
+DATA = (
+    RAISES.replace(
+        'raise ValueError("a bug")', 'return Result(Outcome.REACHED, "x", {"got": run.secret("T")})'
+    ).replace("import Flag", "import Flag, Outcome, Result")
+    + "\n@hookimpl\ndef code_commit_secrets():\n    return ['T']\n"
+)
+
+
+def test_the_data_of_the_ending_holds_no_key(project, plugins):
+    install_plugin(plugins, "raises", DATA)
+    finished = run(project, plugins, "--raises", T="raised-canary-0123456789")
+    assert finished.exit_code == 0, finished.stderr
+    assert seen(project)["ending"] == ["reached", 0, "x", {"got": "***89"}]
