@@ -150,6 +150,10 @@ def test_a_section_that_does_not_fit_is_told(project, tmp_path):
         ("code-commit>=9.1", True),
         ("code_commit[testing] (<0.1)", True),
         ("code-commit~=0.0.9", True),
+        ("code-commit==0.2", True),
+        ("code-commit!=0.1.0", True),
+        ("code-commit==0.1.*", False),
+        ("code-commit>=9; python_version < '3'", False),
         ("code-commit>=0.1,<1", False),
         ("code-commit~=0.1", False),
         ("code-commit-toolbox>=9", False),
@@ -162,3 +166,20 @@ def test_a_plugin_for_another_version_of_the_host_is_told(project, tmp_path, nee
     problems = project.command("plugins", "doctor", "--json", plugins=[metadata.parents[1]]).document["problems"]
     told = [each["error"] for each in problems if (each["plugin"], each["stage"]) == ("sound", "version")]
     assert [error.startswith("it needs code-commit") for error in told] == [True] * wrong
+
+
+def test_a_wrong_group_of_entry_points_is_named(project, tmp_path):
+    folder = install_plugin(tmp_path / "plugins", "lost", GOOD, group="code_commit_plugins")
+    finished = project.command("plugins", "doctor", plugins=[folder])
+    assert finished.exit_code == 1
+    assert "nobody reads the group code_commit_plugins; is code_commit meant?" in finished.stdout
+    assert "code-commit-lost" in finished.stdout
+
+
+def test_a_distribution_that_depends_on_the_host_and_registers_nothing_is_named(project, tmp_path):
+    folder = install_plugin(tmp_path / "plugins", "lost", GOOD, group="somebody_elses")
+    metadata = folder / "code_commit_lost-1.0.dist-info" / "METADATA"
+    metadata.write_text(metadata.read_text() + "Requires-Dist: code-commit>=0.1\n")
+    finished = project.command("plugins", "doctor", plugins=[folder])
+    assert finished.exit_code == 1
+    assert "it depends on code-commit and registers no plugin" in finished.stdout

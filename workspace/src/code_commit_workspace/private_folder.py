@@ -9,11 +9,12 @@ from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git import Git, GitError, NoRepository
 from code_commit_workspace.guard.protected import folded
 from code_commit_workspace.small_file import read_in_project
+from code_commit_workspace.transaction import PRIVATE_FOLDER
 
 _LIMIT = 16 * 1024 * 1024
 
 
-def check_private_folder(root: Path, private_folder: str = "agent-config") -> None:
+def check_private_folder(root: Path, private_folder: str = PRIVATE_FOLDER) -> None:
     """Check that `.gitignore` keeps the private folder out of git, and that git brings no part of it along.
 
     Call it before any setting or key of the project is read: one that came with a repository is somebody else's. Any
@@ -26,7 +27,7 @@ def check_private_folder(root: Path, private_folder: str = "agent-config") -> No
     _require_untracked(root, private_folder)
 
 
-def require_gitignore_line(root: Path, private_folder: str = "agent-config") -> None:
+def require_gitignore_line(root: Path, private_folder: str = PRIVATE_FOLDER) -> None:
     """Return when `.gitignore` in `root` keeps git from taking in the private folder.
 
     Raises:

@@ -20,7 +20,7 @@ from code_commit_workspace.git import Git, GitError, NoRepository
 from code_commit_workspace.interruption import uninterrupted
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.redaction import Redactor
-from code_commit_workspace.transaction import ProjectLock, in_force, open_home, recover
+from code_commit_workspace.transaction import PRIVATE_FOLDER, STATE_FOLDER, ProjectLock, in_force, open_home, recover
 from code_commit_workspace.transaction import apply as apply_all
 
 if TYPE_CHECKING:  # imported when they are used: a command that only reads starts no process and checks no change
@@ -92,8 +92,8 @@ class Workspace:
         *,
         writes: bool,
         repository: Repository = "required",
-        private_folder: str = "agent-config",
-        state_folder: str = "agent-config/.code-commit",
+        private_folder: str = PRIVATE_FOLDER,
+        state_folder: str = STATE_FOLDER,
         build_script: str = "build.sh",
         protected: Iterable[Protected] = (),
         redactor: Redactor | None = None,
@@ -255,6 +255,12 @@ class Workspace:
             protected=self._checked_elsewhere(),
             hidden=self.sandbox.hidden,
             ignored=self.git.ignored,
+            private_folder=self.private_folder,
+            state_folder=str(self.state_folder.relative_to(self.root)),
+            build_script=self.build_script,
+            read_only=self.sandbox.read_only,
+            not_searched=[each.name for each in self.protected if not each.anywhere],
+            secret_prefixes=self.sandbox.secret_prefixes,
         )
 
     def look_ahead(self) -> None:
@@ -340,8 +346,10 @@ class Workspace:
     @cached_property
     def _guard(self) -> Guard:
         from code_commit_workspace.guard import Guard
+        from code_commit_workspace.records import Protected
 
-        return Guard(self.project, self.git, self.protected, redactor=self.redactor)
+        private = Protected(self.private_folder, f"anything in the {self.private_folder} folder", readable=False)
+        return Guard(self.project, self.git, (private, *self.protected), redactor=self.redactor)
 
     def _require_writes(self) -> None:
         if not self.writes:

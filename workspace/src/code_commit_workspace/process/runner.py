@@ -19,11 +19,12 @@ from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.process import sandbox
 from code_commit_workspace.process.capture import ProcessLog
 from code_commit_workspace.process.environment import without_keys
-from code_commit_workspace.process.integrity import Ignored, IntegrityCheck, Sealed
+from code_commit_workspace.process.integrity import BUILD_SCRIPT, Ignored, IntegrityCheck, Sealed
 from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.under_way import UnderWay
 from code_commit_workspace.records import ProcessResult
 from code_commit_workspace.redaction import Redactor
+from code_commit_workspace.transaction import PRIVATE_FOLDER, STATE_FOLDER
 
 _CHUNK = 128 * 1024
 _LONGEST_WAIT = 3600.0  # seconds in one system call; the deadline may be later
@@ -45,6 +46,11 @@ class ProcessRunner:
         secret_variables: environment variables that processes never see.
         protected: what else is read-only and checked: git's folders of a linked worktree or of a repository above.
         hidden: what else processes cannot see in the sandbox: files with keys.
+        private_folder: hidden as well; `state_folder` is below it.
+        build_script: read-only and checked, like `.gitignore` files and `.git`.
+        read_only: more names below the root that processes cannot change.
+        not_searched: see `IntegrityCheck`.
+        secret_prefixes: processes see no environment variable whose name begins with one of them.
         ignored: returns which of some folders (relative to the root) git ignores.
     """
 
@@ -61,6 +67,12 @@ class ProcessRunner:
         protected: Iterable[Path] = (),
         hidden: Iterable[Path] = (),
         ignored: Ignored | None = None,
+        private_folder: str = PRIVATE_FOLDER,
+        state_folder: str = STATE_FOLDER,
+        build_script: str = BUILD_SCRIPT,
+        read_only: Iterable[str] = (),
+        not_searched: Iterable[str] = (),
+        secret_prefixes: Iterable[str] = (),
     ) -> None:
         self._root = root
         self._redactor = redactor
@@ -71,7 +83,19 @@ class ProcessRunner:
         self._secret_variables = frozenset(secret_variables)
         self._protected = tuple(protected)
         self._hidden = tuple(hidden)
-        self._ignored = ignored
+        self._private_folder = private_folder
+        self._read_only = (".git", build_script, *read_only)
+        self._secret_prefixes = tuple(secret_prefixes)
+        self._integrity = partial(
+            IntegrityCheck,
+            root,
+            private_folder=private_folder,
+            state_folder=state_folder,
+            build_script=build_script,
+            not_searched=not_searched,
+            git_folders=self._protected,
+            ignored=ignored,
+        )
         self._under_way = UnderWay()
         self._looking: threading.Thread | None = None
 
@@ -182,20 +206,18 @@ class ProcessRunner:
                 f"Commands of the model's choosing run isolated only: {reason}.",
                 hint="Install bubblewrap, or pass --sandbox off to run them with your own rights.",
             )
-        env = without_keys(os.environ, self._redactor, self._secret_variables)
+        env = without_keys(os.environ, self._redactor, self._secret_variables, self._secret_prefixes)
         _require_bash(argv, env)
-        integrity = IntegrityCheck(
-            self._root, git_folders=self._protected, ignored=self._ignored, state_hidden=isolated
-        )
+        integrity = self._integrity(state_hidden=isolated)
         sealed = integrity.seal()
         return _Ready(env, partial(integrity.altered, sealed), self._sandbox(sealed) if isolated else None)
 
     def _sandbox(self, sealed: Sealed) -> list[str]:
         return sandbox.wrapper(
             self._root,
-            hidden=(self._root / "agent-config", *self._hidden),
+            hidden=(self._root / self._private_folder, *self._hidden),
             read_only=(
-                *(self._root / name for name in (".git", "build.sh", "logs", *sealed.rules)),
+                *(self._root / name for name in (*self._read_only, *sealed.rules)),
                 *self._protected,
             ),
             network=self._network,

@@ -107,7 +107,7 @@ def _open(journal: Journal) -> int:
 def _trusted(journal: Journal, folder: int) -> Plan:
     """Read the plan and check that every old file exists, before the first step."""
     try:
-        plan = read_plan(folder)
+        plan = read_plan(folder, journal.private_folder)
         for number, entry in enumerate(plan.files):
             if entry.old != "absent":
                 _check_old(folder, f"old-{number}", entry)
