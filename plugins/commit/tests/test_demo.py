@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from code_commit.cli.commands import COMMANDS
+from code_commit.cli.host import CommandHost
 from code_commit_testing import Project
 
 
@@ -52,4 +52,4 @@ def test_what_it_says_to_do_next_can_be_done(shown):
     _, finished = shown
     told = re.findall(r"^ +\d\. code-commit ([a-z]+)$", finished.stdout, re.MULTILINE)
     assert told == ["init", "rollup"]
-    assert set(told) <= COMMANDS.keys()
+    assert set(told) <= CommandHost({}).registry.commands.keys()

@@ -24,12 +24,11 @@ from code_commit.log.folder import (
     RunFolder,
     call_files,
     counted,
-    plain_name,
 )
 from code_commit.log.sinks import SinkOwner, Sinks
 from code_commit.plugin_api.errors import ExitCode, Interrupted, NotReady, describe
 from code_commit.plugin_api.event import Event, LogSink, MessageLogged, PluginFailed, Record, RunFinished, RunStarted
-from code_commit.plugin_api.run_files import read_records
+from code_commit.plugin_api.run_files import plain_name, read_records
 
 if TYPE_CHECKING:  # structlog takes half of the import time, and a list of runs needs none of it
     from code_commit.log.event_file import EventFile

@@ -5,33 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from code_commit.log.document import RunDocument
 from code_commit.log.folder import DOCUMENT, EVENTS, LOGS
-from code_commit.plugin_api.conversation import Json
+from code_commit.plugin_api.command import RunSummary
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.run_files import from_json, is_running, open_regular, read_records
 
-RunState = Literal["running", "finished", "killed"]
 _LARGEST = 64 * 1024 * 1024  # bytes of a run.json
 _RUN = re.compile(r"(\d{4}(?:-\d\d){5})-([^\s/]+?)(?:-(\d+))?")
-
-
-@dataclass(frozen=True, slots=True)
-class RunSummary:
-    """One run. `document` has the fields of `run.json`; `outcome` and `exit_code` are None until it finished."""
-
-    run: str
-    folder: Path
-    state: RunState
-    workflow: str
-    outcome: str | None
-    exit_code: int | None
-    summary: str
-    document: Json
 
 
 def find_run(root: Path, run: str) -> Path:

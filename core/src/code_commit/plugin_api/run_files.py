@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 from code_commit.plugin_api.event import Record
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_LONGEST_NAME = 200  # bytes
 _LONGEST = 64 * 1024 * 1024  # bytes of a line; no record of this program comes near
 
 
@@ -74,6 +75,27 @@ def open_regular(path: Path) -> BinaryIO:
         os.close(handle)
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     return open(handle, "rb")  # noqa: PTH123 - a handle
+
+
+def open_run_file(folder: Path, name: str) -> BinaryIO:
+    """Open the file `name` of a run folder for reading, and nothing outside of it: the folder may be anybody's.
+
+    Raises:
+        OSError: it cannot be read, or is a link or no regular file.
+        ValueError: `name` is not the name of a file in a run folder.
+    """
+    return open_regular(folder / plain_name(name))
+
+
+def plain_name(name: str) -> str:
+    """Return `name` if a file in the run folder may have it.
+
+    Raises:
+        ValueError: it is empty, too long, hidden, or holds a slash or something invisible.
+    """
+    if not name or name.startswith(".") or "/" in name or not name.isprintable() or len(name.encode()) > _LONGEST_NAME:
+        raise ValueError(f"not a name for a file in the run folder: {name!r}")
+    return name
 
 
 def is_running(folder: Path) -> bool:

@@ -74,10 +74,10 @@ class PluginHost:
         self._manager = pluggy.PluginManager("code_commit")
         self._manager.add_hookspecs(hookspecs)
         own = [PluginSource(name, HOST, __version__, "code_commit", module) for name, module in builtin]
-        found = [*own, *(discover() if sources is None else sources)]
+        found = discover() if sources is None else sources
         self.disabled = frozenset(disabled)
         _require_known(self.disabled, found)
-        kept = [each for each in found if not self.disabled & {each.name, each.distribution}]
+        kept = [*own, *(each for each in found if not self.disabled & {each.name, each.distribution})]
         with stdout_aside():
             for source in kept:
                 rivals = sorted({each.distribution for each in kept if each.name == source.name})

@@ -53,6 +53,8 @@ def commit(run: Run) -> Result:
     context = read_context(run)
     rolled_up = compare_with_rollup(run, context)
     model = run.model()
+    run.keep("input-query.txt", context.query)  # `code-commit replay` reads both back
+    run.keep("input-codeRollup.txt", context.codebase)
     prompt = initial_prompt(context)
     replaced: dict[str, Change] = {}
     failed = _Failure("", "")
