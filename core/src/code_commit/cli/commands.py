@@ -116,6 +116,7 @@ def plugins(host: CommandHost, arguments: Namespace) -> int:
                 kind: [name for name, (owner, _) in offered.items() if owner is plugin]
                 for kind, offered in offers.items()
             },
+            "hooks": host.loader.hooks_of(plugin),
         }
         for plugin in host.plugins
     ]
@@ -135,8 +136,9 @@ def plugins(host: CommandHost, arguments: Namespace) -> int:
 def _offers(row: Mapping[str, Any]) -> Iterator[str]:
     for kind in ("provider", "workflow", "command"):
         yield from (f"{kind} {name}" for name in row[f"{kind}s"])
-    if row["guards_paths"]:
-        yield "path rules"
+    for hook in ("path_rules", "model_layers", "log_sinks", "after_run"):
+        if f"code_commit_{hook}" in row["hooks"]:
+            yield hook.replace("_", " ")
 
 
 def models_arguments(parser: ArgumentParser) -> None:
