@@ -22,16 +22,16 @@ def code_commit_secrets():
 
 @hookimpl
 def code_commit_log_sinks(secret):
-    return [Webhook(secret("HOOK_TOKEN"))]
+    return [Webhook(secret)]
 
 class Webhook:
-    def __init__(self, token):
-        self.token = token
+    def __init__(self, secret):
+        self.secret = secret
 
     def receive(self, record):
         if record.kind == "run.finished":
             url = open("agent-config/hook-url").read()
-            request = urllib.request.Request(url, b"{}", {"Authorization": f"Bearer {self.token}"})
+            request = urllib.request.Request(url, b"{}", {"Authorization": f"Bearer {self.secret('HOOK_TOKEN')}"})
             urllib.request.urlopen(request).close()
 
     def close(self):

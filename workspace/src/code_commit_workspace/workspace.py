@@ -346,8 +346,10 @@ class Workspace:
     @cached_property
     def _guard(self) -> Guard:
         from code_commit_workspace.guard import Guard
+        from code_commit_workspace.records import Protected
 
-        return Guard(self.project, self.git, self.protected, redactor=self.redactor)
+        private = Protected(self.private_folder, f"anything in the {self.private_folder} folder", readable=False)
+        return Guard(self.project, self.git, (private, *self.protected), redactor=self.redactor)
 
     def _require_writes(self) -> None:
         if not self.writes:

@@ -107,6 +107,7 @@ def plugins(host: CommandHost, arguments: Namespace) -> int:
                 kind: [name for name, (owner, _) in offered.items() if owner is plugin]
                 for kind, offered in offers.items()
             },
+            "hooks": host.loader.hooks_of(plugin),
         }
         for plugin in host.plugins
     ]
@@ -126,8 +127,9 @@ def plugins(host: CommandHost, arguments: Namespace) -> int:
 def _offers(row: Mapping[str, Any]) -> Iterator[str]:
     for kind in ("provider", "workflow", "command"):
         yield from (f"{kind} {name}" for name in row[f"{kind}s"])
-    if row["guards_paths"]:
-        yield "path rules"
+    for hook in ("path_rules", "model_layers", "log_sinks", "after_run"):
+        if f"code_commit_{hook}" in row["hooks"]:
+            yield hook.replace("_", " ")
 
 
 def models_arguments(parser: ArgumentParser) -> None:
@@ -149,13 +151,14 @@ def models(host: CommandHost, arguments: Namespace) -> int:
         host.out.document({"models": rows})
         return ExitCode.REACHED
     table = [(row["model"], row["provider"], ", ".join(row["aliases"])) for row in rows]
-    table += [(f"{name}/ANY-ID", name, "any other model of this provider") for name in sorted(providers)]
+    services = [name for name, (_, definition) in sorted(providers.items()) if not definition.free]
+    table += [(f"{name}/ANY-ID", name, "any other model of this provider") for name in services]
     host.out.table(table)
-    if not table:
+    if not services:
         from code_commit.plugins.first_party import installation, offers
 
         host.out.line("no provider is installed. Install one:")
-        host.out.table([("", installation(name)) for name, offered in offers().items() if "provider" in offered])
+        host.out.table([("", installation(name)) for name, offered in offers().items() if "model" in offered])
     return ExitCode.REACHED
 
 
