@@ -11,11 +11,7 @@ from typing import Any
 from code_commit.cli.host import CommandHost
 from code_commit.cli.output import without_keys
 from code_commit.plugin_api.errors import ExitCode, NotReady
-from code_commit_workspace.checkpoint import Checkpoints
-from code_commit_workspace.empty_repository import git_of_past_runs
-from code_commit_workspace.interruption import uninterrupted
-from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.transaction import HOME, ProjectLock, recover
+from code_commit_workspace import Checkpoints, uninterrupted
 
 
 def add_json(parser: ArgumentParser) -> None:
@@ -40,15 +36,10 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
     Raises:
         NotReady: there is no such run, it wrote nothing, or files were changed since.
     """
-    root = host.root
-    home = root / HOME
-    git = git_of_past_runs(root, home)
-    with ProjectTree(root) as tree, ProjectLock(home):
-        recover(tree, home)
-        checkpoints = Checkpoints(tree, git, home)
-        run = _run_to_undo(host, arguments.run, checkpoints)
+    with host.workspace(writes=True, repository="existing") as workspace:
+        run = _run_to_undo(host, arguments.run, workspace.checkpoints)
         with uninterrupted():
-            paths = checkpoints.undo(run)
+            paths = workspace.checkpoints.undo(run)
     if arguments.json:
         host.out.document({"run": run, "restored": list(paths)})
         return ExitCode.REACHED
