@@ -14,7 +14,7 @@ from code_commit.plugin_api.provider import ProviderDefinition
 from code_commit.plugin_api.workflow import WorkflowDefinition
 from code_commit.plugins import first_party
 from code_commit.plugins.definitions import fault_of
-from code_commit.plugins.host import Plugin, PluginFailure, PluginHost
+from code_commit.plugins.host import PREFIX, Plugin, PluginFailure, PluginHost
 from code_commit.spelling import did_you_mean
 
 DEFAULT_WORKFLOW = "committing-code"
@@ -74,7 +74,8 @@ class Registry:
             UsageError: no plugin offers it, or more than one does.
         """
         if name not in self.commands:
-            raise self.missing("command", name, self.commands)
+            hint = "`code-commit --help` lists the commands; what is to be changed goes into --query"
+            raise self.missing("command", name, self.commands, hint=hint)
         return self.commands[name]
 
     def model(self, name: str, has_config: Callable[[str, str], bool]) -> ResolvedModel:
@@ -178,13 +179,16 @@ class Registry:
         return any(plugin.distribution == distribution for plugin in self._host.plugins)
 
     def _failures(self, kind: Kind) -> Iterator[PluginFailure]:
-        """Give the failures that can be the reason why something of this kind is missing."""
+        """Yield the failures that may be why something of this kind is missing, misspelled hooks included."""
         record = _OFFERED_IN.get(kind, kind)
-        stages = {"import", "name", record, f"code_commit_{record}s"}
-        yield from (each for each in self._host.failures if each.stage in stages)
+        stages = {"import", "name", record, f"{PREFIX}{record}s"}
+        for failure in self._host.failures:
+            misspelled = failure.stage.startswith(PREFIX) and not self._host.knows_hook(failure.stage)
+            if failure.stage in stages or misspelled:
+                yield failure
 
     def _suspects(self, kind: Kind) -> str:
-        """Name the failed plugins that may offer what is missing: nobody knows what a plugin offers that fails."""
+        """Return the failures of plugins that may offer what is missing: what a failed plugin offers is unknown."""
         failures = [each for each in self._failures(kind) if each.distribution not in first_party.offers()]
         return "".join(f"; {_words(each)}" for each in failures)
 

@@ -14,23 +14,25 @@ from code_commit.plugins.host import Plugin
 from code_commit.run.project_run import ProjectRun
 
 HOOK = "code_commit_after_run"
-_AFTER_INTERRUPTION = 5.0  # seconds: somebody waits for the end
+_AFTER_INTERRUPTION = 5.0  # seconds: the user waits for the end
 _SLICE = 0.2  # seconds; a signal that comes right before a wait is noticed after it
 
 
 def call_after_run(run: ProjectRun, ending: Ending, seconds: float) -> None:
-    """Let each plugin act on the ending, one after the other, each for `seconds` at most.
+    """Call the hook of each plugin, one after the other, each for at most `seconds`.
 
-    Each works in a daemon thread, so that none can hold the run. Ctrl-C ends the wait, and the calls not yet made.
+    Each call runs in a daemon thread, so that one that hangs cannot hold the run. Ctrl-C ends the wait, and skips the
+    plugins that were not called yet.
     """
     if ending.exit_code == ExitCode.INTERRUPTED:
         seconds = min(seconds, _AFTER_INTERRUPTION)
+    ending = replace(ending, data=run.workspace.redactor.json(ending.data))
     for plugin in [each for each in run.host.plugins if hasattr(each.code, HOOK)]:
         thread = threading.Thread(
             target=copy_context().run, args=(_call, run, plugin, ending), name=f"after run {plugin.name}", daemon=True
         )
-        thread.start()
         try:
+            thread.start()
             end = time.monotonic() + seconds
             while thread.is_alive() and time.monotonic() < end:
                 thread.join(_SLICE)
@@ -49,7 +51,7 @@ def _call(run: ProjectRun, plugin: Plugin, ending: Ending) -> None:
                 run.emit(MessageLogged(line))
             else:
                 run.host.reject(plugin, HOOK, f"it must return a text or None, not {type(line).__name__}")
-    except BaseException as error:  # noqa: BLE001 - a plugin may raise KeyboardInterrupt, which `collect` lets pass
+    except BaseException as error:  # noqa: BLE001 - `collect` lets a KeyboardInterrupt of the plugin pass
         run.host.reject(plugin, HOOK, describe(error))
 
 

@@ -73,18 +73,23 @@ def open_project(plan: Plan, registry: Registry, held: ExitStack) -> Project:
         repository=("private" if alone else "required") if writes else "optional",
         protected=PROTECTED,
         redactor=redactor,
-        sandbox=SandboxSettings(
-            mode=settings.sandbox,
-            network=settings.network,
-            hidden=keys.files_elsewhere(),
-            read_only=("logs",),
-            secret_variables=variables | keys.variables_with_keys(),
-            secret_prefixes=(PREFIX,),
-            output_limit=settings.build.output_limit,
-        ),
+        sandbox=sandbox_settings(settings, keys, variables),
     )
     held.enter_context(workspace)
     return Project(workspace, keys)
+
+
+def sandbox_settings(settings: Settings, keys: KeyStore, variables: frozenset[str]) -> SandboxSettings:
+    """Return how processes of a project run; `variables` are those that hold keys and secrets of plugins."""
+    return SandboxSettings(
+        mode=settings.sandbox,
+        network=settings.network,
+        hidden=keys.files_elsewhere(),
+        read_only=("logs",),
+        secret_variables=variables | keys.variables_with_keys(),
+        secret_prefixes=(PREFIX,),
+        output_limit=settings.build.output_limit,
+    )
 
 
 def open_log(plan: Plan, host: PluginHost, workspace: Workspace, *, token: str | None) -> RunLog:
@@ -192,10 +197,10 @@ def settings_model(host: PluginHost, plugin: Plugin) -> type[Any] | None:
 def _path_rules(
     host: PluginHost, section_of: Callable[[Plugin], Any], *, fail_closed: bool
 ) -> list[tuple[str, PathRule]]:
-    """Collect the rules of plugins.
+    """Collect the path rules of plugins, each with its distribution.
 
     Raises:
-        NotReady: a plugin that guards paths is broken, so a workflow that writes must not start.
+        NotReady: a plugin that guards paths is broken, and the workflow writes.
     """
     rules = [(plugin.distribution, rule) for plugin, rule in host.collect(PATH_RULES, {"settings": section_of})]
     broken = [each for each in host.failures if each.guards_paths or each.stage == PATH_RULES]
@@ -203,6 +208,6 @@ def _path_rules(
         first = broken[0]
         raise NotReady(
             f"{first.distribution} guards paths and is broken ({first.stage}): {first.error}",
-            hint=f"mend or uninstall it, or run with --disable-plugin {first.plugin}",
+            hint=f"fix or uninstall it, or run with --disable-plugin {first.plugin}",
         )
     return rules
