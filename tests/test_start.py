@@ -24,7 +24,9 @@ def installed_plugins() -> set[str]:
 
 @pytest.fixture
 def command(tmp_path: Path):
-    """Give a function that runs the installed command in an empty folder."""
+    """Give a function that runs the installed command in an empty repository."""
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / ".gitignore").write_text("/agent-config\n")
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         program = Path(sys.executable).with_name("code-commit")
@@ -62,9 +64,7 @@ def test_without_a_provider_models_says_how_to_install_one(command) -> None:
         assert all(f'pip install "code-commit[{name}]"' in told for name in PROVIDERS)
 
 
-def test_undo_needs_no_plugin(command, tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    (tmp_path / ".gitignore").write_text("/agent-config\n")
+def test_undo_needs_no_plugin(command) -> None:
     done = command("undo")
     assert done.returncode == 3
     assert "nothing to undo" in done.stderr or "no run" in done.stderr
