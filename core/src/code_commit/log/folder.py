@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Self
 
 from code_commit.plugin_api.errors import NotReady
-from code_commit.plugin_api.run_files import plain_name
+from code_commit.plugin_api.run_files import LOGS, plain_name
 
-LOGS = "logs"
 EVENTS = "events.jsonl"
 DOCUMENT = "run.json"
 

@@ -18,7 +18,6 @@ from code_commit.log.event_data import check_kind, data_of, kind_and_data, to_js
 from code_commit.log.folder import (
     DOCUMENT,
     EVENTS,
-    LOGS,
     CallFiles,
     RunFolder,
     call_files,
@@ -27,7 +26,7 @@ from code_commit.log.folder import (
 from code_commit.log.sinks import Sinks
 from code_commit.plugin_api.errors import ExitCode, Interrupted, NotReady, describe
 from code_commit.plugin_api.event import Event, LogSink, MessageLogged, PluginFailed, Record, RunFinished, RunStarted
-from code_commit.plugin_api.run_files import plain_name, read_records
+from code_commit.plugin_api.run_files import LOGS, plain_name, read_records
 
 if TYPE_CHECKING:  # structlog takes half of the import time, and a list of runs needs none of it
     from code_commit.log.event_file import EventFile
