@@ -60,6 +60,8 @@ def test_fail_repair_pass(project, provider):
         "2-repair-query-response.txt",
         "2-repair-query.txt",
         "events.jsonl",
+        "input-codeRollup.txt",
+        "input-query.txt",
         "run.json",
     ]
     assert re.fullmatch(r"\d{4}(-\d\d){5}-committing-code", project.run_folder.name)

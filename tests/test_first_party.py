@@ -89,6 +89,8 @@ def test_a_name_leads_to_the_distribution_that_offers_it(kind, name, distributio
         ("model", "flash", "gemini"),
         ("model", "claude-99", "anthropic"),
         ("model", "openai/any", "openai"),
+        ("model", "replay/latest", "history"),
+        ("command", "rollup", "commit"),
     ],
 )
 def test_what_is_not_installed_says_how_to_install_it(kind, name, extra):

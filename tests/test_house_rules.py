@@ -77,14 +77,14 @@ def test_nothing_happens_at_import(source: Path) -> None:
 @pytest.mark.parametrize(
     "package", sorted(path.parent for path in ROOT.glob("**/src/*/__init__.py")), ids=lambda path: path.name
 )
-def test_a_package_itself_holds_its_version_alone(package: Path) -> None:
-    """`code-commit --version` imports it, and must not wait."""
-    for statement in tree_of(package / "__init__.py").body:
-        match statement:
-            case ast.Expr(value=ast.Constant()) | ast.Assign(targets=[ast.Name(id="__version__")]):
-                pass
-            case _:
-                pytest.fail(ast.unparse(statement))
+def test_importing_a_package_imports_none_of_its_modules(package: Path) -> None:
+    """`code-commit --version` imports one, and must not wait. Names that a package offers are imported when used."""
+    code = (
+        f"import sys; sys.path.insert(0, {str(package.parent)!r}); import {package.name}; "
+        f"print(*(name for name in sys.modules if name.startswith('{package.name}.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("\n", "")
 
 
 # --- the host is small ------------------------------------------------------------------------------------------------
@@ -134,3 +134,22 @@ def test_the_plugin_api_imports_nothing_slow() -> None:
     code = f"import sys, code_commit.plugin_api; print(*(set({slow}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("\n", "")
+
+
+def test_the_workspace_imports_nothing_of_the_host() -> None:
+    """Other programs use it, without the host and its libraries."""
+    code = (
+        "import sys, code_commit_workspace as workspace; [getattr(workspace, name) for name in workspace.__all__]; "
+        "import code_commit_workspace.process.runner, code_commit_workspace.diff, code_commit_workspace.guard; "
+        "print(*({'code_commit', 'pluggy', 'pydantic', 'structlog', 'httpx'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("\n", "")
+
+
+def test_what_the_workspace_offers_is_what_its_stub_says() -> None:
+    stub = tree_of(ROOT / "workspace/src/code_commit_workspace/__init__.pyi")
+    told = {name.asname for node in ast.walk(stub) if isinstance(node, ast.ImportFrom) for name in node.names}
+    import code_commit_workspace
+
+    assert told | {"__version__"} == set(code_commit_workspace.__all__)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import time
 
 import pytest
 
@@ -73,11 +72,11 @@ def code_commit_after_run():
 
 SLEEPS = """
 import time
-from code_commit.plugin_api import hookimpl
+from code_commit.plugin_api import MessageLogged, hookimpl
 
 @hookimpl
 def code_commit_after_run(run):
-    open(run.root / "agent-config/asleep", "w").close()
+    run.emit(MessageLogged("asleep"))
     time.sleep(600)
 """
 
@@ -192,14 +191,26 @@ def test_what_takes_too_long_is_reported_and_left_behind(project, plugins):
 def test_ctrl_c_ends_it_and_changes_no_outcome(project, plugins):
     install_plugin(plugins, "asleep", SLEEPS)
     with project.start("--json", plugins=[plugins]) as process:
-        while not (project.root / "agent-config/asleep").exists():
+        while b'"asleep"' not in process.stdout.readline():
             assert process.poll() is None
-            time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        began = time.monotonic()
-        stdout, stderr = process.communicate(timeout=60)
+        stdout, stderr = process.communicate(timeout=60)  # far from the 600 s that the plugin would take
     finished = Finished(process.returncode, stdout.decode(), stderr.decode())
-    assert time.monotonic() - began < 30  # far from the 600 s that the plugin would take
     assert failures(finished) == ["asleep: code_commit_after_run: interrupted before it came back"]
     assert (finished.exit_code, finished.events[-1]["data"]["outcome"]) == (0, "reached")
     assert not (project.root / "agent-config/seen.json").exists()  # what is left is not called
+
+
+DATA = (
+    RAISES.replace(
+        'raise ValueError("a bug")', 'return Result(Outcome.REACHED, "x", {"got": run.secret("T")})'
+    ).replace("import Flag", "import Flag, Outcome, Result")
+    + "\n@hookimpl\ndef code_commit_secrets():\n    return ['T']\n"
+)
+
+
+def test_the_data_of_the_ending_holds_no_key(project, plugins):
+    install_plugin(plugins, "raises", DATA)
+    finished = run(project, plugins, "--raises", T="raised-canary-0123456789")
+    assert finished.exit_code == 0, finished.stderr
+    assert seen(project)["ending"] == ["reached", 0, "x", {"got": "***89"}]

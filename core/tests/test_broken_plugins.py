@@ -54,10 +54,11 @@ def code_commit_path_rules(settings):
 ANSWER = "Completion(Message('assistant', (Text({text}),)), {finish}, '', Usage(), 'odd', {{}})"
 
 
-def ran(tmp_path, code, *arguments, settings=""):
+def ran(tmp_path, code, *arguments, settings="", group="code_commit"):
     project = Project.create(tmp_path)
     project.write({"agent-config/config.toml": settings})
-    finished = project.command("--json", *arguments, plugins=[install_plugin(tmp_path / "plugins", "odd", code)])
+    plugins = install_plugin(tmp_path / "plugins", "odd", code, group=group)
+    finished = project.command("--json", *arguments, plugins=[plugins])
     assert "Traceback" not in finished.stderr
     return project, finished, finished.events[-1]["data"]
 
@@ -132,8 +133,9 @@ def test_a_rule_that_gives_no_verdict_allows_nothing(tmp_path, judge):
         "code_commit_providers = given\n"
     )
     replies = json.dumps(["^^^a.txt\nnew\n^^^end\n"])
+    settings = f"[providers.scripted.default]\nreplies = {replies}\n"
     project, finished, end = ran(
-        tmp_path, code, "--model", "scripted", settings=f"[providers.scripted.default]\nreplies = {replies}\n"
+        tmp_path, code, "--model", "scripted", settings=settings, group="code_commit.path_rules"
     )
     assert (finished.exit_code, project.read("a.txt")) == (5, "old\n")
     assert "code-commit-odd" in end["summary"]
@@ -145,3 +147,29 @@ def test_a_workflow_that_asks_no_model_needs_none(tmp_path, roles, code):
     run = "return Result(Outcome.REACHED, 'done')"
     _, finished, _ = ran(tmp_path, given.format(run=run), "--odd", settings='model = "nobodys"\n')
     assert finished.exit_code == code
+
+
+DONE = WORKFLOW.format(run="return Result(Outcome.REACHED, 'done')")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ('[providers]\nplaner = "gemini.default"\n', "there is no role 'planer'; is planner meant?"),
+        ('[providers.gemni.default]\nmodel = "m"\n', "there is no provider 'gemni'; is gemini meant?"),
+        ('[providers.gemini.fast]\nmodel = "m"\n[providers]\ncoach = "gemini.fast"\n', ""),
+        ('[providers.odd.default]\nmodel = "m"\n[providers]\ncritic = "odd.default"\n', ""),
+    ],
+)
+def test_a_misspelled_role_or_provider_is_named(tmp_path, settings, words):
+    code = DONE.replace("roles=None", "roles=('critic',)") + PROVIDER.format(complete="pass", made="return Odd()")
+    _, finished, end = ran(tmp_path, code, "--odd", settings=settings)
+    assert (finished.exit_code, words in end["summary"]) == (3 if words else 0, True), finished.stderr
+
+
+def test_what_a_plugin_may_offer_that_fails_is_no_mistake(tmp_path):
+    plugins = install_plugin(tmp_path / "plugins", "broken", "raise ValueError")
+    install_plugin(plugins, "odd", DONE)
+    project = Project.create(tmp_path)
+    project.write({"agent-config/config.toml": '[providers.theirs.default]\nmodel = "m"\n'})
+    assert project.command("--odd", plugins=[plugins]).exit_code == 0

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from code_commit.cli.commands import COMMANDS
 from code_commit.cli.completion import known_words
+from code_commit.cli.host import CommandHost
 from code_commit_testing import Project, install_plugin
 
 ODD = """
@@ -73,8 +73,9 @@ def test_bash_offers_what_may_follow(project, words, offered):
 
 
 def test_every_command_has_its_words():
-    words = known_words()
-    assert list(words.commands) == list(COMMANDS)
+    host = CommandHost({})
+    words = known_words(host)
+    assert list(words.commands) == list(host.registry.commands)
     assert "--json" in words.commands["check"]
 
 

@@ -10,14 +10,14 @@ import sys
 
 import pytest
 
-from code_commit.cli.commands import COMMANDS
+from code_commit.cli.host import CommandHost
 from code_commit.cli.main import run_command
 from code_commit_history.runs.command import ACTIONS
 from code_commit_testing import Project, install_plugin
 
 EVERY = [
     [],
-    *([name] for name in COMMANDS),
+    *([name] for name in CommandHost({}).registry.commands),
     *(["runs", name] for name in ACTIONS),
     ["plugins", "doctor"],
 ]

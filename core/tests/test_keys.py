@@ -61,6 +61,14 @@ def store(root: Path, **environ: str) -> KeyStore:
     return KeyStore(root, Redactor(), environ)
 
 
+def test_no_store_is_made_unless_git_ignores_the_private_folder(root: Path) -> None:
+    (root / ".gitignore").write_text("# /agent-config\n")
+    (root / "agent-config/config.toml").write_text("broken = [")  # nothing reads it
+    with pytest.raises(NotReady, match=str(root / ".gitignore")) as caught:
+        store(root)
+    assert "the line /agent-config" in caught.value.hint
+
+
 def key_file(root: Path, content: str | bytes, name: str = "openai-key.txt") -> Path:
     path = root / "agent-config" / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -293,7 +301,7 @@ def test_every_key_that_is_configured_is_censored_used_or_not(root: Path) -> Non
         "CODE_COMMIT_PROVIDERS__OTHER__Y__API_KEY": "key-of-y",
         "OPENAI_API_KEY": "",
     }
-    KeyStore(root, redactor, environ).load_all([OPENAI, GEMINI])
+    KeyStore(root, redactor, environ).censor_all(["OPENAI_API_KEY", "GEMINI_API_KEY"])
     assert sorted(redactor.keys) == [
         "key-of-disabled",
         "key-of-gemini",
@@ -312,12 +320,7 @@ def test_the_variables_that_hold_keys_are_known_by_name(root: Path) -> None:
         CODE_COMMIT_PROVIDERS__OTHER__Y__MODEL="m",
         CODE_COMMIT_PROVIDERS__Z='{"a": {"api_key": "key-of-a"}}',
     )
-    tiny = replace(OPENAI, name="tiny", key_variable="TINY_KEY")
-    assert keys.secret_variables([tiny]) == {
-        "GEMINI_API_KEY",
-        "OPENAI_API_KEY",
-        "ANTHROPIC_API_KEY",
-        "TINY_KEY",
+    assert keys.variables_with_keys() == {
         "CODE_COMMIT_PROVIDERS__OTHER__Y__API_KEY",
         "CODE_COMMIT_PROVIDERS__Z",
     }

@@ -30,6 +30,13 @@ from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
 def code_commit_workflows():
     return [WorkflowDefinition("{name}", "a workflow", (Flag(("{flag}",), "a flag", selects=True),), "nowhere:run")]
 """
+COMMAND = """
+from code_commit.plugin_api import CommandDefinition, hookimpl
+
+@hookimpl
+def code_commit_commands():
+    return [CommandDefinition("{name}", "a command", "nowhere:run")]
+"""
 GOOD = PROVIDER.format(name="good", model="good-1", alias="goody")
 BROKEN = {
     "an import that fails": ("import missing_module", "import", "ModuleNotFoundError"),
@@ -314,7 +321,11 @@ def test_a_flag_of_a_malformed_workflow_names_its_fault(project, tmp_path):
 
 @pytest.mark.parametrize(
     ("code", "model"),
-    [("raise ValueError('broken')", "acme-large"), (GOOD.replace("good-1", "acme-1").replace("None,", "7,"), "goody")],
+    [
+        ("raise ValueError('broken')", "acme-large"),
+        (GOOD.replace("code_commit_providers", "code_commit_provider"), "goody"),
+        (GOOD.replace("good-1", "acme-1").replace("None,", "7,"), "goody"),
+    ],
 )
 def test_a_model_of_a_provider_that_fails_names_the_plugin(project, tmp_path, code, model):
     finished = project.command("--model", model, plugins=[install_plugin(tmp_path / "plugins", "acme", code)])
@@ -357,3 +368,26 @@ def test_what_a_disabled_plugin_offers_is_denied_by_that_name(project):
     finished = project.command("--disable-plugin", "commit", "--query", "x")
     assert finished.exit_code == 2
     assert "--disable-plugin commit leaves" in finished.stderr
+
+
+def test_a_command_that_nobody_can_offer_names_the_plugins(project, tmp_path):
+    plugins = install_plugin(tmp_path / "plugins", "one", COMMAND.format(name="go"))
+    install_plugin(plugins, "two", COMMAND.format(name="go"))
+    install_plugin(plugins, "broken", "import nothing_here")
+    install_plugin(plugins, "odd", COMMAND.format(name="odd").replace('"a command"', "5"))
+    for name, words in {
+        "go": "claimed by code-commit-one and code-commit-two",
+        "gone": "the plugin broken of code-commit-broken 1.0 failed (import): ModuleNotFoundError",
+        "odd": "the plugin odd of code-commit-odd 1.0 failed (command): `help` must be a text",
+    }.items():
+        finished = project.command(name, plugins=[plugins])
+        assert (finished.exit_code, words in finished.stderr) == (2, True), finished.stderr
+
+
+@needs_commit
+@pytest.mark.parametrize("name", ["rollup", "plugins"])
+def test_a_command_of_the_first_party_cannot_be_taken_away(project, tmp_path, name):
+    plugins = install_plugin(tmp_path / "plugins", "taker", COMMAND.format(name=name))
+    assert project.command(name, "--help", plugins=[plugins]).exit_code == 0
+    listed = project.command("plugins", "--json", plugins=[plugins]).document
+    assert [(each["plugin"], each["stage"]) for each in listed["failures"]] == [("taker", "command")]

@@ -22,11 +22,6 @@ class Sink:
     def close(self):
         pass
 
-class Rule:
-    name = "rule"
-    def judge(self, changes, tree):
-        return ()
-
 def run(run):
     pass
 
@@ -47,6 +42,14 @@ def code_commit_workflows():
 @hookimpl
 def code_commit_log_sinks(settings):
     return [Sink()]
+"""
+RULE = """
+from code_commit.plugin_api import hookimpl
+
+class Rule:
+    name = "rule"
+    def judge(self, changes, tree):
+        return ()
 
 @hookimpl
 def code_commit_path_rules(settings):
@@ -61,13 +64,12 @@ WRONG = {
     "a workflow that is not there": ("sound_plugin:run", "nowhere:run", "workflow sounding", "No module named 'nowhere'"),
     "a flag without its field": ('("--twice",)', '("--thrice",)', "workflow sounding", "no field 'thrice'"),
     "a sink that cannot be closed": ("    def close(self)", "    def shut(self)", "code_commit_log_sinks", "no method close"),
-    "a rule without a name": ('    name = "rule"', "    nam = 1", "code_commit_path_rules", "no `name`"),
-    "settings that are no model": ('"sound_plugin:Options"\n', '"sound_plugin:Rule"\n', "code_commit_settings", "no pydantic model"),
+    "settings that are no model": ('"sound_plugin:Options"\n', '"sound_plugin:Sink"\n', "code_commit_settings", "no pydantic model"),
     "settings that are not there": ('"sound_plugin:Options"\n', '"sound_plugin:X"\n', "code_commit_settings", "not there"),
     "a hook that raises": ("return [Sink()]", "raise KeyError(1)", "code_commit_log_sinks", "KeyError"),
     "a misspelled hook": ("def code_commit_log_sinks", "def code_commit_log_sink", "code_commit_log_sink", "code_commit_log_sinks meant"),
     "an import that fails": ("from pydantic", "from pydantik", "import", "pydantik"),
-    "what prints at import": ("class Rule:", "print('{')\nclass Rule(Nothing):", "import", "Nothing"),
+    "what prints at import": ("class Sink:", "print('{')\nclass Sink(Nothing):", "import", "Nothing"),
 }  # fmt: skip
 
 
@@ -76,8 +78,8 @@ def project(tmp_path):
     return Project.create(tmp_path)
 
 
-def examined(project, tmp_path, code):
-    folder = install_plugin(tmp_path / "plugins", "sound", code)
+def examined(project, tmp_path, code, group="code_commit"):
+    folder = install_plugin(tmp_path / "plugins", "sound", code, group=group)
     finished = project.command("plugins", "doctor", "--json", plugins=[folder])
     document = finished.document
     ours = [each for each in document["problems"] if each["plugin"] == "sound"]
@@ -102,6 +104,23 @@ def test_what_is_wrong_is_named(project, tmp_path, what):
     assert code == 1
     assert not row["sound"]
     assert [each for each in ours if each["stage"] == stage and words in each["error"]], ours
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "group", "words"),
+    [
+        ("", "", "code_commit.path_rules", None),
+        ("    name = 'rule'", "    nam = 1", "code_commit.path_rules", "no `name`"),
+        ("def judge", "def decide", "code_commit.path_rules", "no method judge"),
+        ("", "", "code_commit", "entry point group code_commit.path_rules"),
+    ],
+)
+def test_a_path_rule_is_examined_with_its_group(project, tmp_path, right, wrong, group, words):
+    code = RULE.replace('"rule"', "'rule'")
+    exit_code, ours, row, _ = examined(project, tmp_path, code.replace(right, wrong), group)
+    assert (exit_code, row["sound"]) == ((1, False) if words else (0, True))
+    assert [each["stage"] for each in ours] == ["code_commit_path_rules"] * bool(words)
+    assert not words or words in ours[0]["error"]
 
 
 def test_everything_that_is_installed_here_is_sound(project):
@@ -131,6 +150,10 @@ def test_a_section_that_does_not_fit_is_told(project, tmp_path):
         ("code-commit>=9.1", True),
         ("code_commit[testing] (<0.1)", True),
         ("code-commit~=0.0.9", True),
+        ("code-commit==0.2", True),
+        ("code-commit!=0.1.0", True),
+        ("code-commit==0.1.*", False),
+        ("code-commit>=9; python_version < '3'", False),
         ("code-commit>=0.1,<1", False),
         ("code-commit~=0.1", False),
         ("code-commit-toolbox>=9", False),
@@ -143,3 +166,20 @@ def test_a_plugin_for_another_version_of_the_host_is_told(project, tmp_path, nee
     problems = project.command("plugins", "doctor", "--json", plugins=[metadata.parents[1]]).document["problems"]
     told = [each["error"] for each in problems if (each["plugin"], each["stage"]) == ("sound", "version")]
     assert [error.startswith("it needs code-commit") for error in told] == [True] * wrong
+
+
+def test_a_wrong_group_of_entry_points_is_named(project, tmp_path):
+    folder = install_plugin(tmp_path / "plugins", "lost", GOOD, group="code_commit_plugins")
+    finished = project.command("plugins", "doctor", plugins=[folder])
+    assert finished.exit_code == 1
+    assert "nobody reads the group code_commit_plugins; is code_commit meant?" in finished.stdout
+    assert "code-commit-lost" in finished.stdout
+
+
+def test_a_distribution_that_depends_on_the_host_and_registers_nothing_is_named(project, tmp_path):
+    folder = install_plugin(tmp_path / "plugins", "lost", GOOD, group="somebody_elses")
+    metadata = folder / "code_commit_lost-1.0.dist-info" / "METADATA"
+    metadata.write_text(metadata.read_text() + "Requires-Dist: code-commit>=0.1\n")
+    finished = project.command("plugins", "doctor", plugins=[folder])
+    assert finished.exit_code == 1
+    assert "it depends on code-commit and registers no plugin" in finished.stdout

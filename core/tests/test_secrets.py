@@ -22,16 +22,16 @@ def code_commit_secrets():
 
 @hookimpl
 def code_commit_log_sinks(secret):
-    return [Webhook(secret("HOOK_TOKEN"))]
+    return [Webhook(secret)]
 
 class Webhook:
-    def __init__(self, token):
-        self.token = token
+    def __init__(self, secret):
+        self.secret = secret
 
     def receive(self, record):
         if record.kind == "run.finished":
             url = open("agent-config/hook-url").read()
-            request = urllib.request.Request(url, b"{}", {"Authorization": f"Bearer {self.token}"})
+            request = urllib.request.Request(url, b"{}", {"Authorization": f"Bearer {self.secret('HOOK_TOKEN')}"})
             urllib.request.urlopen(request).close()
 
     def close(self):
@@ -211,3 +211,21 @@ def test_an_exported_run_reaches_a_sink_with_its_secret(project, plugins):
         )
     assert exported.exit_code == 0, exported.stderr
     assert seen == [f"Bearer {TOKEN}"] * 2
+
+
+def doctor(project, plugins) -> Finished:
+    return project.command("plugins", "doctor", "--json", plugins=[plugins])
+
+
+def test_the_doctor_finds_a_sink_with_a_secret_sound(project, plugins):
+    (plugins / "webhook_plugin.py").write_text(WEBHOOK.replace("Webhook(secret)", 'Webhook(secret("HOOK_TOKEN"))'))
+    finished = doctor(project, plugins)
+    assert [each for each in finished.document["problems"] if each["plugin"] == "webhook"] == []
+
+
+def test_the_doctor_finds_a_name_that_no_variable_can_have(project, plugins):
+    (plugins / "webhook_plugin.py").write_text(WEBHOOK.replace('"HOOK_TOKEN"]', '"HOOK TOKEN"]'))
+    finished = doctor(project, plugins)
+    assert finished.exit_code == 1
+    [problem] = [each for each in finished.document["problems"] if each["plugin"] == "webhook"]
+    assert problem["stage"] == "code_commit_secrets"

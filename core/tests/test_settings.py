@@ -426,13 +426,13 @@ def test_names_that_nobody_brings_are_errors_except_in_the_users_shared_file(roo
         root, '[plugins.comit]\na = 1\n[providers.opnai.default]\nmodel = "m"\n[providers]\nplaner = "opnai.default"'
     )
     found = load(root)
-    found.require_known()
     with pytest.raises(NotReady, match=r"there is no plugin 'comit'; is commit meant\?"):
         found.require_known(plugins=["commit", "gemini"])
     with pytest.raises(NotReady, match=r"there is no provider 'opnai'; is openai meant\?"):
-        found.require_known(providers=["openai"])
+        found.require_known(plugins=["comit"], providers=["openai"])
     with pytest.raises(NotReady, match=r"there is no role 'planer'; is planner meant\?"):
-        found.require_known(providers=["opnai"])
+        found.require_known(plugins=["comit"], providers=["opnai"], roles=["planner"])
+    found.require_known(plugins=["comit"])
     found.require_known(plugins=["comit"], providers=["opnai"], roles=["planer"])
 
 

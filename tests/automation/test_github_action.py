@@ -118,7 +118,7 @@ def _filled(text: str, inputs: Mapping[str, str], job: Job) -> str:
 
 
 def _true(condition: str, inputs: Mapping[str, str], job: Job) -> bool:
-    """IntegrityCheck `always() && A != '' && …`; an output that was not set is empty."""
+    """Evaluate `always() && A != '' && …`; an output that was not set is empty."""
     always, *clauses = condition.removeprefix("${{ ").removesuffix(" }}").split(" && ")
     assert always == "always()"
     known = {f"inputs.{name}": value for name, value in inputs.items()}
@@ -171,7 +171,10 @@ def test_what_was_asked_for_is_installed(runner: Runner) -> None:
     ).stdout
     assert set(re.findall(r"^code-commit\S*", listed, re.MULTILINE)) == {
         "code-commit",
+        "code-commit-checkout",
+        "code-commit-commit",
         "code-commit-gemini",
+        "code-commit-history",
         "code-commit-openai",
         "code-commit-truncation",
         "code-commit-workspace",

@@ -21,8 +21,8 @@ ROOT = Path(__file__).parents[2]
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
 EXAMPLE = (ROOT / "examples/pre-commit/.pre-commit-config.yaml").read_text("utf-8")
 KEY = "sk-canary-0123456789-key7Q"
-# What an installation of the host from a checkout needs.
-PUBLISHED = (".pre-commit-hooks.yaml", "README.md", "hatch_build.py", "pyproject.toml", "core")
+# What an installation from a checkout needs.
+PUBLISHED = (".pre-commit-hooks.yaml", "README.md", "hatch_build.py", "pyproject.toml", "core", "workspace", "plugins")
 
 
 @pytest.fixture(scope="module")

@@ -22,9 +22,8 @@ from pathlib import Path
 import pytest
 
 from code_commit.cli.arguments import RESERVED, parse_invocation
-from code_commit.cli.commands import COMMANDS
+from code_commit.cli.host import CommandHost, command_parser
 from code_commit.cli.parser import Parser
-from code_commit.imports import import_object
 from code_commit.plugin_api import ToolCall
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugins.host import PluginHost
@@ -35,6 +34,8 @@ ROOT = Path(__file__).parents[2]
 SOURCES = ("*.md", "docs/**/*.md", "core/*.md", "testing/*.md", "workspace/*.md", "plugins/*/*.md", "examples/*.md")
 PAGES = {str(path.relative_to(ROOT)): path.read_text("utf-8") for each in SOURCES for path in sorted(ROOT.glob(each))}
 FENCE = re.compile(r"^ *(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<text>.*?)^ *(?P=fence)$", re.MULTILINE | re.DOTALL)
+
+COMMANDS = CommandHost({}).registry.commands
 
 # Lines that are not run, and why. They are parsed by the real parser.
 NOT_RUN = {
@@ -260,11 +261,12 @@ MATRIX = (ROOT / "tox.ini").read_text("utf-8")
 
 def judge_installer(arguments: list[str], _where: Path) -> None:
     """It installs folders of this checkout, extras that they have, or distributions of these names."""
-    words = [word for word in arguments if word not in {"pip", "tool", "install", "-e", "--with"}]
+    more = {"pip", "tool", "install", "-e", "--no-index", "--find-links", "wheels"}
+    words = [word for word in arguments if word not in more]
     assert len(words) < len(arguments)
     for word in words:
-        name, _, extra = word.rstrip("]").partition("[")
-        assert not extra or extra in EXTRAS, word
+        name, _, extras = word.rstrip("]").partition("[")
+        assert not extras or set(extras.split(",")) <= EXTRAS, word
         place = re.sub(r"^.*/code-commit/", "./", name)  # a checkout in somebody's home folder
         assert name in DISTRIBUTIONS or (place.startswith(".") and (ROOT / place).exists()), word
 
@@ -329,7 +331,7 @@ def test_commands_within_sentences_are_understood(page: str, monkeypatch: pytest
                 continue  # its name alone, not a call of it
             if argv[0] in COMMANDS:
                 with pytest.raises(Parsed):
-                    import_object(COMMANDS[argv[0]].run)(argv[1:])
+                    command_parser(*COMMANDS[argv[0]]).parse_args(argv[1:])
             else:
                 parse_invocation(argv, registry)
         except UsageError as error:

@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from code_commit.cli.commands import COMMANDS
 from code_commit.cli.completion import known_words
-from code_commit.imports import import_object
+from code_commit.cli.host import CommandHost, command_parser
 from code_commit.plugin_api import ToolCall
 from code_commit_testing import Project, Reply, ScriptedServer, install_plugin
 
@@ -40,6 +39,8 @@ COMMAND_LINES: dict[str, tuple[tuple[str, ...], int]] = {
     "runs-show": (("runs", "show"), 0),
     "undo": (("undo",), 0),
 }
+HOST = CommandHost({})
+COMMANDS = HOST.registry.commands
 RUNS = {"runs": "runs-list"}  # what a command does that is given no action
 # What else the program leaves, and what a service's own words are in.
 OTHERS = {"event", "run", "rollup-manifest", "consistency-report", "response-parts", "transcript", "task-attempt"}
@@ -53,13 +54,13 @@ def block(text: str) -> str:
 def help_of(command: str, *actions: str) -> str:
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):
-        import_object(COMMANDS[command].run)([*actions, "--help"])
+        command_parser(*COMMANDS[command]).parse_args([*actions, "--help"])
     return shown.getvalue()
 
 
 def with_json() -> set[str]:
     """Every command and every action of one whose parser takes `--json`, written as schemas are named."""
-    words = known_words().commands
+    words = known_words(HOST).commands
     lines = [(command, *action) for command in COMMANDS for action in ((), *((word,) for word in words[command]))]
     return {
         "-".join(line)

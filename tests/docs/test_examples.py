@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from code_commit.cli.arguments import RESERVED, workflow_parser
-from code_commit.cli.commands import COMMANDS
+from code_commit.cli.arguments import workflow_parser
+from code_commit.cli.host import CommandHost
 from code_commit.config.loading import load_settings
 from code_commit.config.validation import validated
 from code_commit.imports import import_object
@@ -63,7 +63,7 @@ def blocks(page: Path, *languages: str) -> Iterator[str]:
 
 @cache
 def registry() -> Registry:
-    return Registry(PluginHost(), reserved_flags=RESERVED)
+    return CommandHost({}).registry
 
 
 # --- configurations ---------------------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ def commands(page: Path) -> Iterator[list[str]]:
 def test_every_command_line_has_flags_that_exist(page: Path) -> None:
     for argv in commands(page):
         command = argv[0] if argv and not argv[0].startswith("-") else ""
-        assert not command or command in COMMANDS, argv
+        assert not command or command in registry().commands, argv
         given = {word.partition("=")[0] for word in argv if word.startswith("-") and word != "-"}
         assert given <= flags_of(command) | flags_of_the_page(page), argv
 
@@ -143,7 +143,7 @@ def test_every_command_line_has_flags_that_exist(page: Path) -> None:
 def test_every_flag_in_the_text_exists(page: Path) -> None:
     """A code span that begins with two hyphens is a flag of ours; other programs' stand behind their names."""
     spans = re.findall(r"`(--[a-z][a-z-]*)[^`]*`", FENCE.sub("", page.read_text("utf-8")))
-    known = flags_of("").union(*(flags_of(command) for command in COMMANDS), flags_of_the_page(page))
+    known = flags_of("").union(*(flags_of(command) for command in registry().commands), flags_of_the_page(page))
     assert set(spans) <= known
 
 

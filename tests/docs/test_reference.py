@@ -20,7 +20,7 @@ from pydantic_core import PydanticUndefined
 import code_commit_testing as testing
 from code_commit import plugin_api
 from code_commit.cli.arguments import RESERVED, workflow_parser
-from code_commit.cli.commands import COMMANDS
+from code_commit.cli.host import CommandHost, command_parser
 from code_commit.config.schema import HostSettings
 from code_commit.config.sources import KEY_FIELDS
 from code_commit.imports import import_object
@@ -88,6 +88,7 @@ def registry() -> Registry:
 
 
 USAGE = sections(DOCS / "usage.md")
+COMMANDS = CommandHost({}).registry.commands
 
 
 def test_the_flags_of_every_workflow_are_those_of_the_parser() -> None:
@@ -113,7 +114,7 @@ def test_the_commands_are_those_that_exist() -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_has_its_flags_in_its_section(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        import_object(COMMANDS[command].run)(["--help"])
+        command_parser(*COMMANDS[command]).parse_args(["--help"])
     known = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]*)", capsys.readouterr().out)) - {"--help"}
     assert flags_in(rows(USAGE[f"`code-commit {command}`"])) == known
 
@@ -163,8 +164,13 @@ def test_each_plugin_with_settings_has_a_section_with_these_defaults() -> None:
         assert table == dict(fields_of(model)), name
 
 
+def services(registry: Registry) -> dict[str, plugin_api.ProviderDefinition]:
+    """The providers that a person configures: `replay` has neither settings nor an address."""
+    return {name: definition for name, (_, definition) in registry.providers.items() if not definition.free}
+
+
 def test_each_provider_has_a_section_with_these_defaults(registry: Registry) -> None:
-    for name, (_, definition) in registry.providers.items():
+    for name, definition in services(registry).items():
         table = {CODE.findall(row[0])[0]: row[1] for row in rows(CONFIGURATION[name])}
         assert table == dict(fields_of(import_object(definition.config))), name
 
@@ -185,8 +191,7 @@ def test_the_addresses_and_distributions_are_those_of_the_providers(registry: Re
     models = sections(DOCS / "models.md")
     addresses = {row[0]: CODE.findall(" ".join(row[1:3])) for row in rows(models["Addresses"])}
     assert addresses == {
-        name: [definition.base_url, definition.base_url_variable]
-        for name, (_, definition) in registry.providers.items()
+        name: [definition.base_url, definition.base_url_variable] for name, definition in services(registry).items()
     }
     assert [row[0] for row in rows(models["Models"])] == ["gemini", "openai", "anthropic"]
     for row in rows(models["Models"]):

@@ -23,9 +23,14 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 PLUGINS = {
     "provider.md": "parrot",
     "workflow.md": "explain",
+    "command.md": "todo",
     "path-rule.md": "migrations",
     "log-sink.md": "ledger",
+    "secrets.md": "webhook",
+    "after-run.md": "pull-request",
     "own-hooks.md": "advice",
+    "model-layer.md": "cache",
+    "rate-limit.md": "rate-limit",
 }
 
 Command = Callable[..., subprocess.CompletedProcess[str]]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from code_commit_workspace import Workspace
 from code_commit_workspace.errors import Interrupted
 from code_commit_workspace.git import Git
 from code_commit_workspace.guard import Guard, normalise_changes, normalise_path
@@ -180,6 +181,13 @@ def test_any_text_gets_a_verdict_and_what_is_allowed_is_a_plain_path(guard, path
         if change.path not in refusals:
             assert "/".join(parts_of(change.path)) == change.path
             assert change.path.encode().decode() == change.path
+
+
+def test_a_workspace_protects_its_private_folder_and_what_git_reads(root):
+    with Workspace.open(root, writes=False, private_folder="private", state_folder="private/state") as workspace:
+        paths = ["private/key.txt", "private/state/journal", ".git/config", "lib/.gitignore"]
+        assert refused(workspace.check(write(*paths, "agent-config/x"))) == dict.fromkeys(paths, "protected")
+        assert [workspace.may_read(path) is None for path in paths] == [False, False, False, True]
 
 
 # --- plugins' rules -------------------------------------------------------------------------------------------------

@@ -46,7 +46,9 @@ def _ignored(folders):
 
 @pytest.fixture
 def tampered(project, tmp_path):
-    runner = ProcessRunner(project, redactor=Redactor(), sandbox="off", ignored=_ignored)
+    runner = ProcessRunner(
+        project, redactor=Redactor(), sandbox="off", ignored=_ignored, not_searched=["logs", "target"]
+    )
 
     def tampered(script):
         result = runner.run(["bash", "-e", "-c", script], log=tmp_path / "log", timeout=MINUTE)

@@ -30,7 +30,13 @@ def runner(request, project):
     if request.param == "bubblewrap" and (reason := why_not(network=True)):
         pytest.skip(f"needs bubblewrap: {reason}")
     mode = "require" if request.param == "bubblewrap" else "off"
-    return ProcessRunner(project, redactor=Redactor([KEY]), sandbox=mode, secret_variables=["GEMINI_API_KEY"])
+    return ProcessRunner(
+        project,
+        redactor=Redactor([KEY]),
+        sandbox=mode,
+        secret_variables=["GEMINI_API_KEY"],
+        secret_prefixes=["CODE_COMMIT_"],
+    )
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def _tree(root: Path) -> dict[str, str]:
 @pytest.fixture
 def run(bubblewrap, project, tmp_path):
     def run(script, **settings):
-        runner = ProcessRunner(project, redactor=Redactor(), sandbox="require", **settings)
+        runner = ProcessRunner(project, redactor=Redactor(), sandbox="require", read_only=["logs"], **settings)
         assert runner.sandbox_in_use == "bubblewrap"
         return runner.run(["bash", "-c", script], log=tmp_path / "log", timeout=MINUTE, isolation_required=True)
 

@@ -38,7 +38,7 @@ def main() -> int:
 
 def _interrupted_early(arguments: list[str]) -> int:
     """Say what `run_command` would, had it been imported."""
-    from code_commit.cli.errors import print_lone_finish
+    from code_commit.cli.output import print_lone_finish
     from code_commit.plugin_api.errors import ExitCode
 
     sys.stderr.write("code-commit: interrupted\n")

@@ -1,4 +1,4 @@
-"""The rule in whole runs, answered by a scripted server."""
+"""The rule in whole runs; a scripted server answers."""
 
 from __future__ import annotations
 

@@ -1,3 +1,45 @@
-"""A project folder that a program may change: read, check, apply all or nothing, undo, run."""
+"""A project folder that a program may change: read, check, apply all or nothing, undo, run.
+
+from code_commit_workspace import Change, Workspace
+
+with Workspace.open(root, writes=True) as workspace:
+    workspace.apply([Change("greeting.txt", b"hello\n")])
+"""
+
+from __future__ import annotations
+
+import importlib
 
 __version__ = "0.1.0"
+
+# By module, imported when asked for: most programs need few. `__init__.pyi` has them for type checkers.
+_PUBLIC = {
+    "checkpoint": ("Checkpoints",),
+    "errors": ("ChangesRefused", "CodeCommitError", "Interrupted", "NotReady", "describe", "no_room"),
+    "git": ("Git", "GitError", "NoRepository"),
+    "interruption": ("uninterrupted",),
+    "private_folder": ("check_private_folder", "require_gitignore_line"),
+    "process": ("RunningProcess", "disable_ptrace"),
+    "project_text": ("decode_text", "read_text"),
+    "project_tree": ("ProjectTree",),
+    "records": ("Change", "PathRule", "ProcessResult", "Protected", "Refusal", "Tree"),
+    "redaction": ("RedactingStream", "Redactor"),
+    "small_file": ("read_anywhere", "read_in_project"),
+    "terminal": ("printable", "read_answer"),
+    "workspace": ("SandboxSettings", "Workspace"),
+}
+_MODULES = {name: module for module, names in _PUBLIC.items() for name in names}
+__all__ = ["__version__", *sorted(_MODULES)]  # noqa: PLE0604 - names all the same
+
+
+def __getattr__(name: str) -> object:
+    """Import the module that defines `name`."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

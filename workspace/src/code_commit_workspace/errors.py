@@ -1,13 +1,18 @@
 """Errors of the workspace. A host derives its own from `CodeCommitError`.
 
 CodeCommitError
-├── NotReady      something is missing, broken or in the way
-└── Interrupted   Ctrl-C, SIGTERM, or a run that was ended
+├── NotReady         something is missing, broken or in the way
+├── ChangesRefused   a path rule does not allow a change
+└── Interrupted      Ctrl-C, SIGTERM, or a run that was ended
 """
 
 from __future__ import annotations
 
 import errno
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from code_commit_workspace.records import Refusal
 
 
 class CodeCommitError(Exception):
@@ -21,6 +26,15 @@ class CodeCommitError(Exception):
 
 class NotReady(CodeCommitError):  # noqa: N818 - the name of the outcome
     """Something that the run needs is missing, broken, or held by another run."""
+
+
+class ChangesRefused(CodeCommitError):  # noqa: N818 - as above
+    """A path rule does not allow a change; `refusals` says which and why."""
+
+    def __init__(self, refusals: tuple[Refusal, ...]) -> None:
+        told = "; ".join(map(str, refusals))
+        super().__init__(f"the change was refused, nothing of it was applied: {told}")
+        self.refusals = refusals
 
 
 class Interrupted(CodeCommitError):  # noqa: N818 - as above

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from code_commit.cli.help_text import listed
-from code_commit.cli.parser import Parser
+from code_commit.cli.parser import Parser, listed
+from code_commit.plugin_api.command import Invocation
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugin_api.workflow import Flag, WorkflowDefinition
-from code_commit.plugins.host import Plugin
+from code_commit.plugins.first_party import installation
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
-from code_commit.spelling import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,30 +59,8 @@ Change a codebase through a language model, and let the project's own build judg
 the workflow runs that the flags choose: committing-code, unless a flag of another one is given.
 
 """
-_EPILOG = """\
-examples:
-  code-commit demo
-  code-commit init
-  code-commit --query "Rename the module util to text"
-  git diff | code-commit --query-file - --dry-run
-
-`code-commit COMMAND --help` tells more of a command. The exit code is 0 when the goal was reached.
-"""
+_DEFAULT_DISTRIBUTION = "code-commit-commit"
 RESERVED = ("--help", "-h", "--version", *(name for each in HOST_FLAGS for name in each.flag.names))
-
-
-@dataclass(frozen=True, slots=True)
-class Invocation:
-    """One workflow, chosen. `flags` are its own by field name, `settings` the host's by the setting they override."""
-
-    plugin: Plugin
-    workflow: WorkflowDefinition
-    flags: Mapping[str, Any]
-    settings: Mapping[str, Any]
-    argv: tuple[str, ...] = field(repr=False)
-    as_json: bool = False
-    quiet: bool = False
-    debug: bool = False
 
 
 def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
@@ -98,7 +75,7 @@ def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
     if extra:
         raise _unknown(extra[0], parser, registry)
     given = {name: value for name, value in vars(known).items() if value is not None and value is not False}
-    plugin, workflow = _chosen(given, registry)
+    workflow = _chosen(given, registry)
     own = {field_of(flag.names[0]): flag for flag in workflow.flags}
     ignored = {field_of(name) for name in workflow.ignores}
     host_fields = {field_of(each.flag.names[0]): each for each in HOST_FLAGS}
@@ -106,7 +83,6 @@ def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
         if name not in own and name not in ignored and name not in host_fields:
             raise _misplaced(name, workflow, registry)
     return Invocation(
-        plugin,
         workflow,
         {name: given[name] for name, flag in own.items() if name in given and not _only_selects(flag)},
         {each.setting: given[name] for name, each in host_fields.items() if each.setting and name in given},
@@ -119,13 +95,12 @@ def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
 
 def workflow_parser(registry: Registry) -> Parser:
     """Return the parser of the command without a subcommand, with the flags of every installed workflow."""
-    from code_commit.cli.commands import COMMANDS
-
+    commands = {name: command.help for name, (_, command) in registry.commands.items()}
     parser = Parser(
         prog="code-commit",
         usage="code-commit [flags]\n       code-commit COMMAND [flags]",
-        description=_DESCRIPTION + listed("commands", {name: command.help for name, command in COMMANDS.items()}),
-        epilog=_EPILOG + registry.failed_plugins(),
+        description=_DESCRIPTION + listed("commands", commands),
+        epilog=_epilog(registry),
     )
     parser._optionals.title = "flags of every workflow"  # noqa: SLF001 - no public way
     parser.add_argument("--version", action="store_true", help="show the version")
@@ -146,6 +121,34 @@ def workflow_parser(registry: Registry) -> Parser:
                 added.add(name)
                 parser.add_argument(name, dest=field_of(name), help=argparse.SUPPRESS)
     return parser
+
+
+def _epilog(registry: Registry) -> str:
+    """Show examples with the commands that are installed; without the default workflow, how to install it."""
+    if DEFAULT_WORKFLOW not in registry.workflows:
+        return (
+            f"The default workflow is not installed. Install it:\n  {installation(_DEFAULT_DISTRIBUTION)}\n"
+            + registry.failed_plugins()
+        )
+    lines = [f"code-commit {name}" for name in ("demo", "init") if name in registry.commands]
+    lines += ['code-commit --query "Rename the module util to text"', "git diff | code-commit --query-file - --dry-run"]
+    return (
+        "examples:\n" + "".join(f"  {line}\n" for line in lines) + "\n"
+        "`code-commit COMMAND --help` tells more of a command. The exit code is 0 when the goal was reached.\n"
+        + registry.failed_plugins()
+    )
+
+
+def split_command(argv: Sequence[str]) -> tuple[str, Sequence[str], tuple[str, ...]]:
+    """Return the command, if the command line has one, what follows it, and what `--disable-plugin` named before it."""
+    disabled: list[str] = []
+    words = list(argv)
+    while words and words[0].partition("=")[0] == "--disable-plugin":
+        _, is_joined, name = words.pop(0).partition("=")
+        if is_joined or words:
+            disabled.append(name if is_joined else words.pop(0))
+    command = words[0] if words and not words[0].startswith("-") else ""
+    return command, words[1:] if command else argv, tuple(disabled)
 
 
 def disabled_plugins(argv: Sequence[str]) -> tuple[str, ...]:
@@ -178,7 +181,7 @@ def _add(
         target.add_argument(*flag.names, dest=dest, metavar=flag.metavar, choices=choices or None, help=text)
 
 
-def _chosen(given: Mapping[str, Any], registry: Registry) -> tuple[Plugin, WorkflowDefinition]:
+def _chosen(given: Mapping[str, Any], registry: Registry) -> WorkflowDefinition:
     selected = {
         workflow.name: name
         for _, workflow in registry.workflows.values()
@@ -190,7 +193,7 @@ def _chosen(given: Mapping[str, Any], registry: Registry) -> tuple[Plugin, Workf
     if len(selected) > 1:
         flags = " and ".join(f"--{flag.replace('_', '-')}" for flag in selected.values())
         raise UsageError(f"{flags} exclude each other: a run has one workflow")
-    return registry.workflow(next(iter(selected), DEFAULT_WORKFLOW))
+    return registry.workflow(next(iter(selected), DEFAULT_WORKFLOW))[1]
 
 
 def _only_selects(flag: Flag) -> bool:
@@ -211,14 +214,6 @@ def _unknown(word: str, parser: argparse.ArgumentParser, registry: Registry) -> 
     if flag.startswith("-"):
         flags = [name for action in parser._actions for name in action.option_strings]  # noqa: SLF001 - no public way
         return registry.missing("flag", flag, flags, hint="`code-commit --help` lists them")
-    return unknown_command(word)
-
-
-def unknown_command(word: str) -> UsageError:
-    """Return the error for a first word that is no command, named whole: half of a key would not be known as one."""
-    from code_commit.cli.commands import COMMANDS
-
     return UsageError(
-        f"there is no command {word}" + did_you_mean(word, list(COMMANDS)),
-        hint="`code-commit --help` lists the commands; what is to be changed goes into --query",
+        f"there is no command {word}", hint="a command comes first; what is to be changed goes into --query"
     )

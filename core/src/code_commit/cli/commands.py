@@ -1,30 +1,184 @@
-"""The commands beside the workflows: a line of help each, and where their code is."""
+"""The host's own commands: undo, plugins, models, config. They are registered like a plugin's."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from code_commit.cli.host import CommandHost
+from code_commit.cli.output import without_keys
+from code_commit.plugin_api.errors import ExitCode, NotReady
+from code_commit_workspace import Checkpoints, uninterrupted
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """`run` is `"package.module:function"`, a `Callable[[Sequence[str]], int]`, imported when chosen."""
-
-    help: str
-    run: str
+def add_json(parser: ArgumentParser) -> None:
+    """Add `--json`, as every command of ours has it."""
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
-COMMANDS = {
-    "init": Command("make what a project needs before its first run", "code_commit_commit.commands.init:init"),
-    "rollup": Command("collect the code that the model is shown", "code_commit_commit.commands.rollup:rollup"),
-    "demo": Command(
-        "watch a recorded run repair a red build, in a scratch folder", "code_commit_commit.demo.play:demo"
-    ),
-    "runs": Command("list, show, compare, export and prune earlier runs", "code_commit_history.runs.command:runs"),
-    "replay": Command("run a recorded run again, offline, and compare", "code_commit_history.replay:replay"),
-    "undo": Command("take back what a run changed", "code_commit.cli.undo:undo"),
-    "check": Command("say whether a response may change paths, and why not", "code_commit_commit.commands.check:check"),
-    "plugins": Command("list plugins: what is loaded, what failed and why", "code_commit.cli.listing:plugins"),
-    "models": Command("list the models that --model knows", "code_commit.cli.listing:models"),
-    "config": Command("print every setting and where it comes from", "code_commit.cli.configuration:config"),
-    "completion": Command("print a script that completes the command line", "code_commit.cli.completion:completion"),
-}
+# --- undo -----------------------------------------------------------------------------------------------------------
+
+
+def undo_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of `undo`."""
+    parser.description = "Give the project's files back as they were before a run."
+    run = "a folder below logs, its beginning, or latest (default: the latest that wrote)"
+    parser.add_argument("run", nargs="?", metavar="RUN", help=run)
+    add_json(parser)
+
+
+def undo(host: CommandHost, arguments: Namespace) -> int:
+    """Restore what stood before the first write of a run, by default the latest that wrote.
+
+    Raises:
+        NotReady: there is no such run, it wrote nothing, or files were changed since.
+    """
+    with host.workspace(writes=True, repository="existing") as workspace:
+        run = _run_to_undo(host, arguments.run, workspace.checkpoints)
+        with uninterrupted():
+            paths = workspace.checkpoints.undo(run)
+    if arguments.json:
+        host.out.document({"run": run, "restored": list(paths)})
+        return ExitCode.REACHED
+    for path in paths:
+        host.out.line(path)
+    host.out.note(f"code-commit: {len(paths)} paths are as they were before {run}")
+    return ExitCode.REACHED
+
+
+def _run_to_undo(host: CommandHost, name: str | None, checkpoints: Checkpoints) -> str:
+    """Return the run that is meant; without a name, the latest one that has a checkpoint."""
+    if name is not None:
+        run = host.runs.find(name).run
+        if not checkpoints.of_run(run):
+            raise NotReady(f"{run} wrote nothing, so there is nothing to take back")
+        return run
+    for summary in reversed(host.runs.list()):
+        if checkpoints.of_run(summary.run):
+            return summary.run
+    raise NotReady("no run here wrote anything, so there is nothing to take back")
+
+
+# --- plugins and models ---------------------------------------------------------------------------------------------
+
+
+def plugins_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of `plugins`, and of its action `doctor`."""
+    parser.description = (
+        "List the installed plugins: what is loaded, and what failed and why. "
+        "`code-commit plugins doctor` examines them more closely."
+    )
+    parser.usage = "code-commit plugins [doctor] [flags]"
+    _add_listing(parser)
+    doctor = parser.add_subparsers(dest="action").add_parser("doctor", prog="code-commit plugins doctor")
+    doctor.description = (
+        "Examine every installed plugin: versions, entry points, import times, clashes of names, hooks and what they "
+        "name. The exit code is 0 when nothing is wrong, else 1."
+    )
+    add_json(doctor)
+
+
+def _add_listing(parser: ArgumentParser) -> None:
+    add_json(parser)
+    parser.add_argument(
+        "--disable-plugin", action="append", default=[], metavar="NAME", help="leave a plugin out; may be repeated"
+    )
+
+
+def plugins(host: CommandHost, arguments: Namespace) -> int:
+    """List plugins with what they offer, and what failed and why; `doctor` examines them more closely."""
+    if arguments.action == "doctor":
+        from code_commit.cli.doctor import doctor
+
+        return doctor(host, as_json=arguments.json)
+    host.disable(arguments.disable_plugin)
+    registry = host.registry
+    offers = {"providers": registry.providers, "workflows": registry.workflows, "commands": registry.commands}
+    rows: list[dict[str, Any]] = [
+        {
+            "name": plugin.name,
+            "distribution": plugin.distribution,
+            "version": plugin.version,
+            "guards_paths": plugin.guards_paths,
+            **{
+                kind: [name for name, (owner, _) in offered.items() if owner is plugin]
+                for kind, offered in offers.items()
+            },
+            "hooks": host.loader.hooks_of(plugin),
+        }
+        for plugin in host.plugins
+    ]
+    failures = [{**asdict(failure), "error": without_keys(failure.error)} for failure in host.failures]
+    if arguments.json:
+        host.out.document({"plugins": rows, "failures": failures, "disabled": sorted(host.loader.disabled)})
+        return ExitCode.REACHED
+    table = [(row["name"], row["distribution"], row["version"], ", ".join(_offers(row))) for row in rows]
+    table += [
+        (each["plugin"], each["distribution"], each["version"], f"FAILED at {each['stage']}: {each['error']}")
+        for each in failures
+    ]
+    host.out.table(table)
+    return ExitCode.REACHED
+
+
+def _offers(row: Mapping[str, Any]) -> Iterator[str]:
+    for kind in ("provider", "workflow", "command"):
+        yield from (f"{kind} {name}" for name in row[f"{kind}s"])
+    for hook in ("path_rules", "model_layers", "log_sinks", "after_run"):
+        if f"code_commit_{hook}" in row["hooks"]:
+            yield hook.replace("_", " ")
+
+
+def models_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of `models`."""
+    parser.description = "List the models of the installed providers, each with the other names that it goes by."
+    _add_listing(parser)
+
+
+def models(host: CommandHost, arguments: Namespace) -> int:
+    """List the models of the installed providers, with the names people may type."""
+    host.disable(arguments.disable_plugin)
+    providers = host.registry.providers
+    rows: list[dict[str, Any]] = [
+        {"model": model, "provider": name, "aliases": list(aliases), "distribution": plugin.distribution}
+        for name, (plugin, definition) in sorted(providers.items())
+        for model, aliases in definition.models.items()
+    ]
+    if arguments.json:
+        host.out.document({"models": rows})
+        return ExitCode.REACHED
+    table = [(row["model"], row["provider"], ", ".join(row["aliases"])) for row in rows]
+    services = [name for name, (_, definition) in sorted(providers.items()) if not definition.free]
+    table += [(f"{name}/ANY-ID", name, "any other model of this provider") for name in services]
+    host.out.table(table)
+    if not services:
+        from code_commit.plugins.first_party import installation, offers
+
+        host.out.line("no provider is installed. Install one:")
+        host.out.table([("", installation(name)) for name, offered in offers().items() if "model" in offered])
+    return ExitCode.REACHED
+
+
+# --- config ---------------------------------------------------------------------------------------------------------
+
+
+def config_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of `config`."""
+    parser.description = "Print every setting that a run here would have, and where it comes from. Keys are censored."
+    add_json(parser)
+
+
+def config(host: CommandHost, arguments: Namespace) -> int:
+    """Print the settings that a run in this folder would have."""
+    rows = host.configuration.rows()
+    if arguments.json:
+        host.out.document({"settings": [asdict(row) for row in rows]})
+        return ExitCode.REACHED
+    width = max(len(row.name) for row in rows)
+    for row in rows:
+        value = json.dumps(row.value, ensure_ascii=False)
+        host.out.line(f"{row.name:<{width}}  {value:<20}  {row.origin}")
+    return ExitCode.REACHED

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import re
 import shlex
 import sys
+from argparse import ArgumentParser, Namespace, _SubParsersAction
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from code_commit.cli.arguments import HOST_FLAGS, RESERVED
-from code_commit.cli.commands import COMMANDS
-from code_commit.cli.parser import Parser
-from code_commit.imports import import_object
+from code_commit.cli.arguments import HOST_FLAGS
+from code_commit.cli.host import CommandHost, command_parser
 from code_commit.plugin_api.errors import ExitCode
-from code_commit.plugins.host import PluginHost
-from code_commit.plugins.registry import Registry
-from code_commit_history.runs.command import ACTIONS
 
-_FLAG = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)")
 _PLAIN = re.compile(r"[\w./:@+-]+")  # what needs no quotes in any shell
-_OF_RUNS = ("undo", "replay", "runs")
 
 _DESCRIPTION = "Print a script that completes commands, flags, models and the names of runs."
 _EPILOG = """\
@@ -82,42 +75,66 @@ class Words:
     flags: Mapping[str, str]
     values: Mapping[str, Sequence[str]]
     commands: Mapping[str, Sequence[str]]
+    helps: Mapping[str, str]
+    with_runs: frozenset[str]  # commands that take the name of a run
 
 
-def completion(argv: Sequence[str]) -> int:
-    """Print the script of one shell. It knows the plugins that are installed now."""
-    parser = Parser(prog="code-commit completion", description=_DESCRIPTION, epilog=_EPILOG)
+def completion_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of `completion`."""
+    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
     parser.add_argument("shell", choices=sorted(_WRITERS), help="for which shell")
-    words = known_words()
-    sys.stdout.write(_WRITERS[parser.parse_args(argv).shell](words))
+
+
+def completion(host: CommandHost, arguments: Namespace) -> int:
+    """Print the script of one shell. It knows the plugins that are installed now."""
+    sys.stdout.write(_WRITERS[arguments.shell](known_words(host)))
     return ExitCode.REACHED
 
 
-def known_words() -> Words:
+def known_words(host: CommandHost) -> Words:
     """Collect commands, flags and models, those of plugins included; a word that would need quotes is left out."""
-    host = PluginHost()
-    registry = Registry(host, reserved_flags=RESERVED)
+    registry = host.registry
     flags = {name: each.flag.help for each in HOST_FLAGS for name in each.flag.names}
     for _, workflow in registry.workflows.values():
         flags |= {name: flag.help for flag in workflow.flags for name in flag.names}
     flags |= {"--help": "show all flags", "--version": "show the version"}
     models = [name for _, definition in registry.providers.values() for name in definition.models]
     choices = {each.flag.names[0]: each.choices for each in HOST_FLAGS if each.choices}
-    plugins = sorted({plugin.name for plugin in host.plugins if plugin.distribution != "code-commit"})
+    plugins = sorted({plugin.name for plugin in host.plugins})
     values = {"--model": _plain(models), "--disable-plugin": _plain(plugins), **choices}
-    commands = {name: _words_of(name) for name in COMMANDS}
-    return Words({name: flags[name] for name in _plain(flags)}, values, commands)
+    parsers: dict[str, ArgumentParser] = {}
+    for name, (plugin, definition) in registry.commands.items():
+        with contextlib.suppress(Exception):  # a broken command has nothing to complete
+            parsers[name] = command_parser(plugin, definition)
+    return Words(
+        {name: flags[name] for name in _plain(flags)},
+        values,
+        {name: _plain(_words_of(parser)) for name, parser in parsers.items()},
+        {name: registry.commands[name][1].help for name in parsers},
+        frozenset(name for name, parser in parsers.items() if _takes_run(parser)),
+    )
 
 
-def _words_of(command: str) -> list[str]:
-    """Return what may follow a command: its flags, as its help has them, and its actions."""
-    if command == "completion":
-        return sorted(_WRITERS)
-    shown = io.StringIO()
-    with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):
-        import_object(COMMANDS[command].run)(["--help"])
-    actions = {"runs": list(ACTIONS), "plugins": ["doctor"]}.get(command, [])
-    return [*actions, *dict.fromkeys(_FLAG.findall(shown.getvalue()))]
+def _words_of(parser: ArgumentParser) -> list[str]:
+    """Return what may follow a command: its actions or choices, and all their flags."""
+    actions: list[str] = []
+    flags: list[str] = []
+    for action in parser._actions:  # noqa: SLF001 - no public way
+        flags += [name for name in action.option_strings if name.startswith("--")]
+        if isinstance(action, _SubParsersAction):
+            actions += action.choices
+            flags += [word for each in action.choices.values() for word in _words_of(each)]
+        elif action.choices and not action.option_strings:
+            actions += map(str, action.choices)
+    return list(dict.fromkeys([*actions, *flags]))
+
+
+def _takes_run(parser: ArgumentParser) -> bool:
+    for action in parser._actions:  # noqa: SLF001 - no public way
+        below = action.choices.values() if isinstance(action, _SubParsersAction) else ()
+        if action.metavar == "RUN" or any(map(_takes_run, below)):
+            return True
+    return False
 
 
 def _plain(words: Iterable[str]) -> list[str]:
@@ -130,7 +147,7 @@ def _bash(words: Words) -> str:
 
     def following(command: str) -> str:
         quoted = shlex.quote(" ".join(words.commands[command]))
-        return f"choices={quoted}" + ('" $(_code_commit_runs) latest"' if command in _OF_RUNS else "")
+        return f"choices={quoted}" + ('" $(_code_commit_runs) latest"' if command in words.with_runs else "")
 
     return _BASH.format(
         values="\n".join(f"    {flag}) {reply(choices)}" for flag, choices in words.values.items()),
@@ -142,7 +159,7 @@ def _bash(words: Words) -> str:
 
 def _zsh(words: Words) -> str:
     def following(command: str) -> str:
-        runs = " $(_code_commit_runs) latest" if command in _OF_RUNS else ""
+        runs = " $(_code_commit_runs) latest" if command in words.with_runs else ""
         return f"choices=({' '.join(words.commands[command])}{runs})"
 
     return _ZSH.format(
@@ -163,7 +180,7 @@ def _fish(words: Words) -> str:
     ]
     none = f"not __fish_seen_subcommand_from {' '.join(words.commands)}"
     lines += [
-        f"complete -c code-commit -n __fish_use_subcommand -a {command} -d {_fish_text(COMMANDS[command].help)}"
+        f"complete -c code-commit -n __fish_use_subcommand -a {command} -d {_fish_text(words.helps[command])}"
         for command in words.commands
     ]
     for flag, text in words.flags.items():
@@ -172,7 +189,7 @@ def _fish(words: Words) -> str:
         lines.append(f"complete -c code-commit -n {_fish_text(none)} {option}{values} -d {_fish_text(text)}")
     for command, following in words.commands.items():
         seen = _fish_text(f"__fish_seen_subcommand_from {command}")
-        runs = " (__code_commit_runs) latest" if command in _OF_RUNS else ""
+        runs = " (__code_commit_runs) latest" if command in words.with_runs else ""
         lines.append(f'complete -c code-commit -n {seen} -a "{" ".join(following)}{runs}"')
     return "\n".join(lines) + "\n"
 

@@ -1,43 +1,57 @@
-"""`code-commit plugins doctor`: is every plugin what it should be?"""
+"""`code-commit plugins doctor` examines every plugin: beyond a start, it follows every name that plugins give."""
 
 from __future__ import annotations
 
-import os
+import contextlib
 import platform
-from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from code_commit import __version__
-from code_commit.cli.censoring import censored
-from code_commit.cli.parser import Parser
-from code_commit.cli.plugin_checks import Problem, load_times, problems, too_new
-from code_commit.cli.tables import print_document, print_line, print_table
-from code_commit.config.loading import load_settings
-from code_commit.plugin_api.errors import ExitCode
-from code_commit.plugins.discovery import discover
-from code_commit.plugins.host import PluginHost
+from code_commit.cli.arguments import RESERVED, field_of
+from code_commit.cli.host import CommandHost
+from code_commit.cli.output import without_keys
+from code_commit.config.loading import Settings
+from code_commit.imports import import_object
+from code_commit.plugin_api.errors import CodeCommitError, ExitCode, describe
+from code_commit.plugin_api.provider import ProviderDefinition
+from code_commit.plugin_api.workflow import WorkflowDefinition
+from code_commit.plugins.discovery import GROUP, PATH_RULES_GROUP, PluginSource, discover
+from code_commit.plugins.host import HOST, Plugin, PluginHost, interrupted_while_loading, stdout_aside
+from code_commit.plugins.registry import Registry
+from code_commit.run.assembly import settings_model
+from code_commit.spelling import did_you_mean
 
-_DESCRIPTION = (
-    "Examine every installed plugin: versions, entry points, import times, clashes of names, hooks and what they name. "
-    "The exit code is 0 when nothing is wrong, else 1."
-)
+_LIKE_OURS = re.compile(r"code[-_.]?commit", re.IGNORECASE)
+_NO_PLUGINS = frozenset({"code-commit-testing"})  # depends on the host and is no plugin
+_METHODS = {"code_commit_path_rules": ("judge",), "code_commit_log_sinks": ("receive", "close")}
 
 
-def doctor(argv: Sequence[str]) -> int:
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that will not work, or will not work as its author meant."""
+
+    plugin: str
+    distribution: str
+    stage: str
+    error: str
+
+
+def doctor(host: CommandHost, *, as_json: bool) -> int:
     """Print versions, entry points, load times and whatever is wrong; the exit code is 1 when something is.
 
     Raises:
         NotReady: the configuration here cannot be read.
     """
-    parser = Parser(prog="code-commit plugins doctor", description=_DESCRIPTION)
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    as_json = parser.parse_args(argv).json
     sources = discover()
     seconds = load_times(sources)
     found = [
-        Problem(each.plugin, each.distribution, each.stage, censored(each.error))
-        for each in [*problems(PluginHost(), load_settings(Path.cwd(), environ=os.environ)), *too_new(sources)]
+        Problem(each.plugin, each.distribution, each.stage, without_keys(each.error))
+        for each in [*problems(PluginHost(), host.configuration), *dependents(sources)]
     ]
     rows = [
         {
@@ -53,10 +67,10 @@ def doctor(argv: Sequence[str]) -> int:
     ]
     if as_json:
         versions = {"code-commit": __version__, "python": platform.python_version()}
-        print_document({"versions": versions, "plugins": rows, "problems": [asdict(each) for each in found]})
+        host.out.document({"versions": versions, "plugins": rows, "problems": [asdict(each) for each in found]})
     else:
-        print_line(f"code-commit {__version__}, Python {platform.python_version()}, {len(rows)} plugins")
-        print_table([
+        host.out.line(f"code-commit {__version__}, Python {platform.python_version()}, {len(rows)} plugins")
+        host.out.table([
             (
                 "  ok" if row["sound"] else "  !!",
                 f"{row['name']}",
@@ -67,6 +81,164 @@ def doctor(argv: Sequence[str]) -> int:
             for row in rows
         ])  # fmt: skip
         for each in found:
-            print_line(f"{each.plugin} of {each.distribution}, {each.stage}: {each.error}")
-        print_line("nothing is wrong" if not found else f"{len(found)} problem{'s' * (len(found) > 1)}")
+            host.out.line(f"{each.plugin} of {each.distribution}, {each.stage}: {each.error}")
+        host.out.line("nothing is wrong" if not found else f"{len(found)} problem{'s' * (len(found) > 1)}")
     return ExitCode.NOT_REACHED if found else ExitCode.REACHED
+
+
+def load_times(sources: Sequence[PluginSource]) -> dict[PluginSource, float]:
+    """Import each plugin, in the order of a start; return seconds. What two of them import counts for the first."""
+    import_object("code_commit.plugin_api")
+    seconds = {}
+    with stdout_aside():
+        for source in sources:
+            began = time.perf_counter()
+            try:
+                import_object(source.value)
+            except KeyboardInterrupt:
+                raise interrupted_while_loading(source) from None
+            except BaseException:  # noqa: BLE001, S110 - what fails is reported by the plugin host, which tries again
+                pass
+            seconds[source] = time.perf_counter() - began
+    return seconds
+
+
+def dependents(sources: Sequence[PluginSource]) -> Iterator[Problem]:
+    """Examine the metadata of all distributions: versions of the host that they need, and where they look for it."""
+    from importlib.metadata import distributions
+
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import canonicalize_name
+
+    for each in distributions():
+        name = each.name or ""
+        plugins = [source.name for source in sources if source.distribution == name]
+        plugin = plugins[0] if plugins else name.removeprefix(f"{HOST}-")
+        needed = []
+        for text in each.requires or ():
+            with contextlib.suppress(InvalidRequirement):
+                needed.append(Requirement(text))
+        needed = [one for one in needed if canonicalize_name(one.name) == HOST]
+        for one in needed:
+            applies = one.marker is None or one.marker.evaluate({"extra": ""})
+            if applies and not one.specifier.contains(__version__, prereleases=True):
+                error = f"it needs code-commit {one.specifier}, and {__version__} is installed"
+                yield Problem(plugin, name, "version", error)
+        groups = {entry.group for entry in each.entry_points}
+        wrong = sorted(group for group in groups - {GROUP, PATH_RULES_GROUP} if _LIKE_OURS.match(group))
+        for group in wrong:
+            meant = did_you_mean(group, [GROUP, PATH_RULES_GROUP])
+            yield Problem(plugin, name, "entry points", f"nobody reads the group {group}{meant}")
+        if needed and not (plugins or wrong or "console_scripts" in groups or name in _NO_PLUGINS):
+            error = f"it depends on {HOST} and registers no plugin: its metadata has no entry point group {GROUP}"
+            yield Problem(plugin, name, "entry points", error)
+
+
+def problems(host: PluginHost, settings: Settings) -> list[Problem]:
+    """Examine every loaded plugin; those of a start, such as clashes of names, come first."""
+    registry = Registry(host, reserved_flags=RESERVED)
+    registry.secret_variables()  # reports names that no variable can have
+    found: list[Problem] = []
+    for plugin in tuple(host.plugins):
+        checks = (_settings(host, plugin, settings), _providers(registry, plugin), _workflows(registry, plugin))
+        for check in (*checks, *(_objects(host, plugin, settings, hook) for hook in _METHODS)):
+            found += _guarded(plugin, check)
+    failures = [Problem(each.plugin, each.distribution, each.stage, each.error) for each in host.failures]
+    return list(dict.fromkeys([*failures, *found]))
+
+
+def _guarded(plugin: Plugin, check: Iterator[tuple[str, str]]) -> Iterator[Problem]:
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            rows = list(check)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+        rows = [("examination", describe(error))]
+    for stage, error_text in rows:
+        yield Problem(plugin.name, plugin.distribution, stage, error_text)
+
+
+def _settings(host: PluginHost, plugin: Plugin, settings: Settings) -> Iterator[tuple[str, str]]:
+    """The model of the plugin's section exists, is one, and takes the section."""
+    stage = "code_commit_settings"
+    try:
+        model = settings_model(host, plugin)
+    except CodeCommitError as error:
+        yield stage, error.message
+        return
+    if model is not None and not hasattr(model, "model_validate"):
+        yield stage, f"{model!r} is no pydantic model"
+        return
+    try:
+        settings.plugin(plugin.name, model)
+    except CodeCommitError as error:
+        yield stage, error.message
+
+
+def _providers(registry: Registry, plugin: Plugin) -> Iterator[tuple[str, str]]:
+    for owner, definition in registry.providers.values():
+        if owner is plugin:
+            yield from ((f"provider {definition.name}", error) for error in _provider(definition))
+
+
+def _provider(definition: ProviderDefinition) -> Iterator[str]:
+    yield from _code("config", definition.config, lambda code: hasattr(code, "model_validate"), "a pydantic model")
+    yield from _code("factory", definition.factory, callable, "callable")
+    if definition.base_url and not definition.base_url.startswith("https://"):
+        yield f"base_url {definition.base_url!r} is not an https address"
+    if "{key}" not in definition.key_header[-1]:
+        yield f"the template of key_header holds no {{key}}: {definition.key_header!r}"
+    try:
+        fields = import_object(definition.config).model_fields
+    except (ImportError, AttributeError):
+        return  # told above
+    if "model" not in fields:
+        yield f"{definition.config} has no field `model`"
+
+
+def _workflows(registry: Registry, plugin: Plugin) -> Iterator[tuple[str, str]]:
+    for owner, definition in registry.workflows.values():
+        if owner is plugin:
+            yield from ((f"workflow {definition.name}", error) for error in _workflow(definition))
+
+
+def _workflow(definition: WorkflowDefinition) -> Iterator[str]:
+    yield from _code("run", definition.run, callable, "callable")
+    if definition.root:
+        yield from _code("root", definition.root, callable, "callable")
+    if not definition.options:
+        return
+    wrong = list(_code("options", definition.options, lambda code: hasattr(code, "model_validate"), "a pydantic model"))
+    yield from wrong
+    if wrong:
+        return
+    fields = import_object(definition.options).model_fields
+    for flag in definition.flags:
+        name = field_of(flag.names[0])
+        if name not in fields and not (flag.selects and flag.metavar is None):
+            yield f"the flag {flag.names[0]} has no field {name!r} in {definition.options}"
+
+
+def _code(what: str, target: str, fits: Callable[[Any], bool], kind: str) -> Iterator[str]:
+    try:
+        code = import_object(target)
+    except Exception as error:  # noqa: BLE001 - importing a plugin's code may raise anything
+        yield f"{what} {target!r} cannot be imported: {type(error).__name__}: {error}"
+        return
+    if not fits(code):
+        yield f"{what} {target!r} is not {kind}"
+
+
+def _objects(host: PluginHost, plugin: Plugin, settings: Settings, hook: str) -> Iterator[tuple[str, str]]:
+    """What the plugin gives for a hook has the methods that will be called; what the hook raises, the host reports."""
+    arguments = {
+        "settings": lambda each: settings.plugin(each.name, settings_model(host, each)),
+        "secret": lambda _: lambda _name: None,  # as where no variable is set
+    }
+    for _, item in host.collect(hook, arguments, only=plugin):
+        missing = [name for name in _METHODS[hook] if not callable(getattr(item, name, None))]
+        if missing:
+            yield hook, f"{type(item).__name__} has no method {' and no '.join(missing)}"
+        if hook == "code_commit_path_rules" and not isinstance(getattr(item, "name", None), str):
+            yield hook, f"{type(item).__name__} has no `name`"

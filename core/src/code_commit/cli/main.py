@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
 from code_commit import __version__
-from code_commit.imports import import_object
 from code_commit.plugin_api.errors import (
     CodeCommitError,
     ExitCode,
@@ -44,35 +43,25 @@ def _dispatch(argv: Sequence[str]) -> int:
     if "--version" in argv:
         sys.stdout.write(f"code-commit {__version__}\n")
         return ExitCode.REACHED
-    if argv and not argv[0].startswith("-"):
-        from code_commit.cli.commands import COMMANDS
+    from code_commit.cli.arguments import disabled_plugins, split_command, workflow_parser
+    from code_commit.cli.host import CommandHost, run_named
 
-        if argv[0] in COMMANDS:
-            command: Callable[[Sequence[str]], int] = import_object(COMMANDS[argv[0]].run)
-            return command(argv[1:])
-        from code_commit.cli.arguments import unknown_command
-
-        raise unknown_command(argv[0])
-    from code_commit.cli.arguments import RESERVED, disabled_plugins, parse_invocation
-    from code_commit.plugins.host import PluginHost
-    from code_commit.plugins.registry import Registry
-
-    host = PluginHost(disabled=disabled_plugins(argv))
-    registry = Registry(host, reserved_flags=RESERVED)
+    command, following, disabled = split_command(argv)
+    if command:
+        return run_named(command, following, os.environ, disabled)
+    host = CommandHost(os.environ, disabled=disabled_plugins(argv))
     if {"--help", "-h"} & set(argv):
-        from code_commit.cli.arguments import workflow_parser
-
-        workflow_parser(registry).print_help()
+        workflow_parser(host.registry).print_help()
         return ExitCode.REACHED
-    invocation = parse_invocation(argv, registry)
+    invocation = host.parse(argv)
     from code_commit.cli.workflow import run_invocation
 
-    return run_invocation(invocation, host, registry)
+    return run_invocation(invocation, host)
 
 
 def _failed(error: CodeCommitError, argv: Sequence[str]) -> int:
     """Nothing of a run exists yet: say it to the person, and to the program that waits for a last event."""
-    from code_commit.cli.errors import print_error, print_lone_finish
+    from code_commit.cli.output import print_error, print_lone_finish
 
     code = exit_code_of(error)
     print_error(error.message, error.hint)
@@ -84,7 +73,7 @@ def _failed(error: CodeCommitError, argv: Sequence[str]) -> int:
 def _unforeseen(error: BaseException, argv: Sequence[str]) -> int:
     if isinstance(error, SystemExit) and error.code in {None, 0}:
         return ExitCode.REACHED  # argparse, after it has printed a command's help
-    from code_commit.cli.errors import print_error, print_lone_finish
+    from code_commit.cli.output import print_error, print_lone_finish
 
     if isinstance(error, OSError) and (known := _about_this_place(error) or no_room(error)):
         return _failed(known, argv)

@@ -2,77 +2,99 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from code_commit.cli.arguments import Invocation
-from code_commit.cli.errors import print_error, print_lone_finish, tell
+from code_commit.cli.host import CommandHost
+from code_commit.cli.output import print_error, print_lone_finish, tell
 from code_commit.config.loading import load_settings
 from code_commit.config.validation import about_a_flag, explained
 from code_commit.imports import import_object
 from code_commit.log import JsonLines, Progress
+from code_commit.plugin_api.command import Invocation
 from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
 from code_commit.plugin_api.event import LogSink
 from code_commit.plugin_api.workflow import WorkflowDefinition
-from code_commit.plugins.host import PluginHost
-from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import Plan, settings_model
 from code_commit.run.session import Ending, run_session
-from code_commit_workspace.terminal import printable, read_answer
-
-_QUIT = "quit before the run began"
+from code_commit_workspace import check_private_folder, printable, read_answer
 
 
-def run_invocation(invocation: Invocation, host: PluginHost, registry: Registry) -> int:
+class QuitError(Exception):
+    """The person quit before the run began."""
+
+
+def run_invocation(invocation: Invocation, host: CommandHost) -> int:
     """Run what the command line asks for; return the exit code.
 
     Raises:
         CodeCommitError: the run cannot begin.
     """
-    plan = plan_for(invocation, host)
-    if plan is None:
+    try:
+        ending = start(invocation, host)
+    except QuitError:
         if invocation.as_json:
-            print_lone_finish(ExitCode.REACHED, _QUIT)
+            print_lone_finish(ExitCode.REACHED, "quit before the run began")
         return ExitCode.REACHED
-    watchers: dict[str, LogSink] = {}
-    if not invocation.quiet:
-        watchers["progress"] = Progress.on(
-            sys.stderr, os.environ, workflow_reports=plan.workflow.reports_progress and not plan.as_json
-        )
-    if invocation.as_json:
-        watchers["json"] = JsonLines(sys.stdout)
-    ending = run_session(plan, host, registry, watchers)
-    _tell(ending, plan, invocation)
+    _report(ending, invocation)
     return ending.exit_code
 
 
-def plan_for(invocation: Invocation, host: PluginHost) -> Plan | None:
-    """Validate flags and settings together; None when the person quit, asked for the root.
+def start(
+    invocation: Invocation, host: CommandHost, *, root: Path | None = None, quiet: bool = False, mute: bool = False
+) -> Ending:
+    """Run a workflow in `root`, or in the folder that it chooses, and return how the run ended.
+
+    With `mute` the run prints no result: stdout belongs to the command that starts it.
+
+    Raises:
+        CodeCommitError: the run cannot begin.
+        QuitError: the person quit.
+    """
+    plan = _plan(replace(invocation, as_json=True) if mute else invocation, host, root)
+    watchers: dict[str, LogSink] = {}
+    if not (quiet or invocation.quiet):
+        watchers["progress"] = Progress.on(
+            sys.stderr, host.environ, workflow_reports=plan.workflow.reports_progress and not plan.as_json
+        )
+    if invocation.as_json:
+        watchers["json"] = JsonLines(sys.stdout)
+    return run_session(plan, host.loader, host.registry, watchers)
+
+
+def _plan(invocation: Invocation, host: CommandHost, root: Path | None) -> Plan:
+    """Validate flags and settings together.
 
     Raises:
         UsageError: a flag's value is wrong.
         NotReady: the configuration is.
     """
-    plugin, workflow = invocation.plugin, invocation.workflow
+    plugin, workflow = host.registry.workflow(invocation.workflow.name)
     model = import_object(workflow.options) if workflow.options else None
     options = _options(model, invocation.flags)
-    root = import_object(workflow.root)(options, partial(_ask, workflow)) if workflow.root else Path.cwd()
     if root is None:
-        return None
+        root = import_object(workflow.root)(options, partial(_ask, workflow)) if workflow.root else Path.cwd()
+    if root is None:
+        raise QuitError
     if not root.is_dir():
         raise NotReady(f"there is no folder {root}")
-    section_model = settings_model(host, plugin)
+    check_private_folder(root)  # before anything in it is read as a setting
+    section_model = settings_model(host.loader, plugin)
     shared = set(invocation.flags) & set(section_model.model_fields if section_model else ())
     flags = {f"plugins.{plugin.name}.{name}": invocation.flags[name] for name in shared}
-    settings = load_settings(root, flags={**invocation.settings, **flags}, environ=os.environ)
+    settings = load_settings(root, flags={**invocation.settings, **flags}, environ=host.environ)
     names = [each.name for each in host.plugins] + [each.plugin for each in host.failures]
-    settings.require_known(plugins=[*names, *host.disabled])
+    settings.require_known(
+        plugins=[*names, *host.loader.disabled],
+        providers=host.registry.known_providers(),
+        roles=host.registry.known_roles(),
+    )
     section = settings.plugin(plugin.name, section_model)
     if model and section_model:
         settled = {name: getattr(section, name) for name in model.model_fields if name in section_model.model_fields}
@@ -85,7 +107,7 @@ def plan_for(invocation: Invocation, host: PluginHost) -> Plan | None:
         section,
         root.resolve(),
         invocation.argv,
-        os.environ,
+        host.environ,
         as_json=invocation.as_json,
     )
 
@@ -108,8 +130,8 @@ def _options(model: type[BaseModel] | None, flags: Mapping[str, Any]) -> Any:
         raise UsageError(about_a_flag(*next(explained(error, model)))) from None
 
 
-def _tell(ending: Ending, plan: Plan, invocation: Invocation) -> None:
-    folder = os.path.relpath(ending.folder, plan.root)
+def _report(ending: Ending, invocation: Invocation) -> None:
+    folder = ending.folder.relative_to(ending.folder.parent.parent)
     for failure in ending.late_failures:
         print_error(f"the log sink {failure.plugin} of {failure.distribution} failed: {failure.error}")
     if ending.exit_code is ExitCode.REACHED:
@@ -118,4 +140,4 @@ def _tell(ending: Ending, plan: Plan, invocation: Invocation) -> None:
         return
     if invocation.debug:
         tell(ending.trace.rstrip())
-    print_error(ending.summary, ending.hint, folder=folder)
+    print_error(ending.summary, ending.hint, folder=str(folder))

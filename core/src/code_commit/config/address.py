@@ -1,4 +1,4 @@
-"""Where a provider is called: validated addresses, and which of them is the service's own."""
+"""The addresses that providers are called at."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from code_commit.plugin_api.provider import ProviderDefinition
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A base URL without a final slash, where it comes from, in words, and whether it is the service's own."""
+    """A base URL without a final slash, where it was set, and whether it is the service's own."""
 
     url: str
     source: str
@@ -23,15 +23,15 @@ class Address:
 def address_of(
     definition: ProviderDefinition, config_name: str, table: Mapping[str, Any], environ: Mapping[str, str]
 ) -> Address:
-    """Return where the config `config_name` of a provider is called.
+    """Return the address of the config `config_name` of a provider.
 
-    `table` is the config's table (`Settings.connection`); its `base_url` counts first, then, for the config
-    `default` alone, the provider's usual variable in `environ`, then the service's own address. `allow_http = true`
-    in the table lets plain http leave this machine.
+    `table` is the config's table (`Settings.connection`). Its `base_url` comes first; then, for the config `default`
+    only, the provider's usual variable in `environ`; then the service's own address. `allow_http = true` in the table
+    allows plain http to other machines.
 
     Raises:
-        NotReady: the address is no http(s) URL, carries credentials, a query or a fragment, or would send the key
-            in the clear.
+        NotReady: the address is no http or https URL, holds credentials, a query or a fragment, or would send the key
+            unencrypted.
     """
     where = f"[providers.{definition.name}.{config_name}]"
     variable = definition.base_url_variable
@@ -51,7 +51,7 @@ def address_of(
 
 
 def _split(url: object, source: str) -> SplitResult:
-    """Cut a URL into its parts. Errors name its source alone: credentials in it must not be shown."""
+    """Parse a URL. Errors name its source only, as the URL may hold credentials."""
     if not isinstance(url, str):
         raise NotReady(f"the address in {source} is not a text", hint='write it like "https://host/v1"')
     if not url.isascii() or any(not "!" <= letter <= "~" or letter == "\\" for letter in url):

@@ -1,7 +1,6 @@
-"""API keys: where they are found, and the one store that holds them.
+"""API keys: the places that hold them, and the one store that reads them.
 
-No settings object ever holds a key. The store reads the sources again by itself, and only after the project's
-`.gitignore` was checked.
+`Settings` never holds a key. The store reads the sources again, after it has checked the project's `.gitignore`.
 """
 
 from __future__ import annotations
@@ -25,32 +24,30 @@ from code_commit_workspace.small_file import read_anywhere, read_in_project
 _SHORTEST = 8
 _LIMIT = 16 * 1024
 _KEY_FILE = "-key.txt"
-# Of providers whose plugin may be missing, or broken.
-_WELL_KNOWN = frozenset({"GEMINI_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"})
 _KEY_ENDINGS = ("_KEY", "_TOKEN", "_SECRET")
 
 
 class Censor(Protocol):
-    """What a key is told to, so that it is shown nowhere."""
+    """Something that hides keys, such as a `Redactor`."""
 
     def add(self, key: str) -> None:
-        """Censor `key` from now on."""
+        """Hide `key` from now on."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FoundKey:
-    """A key, and in words where it was found. Its `repr` shows the latter alone."""
+    """A key and the place where it was found. Its `repr` shows the place only."""
 
     value: str = field(repr=False)
     source: str
 
 
 class KeyStore:
-    """Finds keys below `root`, in the user's file and in `environ` (default: the process's), and has each censored.
+    """Finds keys below `root`, in the user's file and in `environ` (default: the process's), and censors each.
 
     Raises:
-        NotReady: the project's `.gitignore` does not keep `agent-config` out of git. No key was read then.
+        NotReady: the project's `.gitignore` does not keep `agent-config` out of git. No key is read then.
     """
 
     def __init__(self, root: Path, redactor: Censor, environ: Mapping[str, str] | None = None) -> None:
@@ -60,14 +57,14 @@ class KeyStore:
         self._environ = os.environ if environ is None else environ
 
     def key_for(self, definition: ProviderDefinition, config_name: str, table: Mapping[str, Any]) -> FoundKey | None:
-        """Return the key of a provider's config, or None where an address other than the service's own needs none.
+        """Return the key of a provider's config, or None if there is none and the address is not the service's own.
 
-        `table` is the config's table (`Settings.connection`), which says the address. The config's own `api_key` or
-        `api_key_file` counts first; for the config `default` alone follow `agent-config/<provider>-key.txt` and the
+        `table` is the config's table (`Settings.connection`), which sets the address. The config's own `api_key` or
+        `api_key_file` comes first; then, for the config `default` only, `agent-config/<provider>-key.txt` and the
         provider's usual variable. So a config with an address of its own never gets the service's key by accident.
 
         Raises:
-            NotReady: a key that is set cannot be read or is no key, or the service's own address has none.
+            NotReady: a key that is set cannot be read or is no key, or the service's own address needs one.
         """
         for found in self._candidates(definition, config_name):
             self._redactor.add(found.value)
@@ -89,33 +86,32 @@ class KeyStore:
         self._redactor.add(found.value)
         return found.value
 
-    def load_all(self, definitions: Iterable[ProviderDefinition], secrets: Iterable[str] = ()) -> None:
-        """Censor every key that is configured, used in this run or not, and every secret; skip what is no key.
+    def censor_all(self, variables: Iterable[str]) -> None:
+        """Censor every key that is configured, used in this run or not, and what `variables` hold; skip what is no key.
 
-        `secrets` are the variables that plugins declare.
+        `variables` are the names of environment variables (`Registry.secret_variables`).
 
         Raises:
-            NotReady: a configuration is broken. Keys and secrets elsewhere have been found nevertheless.
+            NotReady: a configuration is broken. Keys that stand elsewhere are censored nevertheless.
         """
         for name in self._key_files():
             self._censor(self._key_file, name)
-        for variable in _usual_variables(definitions).union(secrets):
+        for variable in variables:
             self._censor(self._variable, variable)
         for source in self._sources:
             for provider, config, table in source.provider_configs():
                 for name in KEY_FIELDS & table.keys():
                     self._censor(self._own_key, source, (provider, config, name), table[name])
 
-    def secret_variables(self, definitions: Iterable[ProviderDefinition]) -> frozenset[str]:
-        """Return the names of the variables that hold keys, for whoever starts another process."""
+    def variables_with_keys(self) -> frozenset[str]:
+        """Return the environment variables that set `api_key` or `api_key_file` of a named config."""
         variables = self._sources[0]
-        configs = {
+        return frozenset(
             variable
             for provider, config, table in variables.provider_configs()
             for name in KEY_FIELDS & table.keys()
             for variable in [variables.origin(("providers", provider, config, name)).removeprefix("variable ")]
-        }
-        return _usual_variables(definitions) | configs
+        )
 
     def _censor(self, read: Callable[..., FoundKey | None], *arguments: object) -> None:
         with suppress(NotReady):
@@ -124,7 +120,7 @@ class KeyStore:
                 self._redactor.add(found.value)
 
     def files_elsewhere(self) -> tuple[Path, ...]:
-        """Return the files outside `agent-config` that hold keys or may: the user's own, and what names point to."""
+        """Return the files outside `agent-config` that may hold keys: the user's own, and each `api_key_file`."""
         named = [
             source.folder / os.path.expanduser(table["api_key_file"])  # noqa: PTH111 - leaves unknown users alone
             for source in self._sources
@@ -138,7 +134,7 @@ class KeyStore:
         return sources(self._root, self._environ)
 
     def _candidates(self, definition: ProviderDefinition, config_name: str) -> Iterator[FoundKey]:
-        """Look in one place after the other; a place is not read before the ones ahead of it turned out empty."""
+        """Yield keys place by place, strongest first. A place is read only when those before it held no key."""
         for source in self._sources:
             for provider, config, table in source.provider_configs():
                 if (provider, config) == (definition.name, config_name):
@@ -149,7 +145,7 @@ class KeyStore:
                 yield from _present(self._variable(definition.key_variable))
 
     def _configured(self, source: Source, provider: str, config: str, table: Mapping[str, Any]) -> FoundKey | None:
-        """The key that a config's own table names."""
+        """Return the key that a config's own table sets."""
         given = sorted(KEY_FIELDS & table.keys())
         if len(given) > 1:
             where = f"[providers.{provider}.{config}] in {source.label}"
@@ -157,7 +153,7 @@ class KeyStore:
         return self._own_key(source, (provider, config, given[0]), table[given[0]]) if given else None
 
     def _own_key(self, source: Source, name: tuple[str, str, str], value: object) -> FoundKey | None:
-        """The key that the setting `name`, an `api_key` or an `api_key_file`, gives."""
+        """Return the key from the setting `name`, an `api_key` or an `api_key_file`."""
         where = f"{source.origin(('providers', *name))} [providers.{name[0]}.{name[1]}] {name[2]}"
         if not isinstance(value, str):
             raise NotReady(f"{where} is not a text")
@@ -170,7 +166,7 @@ class KeyStore:
         return FoundKey(_key_in(content, str(path)), f"{path} ({where})")
 
     def _outside_the_project(self, folder: Path, value: str, where: str) -> Path:
-        """The path of a key file. Elsewhere in the project a model could read and a commit could take it."""
+        """Return the path of a key file, which must not be where a model can read it or a commit can hold it."""
         try:
             path = folder / Path(value).expanduser()
             real, root = path.resolve(), self._root.resolve()
@@ -189,7 +185,7 @@ class KeyStore:
         return None if content is None else FoundKey(_key_in(content, path), path)
 
     def _key_files(self) -> list[str]:
-        """Every file that is named like a provider's key, also of a provider that is not installed."""
+        """Return every file that is named like a provider's key, also of providers that are not installed."""
         try:
             with (
                 ProjectTree(self._root) as tree,
@@ -201,7 +197,7 @@ class KeyStore:
             return []
 
     def _variable(self, name: str) -> FoundKey | None:
-        """The key in a variable. An empty one counts as not set: CI gives that for a secret that is missing."""
+        """Return the key in a variable. An empty one counts as not set: CI sets that for a missing secret."""
         value = self._environ.get(name)
         return FoundKey(_key(value, f"variable {name}"), f"variable {name}") if value else None
 
@@ -221,18 +217,14 @@ class KeyStore:
 
 
 def likely_keys(environ: Mapping[str, str]) -> Iterator[str]:
-    """Give what may be a key of a plugin that could not say so, judged by the variable's name.
+    """Yield values that may be keys, judged by the names of their variables.
 
-    For the words of errors alone: elsewhere, what merely looks like a key must not be taken for one.
+    Use it for error texts only, where the plugin that owns a key could not declare its variable.
     """
     for name, value in environ.items():
         if name.endswith(_KEY_ENDINGS):
             with suppress(NotReady):
                 yield _key(value, name)
-
-
-def _usual_variables(definitions: Iterable[ProviderDefinition]) -> frozenset[str]:
-    return _WELL_KNOWN | {one.key_variable for one in definitions if one.key_variable}
 
 
 def _present(found: FoundKey | None) -> Iterator[FoundKey]:
@@ -245,7 +237,7 @@ def _key_in(content: bytes, where: str) -> str:
 
 
 def _key(text: str, where: str) -> str:
-    """Return the key that `text` is, without one final newline. No part of it is told in an error."""
+    """Return `text` as a key, without one final newline. An error shows no part of it."""
     key = text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
     hint = f"a key is one line of printable ASCII, at least {_SHORTEST} characters"
     if not key.strip():

@@ -1,4 +1,4 @@
-"""Loads the settings, strongest source first, and answers what follows from them."""
+"""The settings of a run: loaded from their sources, the strongest first."""
 
 from __future__ import annotations
 
@@ -12,24 +12,32 @@ from typing import Any
 from pydantic import BaseModel, PrivateAttr, ValidationError
 from pydantic_settings import InitSettingsSource, PydanticBaseSettingsSource
 
-from code_commit.config.censoring import shown, without_keys
-from code_commit.config.provider_tables import EXAMPLE, require_named_configs, require_resolved, unresolved
 from code_commit.config.schema import HostSettings
-from code_commit.config.sources import KEY_FIELDS, Name, Source, holds, put, sources
+from code_commit.config.sources import KEY_FIELDS, Name, Source, displayed, holds, put, sources, without_keys
 from code_commit.config.validation import Model, about_a_flag, explained, validated
 from code_commit.plugin_api.errors import NotReady, UsageError
 from code_commit.spelling import did_you_mean
 
 DEFAULT_ROLE = "default_provider"
-# Seed 003 names these, so they may stand in a configuration whether or not the plugin that asks for them is there.
-KNOWN_ROLES = frozenset({DEFAULT_ROLE, "planner", "coach", "player"})
+EXAMPLE = """\
+[providers]
+default_provider = "gemini.default"   # "<provider>.<config name>"
+planner = "anthropic.planner"         # a role of its own
+
+[providers.gemini.default]
+model = "gemini-2.5-pro"
+
+[providers.anthropic.planner]
+model = "claude-opus-4-5"
+api_key_file = "anthropic-key.txt"    # beside this file"""
+_HINT = f"name the config of each provider, for example:\n{EXAMPLE}"
 _SHARED = "user config"
 _FLAG = "flag"
 
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """One setting as people and programs see it; keys are censored, values are JSON."""
+    """One setting for display: keys are masked, values are JSON."""
 
     name: str
     value: Any
@@ -39,28 +47,28 @@ class SettingRow:
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """A model's name as `--model` takes it, and in words what chose it."""
+    """A model's name, as for `--model`, and the setting or flag that chose it."""
 
     name: str
     reason: str
 
 
 class Settings(HostSettings):
-    """The settings of one run. No key is in it: `KeyStore` looks for keys by itself."""
+    """The settings of one run, without keys: `KeyStore` reads those itself."""
 
     _layers: tuple[Source, ...] = PrivateAttr(default=())
 
     def origin(self, name: str) -> str:
-        """Return where the setting with the dotted `name` was set, in words; "default" when nowhere."""
+        """Return where the setting with the dotted `name` was set, or "default"."""
         return self._origin(tuple(name.split("."))) or "default"
 
     def role(self, role: str) -> str | None:
-        """Return the `provider.config` that `[providers]` gives to `role` itself; "default" is `default_provider`."""
+        """Return the `provider.config` that `[providers]` sets for `role`, or None; "default" is `default_provider`."""
         value = self.providers.get(DEFAULT_ROLE if role == "default" else role)
         return value if isinstance(value, str) else None
 
     def choose(self, role: str) -> ModelChoice:
-        """Return the model for `role`: `--model`, else the role's config, else `default_provider`, else `model`."""
+        """Return the model for `role`: from `--model`, else the role, else `default_provider`, else `model`."""
         if self.origin("model") == _FLAG:
             return ModelChoice(self.model, "--model")
         own, general = self.role(role), self.role("default")
@@ -71,10 +79,10 @@ class Settings(HostSettings):
         return ModelChoice(self.model, f"model, {self.origin('model')}")
 
     def connection(self, provider: str, config_name: str) -> Mapping[str, Any]:
-        """Return the table `[providers.<provider>.<config_name>]`, not validated, without what names its key.
+        """Return the table `[providers.<provider>.<config_name>]`, not validated and without its key fields.
 
         Raises:
-            NotReady: there is no such table; the config `default` needs none.
+            NotReady: there is no such table, and the config is not `default`, which needs none.
         """
         reason = unresolved(f"{provider}.{config_name}", self.providers)
         if reason is not None:
@@ -83,7 +91,7 @@ class Settings(HostSettings):
         return {name: value for name, value in table.items() if name not in KEY_FIELDS}
 
     def plugin_section(self, name: str) -> Mapping[str, Any]:
-        """Return `[plugins.<name>]`, merged over all sources and not validated."""
+        """Return `[plugins.<name>]`, merged from all sources and not validated."""
         return MappingProxyType(self.plugins.get(name, {}))
 
     def plugin(self, name: str, model: type[Model] | None) -> Model | None:
@@ -104,37 +112,39 @@ class Settings(HostSettings):
     def require_known(
         self,
         *,
-        plugins: Collection[str] | None = None,
+        plugins: Collection[str],
         providers: Collection[str] | None = None,
         roles: Collection[str] = (),
     ) -> None:
         """Return when every plugin, provider and role that this project's configuration names exists.
 
-        Each argument holds the names that are installed, disabled ones too; None leaves that kind unchecked, and so
-        are roles while `providers` is None. The user's own file serves many environments, so it may name more.
+        Each argument holds the names that exist; disabled plugins count. With `providers` None, neither providers nor
+        roles are checked. Names in the user's own file are not checked: that file serves many environments.
 
         Raises:
-            NotReady: there is none of that name.
+            NotReady: one does not exist.
         """
         for layer in self._layers:
             if layer.label.startswith(_SHARED):
                 continue
-            for name in layer.tables.get("plugins", {}) if plugins is not None else ():
-                _require("plugin", name, plugins or (), layer.origin(("plugins", name)))
+            for name in layer.tables.get("plugins", {}):
+                _require("plugin", name, plugins, layer.origin(("plugins", name)))
             for name, value in layer.tables.get("providers", {}).items() if providers is not None else ():
                 origin = layer.origin(("providers", name))
                 if isinstance(value, str):
-                    _require("role", name, KNOWN_ROLES | set(roles), origin)
+                    _require("role", name, {DEFAULT_ROLE, *roles}, origin)
                 else:
                     _require("provider", name, providers or (), origin)
 
     def rows(self) -> list[SettingRow]:
-        """Return every setting with its value and its origin, the host's own first; keys are censored."""
+        """Return every setting with its value and origin, the host's own first. Keys are masked."""
         host = self.model_dump(mode="json", exclude={"providers", "plugins"})
         free = self.model_dump(mode="json", include={"providers", "plugins"})
         descriptions = _descriptions(HostSettings)
         return [
-            SettingRow(".".join(name), shown(name, value), self._origin(name) or "default", descriptions.get(name, ""))
+            SettingRow(
+                ".".join(name), displayed(name, value), self._origin(name) or "default", descriptions.get(name, "")
+            )
             for tables in (host, free)
             for name, value in _leaves(tables)
         ]
@@ -148,12 +158,12 @@ def load_settings(
 ) -> Settings:
     """Load the settings of the project at `root`.
 
-    `flags` maps dotted names (`build.timeout_seconds`) to what the command line says; None is not said. `environ`
-    holds the variables, by default the process's.
+    `flags` maps dotted names (`build.timeout_seconds`) to values from the command line; None counts as not set.
+    `environ` holds the variables, by default the process's.
 
     Raises:
-        NotReady: a file is broken, a name unknown, a value of the wrong kind, a role without its config.
-        UsageError: the value of a flag is of the wrong kind.
+        NotReady: a file is broken, a name is unknown, a value has the wrong type, or a role's config does not exist.
+        UsageError: the value of a flag has the wrong type.
     """
     given = sources(root, os.environ if environ is None else environ)
     for source in given:
@@ -161,7 +171,7 @@ def load_settings(
     layers = tuple(replace(each, tables=without_keys(each.tables)) for each in (_flags_source(flags, root), *given))
 
     class Layered(Settings):
-        """`Settings` whose sources are these layers and nothing else."""
+        """`Settings` that read these layers and nothing else."""
 
         _layers: tuple[Source, ...] = PrivateAttr(default_factory=lambda: layers)
 
@@ -214,7 +224,7 @@ def _leaves(tables: Mapping[str, Any], above: Name = ()) -> Iterator[tuple[Name,
 
 
 def _descriptions(model: type[BaseModel], above: Name = ()) -> dict[Name, str]:
-    """What each setting of `model` is for."""
+    """Return the description of each setting of `model`."""
     found: dict[Name, str] = {}
     for name, field in model.model_fields.items():
         below = field.annotation
@@ -223,3 +233,53 @@ def _descriptions(model: type[BaseModel], above: Name = ()) -> dict[Name, str]:
         else:
             found[*above, name] = field.description or ""
     return found
+
+
+def require_named_configs(source: Source) -> None:
+    """Return when `[providers]` holds only roles, which are texts, and tables of named configs.
+
+    Raises:
+        NotReady: it holds something else, such as the old form with a provider's fields right below it. The message
+            shows no value.
+    """
+    providers = source.tables.get("providers", {})
+    if not isinstance(providers, Mapping):
+        raise NotReady(f"{source.origin(('providers',))}: providers should be a table", hint=_HINT)
+    for name, value in providers.items():
+        origin = source.origin(("providers", name))
+        if isinstance(value, Mapping):
+            for field, config in value.items():
+                if not isinstance(config, Mapping):
+                    origin = source.origin(("providers", name, field))
+                    raise NotReady(
+                        f"{origin}: [providers.{name}] holds {field} itself, the old form of a config", hint=_HINT
+                    )
+        elif not isinstance(value, str):
+            raise NotReady(
+                f"{origin}: providers.{name} should be a role's config, a text, or a provider's table", hint=_HINT
+            )
+
+
+def unresolved(reference: str, providers: Mapping[str, Any]) -> str | None:
+    """Return why `reference`, `<provider>.<config name>`, names no config, or None. `default` needs no table."""
+    provider, dot, config = reference.partition(".")
+    if not (provider and dot and config):
+        return "is not of the form <provider>.<config name>"
+    configs = providers.get(provider, {})
+    if config == "default" and isinstance(configs, Mapping):
+        return None
+    if not isinstance(configs, Mapping) or config not in configs:
+        known = [f"{name}.{one}" for name, value in providers.items() if isinstance(value, Mapping) for one in value]
+        return f"names no config, for there is no [providers.{provider}.{config}]" + did_you_mean(reference, known)
+    return None
+
+
+def require_resolved(role: str, reference: str, origin: str, providers: Mapping[str, Any]) -> None:
+    """Return when the config that a role names exists.
+
+    Raises:
+        NotReady: it does not. The hint ends with an example.
+    """
+    reason = unresolved(reference, providers)
+    if reason is not None:
+        raise NotReady(f'{origin}: {role} = "{reference}" {reason}', hint=_HINT)

@@ -1,4 +1,4 @@
-"""The host's own settings: names, types, defaults and what each is for."""
+"""The host's own settings: names, types, defaults and descriptions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
 def _not_a_switch(value: object) -> object:
-    """`true` is not the number 1 here."""
+    """Reject `true`, which pydantic would take for 1."""
     if isinstance(value, bool):
         raise ValueError("should be a number")  # noqa: TRY004 - pydantic reports a ValueError, not a TypeError
     return value
@@ -46,7 +46,7 @@ class HttpSettings(BaseModel):
 
 
 class HostSettings(BaseSettings):
-    """What the host can be told; `[providers]` and `[plugins]` are validated by those they belong to."""
+    """The host's settings. Providers and plugins validate their own parts of `[providers]` and `[plugins]`."""
 
     model_config = SettingsConfigDict(extra="forbid", frozen=True)
 

@@ -1,6 +1,6 @@
 """The places that settings come from, as tables: variables, the project's file, the user's file.
 
-This is plain reading and knows no setting by name, so that `keys` can look for keys without loading pydantic.
+This module knows no setting by name and does not import pydantic, so that `keys` can read the sources cheaply.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from code_commit_workspace.small_file import read_anywhere, read_in_project
 PREFIX = "CODE_COMMIT_"
 PROJECT_FILE = "agent-config/config.toml"
 KEY_FIELDS = frozenset({"api_key", "api_key_file"})
+_SECRET_WORDS = frozenset({"key", "keys", "apikey", "token", "secret", "password", "authorization", "headers"})
+_SHORTEST = 8  # characters of a key
 _LIMIT = 1024 * 1024
 
 Name = tuple[str, ...]
@@ -28,9 +30,9 @@ Name = tuple[str, ...]
 class Source:
     """One place that settings come from.
 
-    `tables` is what stands there, keys included: a source lives no longer than it takes to read from it. `label`
-    names the place to people, `folder` is where its relative paths start. `variables` maps names to the variables
-    that gave them, for a source that is the environment.
+    `tables` holds its settings, keys included, so do not keep a source longer than you read from it. `label` names
+    the place in messages, relative paths start at `folder`. For the environment, `variables` maps the name of each
+    setting to its variable.
     """
 
     label: str
@@ -39,14 +41,14 @@ class Source:
     variables: Mapping[Name, str] = field(default_factory=dict)
 
     def origin(self, name: Name) -> str:
-        """Return where in this source `name` was set, in words."""
+        """Return where in this source `name` was set, for messages."""
         for length in range(len(name), 0, -1):
             if variable := self.variables.get(name[:length]):
                 return f"variable {variable}"
         return self.label
 
     def provider_configs(self) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-        """Give (provider, config name, table) for each named config that stands here."""
+        """Yield (provider, config name, table) for each named config in this source."""
         providers = self.tables.get("providers")
         for provider, configs in providers.items() if isinstance(providers, Mapping) else ():
             for config, table in configs.items() if isinstance(configs, Mapping) else ():
@@ -55,7 +57,7 @@ class Source:
 
 
 def sources(root: Path, environ: Mapping[str, str]) -> tuple[Source, ...]:
-    """Return what a project at `root` is configured by, the strongest first: variables, its own file, the user's file.
+    """Return the sources for the project at `root`, strongest first: variables, the project's file, the user's file.
 
     Raises:
         NotReady: a file is broken or cannot be read, or two variables contradict each other.
@@ -66,10 +68,10 @@ def sources(root: Path, environ: Mapping[str, str]) -> tuple[Source, ...]:
 def variables_source(environ: Mapping[str, str], root: Path) -> Source:
     """Return the settings among the variables: `CODE_COMMIT_BUILD__TIMEOUT_SECONDS` is `build.timeout_seconds`.
 
-    Values are text; one that is a JSON list or table becomes that. An empty one counts as not set.
+    Values are text, or what they say in JSON if that is a list or table. An empty variable counts as not set.
 
     Raises:
-        NotReady: a name has an empty part, or one variable's value is another's table.
+        NotReady: a name has an empty part, or one variable sets a value where another sets a table.
     """
     variables: dict[Name, str] = {}
     tables: dict[str, Any] = {}
@@ -84,7 +86,7 @@ def variables_source(environ: Mapping[str, str], root: Path) -> Source:
 
 
 def project_source(root: Path) -> Source:
-    """Return the settings of the project's own file; links are not followed."""
+    """Return the settings of the project's own file. Links are not followed."""
     content = read_in_project(root, PROJECT_FILE, limit=_LIMIT)
     return Source(PROJECT_FILE, _parsed(content, PROJECT_FILE), root / "agent-config")
 
@@ -97,14 +99,14 @@ def user_source() -> Source:
 
 
 def user_file() -> Path:
-    """Return where the user's own file is looked for, in the platform's configuration folder."""
+    """Return the path of the user's own file, in the platform's configuration folder."""
     from platformdirs import user_config_path
 
     return user_config_path("code-commit", appauthor=False) / "config.toml"
 
 
 def put(tables: dict[str, Any], name: Name, value: object) -> bool:
-    """Set `name` in nested `tables`; False when something stands in the way."""
+    """Set `name` in nested `tables`. Return False if it is set already, or if a part of it is no table."""
     for part in name[:-1]:
         below = tables.setdefault(part, {})
         if not isinstance(below, dict):
@@ -117,7 +119,7 @@ def put(tables: dict[str, Any], name: Name, value: object) -> bool:
 
 
 def holds(tables: Mapping[str, Any], name: Name) -> bool:
-    """Whether `name`, or a value that stands where its table would be, is set in `tables`."""
+    """Whether `name` is set in `tables`, or a plain value stands where its table would be."""
     here: object = tables
     for part in name:
         if not isinstance(here, Mapping):
@@ -126,6 +128,43 @@ def holds(tables: Mapping[str, Any], name: Name) -> bool:
             return False
         here = here[part]
     return True
+
+
+def without_keys(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of `tables` in which the `api_key` of each named config is masked."""
+    copy: dict[str, Any] = _copy(tables)
+    for configs in copy.get("providers", {}).values():
+        for table in configs.values() if isinstance(configs, dict) else ():
+            if isinstance(table, dict) and "api_key" in table:
+                table["api_key"] = _masked(table["api_key"])
+    return copy
+
+
+def displayed(name: Name, value: Any) -> Any:
+    """Return the value of a setting for display: secrets, judged by the name, and credentials in URLs are masked."""
+    words = set(re.split(r"[^a-z0-9]+", ".".join(name[2:]).lower()))  # the first two name a plugin or provider
+    if words & _SECRET_WORDS and not words & {"file", "path"}:
+        masked = isinstance(value, str) and value.startswith("***") and len(value) <= len("***") + 2
+        return value if masked or isinstance(value, bool) else _masked(value)
+    if isinstance(value, str):
+        return re.sub(r"(?<=//)[^/\s]*@", "***@", value)
+    if isinstance(value, Mapping):
+        return {part: displayed((*name, part), one) for part, one in value.items()}
+    if isinstance(value, list):
+        return [displayed(name, one) for one in value]
+    return value
+
+
+def _masked(value: object) -> str:
+    """Return `***` and, of a text that is long enough for a key, the last two characters."""
+    text = value.strip() if isinstance(value, str) else ""
+    return f"***{text[-2:]}" if len(text) >= _SHORTEST else "***"
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _copy(one) for name, one in value.items()}
+    return [_copy(one) for one in value] if isinstance(value, list) else value
 
 
 def _decoded(text: str) -> Any:
@@ -138,7 +177,7 @@ def _decoded(text: str) -> Any:
 
 
 def _parsed(content: bytes | None, label: str) -> dict[str, Any]:
-    """Read TOML. What an error tells is its line and kind: a broken line may well be one that holds a key."""
+    """Parse TOML. An error gives the line and the kind of mistake, not the text: it may hold a key."""
     if content is None:
         return {}
     import tomllib
@@ -161,6 +200,6 @@ def _place_and_kind(message: str, text: str) -> str:
         where = f"line {found[1]}, column {found[2]}"
     else:
         where = f"line {text.count(chr(10)) + 1}"
-    if re.search(r"[(\[]|'[^']{3,}'|\"[^\"]{3,}\"", reason):  # these messages quote names from the file
+    if re.search(r"[(\[]|'[^']{3,}'|\"[^\"]{3,}\"", reason):  # these messages quote the file
         reason = "a name is given twice"
     return f"{where}: {reason[:1].lower()}{reason[1:]}"

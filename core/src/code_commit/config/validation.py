@@ -1,4 +1,4 @@
-"""Validation by a pydantic model, with errors that say what was expected and never show a value."""
+"""Validation with pydantic models. Errors say what is expected and never show a value."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def validated(
     *,
     origin: Callable[[Name], str | None] | None = None,
 ) -> Model:
-    """Return `section` as a `model`. Names that it does not have are errors, unless it takes any (`extra="allow"`).
+    """Return `section` as a `model`. Unknown names are errors, unless the model takes any (`extra="allow"`).
 
-    `where` names the section in errors; `origin` gives, for a name in it, the place where that was set.
+    `where` names the section in errors. `origin` returns the place where a name in it was set.
 
     Raises:
-        NotReady: something in it is unknown, missing or of the wrong kind.
+        NotReady: a name is unknown or missing, or a value has the wrong type.
     """
 
     def place(name: Name) -> str:
@@ -43,7 +43,7 @@ def validated(
 
 
 def unknown_names(model: type[BaseModel], section: Mapping[str, Any], above: Name = ()) -> Iterator[tuple[Name, str]]:
-    """Give each name in `section` that `model` has no field for, with a sentence that says so."""
+    """Yield each name in `section` that is no field of `model`, with an error text."""
     fields = {alias: field for name, field in model.model_fields.items() for alias in (name, field.alias) if alias}
     for name, value in section.items():
         below = fields[name].annotation if name in fields else None
@@ -54,7 +54,7 @@ def unknown_names(model: type[BaseModel], section: Mapping[str, Any], above: Nam
 
 
 def explained(error: ValidationError, model: type[BaseModel]) -> Iterator[tuple[Name, str]]:
-    """Give each problem as a name and a sentence about it."""
+    """Yield the name and an error text for each problem."""
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         name = tuple(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
@@ -66,7 +66,7 @@ def explained(error: ValidationError, model: type[BaseModel]) -> Iterator[tuple[
 
 
 def about_a_flag(name: Name, text: str) -> str:
-    """Reword what `explained` says for the command line: the flag of a setting is named like its last part."""
+    """Reword an error text of `explained` for the command line: a flag has the name of its setting's last part."""
     flag = f"--{name[-1].replace('_', '-')}" if name else ""
     return (flag + text.removeprefix(".".join(name))).removeprefix(": ")
 
@@ -76,7 +76,7 @@ def _unknown(name: Name, known: Mapping[str, object]) -> str:
 
 
 def _fields_at(model: type[BaseModel], name: Name) -> Mapping[str, object]:
-    """The fields of the model that stands at `name` below `model`; none where that is no model."""
+    """Return the fields of the model at `name` below `model`, or nothing if there is no model."""
     here: object = model
     for part in name:
         field = here.model_fields.get(part) if isinstance(here, type) and issubclass(here, BaseModel) else None

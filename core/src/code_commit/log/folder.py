@@ -12,34 +12,17 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Self
 
 from code_commit.plugin_api.errors import NotReady
+from code_commit.plugin_api.run_files import LOGS, plain_name
 
-LOGS = "logs"
 EVENTS = "events.jsonl"
 DOCUMENT = "run.json"
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _MORE = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-_LONGEST_NAME = 200
-
-
-class Redacts(Protocol):
-    """What the run log needs of a redactor."""
-
-    def text(self, text: str, /) -> str:
-        """Return `text` without keys."""
-        ...
-
-    def data(self, data: bytes, /) -> bytes:
-        """Return `data` without keys."""
-        ...
-
-    def json(self, value: Any, /) -> Any:
-        """Return `value` without keys, made anew where it held one."""
-        ...
 
 
 class RunFolder:
@@ -182,17 +165,6 @@ def counted(name: str, count: int) -> str:
         return name
     stem, dot, suffix = name.rpartition(".")
     return f"{stem}-{count}.{suffix}" if dot else f"{name}-{count}"
-
-
-def plain_name(name: str) -> str:
-    """Return `name` if it can be the name of a file in the run folder.
-
-    Raises:
-        ValueError: it is empty, too long or hidden, or has a slash or an unprintable character.
-    """
-    if not name or name.startswith(".") or "/" in name or not name.isprintable() or len(name.encode()) > _LONGEST_NAME:
-        raise ValueError(f"not a name for a file in the run folder: {name!r}")
-    return name
 
 
 @dataclass(frozen=True, slots=True)

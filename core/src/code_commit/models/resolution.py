@@ -58,7 +58,7 @@ def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelCho
     except UsageError as error:
         if "[providers]" not in choice.reason:
             raise
-        from code_commit.config.provider_tables import EXAMPLE
+        from code_commit.config.loading import EXAMPLE
 
         raise NotReady(f"{error.message} ({choice.reason})", hint=f"for example:\n{EXAMPLE}") from error
 

@@ -15,8 +15,12 @@ import lazy_loader
 import pluggy
 
 # Imported when they are asked for: plugins are loaded at every start, `--help` included.
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, _, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 hookimpl = pluggy.HookimplMarker("code_commit")
 hookspec = pluggy.HookspecMarker("code_commit")  # for hooks of a plugin's own, see `code_commit_addhooks`
 __all__ += ["hookimpl", "hookspec"]
+
+
+def __dir__() -> list[str]:
+    return __all__

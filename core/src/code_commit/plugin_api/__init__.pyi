@@ -3,6 +3,9 @@ import pluggy
 
 from .command import CommandDefinition as CommandDefinition
 from .command import Host as Host
+from .command import Invocation as Invocation
+from .command import Output as Output
+from .command import RunSummary as RunSummary
 from .conversation import Completion as Completion
 from .conversation import Finish as Finish
 from .conversation import Json as Json
@@ -20,6 +23,7 @@ from .conversation import Usage as Usage
 from .conversation_json import parts_from_json as parts_from_json
 from .conversation_json import parts_to_json as parts_to_json
 from .errors import CodeCommitError as CodeCommitError
+from .errors import ExitCode as ExitCode
 from .errors import Interrupted as Interrupted
 from .errors import LimitReached as LimitReached
 from .errors import NotReady as NotReady
@@ -70,7 +74,9 @@ from .reply import reply_member as reply_member
 from .reply import reply_object as reply_object
 from .reply import reply_objects as reply_objects
 from .reply import token_count as token_count
+from .run_files import find_run as find_run
 from .run_files import is_running as is_running
+from .run_files import open_run_file as open_run_file
 from .run_files import read_records as read_records
 from .threads import run_concurrently as run_concurrently
 from .workflow import Ending as Ending

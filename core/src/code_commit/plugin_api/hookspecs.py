@@ -101,10 +101,11 @@ def code_commit_settings() -> str | None:
 
 @hookspec
 def code_commit_path_rules(settings: Any) -> Iterable[PathRule]:
-    """Offer rules that judge every change. Called once per run, with this plugin's own validated section.
+    """Offer rules that judge the changes of a response. Called once per run, with this plugin's own validated section.
 
-    They may refuse a change or send it back, never allow what another rule refuses. An error here or in the rule
-    refuses: a workflow that writes does not start (exit 3); workflows that do not write go on.
+    A rule may refuse a change set or send it back; it can never allow what another rule refuses. After an error here a
+    workflow that writes does not start (exit 3); an error in the rule refuses the response. The plugin must be
+    registered in the entry point group `code_commit.path_rules`: elsewhere this hook is an error.
     """
     raise NotImplementedError
 

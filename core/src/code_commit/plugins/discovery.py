@@ -1,7 +1,7 @@
-"""Which plugins are installed: found by name, not yet imported.
+"""Finds the entry points of installed plugins, without importing the plugins.
 
-`importlib.metadata` would do, at three times the start-up time of everything else: it imports an e-mail parser and
-reads each distribution's metadata. Entry points are plain files, so they are read as such.
+Entry points are read as plain files, because `importlib.metadata` takes three times as long as the rest of a start: it
+imports an e-mail parser and reads the metadata of every distribution.
 """
 
 from __future__ import annotations
@@ -30,15 +30,14 @@ class PluginSource:
 
     @property
     def guards_paths(self) -> bool:
-        """Whether it must not be left out in silence: a workflow that writes does not start without it."""
+        """Whether a workflow that writes must not start without it."""
         return self.group == PATH_RULES_GROUP
 
 
 def discover(path: Sequence[str] | None = None) -> tuple[PluginSource, ...]:
-    """Return the entry points of both groups, sorted by name and distribution, so that loading has one order.
+    """Return the entry points of both groups, in the order of loading: by name, then distribution.
 
-    A distribution that stands on `path` (default `sys.path`) twice counts once, the first time, as it does for
-    imports.
+    A distribution that is on `path` (default `sys.path`) twice counts once, the first time, as for imports.
     """
     found: set[PluginSource] = set()
     seen: set[str] = set()
@@ -68,7 +67,7 @@ def _in_folder(folder: str) -> Iterator[tuple[str, str, bytes]]:
 
 
 def _in_archive(path: str) -> Iterator[tuple[str, str, bytes]]:
-    """Distributions in a zip file, or behind a finder of its own: rare, so the slow way is good enough."""
+    """Find distributions in a zip file. This is rare, so it may be slow."""
     from importlib.metadata import distributions
 
     for distribution in distributions(path=[path]):

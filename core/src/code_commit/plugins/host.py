@@ -1,7 +1,7 @@
-"""Loads plugins and calls their hooks, each guarded by itself: a broken one is reported and left out.
+"""Loads plugins and calls their hooks. A plugin that fails is reported and left out; the others go on.
 
-pluggy alone protects nothing: one failing import stops all later loading, of two plugins with one name the second is
-dropped in silence, and a misspelled hook passes.
+pluggy does not isolate plugins: an import that fails stops all later loading, the second of two plugins with one name
+is dropped silently, and a misspelled hook is accepted.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from code_commit.imports import import_object
 from code_commit.plugin_api import hookspecs
 from code_commit.plugin_api.errors import Interrupted, UsageError, describe
 from code_commit.plugins import first_party
-from code_commit.plugins.discovery import PluginSource, discover
+from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
 from code_commit.spelling import did_you_mean
 
 PREFIX = "code_commit_"
 ADDHOOKS = "code_commit_addhooks"
+PATH_RULES = "code_commit_path_rules"
 HOST = "code-commit"
-_LONGEST_WORDS = 2000  # characters of an error; a validation may tell much
+_LONGEST_ERROR = 2000  # characters
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A loaded plugin. `name` is its entry point's, and that of its section in the settings."""
+    """A loaded plugin. `name` is the name of its entry point and of its section in the settings."""
 
     name: str
     distribution: str
@@ -43,7 +44,7 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True)
 class PluginFailure:
-    """What failed: `stage` is "import", "name", or the hook; `fatal_for_writing` follows from the group."""
+    """A failure of a plugin. `stage` is "import", "name", a hook, or the kind of definition that is refused."""
 
     plugin: str
     distribution: str
@@ -54,11 +55,10 @@ class PluginFailure:
 
 
 class PluginHost:
-    """The plugins of one run. A fresh pluggy manager each time; none is global.
+    """The plugins of one run, with a pluggy manager of their own.
 
-    `builtin` are (name, module) pairs of the host's own, named as text so that a start imports only what it needs.
-    `on_failure` hears of each failure at once, those of loading excepted: they are in `failures` when the host
-    exists.
+    `builtin` holds (name, module) pairs of the host's own plugins.
+    `on_failure` is called with each failure after loading; those of loading are in `failures` when the host exists.
     """
 
     def __init__(
@@ -74,10 +74,10 @@ class PluginHost:
         self._manager = pluggy.PluginManager("code_commit")
         self._manager.add_hookspecs(hookspecs)
         own = [PluginSource(name, HOST, __version__, "code_commit", module) for name, module in builtin]
-        found = [*own, *(discover() if sources is None else sources)]
+        found = discover() if sources is None else sources
         self.disabled = frozenset(disabled)
         _require_known(self.disabled, found)
-        kept = [each for each in found if not self.disabled & {each.name, each.distribution}]
+        kept = [*own, *(each for each in found if not self.disabled & {each.name, each.distribution})]
         with stdout_aside():
             for source in kept:
                 rivals = sorted({each.distribution for each in kept if each.name == source.name})
@@ -85,7 +85,7 @@ class PluginHost:
                     self._fail(source, "name", f"the plugin name {source.name!r} is claimed by {' and '.join(rivals)}")
                 else:
                     self._load(source)
-        # All hooks are declared before anything is registered: so a plugin that implements one wrongly fails alone.
+        # All hooks are declared before any plugin is registered: one that implements a hook wrongly fails alone.
         for plugin in self.plugins:
             self._declare(plugin)
         self.plugins = [plugin for plugin in self.plugins if self._register(plugin)]
@@ -113,6 +113,10 @@ class PluginHost:
         caller = getattr(self._manager.hook, hook, None)
         return caller is not None and caller.spec is not None
 
+    def hooks_of(self, plugin: Plugin) -> list[str]:
+        """Return the names of the hooks that `plugin` implements, sorted."""
+        return sorted(each.name for each in self._manager.get_hookcallers(plugin.code) or ())
+
     def reject(self, plugin: Plugin, stage: str, error: str) -> PluginFailure:
         """Report that something `plugin` offers cannot be used."""
         failure = PluginFailure(
@@ -127,7 +131,7 @@ class PluginHost:
         except KeyboardInterrupt:
             raise interrupted_while_loading(source) from None
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-            self._fail(source, "import", _told(error))
+            self._fail(source, "import", _description(error))
             return
         twin = next((index for index, each in enumerate(self.plugins) if each.code is code), None)
         if twin is None:
@@ -141,15 +145,19 @@ class PluginHost:
             if hasattr(plugin.code, ADDHOOKS) and self._manager.parse_hookimpl_opts(plugin.code, ADDHOOKS) is not None:
                 with contextlib.redirect_stdout(sys.stderr):
                     getattr(plugin.code, ADDHOOKS)(self._manager)
-        except BaseException as error:  # noqa: BLE001 - as above
-            self.reject(plugin, ADDHOOKS, _told(error))
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+            self.reject(plugin, ADDHOOKS, _description(error))
 
     def _register(self, plugin: Plugin) -> bool:
         try:
             self._manager.register(plugin.code)
-        except BaseException as error:  # noqa: BLE001 - as above
-            self.reject(plugin, "import", _told(error))
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+            self.reject(plugin, "import", _description(error))
             return False
+        if not plugin.guards_paths and PATH_RULES in self.hooks_of(plugin):
+            # Elsewhere a plugin that cannot be imported is left out, and its rules with it.
+            error_text = f"a path rule must be registered in the entry point group {PATH_RULES_GROUP}"
+            self.reject(replace(plugin, guards_paths=True), PATH_RULES, error_text)
         return True
 
     def _call(self, plugin: Plugin, hook: str, arguments: Mapping[str, Callable[[Plugin], Any]]) -> list[Any]:
@@ -164,9 +172,9 @@ class PluginHost:
                     values = [
                         arguments[name](plugin) if name in arguments else None for name in implementation.argnames
                     ]
-                    items += _listed(implementation.function(*values))
-            except BaseException as error:  # noqa: BLE001 - as above
-                self.reject(plugin, hook, _told(error))
+                    items += _items(implementation.function(*values))
+            except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+                self.reject(plugin, hook, _description(error))
         return items
 
     def _report_unknown_hooks(self) -> None:
@@ -179,7 +187,7 @@ class PluginHost:
                     marks = self._manager.parse_hookimpl_opts(plugin.code, name)
                     if marks is None or not marks["optionalhook"]:
                         self.reject(plugin, name, "there is no such hook" + did_you_mean(name, known))
-                elif not any(each.plugin is plugin.code for each in getattr(self._manager.hook, name).get_hookimpls()):
+                elif name not in self.hooks_of(plugin):
                     self.reject(plugin, name, "it is not marked with @hookimpl, so it is never called")
 
     def _fail(self, source: PluginSource, stage: str, error: str) -> None:
@@ -193,7 +201,7 @@ class PluginHost:
 
 
 def interrupted_while_loading(source: PluginSource) -> Interrupted:
-    """What a person is told who has ended an import that did not come back."""
+    """Return the error for an import that the person ended."""
     return Interrupted(
         f"interrupted while the plugin {source.name} of {source.distribution} was imported",
         hint=f"if it never ends, --disable-plugin {source.name} leaves it out",
@@ -202,9 +210,9 @@ def interrupted_while_loading(source: PluginSource) -> Interrupted:
 
 @contextlib.contextmanager
 def stdout_aside() -> Iterator[None]:
-    """Send what is printed to stderr, by Python or by a process that an import starts; undo a change of folder.
+    """Send output on stdout to stderr, also that of child processes, and restore the working directory at the end.
 
-    stdout may be a stream of JSON, and the folder is the project. Only while there is one thread.
+    stdout may be a stream of JSON. Use it only while there is one thread.
     """
     folder = os.open(".", getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)  # it need not be readable
     try:
@@ -225,22 +233,22 @@ def stdout_aside() -> Iterator[None]:
         os.close(folder)
 
 
-def _listed(given: Any) -> list[Any]:
-    """Use a generator up here, where it is guarded; a lone text is one item, not its letters."""
+def _items(given: Any) -> list[Any]:
+    """Return the items of a hook's result. Generators run here, where errors are caught; a text is one item."""
     if given is None:
         return []
     return [given] if isinstance(given, str) else list(given)
 
 
-def _told(error: BaseException) -> str:
-    """Say what a plugin raised.
+def _description(error: BaseException) -> str:
+    """Return a description of what a plugin raised.
 
     Raises:
-        KeyboardInterrupt: that was it, and only the person can tell whether the plugin or Ctrl-C was the reason.
+        KeyboardInterrupt: the person may have pressed Ctrl-C.
     """
     if isinstance(error, KeyboardInterrupt):
         raise error
-    return describe(error, longest=_LONGEST_WORDS)
+    return describe(error, longest=_LONGEST_ERROR)
 
 
 def _require_known(disabled: frozenset[str], sources: Sequence[PluginSource]) -> None:

@@ -14,7 +14,7 @@ from code_commit.plugin_api.provider import ProviderDefinition
 from code_commit.plugin_api.workflow import WorkflowDefinition
 from code_commit.plugins import first_party
 from code_commit.plugins.definitions import fault_of
-from code_commit.plugins.host import Plugin, PluginFailure, PluginHost
+from code_commit.plugins.host import PREFIX, Plugin, PluginFailure, PluginHost
 from code_commit.spelling import did_you_mean
 
 DEFAULT_WORKFLOW = "committing-code"
@@ -74,7 +74,8 @@ class Registry:
             UsageError: no plugin offers it, or more than one does.
         """
         if name not in self.commands:
-            raise self.missing("command", name, self.commands)
+            hint = "`code-commit --help` lists the commands; what is to be changed goes into --query"
+            raise self.missing("command", name, self.commands, hint=hint)
         return self.commands[name]
 
     def model(self, name: str, has_config: Callable[[str, str], bool]) -> ResolvedModel:
@@ -126,10 +127,10 @@ class Registry:
         """Return the names of all flags that workflow `name` reads."""
         return tuple(each for flag in self.workflows[name][1].flags for each in flag.names)
 
-    def key_variables(self) -> frozenset[str]:
-        """Return the environment variables of keys, also those of first-party plugins that are not installed."""
-        installed = {definition.key_variable for _, definition in self.providers.values() if definition.key_variable}
-        return first_party.names("key_variable") | installed
+    def secret_variables(self) -> frozenset[str]:
+        """Return the environment variables that hold secrets: keys of providers, installed or not, and of plugins."""
+        keys = {definition.key_variable for _, definition in self.providers.values() if definition.key_variable}
+        return first_party.names("key_variable").union(keys, *self.secrets.values())
 
     def missing(self, kind: Kind, name: str, known: Iterable[str], *, hint: str = "") -> UsageError:
         """Return the error for a name that nothing offers: why that is, what to install, or which is close."""
@@ -159,22 +160,35 @@ class Registry:
         failed = sorted({each.plugin for each in self._host.failures})
         return f"plugins that failed: {', '.join(failed)}; `code-commit plugins` says why" if failed else ""
 
-    def knows_all(self) -> bool:
-        """Whether no plugin is left out whose offers are unknown: then a name that nothing offers is a mistake."""
-        known = {name for each, offered in first_party.offers().items() for name in (each, *offered.get("plugin", ()))}
-        return self._host.disabled <= known and all(each.distribution in known for each in self._host.failures)
+    def known_providers(self) -> frozenset[str] | None:
+        """Return the providers that exist, installed or first-party; None when a plugin of others is left out.
+
+        What such a plugin offers is unknown, so a name that nothing here offers need not be a mistake.
+        """
+        facts = first_party.offers()
+        first = {name for each, offered in facts.items() for name in (each, *offered.get("plugin", ()))}
+        if self._host.disabled - first or any(each.distribution not in facts for each in self._host.failures):
+            return None
+        return first_party.names("provider").union(self.providers)
+
+    def known_roles(self) -> frozenset[str]:
+        """Return the roles that workflows ask for, installed or first-party."""
+        return first_party.names("role").union(*(workflow.roles or () for _, workflow in self.workflows.values()))
 
     def _loads(self, distribution: str) -> bool:
         return any(plugin.distribution == distribution for plugin in self._host.plugins)
 
     def _failures(self, kind: Kind) -> Iterator[PluginFailure]:
-        """Give the failures that can be the reason why something of this kind is missing."""
+        """Yield the failures that may be why something of this kind is missing, misspelled hooks included."""
         record = _OFFERED_IN.get(kind, kind)
-        stages = {"import", "name", record, f"code_commit_{record}s"}
-        yield from (each for each in self._host.failures if each.stage in stages)
+        stages = {"import", "name", record, f"{PREFIX}{record}s"}
+        for failure in self._host.failures:
+            misspelled = failure.stage.startswith(PREFIX) and not self._host.knows_hook(failure.stage)
+            if failure.stage in stages or misspelled:
+                yield failure
 
     def _suspects(self, kind: Kind) -> str:
-        """Name the failed plugins that may offer what is missing: nobody knows what a plugin offers that fails."""
+        """Return the failures of plugins that may offer what is missing: what a failed plugin offers is unknown."""
         failures = [each for each in self._failures(kind) if each.distribution not in first_party.offers()]
         return "".join(f"; {_words(each)}" for each in failures)
 

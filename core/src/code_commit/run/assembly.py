@@ -13,6 +13,7 @@ from typing import Any, TextIO
 
 from code_commit.config.keys import KeyStore
 from code_commit.config.loading import Settings
+from code_commit.config.sources import PREFIX
 from code_commit.imports import import_object
 from code_commit.log import RunLog
 from code_commit.models.budget import Budget
@@ -23,20 +24,10 @@ from code_commit.models.resolution import Services
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.project_files import PROTECTED
 from code_commit.plugin_api.workflow import WorkflowDefinition
-from code_commit.plugins.host import Plugin, PluginHost
+from code_commit.plugins.host import PATH_RULES, Plugin, PluginHost
 from code_commit.plugins.registry import Registry
-from code_commit.run.project_run import ProjectRun, state_folder
-from code_commit_workspace.checkpoint import Checkpoints
-from code_commit_workspace.empty_repository import git_without_repository
-from code_commit_workspace.git import Git, GitError, NoRepository
-from code_commit_workspace.guard import Guard
-from code_commit_workspace.process import ProcessRunner, disable_ptrace
-from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.records import PathRule
-from code_commit_workspace.redaction import Redactor
-from code_commit_workspace.transaction import HOME, ProjectLock, recover
-
-_OURS = (":(icase)agent-config/config.toml", ":(icase)agent-config/*-key.txt")
+from code_commit.run.project_run import ProjectRun
+from code_commit_workspace import PathRule, Redactor, SandboxSettings, Workspace, disable_ptrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,132 +47,112 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """What a run stands on. `recovered` tells what an earlier run, cut off, had left to be put right."""
+class Project:
+    """The project folder of a run, open and whole, and the keys that are configured for it."""
 
-    git: Git
-    tree: ProjectTree
-    home: Path
-    redactor: Redactor
+    workspace: Workspace
     keys: KeyStore
-    secret_variables: frozenset[str]
-    recovered: str | None
 
 
-def make_ready(plan: Plan, registry: Registry, held: ExitStack) -> Ground:
-    """Check what must be so before anything else, take the lock, and put right what an earlier run left.
+def open_project(plan: Plan, registry: Registry, held: ExitStack) -> Project:
+    """Find the keys, then open the workspace: with the lock held, and whole again, for a workflow that writes.
 
     Raises:
         NotReady: something is missing or in the way.
     """
     disable_ptrace()
-    git, redactor, home = Git(plan.root), Redactor(), plan.root / HOME
-    keys = KeyStore(plan.root, redactor, plan.environ)  # checks the .gitignore before any key is read
-    require_untracked(git)
-    definitions = [definition for _, definition in registry.providers.values()]
-    secrets = frozenset().union(*registry.secrets.values())
-    keys.load_all(definitions, secrets)
-    tree = held.enter_context(ProjectTree(plan.root))
-    recovered = None
-    if plan.workflow.writes:
-        lacking = _lacks_repository(git, plan)
-        held.enter_context(ProjectLock(home))
-        git = git_without_repository(plan.root, home) if lacking else git
-        recovered = recover(tree, home)
-    return Ground(git, tree, home, redactor, keys, keys.secret_variables(definitions) | secrets, recovered)
+    redactor = Redactor()
+    keys = KeyStore(plan.root, redactor, plan.environ)
+    variables = registry.secret_variables()
+    keys.censor_all(variables)
+    settings, writes = plan.settings, plan.workflow.writes
+    alone = any(getattr(plan.options, name, False) for name in plan.workflow.no_repository)
+    workspace = Workspace.open(
+        plan.root,
+        writes=writes,
+        repository=("private" if alone else "required") if writes else "optional",
+        protected=PROTECTED,
+        redactor=redactor,
+        sandbox=sandbox_settings(settings, keys, variables),
+    )
+    held.enter_context(workspace)
+    return Project(workspace, keys)
 
 
-def _lacks_repository(git: Git, plan: Plan) -> bool:
-    """Whether the root lies in no repository, and the workflow does without one.
-
-    Raises:
-        NotReady: it lies in none and should, or git will not work there.
-    """
-    try:
-        git.require_repository()
-    except NoRepository:
-        if not any(getattr(plan.options, name, False) for name in plan.workflow.no_repository):
-            raise
-        return True
-    return False
+def sandbox_settings(settings: Settings, keys: KeyStore, variables: frozenset[str]) -> SandboxSettings:
+    """Return how processes of a project run; `variables` are those that hold keys and secrets of plugins."""
+    return SandboxSettings(
+        mode=settings.sandbox,
+        network=settings.network,
+        hidden=keys.files_elsewhere(),
+        read_only=("logs",),
+        secret_variables=variables | keys.variables_with_keys(),
+        secret_prefixes=(PREFIX,),
+        output_limit=settings.build.output_limit,
+    )
 
 
-def open_log(plan: Plan, host: PluginHost, ground: Ground, *, token: str | None) -> RunLog:
+def open_log(plan: Plan, host: PluginHost, workspace: Workspace, *, token: str | None) -> RunLog:
     """Make the run folder; `token` is that of the run which is replayed.
 
     Raises:
         NotReady: `logs` cannot be written.
     """
-    return RunLog.open(
+    log = RunLog.open(
         plan.root,
         plan.workflow.name,
-        redactor=ground.redactor,
+        redactor=workspace.redactor,
         token=token or secrets.token_hex(8),
         argv=plan.argv,
         versions={plugin.distribution: plugin.version for plugin in host.plugins},
-        commit=ground.git.head() if plan.workflow.writes else None,
+        commit=workspace.git.head() if plan.workflow.writes else None,
     )
+    workspace.name_run(log.folder.name)
+    return log
 
 
 def assembled(
-    plan: Plan, host: PluginHost, registry: Registry, ground: Ground, log: RunLog, services: Services
+    plan: Plan, host: PluginHost, registry: Registry, project: Project, log: RunLog, services: Services
 ) -> ProjectRun:
     """Put the parts of the run together, those of plugins included.
 
     Raises:
-        NotReady: a plugin that guards paths is broken, a section of the settings is, or isolation is missing.
+        NotReady: a plugin that guards paths is broken, or a section of the settings is.
     """
-    settings, workflow = plan.settings, plan.workflow
+    settings, workflow, workspace = plan.settings, plan.workflow, project.workspace
     section_of = partial(_section, settings, host)
-    secret_of = partial(plugin_secret, registry, ground.keys)
+    secret_of = partial(plugin_secret, registry, project.keys)
     sinks = list(host.collect("code_commit_log_sinks", {"settings": section_of, "secret": secret_of}))
     for plugin, sink in sinks:
         log.add_sink(plugin.distribution, sink, plugin=plugin.name)
     rules = _path_rules(host, section_of, fail_closed=workflow.writes)
-    guard = Guard(ground.tree, ground.git, PROTECTED, redactor=ground.redactor)
     models = Models(
         services,
         CallLog(log, numbered=workflow.numbered),
         collect_layers(host, section_of, secret_of),
         None if settings.max_cost is None else Budget(float(settings.max_cost)),
         settings.http,
-        ground.redactor,
+        workspace.redactor,
         plan.root,
-    )
-    runner = ProcessRunner(
-        plan.root,
-        redactor=ground.redactor,
-        sandbox=settings.sandbox,
-        network=settings.network,
-        output_limit=settings.build.output_limit,
-        secret_variables=ground.secret_variables,
-        protected=_judges_elsewhere(ground.git, plan.root),
-        hidden=ground.keys.files_elsewhere(),
-        ignored=ground.git.ignored,
     )
     if workflow.writes:
-        runner.look_ahead()  # while the model thinks
+        workspace.look_ahead()  # while the model thinks
     return ProjectRun(
         root=plan.root,
         folder=log.folder,
-        state=state_folder(ground.home, plan.plugin.name),
+        state=workspace.state(plan.plugin.name),
         token=log.token,
         options=plan.options,
         settings=plan.section,
-        tree=guard.visible,
+        tree=workspace.tree,
         workflow=workflow,
-        repository=ground.git,
-        home=ground.home,
+        workspace=workspace,
+        writes=workflow.writes,
+        rules=rules,
         host=host,
         log=log,
-        redactor=ground.redactor,
         models=models,
         calls=models.log,
-        guard=guard,
-        rules=rules,
-        project=ground.tree,
-        runner=runner,
-        checkpoints=Checkpoints(ground.tree, ground.git, ground.home) if workflow.writes else None,
         build_timeout=settings.build.timeout_seconds,
         as_json=plan.as_json,
         stdout=plan.stdout,
@@ -207,16 +178,6 @@ def plugin_secret(registry: Registry, keys: KeyStore, plugin: Plugin) -> Callabl
     return secret
 
 
-def _judges_elsewhere(git: Git, root: Path) -> tuple[Path, ...]:
-    """What judges the project and is not in it: git's folders and the rules of a repository above, or linked."""
-    try:
-        layout = git.layout()
-    except GitError:
-        return ()  # a workflow that does not write may run without git
-    rules = (parent / ".gitignore" for parent in root.parents if parent.is_relative_to(layout.top))
-    return (*(folder for folder in layout.folders if folder != root / ".git"), *rules)
-
-
 def _section(settings: Settings, host: PluginHost, plugin: Plugin) -> Any:
     return settings.plugin(plugin.name, settings_model(host, plugin))
 
@@ -236,33 +197,17 @@ def settings_model(host: PluginHost, plugin: Plugin) -> type[Any] | None:
 def _path_rules(
     host: PluginHost, section_of: Callable[[Plugin], Any], *, fail_closed: bool
 ) -> list[tuple[str, PathRule]]:
-    """Collect the rules of plugins.
+    """Collect the path rules of plugins, each with its distribution.
 
     Raises:
-        NotReady: a plugin that guards paths is broken, so a workflow that writes must not start.
+        NotReady: a plugin that guards paths is broken, and the workflow writes.
     """
-    rules = [
-        (plugin.distribution, rule) for plugin, rule in host.collect("code_commit_path_rules", {"settings": section_of})
-    ]
-    broken = [each for each in host.failures if each.guards_paths or each.stage == "code_commit_path_rules"]
+    rules = [(plugin.distribution, rule) for plugin, rule in host.collect(PATH_RULES, {"settings": section_of})]
+    broken = [each for each in host.failures if each.guards_paths or each.stage == PATH_RULES]
     if broken and fail_closed:
         first = broken[0]
         raise NotReady(
             f"{first.distribution} guards paths and is broken ({first.stage}): {first.error}",
-            hint=f"mend or uninstall it, or run with --disable-plugin {first.plugin}",
+            hint=f"fix or uninstall it, or run with --disable-plugin {first.plugin}",
         )
     return rules
-
-
-def require_untracked(git: Git) -> None:
-    """A `.gitignore` does not keep away what a repository brings along: its address must not get the user's key.
-
-    Raises:
-        NotReady: git tracks the configuration, or a key.
-    """
-    tracked = git.run(["ls-files", "-z", "--", *_OURS], check=False).decode("utf-8", "replace").split("\0")[0]
-    if tracked:
-        raise NotReady(
-            f"git tracks {tracked}, so it came with the repository and may not be yours",
-            hint=f"read it; if it is yours, `git rm --cached {tracked}`",
-        )

@@ -1,11 +1,11 @@
-"""The host's `Run`: each method hands on to the part that does the work, and tells what happened."""
+"""The host's `Run`: each method passes its call on to the part that does the work, and logs what happened."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -26,17 +26,19 @@ from code_commit.plugin_api.event import (
 )
 from code_commit.plugin_api.workflow import Model, WorkflowDefinition
 from code_commit.plugins.host import PluginHost
-from code_commit_workspace.checkpoint import Checkpoints
-from code_commit_workspace.diff import unified_diff
-from code_commit_workspace.git import Git
-from code_commit_workspace.guard import Guard, VisibleTree, normalise_changes
-from code_commit_workspace.interruption import uninterrupted
-from code_commit_workspace.process import ProcessRunner
-from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.records import Change, PathRule, ProcessResult, Refusal
-from code_commit_workspace.redaction import Redactor
-from code_commit_workspace.terminal import printable, read_answer
-from code_commit_workspace.transaction import apply
+from code_commit_workspace import (
+    Change,
+    ChangesRefused,
+    Checkpoints,
+    PathRule,
+    ProcessResult,
+    Refusal,
+    Tree,
+    Workspace,
+    printable,
+    read_answer,
+    uninterrupted,
+)
 
 _LARGEST_DIFF = 8 * 1024 * 1024  # bytes of new content
 START, END = "start", "end"  # the labels of the checkpoints before the first write and after the last
@@ -44,7 +46,7 @@ START, END = "start", "end"  # the labels of the checkpoints before the first wr
 
 @dataclass(slots=True)
 class ProjectRun:
-    """What `Run` says; the fields below `tree` are the parts that it is made of."""
+    """What `Run` promises; the fields below `tree` are the parts that it is made of."""
 
     root: Path
     folder: Path
@@ -52,20 +54,15 @@ class ProjectRun:
     token: str
     options: Any
     settings: Any
-    tree: VisibleTree
+    tree: Tree
     workflow: WorkflowDefinition = field(repr=False)
-    repository: Git = field(repr=False)
-    home: Path = field(repr=False)
+    workspace: Workspace = field(repr=False)
+    writes: bool  # whether this run may change the project
+    rules: Sequence[tuple[str, PathRule]] = field(repr=False)
     host: PluginHost = field(repr=False)
     log: RunLog = field(repr=False)
-    redactor: Redactor = field(repr=False)
     models: Models = field(repr=False)
     calls: CallLog = field(repr=False)
-    guard: Guard = field(repr=False)
-    rules: Sequence[tuple[str, PathRule]] = field(repr=False)  # of plugins, each with its distribution
-    project: ProjectTree = field(repr=False)
-    runner: ProcessRunner = field(repr=False)
-    checkpoints: Checkpoints | None = field(repr=False)  # None: this workflow does not write
     build_timeout: float  # seconds
     as_json: bool
     stdout: TextIO = field(repr=False)
@@ -81,7 +78,7 @@ class ProjectRun:
     @property
     def repository_root(self) -> Path:
         """The top of the git work tree, which may be above `root`."""
-        return self.repository.top()
+        return self.workspace.git.top()
 
     def model(self, role: str = "default") -> Model:
         """Return the model that the settings give to `role`.
@@ -104,15 +101,15 @@ class ProjectRun:
 
     def files(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
         """Return the files that a model may see, by patterns."""
-        return self.guard.files(patterns, recursive=recursive)
+        return self.workspace.files(patterns, recursive=recursive)
 
     def may_read(self, path: str) -> Refusal | None:
         """Say why `path` may not be shown to a model, or None."""
-        return self.guard.may_read(path)
+        return self.workspace.may_read(path)
 
     def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
-        """Let every path rule judge every change."""
-        return self.guard.check(changes, self.rules)
+        """Ask every path rule about `changes`."""
+        return self.workspace.check(changes, self.rules)
 
     def apply(self, changes: Sequence[Change]) -> None:
         """Check again, then put all of `changes` on disk, or none.
@@ -121,32 +118,20 @@ class ProjectRun:
             ResponseRefused: a path is not allowed.
             NotReady: a write failed; the tree is as it was.
         """
-        if refusals := self.check(changes):
-            told = "; ".join(map(str, refusals))
-            raise ResponseRefused(f"the change was refused, nothing of it was applied: {told}")
-        changes = normalise_changes(changes)
-        with self._disk, uninterrupted():
-            self._checkpoints()
-            self._remember_start()
-            diff = self._difference(changes)
-            apply(self.project, self.home, changes)
-            self.log.emit(
-                ChangesApplied(
-                    tuple(change.path for change in changes if change.content is not None),
-                    tuple(change.path for change in changes if change.content is None),
-                    diff and self._kept(numbered(self.calls.last_number, "changes.diff"), diff),
-                )
-            )
-            self._unsaved = True
+        self._require_writes()
+        try:
+            self.workspace.apply(changes, self.rules, around=self._recording(changes))
+        except ChangesRefused as error:
+            raise ResponseRefused(error.message) from error
 
     def diff(self, changes: Sequence[Change]) -> str:
         """Return what `changes` would alter on disk, as a unified diff."""
-        return unified_diff(self.project, normalise_changes(changes))
+        return self.workspace.diff(changes)
 
     def build(self) -> ProcessResult:
         """Run `build.sh`; the tree that it leaves behind is the attempt's checkpoint."""
-        result = self._process(["bash", "build.sh"], "build.txt", timeout=self.build_timeout)
-        if self.checkpoints:
+        result = self._process(self.workspace.build_command, "build.txt", timeout=self.build_timeout)
+        if self.writes:
             self._take("attempt")
         return result
 
@@ -163,7 +148,7 @@ class ProjectRun:
     def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
         """Run git in the root, while nothing else changes the tree."""
         with self._disk:
-            return self.repository.run(args, stdin=stdin, check=check, hooks=hooks)
+            return self.workspace.git.run(args, stdin=stdin, check=check, hooks=hooks)
 
     def checkpoint(self) -> Callable[[], None]:
         """Remember the visible tree; call the result to restore it."""
@@ -216,7 +201,7 @@ class ProjectRun:
 
     def redacted(self, text: str) -> str:
         """Return `text` without keys."""
-        return self.redactor.text(text)
+        return self.workspace.redactor.text(text)
 
     def keep(self, name: str, content: str | bytes) -> Path:
         """Keep a file in the run folder, without keys."""
@@ -244,12 +229,12 @@ class ProjectRun:
     def end_what_waits(self) -> None:
         """End the calls and processes under way, from any thread; none begins any more."""
         self.models.close()
-        self.runner.close()
+        self.workspace.end_processes()
 
     def wait_until_over(self, seconds: float) -> None:
         """Let threads of the workflow write down how what they waited for was ended."""
         self.calls.wait_until_over(seconds)
-        self.runner.wait_until_over(seconds)
+        self.workspace.wait_until_over(seconds)
 
     def restore_start(self, reason: str) -> bool:
         """Take the tree back to what it was before the first write; False when nothing was written."""
@@ -263,17 +248,34 @@ class ProjectRun:
         if not self._unsaved:
             return
         try:
-            self._checkpoints().take(self.folder.name, END)
+            self._checkpoints.take(self.folder.name, END)
         except CodeCommitError as error:
             self.emit(MessageLogged(f"this run cannot be undone: {error.message}", level="warning"))
 
+    @contextmanager
+    def _recording(self, changes: Sequence[Change]) -> Iterator[None]:
+        """Keep what stands before the first write, and log what was applied, while nothing else changes the tree."""
+        changes = self.workspace.normalise(changes)
+        with self._disk, uninterrupted():
+            self._remember_start()
+            diff = self._difference(changes)
+            yield
+            self.log.emit(
+                ChangesApplied(
+                    tuple(change.path for change in changes if change.content is not None),
+                    tuple(change.path for change in changes if change.content is None),
+                    diff and self._kept(numbered(self.calls.last_number, "changes.diff"), diff),
+                )
+            )
+            self._unsaved = True
+
     def _difference(self, changes: Sequence[Change]) -> str | None:
-        """Return what log sinks can show of `changes`; None when there are none to show it, or it is too much."""
+        """Return what log sinks can show of `changes`; None when there are no sinks, or it is too much."""
         size = sum(len(change.content or b"") for change in changes)
-        return unified_diff(self.project, changes) if self.keeps_diffs and size <= _LARGEST_DIFF else None
+        return self.workspace.diff(changes) if self.keeps_diffs and size <= _LARGEST_DIFF else None
 
     def _kept(self, name: str, text: str) -> str | None:
-        """Keep what is told of changes that are on disk already: a full disk must not hide that they are."""
+        """Keep the diff of changes that are on disk already: a full disk must not hide that they are."""
         try:
             return self.keep(name, text).name
         except NotReady:
@@ -282,7 +284,7 @@ class ProjectRun:
     def _remember_start(self) -> None:
         with self._disk:
             if self._start is None:
-                self._start = self._checkpoints().take(self.folder.name, START)
+                self._start = self._checkpoints.take(self.folder.name, START)
 
     def _save(self) -> None:
         """Let a run that is killed in its build, or in a command, be undone as well."""
@@ -294,52 +296,46 @@ class ProjectRun:
     def _take(self, label: str) -> str:
         with self._disk:
             self._attempts += 1
-            commit = self._checkpoints().take(self.folder.name, f"{label}-{self._attempts}")
+            commit = self._checkpoints.take(self.folder.name, f"{label}-{self._attempts}")
             self._unsaved = False
             return commit
 
+    @property
     def _checkpoints(self) -> Checkpoints:
-        if self.checkpoints is None:
+        self._require_writes()
+        return self.workspace.checkpoints
+
+    def _require_writes(self) -> None:
+        if not self.writes:
             raise NotReady(
                 "the project is changed by a workflow that writes, while it runs, and by nobody else",
                 hint="the plugin that tried is at fault",
             )
-        return self.checkpoints
 
     def _restore(self, commit: str, reason: str) -> None:
         with self._disk, uninterrupted():
             self._unsaved = commit != self._start
-            self.emit(ChangesUndone(self._checkpoints().restore(commit), reason))
+            self.emit(ChangesUndone(self._checkpoints.restore(commit), reason))
 
     def _process(
         self, argv: Sequence[str], name: str, *, timeout: float, stdin: bytes = b"", isolation_required: bool = False
     ) -> ProcessResult:
-        if self.checkpoints:
+        if self.writes:
             self._save()
         log = self.folder / self.log.reserve(numbered(self.calls.last_number, name))
-        sandbox = self.runner.sandbox_in_use
+        sandbox = self.workspace.sandbox_in_use
         # A process that is not isolated answers for the host's own state: nothing else may write that meanwhile.
         with self.log.nested(), self._disk if sandbox == "off" else nullcontext():
             self.emit(ProcessStarted(tuple(argv), sandbox, log.name))
             began = time.monotonic()
             try:
-                result = self.runner.run(
+                result = self.workspace.run_command(
                     argv, log=log, timeout=timeout, stdin=stdin, isolation_required=isolation_required
                 )
             finally:
-                self._unsaved = self.checkpoints is not None  # also where another thread took a checkpoint meanwhile
+                self._unsaved = self.writes  # also where another thread took a checkpoint meanwhile
             seconds = round(time.monotonic() - began, 3)
             self.emit(
                 ProcessFinished(tuple(argv), result.exit_code, seconds, result.timed_out, result.tampered, log.name)
             )
         return result
-
-
-def state_folder(home: Path, plugin: str) -> Path:
-    """Return the folder that keeps the state of a plugin from run to run, made if it is missing."""
-    folder = home / "state" / plugin
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise NotReady(f"cannot make {folder}: {error.strerror}") from error
-    return folder

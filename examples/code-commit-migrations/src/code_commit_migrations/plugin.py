@@ -1,4 +1,4 @@
-"""A path rule: a migration that exists is never changed."""
+"""A path rule that keeps existing migrations unchanged."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
+from code_commit.plugin_api import CommandDefinition, Flag, WorkflowDefinition, hookimpl
 
 
 @hookimpl
@@ -28,3 +28,19 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             options="code_commit_commit.settings:CommitOptions",
         )
     ]
+
+
+@hookimpl
+def code_commit_commands() -> list[CommandDefinition]:
+    """The commands around the workflow."""
+    return [
+        _command("init", "make what a project needs before its first run", "commands.init"),
+        _command("rollup", "collect the code that the model is shown", "commands.rollup"),
+        _command("check", "say whether a response may change paths, and why not", "commands.check"),
+        _command("demo", "watch a recorded run repair a red build, in a scratch folder", "demo.play"),
+    ]
+
+
+def _command(name: str, help_line: str, module: str) -> CommandDefinition:
+    code = f"code_commit_commit.{module}"
+    return CommandDefinition(name, help_line, f"{code}:{name}", f"{code}:add_arguments")

@@ -36,18 +36,6 @@ def initial_prompt(context: Context) -> str:
     )
 
 
-def context_of(prompt: str) -> Context | None:
-    """Return what a prompt of `initial_prompt` was made of, or None when it is one of another version's.
-
-    A query that holds the label of the code base is cut there: the way back is not unique.
-    """
-    before, between = initial_prompt(Context("", "")).split("[query]\n\n", 1)[0] + "[query]\n", "\n[codebase]\n"
-    if not prompt.startswith(before) or between not in prompt:
-        return None
-    query, _, codebase = prompt.removeprefix(before).partition(between)
-    return Context(query, codebase)
-
-
 def repair_prompt(context: Context, failure: str, replacements: Iterable[Change], token: str) -> str:
     """Return the prompt of a repair (seed 002, "Running the Build").
 

@@ -53,6 +53,8 @@ def commit(run: Run) -> Result:
     context = read_context(run)
     rolled_up = compare_with_rollup(run, context)
     model = run.model()
+    run.keep("input-query.txt", context.query)  # `code-commit replay` reads both back
+    run.keep("input-codeRollup.txt", context.codebase)
     prompt = initial_prompt(context)
     replaced: dict[str, Change] = {}
     failed = _Failure("", "")
@@ -173,11 +175,11 @@ def judge(
         if rolled_up is not None:
             _require_unchanged(changes, run, rolled_up)
         return changes
-    reason = _told(refusals)
+    reason = "\n".join(map(str, refusals))
     rows = tuple({"path": each.path, "rule": each.rule, "reason": each.reason} for each in refusals)
     run.emit(ChangesRefused(reason, rows))
     final = any(refusal.then == "stop" for refusal in refusals)
-    return _sent_back(reason, run.settings.refused_path if final else "repair", _ASK_WITHIN_BOUNDS)
+    return _sent_back(reason, run.settings.refused_path if final else "repair", _hint(refusals))
 
 
 def _require_unchanged(changes: Sequence[Change], run: Run, rolled_up: RolledUp) -> None:
@@ -235,8 +237,14 @@ def _tampered(build: ProcessResult) -> Result:
     return Result(Outcome.NOT_REACHED, f"the build altered what judges it: {named}", {"tampered": list(build.tampered)})
 
 
-def _told(refusals: Sequence[Refusal]) -> str:
-    return "\n".join(f"{refusal.path}: {refusal.reason}" for refusal in refusals)
+def _hint(refusals: Sequence[Refusal]) -> str:
+    """Return what a person can do about `refusals`; `code-commit check` knows the built-in rules only."""
+    refusal = refusals[0]
+    if not all(each.plugin for each in refusals):
+        return _ASK_WITHIN_BOUNDS
+    if refusal.rule == "plugin":
+        return f"update or fix {refusal.plugin}, or leave it out with --disable-plugin {refusal.plugin}"
+    return f"the rule {refusal.rule} of the plugin {refusal.plugin} refused: change the query, or the plugin's settings"
 
 
 def _request(prompt: str) -> Request:

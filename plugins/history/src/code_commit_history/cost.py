@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from code_commit.plugin_api.conversation import Usage
-from code_commit.plugin_api.prices import cost_of
+from code_commit.plugin_api import Usage, cost_of
 
 # The service may have worked on a request that failed so.
 _MAY_HAVE_COST = frozenset({"network", "server", "invalid_response", "interrupted"})

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from code_commit.log import find_run, read_records
-from code_commit.log.folder import plain_name
 from code_commit.plugin_api.conversation import (
     Completion,
     Finish,
@@ -24,7 +22,7 @@ from code_commit.plugin_api.conversation_json import parts_from_json
 from code_commit.plugin_api.errors import NotReady, ProviderFailed
 from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.model_call import ModelCall
-from code_commit.plugin_api.run_files import open_regular
+from code_commit.plugin_api.run_files import find_run, open_run_file, read_records
 from code_commit.plugin_api.transcript import request_text
 
 
@@ -149,5 +147,5 @@ def _answer(folder: Path, request: str, record: Record) -> Answer:
 
 def _text(folder: Path, name: str) -> str:
     """Read a file of the run folder, and no other: the folder may have come with the repository."""
-    with open_regular(folder / plain_name(name)) as file:
+    with open_run_file(folder, name) as file:
         return file.read().decode()

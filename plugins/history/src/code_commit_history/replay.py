@@ -5,37 +5,30 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import sys
 import tempfile
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
-from code_commit.cli.arguments import RESERVED, Invocation, parse_invocation
-from code_commit.cli.help_text import RUN
-from code_commit.cli.parser import Parser
-from code_commit.cli.tables import print_document, print_line, print_table
-from code_commit.cli.workflow import plan_for
-from code_commit.log import Progress, RunSummary, find_run, read_run
-from code_commit.log.folder import plain_name
-from code_commit.plugin_api.errors import CodeCommitError, ExitCode, Interrupted, NotReady
-from code_commit.plugin_api.event import LogSink
-from code_commit.plugin_api.run_files import open_regular
-from code_commit.plugins.host import PluginHost
-from code_commit.plugins.registry import Registry
-from code_commit.run.assembly import require_untracked
-from code_commit.run.session import run_session
-from code_commit_commit.prompts import context_of
+from code_commit.plugin_api import (
+    CodeCommitError,
+    ExitCode,
+    Host,
+    Interrupted,
+    Invocation,
+    NotReady,
+    RunSummary,
+    open_run_file,
+)
 from code_commit_history.past_runs import Process, Story, read_story, whole_change
-from code_commit_history.runs.project import Checkpointed, checkpointed
-from code_commit_workspace.git import Git
-from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.transaction import HOME
+from code_commit_history.runs.command import RUN
+from code_commit_workspace import Git, ProjectTree, Workspace, check_private_folder
 
 _CONFIG = Path("agent-config")
-_CONTEXT = {"query.txt": "query", "codeRollup.txt": "codebase"}
+_INPUTS = ("query.txt", "codeRollup.txt")  # a run keeps each as `input-NAME`; a hostile one could keep settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,33 +51,36 @@ _DESCRIPTION = (
 )
 
 
-def replay(argv: Sequence[str]) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of `replay`."""
+    parser.description = _DESCRIPTION
+    parser.add_argument("run", nargs="?", default="latest", metavar="RUN", help=f"{RUN} (default: latest)")
+    parser.add_argument("--keep", action="store_true", help="keep the scratch copy, also when nothing differs")
+    parser.add_argument("--quiet", "-q", action="store_true", help="no progress on stderr")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def replay(host: Host, arguments: Namespace) -> int:
     """Run a recorded run again, and say in what it went another way; the project itself is not touched.
 
     Raises:
         NotReady: there is no such run, or it cannot be replayed.
     """
-    parser = Parser(prog="code-commit replay", description=_DESCRIPTION)
-    parser.add_argument("run", nargs="?", default="latest", metavar="RUN", help=f"{RUN} (default: latest)")
-    parser.add_argument("--keep", action="store_true", help="keep the scratch copy, also when nothing differs")
-    parser.add_argument("--quiet", "-q", action="store_true", help="no progress on stderr")
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    arguments = parser.parse_args(argv)
-    root = Path.cwd().resolve()
-    recorded = read_run(find_run(root, arguments.run))
+    root = host.root
+    recorded = host.runs.find(arguments.run)
     calls = read_story(recorded.folder).calls
     if not calls:
         raise NotReady(f"{recorded.run} asked no model, so there is nothing to replay", hint="name another run")
     scratch = Path(tempfile.mkdtemp(prefix="code-commit-replay-")).resolve()
     keep = False  # an interrupted replay, or one that could not be made, shows nothing
     try:
-        before = _copy_project(root, recorded, scratch)
-        _copy_context(root, recorded, calls[0].request, scratch)
+        before = _copy_project(host, recorded, scratch)
+        _copy_inputs(host, recorded, scratch)
         _commit(scratch)
-        again = _run_again(recorded, scratch, quiet=arguments.quiet or arguments.json)
+        again = _run_again(host, recorded, scratch, quiet=arguments.quiet or arguments.json)
         if again.exit_code == ExitCode.INTERRUPTED:
             raise Interrupted("interrupted")
-        rows = list(_compared(recorded, again, before, _final_tree(scratch, again.run)))
+        rows = list(_compared(recorded, again, before, _final_tree(host, scratch, again.run)))
         same = all(row.same for row in rows)
         keep = arguments.keep or not same
     finally:
@@ -96,25 +92,26 @@ def replay(argv: Sequence[str]) -> int:
     folder = again.folder if keep else None
     if arguments.json:
         told = [asdict(row) | {"same": row.same} for row in rows]
-        print_document({"run": recorded.run, "same": same, "folder": folder and str(folder), "compared": told})
+        host.out.document({"run": recorded.run, "same": same, "folder": folder and str(folder), "compared": told})
     else:
-        _print(rows, recorded, folder, scratch)
+        _print(host, rows, recorded, folder, scratch)
     return ExitCode.REACHED if same else ExitCode.NOT_REACHED
 
 
-def _copy_project(root: Path, recorded: RunSummary, scratch: Path) -> dict[str, str]:
+def _copy_project(host: Host, recorded: RunSummary, scratch: Path) -> dict[str, str]:
     """Lay out the tree that the run started from, with its log; return how the run left its files."""
     before: dict[str, str] = {}
-    with checkpointed(root) as project:
-        require_untracked(project.git)  # in the copy it would look like the person's own
+    check_private_folder(host.root)  # in the copy it would look like the person's own
+    with host.workspace(writes=True, repository="existing") as project:
+        home = scratch / project.state_folder.relative_to(project.root)
         whole = whole_change(project.checkpoints.of_run(recorded.run))
-        (scratch / HOME).mkdir(parents=True, mode=0o700)
+        home.mkdir(parents=True, mode=0o700)
         with ProjectTree(scratch) as into:
             if whole:
-                project.checkpoints.copy(whole[0], into, scratch / HOME)
+                project.checkpoints.copy(whole[0], into, home)
                 before = project.checkpoints.listing(whole[1])
             else:
-                _copy_as_it_is(project, into, recorded)
+                _copy_as_it_is(host, project, into, home, recorded)
     log = scratch / "logs" / recorded.run
     if log.exists():  # where git does not ignore it, it is a part of the tree, links and all
         shutil.rmtree(log)
@@ -129,27 +126,24 @@ def _not_regular(folder: str, names: list[str]) -> list[str]:
     return [name for name in names if not stat.S_ISREG(os.lstat(os.path.join(folder, name)).st_mode)]  # noqa: PTH118
 
 
-def _copy_as_it_is(project: Checkpointed, into: ProjectTree, recorded: RunSummary) -> None:
+def _copy_as_it_is(host: Host, project: Workspace, into: ProjectTree, home: Path, recorded: RunSummary) -> None:
     """A run that wrote nothing has no checkpoint; the files of today stand in for those of then."""
-    sys.stderr.write(f"code-commit: {recorded.run} wrote nothing, so it is replayed on the files of now\n")
+    host.out.note(f"code-commit: {recorded.run} wrote nothing, so it is replayed on the files of now")
     run = "replay"
     commit = project.checkpoints.take(run, "now")
     try:
-        project.checkpoints.copy(commit, into, into.root / HOME)
+        project.checkpoints.copy(commit, into, home)
     finally:
         project.checkpoints.forget([run])
 
 
-def _copy_context(root: Path, recorded: RunSummary, request: str, scratch: Path) -> None:
-    """Copy what else the run read: its configuration, but for keys, and its query and code as the prompt has them."""
-    for name in _configuration(root):
-        shutil.copyfile(root / _CONFIG / name, scratch / _CONFIG / name)
-    context = None
-    with suppress(OSError, ValueError), open_regular(recorded.folder / plain_name(request)) as file:
-        context = context_of(file.read().decode())
-    if context is not None:
-        for name, field in _CONTEXT.items():
-            (scratch / _CONFIG / name).write_bytes(getattr(context, field).encode())
+def _copy_inputs(host: Host, recorded: RunSummary, scratch: Path) -> None:
+    """Copy what else the run read: the configuration, but for keys, and what the run kept of its inputs."""
+    for name in _configuration(host.root):
+        shutil.copyfile(host.root / _CONFIG / name, scratch / _CONFIG / name)
+    for name in _INPUTS:
+        with suppress(OSError), open_run_file(recorded.folder, f"input-{name}") as file:
+            (scratch / _CONFIG / name).write_bytes(file.read())
 
 
 def _configuration(root: Path) -> list[str]:
@@ -163,7 +157,7 @@ def _configuration(root: Path) -> list[str]:
 def _drop_configuration(root: Path, scratch: Path) -> None:
     """A copy that stays keeps no settings: they may hold a key, or name a file that does."""
     for name in _configuration(root):
-        if name not in _CONTEXT:
+        if name not in _INPUTS:
             (scratch / _CONFIG / name).unlink(missing_ok=True)
 
 
@@ -177,36 +171,32 @@ def _commit(scratch: Path) -> None:
     git.run(["commit", "--quiet", "--allow-empty", "--no-gpg-sign", "--message", "The tree of a run"], env=identity)
 
 
-def _run_again(recorded: RunSummary, scratch: Path, *, quiet: bool) -> RunSummary:
+def _run_again(host: Host, recorded: RunSummary, scratch: Path, *, quiet: bool) -> RunSummary:
     """Run the workflow of then with the flags of then, answered from the record."""
     os.chdir(scratch)
-    host = PluginHost()
-    registry = Registry(host, reserved_flags=RESERVED)
-    invocation = _invocation(recorded, registry)
-    plan = None if invocation.workflow.interactive else plan_for(invocation, host)
-    if plan is None:
+    invocation = _invocation(host, recorded)
+    if invocation.workflow.interactive:
         raise NotReady(f"{recorded.workflow} asks a person, so it cannot be replayed", hint="`runs show` tells of it")
-    watchers: dict[str, LogSink] = {} if quiet else {"progress": Progress.on(sys.stderr, os.environ)}
-    ending = run_session(replace(plan, root=scratch), host, registry, watchers)
-    return read_run(ending.folder)
+    return host.start(invocation, root=scratch, quiet=quiet)
 
 
-def _invocation(recorded: RunSummary, registry: Registry) -> Invocation:
+def _invocation(host: Host, recorded: RunSummary) -> Invocation:
     given = recorded.document.get("argv")
     argv = [word for word in given if isinstance(word, str)] if isinstance(given, list) else []
     try:
-        then = parse_invocation(argv, registry)
+        then = host.parse(argv)
     except CodeCommitError as error:
         raise NotReady(f"the command of {recorded.run} is not understood any more: {error.message}") from error
     # Where the query was read from is gone, standard input for one; its words are in agent-config/query.txt.
     flags = {name: value for name, value in then.flags.items() if name not in {"query", "query_file"}}
     # A log may have come with the repository: isolation is what the person has set now.
     settings = {name: value for name, value in then.settings.items() if name not in {"max_cost", "sandbox"}}
-    return replace(then, flags=flags, settings=settings | {"model": f"replay/{recorded.run}"}, as_json=True)
+    settings["model"] = f"replay/{recorded.run}"
+    return replace(then, flags=flags, settings=settings, as_json=False)
 
 
-def _final_tree(scratch: Path, run: str) -> dict[str, str]:
-    with checkpointed(scratch) as project:
+def _final_tree(host: Host, scratch: Path, run: str) -> dict[str, str]:
+    with host.workspace(writes=True, repository="existing", root=scratch) as project:
         whole = whole_change(project.checkpoints.of_run(run))
         return project.checkpoints.listing(whole[1]) if whole else {}
 
@@ -231,7 +221,7 @@ def _compared(
 
 def _prompt(recorded: RunSummary, again: RunSummary, old: str, new: str) -> str:
     try:
-        with open_regular(recorded.folder / plain_name(old)) as one, open_regular(again.folder / new) as other:
+        with open_run_file(recorded.folder, old) as one, open_run_file(again.folder, new) as other:
             same = one.read() == other.read()
     except (OSError, ValueError):
         return "is missing"
@@ -248,12 +238,12 @@ def _ended(process: Process) -> str:
     return "signal" if process.exit_code is None else f"exit code {process.exit_code}"
 
 
-def _print(rows: Sequence[Comparison], recorded: RunSummary, folder: Path | None, scratch: Path) -> None:
-    print_table([
+def _print(host: Host, rows: Sequence[Comparison], recorded: RunSummary, folder: Path | None, scratch: Path) -> None:
+    host.out.table([
         ("same" if row.same else "DIFFERS", row.what, row.recorded, "" if row.same else row.replayed) for row in rows
     ])  # fmt: skip
     differing = sum(not row.same for row in rows)
     told = f"{differing} difference{'s' * (differing != 1)}" if differing else "the replay went the same way"
-    print_line(f"{recorded.run}: {told}")
+    host.out.line(f"{recorded.run}: {told}")
     if folder:
-        print_line(f"the replay is in {folder}; when you have seen enough: rm -r {scratch}")
+        host.out.line(f"the replay is in {folder}; when you have seen enough: rm -r {scratch}")

@@ -8,10 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from code_commit.log import read_records
-from code_commit.log.folder import EVENTS
-from code_commit.plugin_api.conversation import Usage
-from code_commit.plugin_api.event import Record
+from code_commit.plugin_api import Record, Usage, read_records
 from code_commit_history.cost import Cost
 
 
@@ -74,7 +71,7 @@ def read_story(folder: Path) -> Story:
     """Read the events of a run. What is not there, or torn, is left out: the run may have been killed."""
     teller = _Teller()
     with suppress(OSError):
-        for record in read_records(folder / EVENTS):
+        for record in read_records(folder / "events.jsonl"):
             # An event of another version, or a plugin's own.
             with suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
                 teller.receive(record)

@@ -35,8 +35,9 @@ class PlanFolder:
         paths = (HISTORY, NEW, CURRENT, TODO, f"{FOLDER}/{Completed(datetime(2000, 1, 1)).requirements}")  # noqa: DTZ001
         refusals = self.run.check([Change(path, b"") for path in paths])
         if refusals:
-            message = "; ".join(f"{each.path}: {each.reason}" for each in refusals[:1])
-            raise NotReady(f"planning cannot work in {FOLDER}: {message}", hint="take out of the way what is refused")
+            raise NotReady(
+                f"planning cannot work in {FOLDER}: {refusals[0]}", hint="take out of the way what is refused"
+            )
 
     def create(self) -> None:
         """Create the folder with an empty history, if it is missing."""

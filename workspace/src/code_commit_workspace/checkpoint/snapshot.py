@@ -68,7 +68,7 @@ class Snapshots:
             NotReady: git fails, or a file cannot be read.
         """
         taken = self._repository.clock()
-        paths = visible(self._git)
+        paths = visible(self._git, self._repository.path.parent.parent.name)
         now = self._repository.clock()
         files = statuses(self._tree, paths)
         states = {path: _state(status) for path, status in files.items()}
@@ -81,7 +81,7 @@ class Snapshots:
             # An object of the user's repository or a file may have just vanished: read everything again, once.
             self._repository.forget_index()
             self._indexed = set()
-            files = statuses(self._tree, visible(self._git))
+            files = statuses(self._tree, visible(self._git, self._repository.path.parent.parent.name))
             tree = self._write_tree(files)
         else:
             # Later changes get a later time than these, so that none is missed.

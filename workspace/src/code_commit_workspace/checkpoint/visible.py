@@ -15,17 +15,18 @@ from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.transaction import check_path
 
 
-def visible(git: Git) -> Collection[str]:
+def visible(git: Git, private_folder: str) -> Collection[str]:
     """Return the paths of all files that git tracks or does not ignore.
 
-    Leave out nested repositories, `agent-config`, and git's own folders, whatever their name.
+    Leave out nested repositories, the private folder, and git's own folders, whatever their name.
 
     Raises:
         GitError: git cannot list the files.
     """
     listing = git.run(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
     git_folders = tuple(_below(git.root, git.layout().folders))
-    return [path for path in set(os.fsdecode(listing).split("\0")) if _ours(path) and not path.startswith(git_folders)]
+    paths = set(os.fsdecode(listing).split("\0"))
+    return [path for path in paths if _ours(path, private_folder) and not path.startswith(git_folders)]
 
 
 def statuses(tree: ProjectTree, paths: Iterable[str]) -> dict[str, os.stat_result]:
@@ -46,9 +47,9 @@ def _below(root: Path, folders: Iterable[Path]) -> Iterator[str]:
             yield f"{real.relative_to(top).as_posix()}/"
 
 
-def _ours(path: str) -> bool:
+def _ours(path: str, private_folder: str) -> bool:
     try:
-        check_path(path)
+        check_path(path, private_folder)
     except ValueError:
         return False  # also the empty end of the list, and `folder/`, a nested repository
     return True

@@ -7,6 +7,6 @@ our memory.
 """
 
 from code_commit_workspace.process.ptrace import disable_ptrace
-from code_commit_workspace.process.runner import ProcessRunner
+from code_commit_workspace.process.runner import ProcessRunner, RunningProcess
 
-__all__ = ["ProcessRunner", "disable_ptrace"]
+__all__ = ["ProcessRunner", "RunningProcess", "disable_ptrace"]

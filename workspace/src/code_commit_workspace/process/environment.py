@@ -7,14 +7,17 @@ from collections.abc import Iterable, Mapping
 
 from code_commit_workspace.redaction import Redactor
 
-_OURS = "CODE_COMMIT_"  # our settings, which may hold a key of any provider
 
-
-def without_keys(environment: Mapping[str, str], redactor: Redactor, secret_variables: Iterable[str]) -> dict[str, str]:
-    """Return `environment` without `secret_variables`, our settings, and any value that holds a live key."""
-    secret = frozenset(secret_variables)
+def without_keys(
+    environment: Mapping[str, str],
+    redactor: Redactor,
+    secret_variables: Iterable[str],
+    secret_prefixes: Iterable[str] = (),
+) -> dict[str, str]:
+    """Return `environment` without `secret_variables`, names with `secret_prefixes`, and values that hold a key."""
+    secret, prefixes = frozenset(secret_variables), tuple(secret_prefixes)
     return {
         name: value
         for name, value in environment.items()
-        if name not in secret and not name.startswith(_OURS) and not redactor.holds_key(os.fsencode(value))
+        if name not in secret and not name.startswith(prefixes) and not redactor.holds_key(os.fsencode(value))
     }

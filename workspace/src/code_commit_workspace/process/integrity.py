@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
+from code_commit_workspace.transaction import PRIVATE_FOLDER, STATE_FOLDER
+
+BUILD_SCRIPT = "build.sh"
+
 _LARGE = 4 * 1024 * 1024
 _MANY = 64  # above this many folders at one depth, ask git which of them it ignores
-_CONFIG = "agent-config"
-_STATE = f"{_CONFIG}/.code-commit"
-_NOT_SEARCHED = frozenset({_CONFIG, "logs", "target"})  # at the root; no response may write there anyway
 _GIT_PARTS = ("config", "config.worktree", "commondir", "hooks", "info")
 
 Ignored = Callable[[Sequence[str]], frozenset[str]]
@@ -56,18 +57,27 @@ class IntegrityCheck:
 
     `git_folders` are git's folders other than `root/.git`: of a linked worktree, or of a repository whose top is above.
     `ignored` returns which of some folders git ignores: a `.gitignore` in one of those has no effect. `state_hidden`
-    means that processes cannot reach the host's state below `agent-config`.
+    means that processes cannot reach the state folder. `not_searched` are folders at the root in which no change may
+    write anyway: no `.gitignore` is looked for in them.
     """
 
     def __init__(
         self,
         root: Path,
         *,
+        private_folder: str = PRIVATE_FOLDER,
+        state_folder: str = STATE_FOLDER,
+        build_script: str = BUILD_SCRIPT,
+        not_searched: Iterable[str] = (),
         git_folders: Iterable[Path] = (),
         ignored: Ignored | None = None,
         state_hidden: bool = False,
     ) -> None:
         self._root = root
+        self._private_folder = private_folder
+        self._state_folder = root / state_folder
+        self._build_script = build_script
+        self._not_searched = frozenset({private_folder, *not_searched})
         self._git_folders = tuple(git_folders)
         self._ignored = ignored
         self._state_hidden = state_hidden
@@ -76,7 +86,7 @@ class IntegrityCheck:
         """Record the current state."""
         rules, folders = self._rules()
         seals = {"": _place(self._root)}
-        for name in ("build.sh", *rules):
+        for name in (self._build_script, *rules):
             seals |= self._file(self._root / name)
         git = self._root / ".git"
         seals |= self._git(git) if git.is_dir() else {}
@@ -84,7 +94,7 @@ class IntegrityCheck:
             seals |= self._file(git)
         for place in self._git_folders:
             seals |= self._git(place) if place.is_dir() else self._file(place)
-        seals |= self._below(self._root / _CONFIG)
+        seals |= self._below(self._root / self._private_folder)
         return Sealed(seals, tuple(rules), folders)
 
     def altered(self, before: Sealed) -> tuple[str, ...]:
@@ -105,7 +115,7 @@ class IntegrityCheck:
             folders.update(level)
             below: list[str] = []
             for folder in level:
-                found, inside = _look(self._root, folder)
+                found, inside = _look(self._root, folder, self._not_searched)
                 rules += found
                 below += inside
             level = self._not_ignored(below) if len(below) > _MANY else below
@@ -146,7 +156,7 @@ class IntegrityCheck:
         return seals
 
     def _skipped(self) -> frozenset[str]:
-        return frozenset({os.path.realpath(self._root / _STATE)}) if self._state_hidden else frozenset()
+        return frozenset({os.path.realpath(self._state_folder)}) if self._state_hidden else frozenset()
 
     def _name(self, path: Path) -> str:
         return str(path.relative_to(self._root)) if path.is_relative_to(self._root) else str(path)
@@ -156,7 +166,7 @@ def _folder_of(name: str) -> str:
     return name.rpartition("/")[0]
 
 
-def _look(root: Path, folder: str) -> tuple[list[str], list[str]]:
+def _look(root: Path, folder: str, not_searched: frozenset[str]) -> tuple[list[str], list[str]]:
     """Return the `.gitignore` of one folder, if it counts, and the folders in it to search next."""
     try:
         with os.scandir(root / folder) as entries:
@@ -166,7 +176,7 @@ def _look(root: Path, folder: str) -> tuple[list[str], list[str]]:
     before = f"{folder}/" if folder else ""
     inside = [f"{before}{name}" for name, is_folder in names.items() if is_folder and name != ".git"]
     if not folder:
-        inside = [name for name in inside if name not in _NOT_SEARCHED]
+        inside = [name for name in inside if name not in not_searched]
     elif names.keys() & {"CACHEDIR.TAG", "pyvenv.cfg"}:
         return [], inside  # a cache or virtual environment, which builds may empty
     return [f"{before}.gitignore"] if ".gitignore" in names else [], inside

@@ -30,9 +30,17 @@ class Process:
     """
 
     def __init__(
-        self, argv: Sequence[str], *, wrapper: Sequence[str] | None, cwd: Path, env: Mapping[str, str], stdin: bytes
+        self,
+        argv: Sequence[str],
+        *,
+        wrapper: Sequence[str] | None,
+        cwd: Path,
+        env: Mapping[str, str],
+        stdin: bytes | None,
     ) -> None:
         """Start `argv` in the folder `cwd`, in the sandbox that the command `wrapper` makes, or without one.
+
+        `stdin` None makes it a pipe to write to.
 
         Raises:
             OSError, ValueError: the system does not accept the command.
@@ -75,12 +83,22 @@ class Process:
         try:
             self.end()
         finally:
-            for pipe in (self._supervisor.stdout, self._supervisor.stderr):
+            for pipe in (self._supervisor.stdin, self._supervisor.stdout, self._supervisor.stderr):
                 if pipe:
-                    pipe.close()
+                    with suppress(OSError):  # it may be broken
+                        pipe.close()
             os.close(self.status)
             if self._sandbox_status is not None:
                 os.close(self._sandbox_status)
+
+    @property
+    def pipes(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
+        """Stdin, stdout and stderr as files, of a process whose `stdin` is a pipe."""
+        started = self._supervisor
+        assert started.stdin
+        assert started.stdout
+        assert started.stderr
+        return started.stdin, started.stdout, started.stderr
 
     def feed_status(self, data: bytes) -> None:
         """Process data that was read from `status`."""
@@ -140,8 +158,17 @@ def _closing_after(handles: Sequence[int], *, on_error: Sequence[int]) -> Iterat
             os.close(handle)
 
 
-def _input(stdin: bytes) -> IO[bytes]:
-    """Return an unnamed file that holds `stdin`: unlike a pipe, it never waits for a reader."""
+@contextmanager
+def _input(stdin: bytes | None) -> Iterator[IO[bytes] | int]:
+    """Give an unnamed file that holds `stdin`: unlike a pipe, it never waits for a reader."""
+    if stdin is None:
+        yield subprocess.PIPE
+        return
+    with _file_of(stdin) as file:
+        yield file
+
+
+def _file_of(stdin: bytes) -> IO[bytes]:
     if not stdin:
         return Path(os.devnull).open("rb")
     import tempfile

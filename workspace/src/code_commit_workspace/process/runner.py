@@ -8,21 +8,23 @@ import shlex
 import shutil
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.process import sandbox
 from code_commit_workspace.process.capture import ProcessLog
 from code_commit_workspace.process.environment import without_keys
-from code_commit_workspace.process.integrity import Ignored, IntegrityCheck, Sealed
+from code_commit_workspace.process.integrity import BUILD_SCRIPT, Ignored, IntegrityCheck, Sealed
 from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.under_way import UnderWay
 from code_commit_workspace.records import ProcessResult
 from code_commit_workspace.redaction import Redactor
+from code_commit_workspace.transaction import PRIVATE_FOLDER, STATE_FOLDER
 
 _CHUNK = 128 * 1024
 _LONGEST_WAIT = 3600.0  # seconds in one system call; the deadline may be later
@@ -44,6 +46,11 @@ class ProcessRunner:
         secret_variables: environment variables that processes never see.
         protected: what else is read-only and checked: git's folders of a linked worktree or of a repository above.
         hidden: what else processes cannot see in the sandbox: files with keys.
+        private_folder: hidden as well; `state_folder` is below it.
+        build_script: read-only and checked, like `.gitignore` files and `.git`.
+        read_only: more names below the root that processes cannot change.
+        not_searched: see `IntegrityCheck`.
+        secret_prefixes: processes see no environment variable whose name begins with one of them.
         ignored: returns which of some folders (relative to the root) git ignores.
     """
 
@@ -60,6 +67,12 @@ class ProcessRunner:
         protected: Iterable[Path] = (),
         hidden: Iterable[Path] = (),
         ignored: Ignored | None = None,
+        private_folder: str = PRIVATE_FOLDER,
+        state_folder: str = STATE_FOLDER,
+        build_script: str = BUILD_SCRIPT,
+        read_only: Iterable[str] = (),
+        not_searched: Iterable[str] = (),
+        secret_prefixes: Iterable[str] = (),
     ) -> None:
         self._root = root
         self._redactor = redactor
@@ -70,7 +83,19 @@ class ProcessRunner:
         self._secret_variables = frozenset(secret_variables)
         self._protected = tuple(protected)
         self._hidden = tuple(hidden)
-        self._ignored = ignored
+        self._private_folder = private_folder
+        self._read_only = (".git", build_script, *read_only)
+        self._secret_prefixes = tuple(secret_prefixes)
+        self._integrity = partial(
+            IntegrityCheck,
+            root,
+            private_folder=private_folder,
+            state_folder=state_folder,
+            build_script=build_script,
+            not_searched=not_searched,
+            git_folders=self._protected,
+            ignored=ignored,
+        )
         self._under_way = UnderWay()
         self._looking: threading.Thread | None = None
 
@@ -123,6 +148,53 @@ class ProcessRunner:
             OSError: the log cannot be written.
             Interrupted: the runner was closed.
         """
+        ready = self._get_ready(argv, isolation_required=isolation_required)
+        with self._log(log, argv, isolated=ready.wrapper is not None) as record:
+            try:
+                ending = _run(argv, ready.wrapper, self._root, ready.env, stdin, timeout, record, self._under_way)
+            except BaseException as error:
+                with suppress(OSError):
+                    record.end(f"interrupted ({type(error).__name__})")
+                raise
+            stdout, stderr = record.finish()
+            tampered = ready.altered()
+            record.end("\n".join([str(ending), *(f"altered, which no process may: {name}" for name in tampered)]))
+        if ending.sandbox_failed:
+            raise NotReady(
+                f"The sandbox could not be set up: {stderr.decode('utf-8', 'replace').strip()}",
+                hint="Mend that, or pass --sandbox off.",
+            )
+        return ProcessResult(ending.exit_code, stdout, stderr, log, ending.timed_out, tampered)
+
+    def start(self, argv: Sequence[str], *, env: Mapping[str, str], isolation_required: bool = False) -> RunningProcess:
+        """Start `argv` in the project and return it with pipes to talk to it; `env` is added to its environment.
+
+        Raises:
+            NotReady: it cannot be started; otherwise as `run`.
+            Interrupted: the runner was closed.
+        """
+        ready = self._get_ready(argv, isolation_required=isolation_required)
+        variables = ready.env | dict(env)
+        if unfit := _not_startable(argv, self._root, variables):
+            raise NotReady(f"{argv[0]} cannot be started: {unfit.trouble}")
+        try:
+            process = Process(argv, wrapper=ready.wrapper, cwd=self._root, env=variables, stdin=None)
+        except (OSError, ValueError) as error:
+            raise NotReady(f"{argv[0]} cannot be started: {error}") from error
+        with ExitStack() as held:
+            held.enter_context(process)
+            held.enter_context(self._under_way.holding(process))
+            return RunningProcess(process, ready.altered, held.pop_all())
+
+    def close(self) -> None:
+        """End the running processes and start no other; callable from any thread."""
+        self._under_way.close()
+
+    def wait_until_over(self, seconds: float) -> bool:
+        """Wait until no process is running; return False after `seconds`."""
+        return self._under_way.wait_until_over(seconds)
+
+    def _get_ready(self, argv: Sequence[str], *, isolation_required: bool) -> _Ready:
         if self._under_way.closed:
             raise Interrupted("no process starts any more: the run is over")
         if not self._root.is_dir():
@@ -134,44 +206,18 @@ class ProcessRunner:
                 f"Commands of the model's choosing run isolated only: {reason}.",
                 hint="Install bubblewrap, or pass --sandbox off to run them with your own rights.",
             )
-        env = without_keys(os.environ, self._redactor, self._secret_variables)
+        env = without_keys(os.environ, self._redactor, self._secret_variables, self._secret_prefixes)
         _require_bash(argv, env)
-        integrity = IntegrityCheck(
-            self._root, git_folders=self._protected, ignored=self._ignored, state_hidden=isolated
-        )
+        integrity = self._integrity(state_hidden=isolated)
         sealed = integrity.seal()
-        wrapper = self._sandbox(sealed) if isolated else None
-        with self._log(log, argv, isolated=isolated) as record:
-            try:
-                ending = _run(argv, wrapper, self._root, env, stdin, timeout, record, self._under_way)
-            except BaseException as error:
-                with suppress(OSError):
-                    record.end(f"interrupted ({type(error).__name__})")
-                raise
-            stdout, stderr = record.finish()
-            tampered = integrity.altered(sealed)
-            record.end("\n".join([str(ending), *(f"altered, which no process may: {name}" for name in tampered)]))
-        if ending.sandbox_failed:
-            raise NotReady(
-                f"The sandbox could not be set up: {stderr.decode('utf-8', 'replace').strip()}",
-                hint="Mend that, or pass --sandbox off.",
-            )
-        return ProcessResult(ending.exit_code, stdout, stderr, log, ending.timed_out, tampered)
-
-    def close(self) -> None:
-        """End the running processes and start no other; callable from any thread."""
-        self._under_way.close()
-
-    def wait_until_over(self, seconds: float) -> bool:
-        """Wait until no process is running; return False after `seconds`."""
-        return self._under_way.wait_until_over(seconds)
+        return _Ready(env, partial(integrity.altered, sealed), self._sandbox(sealed) if isolated else None)
 
     def _sandbox(self, sealed: Sealed) -> list[str]:
         return sandbox.wrapper(
             self._root,
-            hidden=(self._root / "agent-config", *self._hidden),
+            hidden=(self._root / self._private_folder, *self._hidden),
             read_only=(
-                *(self._root / name for name in (".git", "build.sh", "logs", *sealed.rules)),
+                *(self._root / name for name in (*self._read_only, *sealed.rules)),
                 *self._protected,
             ),
             network=self._network,
@@ -183,6 +229,69 @@ class ProcessRunner:
         network = "" if self._network else ", no network"
         heading = f"command: {command}\nsandbox: {f'bubblewrap{network}' if isolated else 'off'}"
         return ProcessLog(path, self._redactor, heading, in_memory=self._output_limit, on_disk=self._log_limit)
+
+
+class RunningProcess:
+    """A process that runs beside the caller: write to `stdin`, read from `stdout` and `stderr`, all unbuffered.
+
+    As a context, it is ended when that is left, with all that it has started. `tampered` then names the files that
+    check the project and that were altered meanwhile.
+    """
+
+    def __init__(self, process: Process, altered: Callable[[], tuple[str, ...]], held: ExitStack) -> None:
+        self.stdin, self.stdout, self.stderr = process.pipes
+        self.tampered: tuple[str, ...] = ()
+        self._process = process
+        self._altered = altered
+        self._held: ExitStack | None = held
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Wait until it has ended and return its exit code; None after a signal.
+
+        Raises:
+            TimeoutError: that takes longer than `timeout` seconds.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with self._lock, selectors.DefaultSelector() as selector:
+            if self._held is None:
+                return self._process.exit_code
+            selector.register(self._process.status, selectors.EVENT_READ)
+            while True:
+                if not selector.select(None if deadline is None else max(0.0, deadline - time.monotonic())):
+                    raise TimeoutError
+                data = os.read(self._process.status, _CHUNK)
+                if not data:
+                    return self._process.exit_code
+                self._process.feed_status(data)
+
+    def kill(self) -> None:
+        """Begin to end it, from any thread."""
+        self._process.kill()
+
+    def close(self) -> None:
+        """End it, wait until it is gone, and close its pipes. Calling it again does nothing."""
+        self.kill()
+        with self._lock:
+            held, self._held = self._held, None
+            if held is not None:
+                held.close()
+                self.tampered = self._altered()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """What a process is started with. `altered` says afterwards what it altered; `wrapper` None: no sandbox."""
+
+    env: dict[str, str]
+    altered: Callable[[], tuple[str, ...]]
+    wrapper: list[str] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ def replace(
         recover_with(tree, journal, step)
         doing = _Doing("looked at")
         try:
-            found = survey(tree, writes, over_links=over_links)
+            found = survey(tree, writes, journal.private_folder, over_links=over_links)
             if found.targets:
                 _carry_out(tree, journal, found, doing, step)
         except OSError as error:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
 
-HOME = Path("agent-config", ".code-commit")  # below the root
+PRIVATE_FOLDER = "agent-config"  # the default names, below the root
+STATE_FOLDER = f"{PRIVATE_FOLDER}/.code-commit"
+HOME = Path(STATE_FOLDER)
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 

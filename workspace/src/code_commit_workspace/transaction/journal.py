@@ -67,7 +67,7 @@ class Plan:
         return text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n"
 
 
-def decode(data: bytes) -> Plan:
+def decode(data: bytes, private_folder: str) -> Plan:
     """Read a plan back.
 
     Raises:
@@ -89,7 +89,7 @@ def decode(data: bytes) -> Plan:
     if not re.fullmatch("[0-9a-f]{16}", plan.token):
         raise ValueError("it is not a plan")
     for path in (*(step.path for step in plan.files), *(path for path, _ in plan.gone), *plan.made):
-        check_path(path)
+        check_path(path, private_folder)
     return plan
 
 
@@ -119,15 +119,15 @@ def _number(value: object) -> int:
     return value
 
 
-def check_path(path: str) -> None:
+def check_path(path: str, private_folder: str) -> None:
     """Refuse paths that no transaction may touch. The guard checks changes, but nothing else checks a journal.
 
     Raises:
-        ValueError: `path` is not a plain relative path, cannot be encoded, or leads into git's folder or the host's.
+        ValueError: `path` is no plain relative path, cannot be encoded, or leads into git's folder or `private_folder`.
     """
     os.fsencode(path)
     parts = [_plain(part) for part in parts_of(path)]
-    if "\0" in path or ".git" in parts or parts[0] == "agent-config":
+    if "\0" in path or ".git" in parts or parts[0] == _plain(private_folder):
         raise ValueError(f"{path!r} is not for a transaction to touch")
 
 
@@ -144,6 +144,7 @@ class Journal:
 
     def __init__(self, home: Path) -> None:
         self.path = home / "journal"
+        self.private_folder = home.parent.name
         self._home = home
         self.handle = -1
 
@@ -233,7 +234,7 @@ def write_plan(folder: int, plan: Plan) -> None:
     flush_files(folder, names)
 
 
-def read_plan(folder: int) -> Plan:
+def read_plan(folder: int, private_folder: str) -> Plan:
     """Read the plan from the folder of a stage.
 
     Raises:
@@ -246,7 +247,7 @@ def read_plan(folder: int) -> Plan:
         data = file.read(_PLAN_LIMIT + 1)
     if len(data) > _PLAN_LIMIT:
         raise ValueError("its plan is too long")
-    return decode(data)
+    return decode(data, private_folder)
 
 
 def _mode(folder: int, name: str) -> int:

@@ -18,6 +18,11 @@ from code_commit_workspace.transaction.rollback import take_back
 _NAMED = 20  # paths that one message names
 
 
+def in_force(home: Path) -> bool:
+    """Whether a change is half done, by a run that goes on or was cut short; `home` is the state folder."""
+    return os.path.lexists(home / "journal" / ACTIVE)
+
+
 def recover(tree: ProjectTree, home: Path, *, step: Step = no_step) -> str | None:
     """Roll back what an earlier run left half done in the project; `home` is the state folder.
 
@@ -102,7 +107,7 @@ def _open(journal: Journal) -> int:
 def _trusted(journal: Journal, folder: int) -> Plan:
     """Read the plan and check that every old file exists, before the first step."""
     try:
-        plan = read_plan(folder)
+        plan = read_plan(folder, journal.private_folder)
         for number, entry in enumerate(plan.files):
             if entry.old != "absent":
                 _check_old(folder, f"old-{number}", entry)

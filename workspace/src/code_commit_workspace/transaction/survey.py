@@ -45,14 +45,14 @@ class Survey:
     made: tuple[str, ...]
 
 
-def survey(tree: ProjectTree, writes: Sequence[Write], *, over_links: bool) -> Survey:
+def survey(tree: ProjectTree, writes: Sequence[Write], private_folder: str, *, over_links: bool) -> Survey:
     """Look up the paths of all `writes`. `over_links` allows replacing and removing links themselves.
 
     Raises:
         NotReady: a path cannot be written; the message names what is in the way.
         OSError: a path cannot be inspected.
     """
-    current = _CurrentTree(tree, _distinct(writes), over_links)
+    current = _CurrentTree(tree, _distinct(writes, private_folder), over_links)
     targets = [target for write in writes if (target := current.target(write)) is not None]
     removed = {target.write.path for target in targets if target.write.content is None}
     kept = {folder for write in writes if write.content is not None for folder in _above(write.path)}
@@ -79,12 +79,12 @@ def survey(tree: ProjectTree, writes: Sequence[Write], *, over_links: bool) -> S
     return Survey(tuple(targets), tuple(sorted(gone.items())), frozenset(must_go), tuple(sorted(made)))
 
 
-def _distinct(writes: Sequence[Write]) -> dict[str, Write]:
+def _distinct(writes: Sequence[Write], private_folder: str) -> dict[str, Write]:
     """Return the writes by path. No path may occur twice or lead through another."""
     by_path: dict[str, Write] = {}
     for write in writes:
         try:
-            check_path(write.path)
+            check_path(write.path, private_folder)
         except ValueError as error:
             raise NotReady(str(error)) from error
         if write.path in by_path:

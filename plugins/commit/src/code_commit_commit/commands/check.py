@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Sequence
-from pathlib import Path
+from argparse import ArgumentParser, Namespace
 
-from code_commit.cli.censoring import censored
-from code_commit.cli.parser import Parser
-from code_commit.config.keys import KeyStore
-from code_commit.plugin_api.errors import ExitCode, NotReady
-from code_commit.plugin_api.project_files import PROTECTED
-from code_commit_workspace.git import Git
-from code_commit_workspace.guard import Guard
-from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.records import Change, Refusal
-from code_commit_workspace.redaction import Redactor
-from code_commit_workspace.terminal import printable
+from code_commit.plugin_api import Change, ExitCode, Host, NotReady, Refusal
+from code_commit_workspace import ProjectTree, Redactor, Workspace, check_private_folder
 
 _DESCRIPTION = (
     "Say of each path whether a response may change it, and why not. The exit code is 0 when all are allowed, else 1."
 )
 
 
-def check(argv: Sequence[str]) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of `check`."""
+    parser.description = _DESCRIPTION
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="as a response would name it, from the project's root")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--read", action="store_true", help="ask whether a model may be shown them")
+    instead.add_argument("--keys", action="store_true", help="ask whether they hold an API key that is configured")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def check(host: Host, arguments: Namespace) -> int:
     """Judge each path by itself; the exit code is 0 when all are in order, else 1.
 
     The rules of plugins are not asked: they judge content, and here there is none.
@@ -33,42 +31,31 @@ def check(argv: Sequence[str]) -> int:
         NotReady: there is no git repository; with `--keys`, the project does not keep its keys out of git, a file
             cannot be read, or a configuration is broken.
     """
-    parser = Parser(prog="code-commit check", description=_DESCRIPTION)
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="as a response would name it, from the project's root")
-    instead = parser.add_mutually_exclusive_group()
-    instead.add_argument("--read", action="store_true", help="ask whether a model may be shown them")
-    instead.add_argument("--keys", action="store_true", help="ask whether they hold an API key that is configured")
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    arguments = parser.parse_args(argv)
-    root = Path.cwd().resolve()
-    with ProjectTree(root) as tree:
+    with host.workspace(repository="optional" if arguments.keys else "required") as workspace:
         if arguments.keys:
-            redactor = Redactor()
-            KeyStore(root, redactor).load_all(())
-            verdicts = {path: _held(tree, redactor, path) for path in arguments.paths}
+            check_private_folder(host.root)
+            host.settings()  # a broken configuration may hold a key that nobody finds
+            verdicts = {path: _held(workspace.project, host.redactor, path) for path in arguments.paths}
         else:
-            git = Git(root)
-            git.require_repository()
-            guard = Guard(tree, git, PROTECTED)
-            verdicts = {path: _verdict(guard, path, read=arguments.read) for path in arguments.paths}
+            verdicts = {path: _verdict(workspace, path, read=arguments.read) for path in arguments.paths}
     if arguments.json:
         rows = [
             {"path": path, "allowed": not refusals, "reasons": [{"rule": r.rule, "reason": r.reason} for r in refusals]}
             for path, refusals in verdicts.items()
         ]
-        sys.stdout.write(censored(json.dumps({"paths": rows}, indent=2)) + "\n")
+        host.out.document({"paths": rows})
     else:
         passed = "no key" if arguments.keys else "allowed"
         for path, refusals in verdicts.items():
             reasons = "; ".join(f"{refusal.reason} ({refusal.rule})" for refusal in refusals)
-            sys.stdout.write(printable(censored(f"{path}: {reasons or passed}"), newlines=False) + "\n")
+            host.out.line(f"{path}: {reasons or passed}")
     return ExitCode.NOT_REACHED if any(verdicts.values()) else ExitCode.REACHED
 
 
-def _verdict(guard: Guard, path: str, *, read: bool) -> tuple[Refusal, ...]:
+def _verdict(workspace: Workspace, path: str, *, read: bool) -> tuple[Refusal, ...]:
     if not read:
-        return guard.check([Change(path, b"")])
-    refusal = guard.may_read(path)
+        return workspace.check([Change(path, b"")])
+    refusal = workspace.may_read(path)
     return (refusal,) if refusal else ()
 
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import stat
-import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 
-from code_commit.cli.parser import Parser
-from code_commit.plugin_api.errors import ExitCode, NotReady
+from code_commit.plugin_api import ExitCode, Host, NotReady
 from code_commit_commit.languages import Language, language_of
-from code_commit_workspace.git import Git, GitError
-from code_commit_workspace.private_folder import require_gitignore_line
-from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace import Git, GitError, ProjectTree, require_gitignore_line
 
 _DESCRIPTION = """\
 Make what a project needs before its first run, as far as it is missing: agent-config with a sample query, the line \
@@ -53,16 +48,19 @@ What to do next:
 _IN_THE_WAY = {errno.ELOOP: "it is a link", errno.ENOTDIR: "it is a link or a file, no folder"}
 
 
-def init(argv: Sequence[str]) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of `init`."""
+    parser.description = _DESCRIPTION
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def init(host: Host, arguments: Namespace) -> int:
     """Make what is missing in the working directory; nothing that is there is altered, but `.gitignore` gets its line.
 
     Raises:
         NotReady: something else stands where a file should be, or nothing can be written here.
     """
-    parser = Parser(prog="code-commit init", description=_DESCRIPTION)
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    as_json = parser.parse_args(argv).json
-    root = Path.cwd().resolve()
+    root = host.root
     try:
         with ProjectTree(root) as tree:
             language = language_of(path.name for path in root.iterdir())
@@ -71,17 +69,18 @@ def init(argv: Sequence[str]) -> int:
         where = error.filename if isinstance(error.filename, str) else "a file"
         why = _IN_THE_WAY.get(error.errno or 0) or error.strerror
         raise NotReady(f"{where} cannot be made in {root}: {why}", hint="see what stands there") from error
-    if as_json:
-        document = {"language": language.name, "created": created, "kept": kept}
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+    if arguments.json:
+        host.out.document({"language": language.name, "created": created, "kept": kept})
         return ExitCode.REACHED
     for path in created:
-        sys.stdout.write(f"made  {path}\n")
+        host.out.line(f"made  {path}")
     for path in kept:
-        sys.stdout.write(f"kept  {path}\n")
-    sys.stderr.write("\n" + (f"build.sh is written for {language.name}. " if "build.sh" in created else "") + _NEXT)
+        host.out.line(f"kept  {path}")
+    host.out.note(
+        "\n" + (f"build.sh is written for {language.name}. " if "build.sh" in created else "") + _NEXT.rstrip()
+    )
     for line in _of_git(Git(root), language):
-        sys.stderr.write(f"\n{line}\n")
+        host.out.note(f"\n{line}")
     return ExitCode.REACHED
 
 

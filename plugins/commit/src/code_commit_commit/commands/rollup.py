@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from pathlib import Path
 
-from code_commit.cli.parser import Parser
-from code_commit.plugin_api.errors import ExitCode, UsageError
+from code_commit.plugin_api import ExitCode, Host, UsageError
 from code_commit_commit.rollup import FOLDER, NAME, roll_up
-from code_commit_workspace.git import Git
-from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.terminal import printable
-from code_commit_workspace.transaction import HOME, ProjectLock, recover
+from code_commit_workspace import printable
 
 _NAMED = 5  # files of a kind, on stderr
 
 
-def rollup(argv: Sequence[str]) -> int:
-    """Write `agent-config/codeRollup.txt`; tell its size on stderr.
-
-    Raises:
-        UsageError: a pattern is malformed.
-        NotReady: there is no git repository, another run is under way, or no file is left to show.
-    """
-    parser = Parser(
-        prog="code-commit rollup",
-        description="Collect the text files that a model may read into agent-config/codeRollup.txt. "
-        "A PATTERN is what a line of a .gitignore may be.",
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of `rollup`."""
+    parser.description = (
+        "Collect the text files that a model may read into agent-config/codeRollup.txt. "
+        "A PATTERN is what a line of a .gitignore may be."
     )
     parser.add_argument(
         "--include", action="append", default=[], metavar="PATTERN", help="only files that match; may be repeated"
@@ -37,34 +25,37 @@ def rollup(argv: Sequence[str]) -> int:
         "--exclude", action="append", default=[], metavar="PATTERN", help="no files that match; may be repeated"
     )
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    arguments = parser.parse_args(argv)
-    root = Path.cwd().resolve()
-    git, home = Git(root), root / HOME
-    git.require_repository()
-    with ProjectTree(root) as tree, ProjectLock(home):
-        recover(tree, home)  # half a change must not be shown to a model
+
+
+def rollup(host: Host, arguments: Namespace) -> int:
+    """Write `agent-config/codeRollup.txt`; tell its size on stderr.
+
+    Raises:
+        UsageError: a pattern is malformed.
+        NotReady: there is no git repository, another run is under way, or no file is left to show.
+    """
+    with host.workspace(writes=True) as workspace:
         try:
-            found = roll_up(tree, git, home, include=arguments.include, exclude=arguments.exclude)
+            found = roll_up(workspace, include=arguments.include, exclude=arguments.exclude)
         except ValueError as error:
             raise UsageError(f"a pattern is malformed: {error}") from error
     if arguments.json:
-        document = {
+        host.out.document({
             "path": f"{FOLDER}/{NAME}",
             "files": list(found.files),
             "left_out": found.left_out,
             "bytes": found.size,
             "tokens": found.tokens,
-        }
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        })  # fmt: skip
     files = f"{len(found.files):,} file{'s' * (len(found.files) != 1)}"
     told = f"{FOLDER}/{NAME}: {files}, {found.size:,} bytes, about {found.tokens:,} tokens"
-    sys.stderr.write(f"code-commit: {told}\n")
-    _name("left out, as no UTF-8 text or larger than 16 MiB", found.left_out)
-    _name("in it, though such files often keep secrets (--exclude leaves them out)", found.doubtful)
+    host.out.note(f"code-commit: {told}")
+    _name(host, "left out, as no UTF-8 text or larger than 16 MiB", found.left_out)
+    _name(host, "in it, though such files often keep secrets (--exclude leaves them out)", found.doubtful)
     return ExitCode.REACHED
 
 
-def _name(what: str, paths: Sequence[str]) -> None:
+def _name(host: Host, what: str, paths: Sequence[str]) -> None:
     if paths:
         named = ", ".join(paths[:_NAMED]) + (f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else "")
-        sys.stderr.write(printable(f"  {what}: {named}", newlines=False) + "\n")
+        host.out.note(printable(f"  {what}: {named}", newlines=False))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from importlib.resources import as_file, files
 from pathlib import Path
 from shutil import copytree
 
-from code_commit.cli.parser import Parser
-from code_commit.plugin_api.errors import ExitCode, NotReady
-from code_commit_workspace.git import Git
-from code_commit_workspace.terminal import printable
+from code_commit.plugin_api import ExitCode, Host, NotReady
+from code_commit_workspace import Git, printable
 
 RECORDED = "2026-01-01-12-00-00-committing-code"
 
@@ -64,15 +62,18 @@ What to do next, in a project of your own:
 """
 
 
-def demo(argv: Sequence[str]) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of `demo`."""
+    parser.description = _DESCRIPTION
+    parser.add_argument("folder", nargs="?", metavar="FOLDER", help="an empty or new folder (default: a temporary one)")
+
+
+def demo(host: Host, arguments: Namespace) -> int:
     """Make a project in a scratch folder and play the recorded run in it.
 
     Raises:
         NotReady: the folder that was asked for is not empty, or git is missing.
     """
-    parser = Parser(prog="code-commit demo", description=_DESCRIPTION)
-    parser.add_argument("folder", nargs="?", metavar="FOLDER", help="an empty or new folder (default: a temporary one)")
-    arguments = parser.parse_args(argv)
     root = _scratch(arguments.folder)
     lay_out(root)
     recorded = root / "logs" / RECORDED
@@ -82,7 +83,10 @@ def demo(argv: Sequence[str]) -> int:
     indented = "".join(f"    {line}\n" for line in query.splitlines())
     _show(BEFORE.format(root=root, query=indented))
     done = subprocess.run(
-        [sys.executable, "-m", "code_commit", "--model", "replay/latest"], cwd=root, env=_environment(), check=False
+        [sys.executable, "-m", "code_commit", "--model", "replay/latest"],
+        cwd=root,
+        env=_environment(host.environ),
+        check=False,
     )
     if done.returncode != ExitCode.REACHED:
         return done.returncode
@@ -123,9 +127,9 @@ def _scratch(folder: str | None) -> Path:
     return root
 
 
-def _environment() -> dict[str, str]:
-    """This process's environment, without settings that are meant for other projects."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("CODE_COMMIT_")}
+def _environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment without settings that are meant for other projects."""
+    return {name: value for name, value in environ.items() if not name.startswith("CODE_COMMIT_")}
 
 
 def _show(text: str) -> None:

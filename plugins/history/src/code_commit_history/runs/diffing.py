@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 
-from code_commit.cli.tables import print_document
-from code_commit.log import find_run
-from code_commit.plugin_api.errors import ExitCode, NotReady
+from code_commit.plugin_api import ExitCode, Host, NotReady
 from code_commit_history.past_runs import read_story, steps_of, whole_change
-from code_commit_history.runs.project import checkpointed, redactor_of
-from code_commit_workspace.terminal import printable
 
 
-def diff(arguments: argparse.Namespace) -> int:
+def diff(host: Host, arguments: argparse.Namespace) -> int:
     """Print what a run changed in the visible files, builds included, or what one attempt wrote.
 
     Raises:
         NotReady: there is no such run or attempt, or its checkpoints are gone.
     """
-    root = Path.cwd().resolve()
-    folder = find_run(root, arguments.run)
-    with checkpointed(root) as project:
+    folder = host.runs.find(arguments.run).folder
+    with host.workspace(writes=True, repository="existing") as project:
         taken = project.checkpoints.of_run(folder.name)
         whole = whole_change(taken)
         if whole is None:
@@ -36,11 +29,11 @@ def diff(arguments: argparse.Namespace) -> int:
                 )
             whole = steps[arguments.attempt].old, steps[arguments.attempt].new
         paths, raw = project.checkpoints.changes(*whole), project.checkpoints.diff(*whole)
-    redactor = redactor_of(root)
+    redactor = host.redactor
     text = redactor.text(raw.decode("utf-8", "replace"))
     if arguments.json:
         document = {"run": folder.name, "attempt": arguments.attempt, "paths": redactor.json(list(paths)), "diff": text}
-        print_document(document)
+        host.out.document(document)
     else:
-        sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
+        host.out.write(text)
     return ExitCode.REACHED

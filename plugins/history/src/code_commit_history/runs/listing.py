@@ -6,42 +6,42 @@ import argparse
 import shutil
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from code_commit.cli.tables import print_document, print_line, print_table, width_of
-from code_commit.log import RunSummary, list_runs
-from code_commit.plugin_api.errors import ExitCode
+from code_commit.plugin_api import ExitCode, Host, RunSummary
 from code_commit_history.past_runs import read_story
 from code_commit_history.runs import words
-from code_commit_workspace.terminal import printable
 
 _HEAD = ("RUN", "MODEL", "OUTCOME", "ATTEMPTS", "TOKENS IN / OUT", "COST", "TIME")
 
 
-def list_all(arguments: argparse.Namespace) -> int:
+def list_all(host: Host, arguments: argparse.Namespace) -> int:
     """Print every run, the oldest first, so that the newest stands right above the prompt."""
-    found = list_runs(Path.cwd().resolve())
+    found = host.runs.list()
     if arguments.json:
-        print_document({"runs": [row_of(summary) for summary in found]})
+        host.out.document({"runs": [row_of(summary) for summary in found]})
         return ExitCode.REACHED
     if not found:
-        print_line("there are no runs here yet")
+        host.out.line("there are no runs here yet")
         return ExitCode.REACHED
     table = [_HEAD, *(_cells(summary) for summary in found)]
-    if sys.stdout.isatty() and width_of(table) > shutil.get_terminal_size().columns:
-        _print_in_pairs(table[1:])
+    if sys.stdout.isatty() and _width_of(table) > shutil.get_terminal_size().columns:
+        _print_in_pairs(host, table[1:])
     else:
-        print_table(table)
+        host.out.table(table)
     return ExitCode.REACHED
 
 
-def _print_in_pairs(rows: Sequence[tuple[str, ...]]) -> None:
+def _width_of(rows: Sequence[Sequence[str]]) -> int:
+    return sum(max(map(len, column)) + 2 for column in zip(*rows, strict=True)) - 2
+
+
+def _print_in_pairs(host: Host, rows: Sequence[tuple[str, ...]]) -> None:
     """Two lines a run, for a terminal that is too narrow for the columns."""
     for run, model, outcome, attempts, tokens, cost, time in rows:
-        print_line(printable(f"{run}  {outcome}", newlines=False))
+        host.out.line(f"{run}  {outcome}")
         told = (model, f"{attempts} attempt{'s' * (attempts != '1')}", f"{tokens} tokens", cost, time)
-        print_line(printable("    " + ", ".join(told), newlines=False))
+        host.out.line("    " + ", ".join(told))
 
 
 def row_of(summary: RunSummary) -> dict[str, Any]:

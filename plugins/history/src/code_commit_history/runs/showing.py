@@ -7,24 +7,20 @@ import os
 import shlex
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
 
-from code_commit.cli.tables import print_document, print_line, print_table
-from code_commit.log import RunSummary, find_run, read_run
-from code_commit.plugin_api.errors import ExitCode
+from code_commit.plugin_api import ExitCode, Host, RunSummary
 from code_commit_history.past_runs import Call, Process, Story, read_story
 from code_commit_history.runs import words
 from code_commit_history.runs.listing import row_of
-from code_commit_workspace.terminal import printable
 
 
-def show(arguments: argparse.Namespace) -> int:
+def show(host: Host, arguments: argparse.Namespace) -> int:
     """Print what is known of one run.
 
     Raises:
         NotReady: there is no such run.
     """
-    summary = read_run(find_run(Path.cwd().resolve(), arguments.run))
+    summary = host.runs.find(arguments.run)
     story, files = read_story(summary.folder), sorted(path.name for path in summary.folder.iterdir())
     if arguments.json:
         told = {
@@ -34,39 +30,43 @@ def show(arguments: argparse.Namespace) -> int:
             "folder": str(summary.folder),
             "files": files,
         }
-        print_document(row_of(summary) | told | {"data": summary.document.get("data")})
+        host.out.document(row_of(summary) | told | {"data": summary.document.get("data")})
         return ExitCode.REACHED
     for line in _head(summary, story):
-        print_line(printable(line, newlines=False))
+        host.out.line(line)
     if story.calls:
-        print_line("\ncalls")
-        print_table([("  ", *_call(call)) for call in story.calls])
+        host.out.line()
+        host.out.line("calls")
+        host.out.table([("  ", *_call(call)) for call in story.calls])
     if story.processes:
-        print_line("\nbuilds and commands")
-        print_table([("  ", *_process(process)) for process in story.processes])
+        host.out.line()
+        host.out.line("builds and commands")
+        host.out.table([("  ", *_process(process)) for process in story.processes])
     if story.applied:
-        print_line("\nchanges")
+        host.out.line()
+        host.out.line("changes")
         for applied in story.applied:
             number = f"attempt {applied.attempt}" if applied.attempt else f"call {applied.call}"
             paths = [*applied.written, *(f"{path} (deleted)" for path in applied.deleted)]
-            print_line(printable(f"    {number}: {', '.join(paths)}", newlines=False))
-    print_line(f"\nfiles in {os.path.relpath(summary.folder)}")
+            host.out.line(f"    {number}: {', '.join(paths)}")
+    host.out.line()
+    host.out.line(f"files in {os.path.relpath(summary.folder)}")
     for name in files:
-        print_line(printable(f"    {name}", newlines=False))
+        host.out.line(f"    {name}")
     return ExitCode.REACHED
 
 
-def path(arguments: argparse.Namespace) -> int:
+def path(host: Host, arguments: argparse.Namespace) -> int:
     """Print the folder of a run, and nothing else.
 
     Raises:
         NotReady: there is no such run.
     """
-    folder = find_run(Path.cwd().resolve(), arguments.run)
+    folder = host.runs.find(arguments.run).folder
     if arguments.json:
-        print_document({"run": folder.name, "folder": str(folder)})
+        host.out.document({"run": folder.name, "folder": str(folder)})
     else:
-        print_line(str(folder))
+        host.out.line(str(folder))
     return ExitCode.REACHED
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from code_commit.log import RunSummary
-from code_commit.plugin_api.conversation import Usage
+from code_commit.plugin_api import RunSummary, Usage
 
 
 def outcome(summary: RunSummary) -> str:

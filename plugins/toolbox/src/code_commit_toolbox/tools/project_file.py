@@ -76,7 +76,7 @@ def write_text(run: Run, path: str, text: str, limit: int) -> bool:
         raise ToolError(f"The text has {len(content)} bytes; no more than {limit} are written at once.")
     change = Change(path, content)
     if refusals := run.check([change]):
-        raise ToolError("; ".join(f"{each.path} cannot be written: {each.reason}" for each in refusals))
+        raise ToolError("; ".join(f"{each.path or path} cannot be written: {each.reason}" for each in refusals))
     if run.tree.read(path, len(content) + 1) == content:
         return False
     try:

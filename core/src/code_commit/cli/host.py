@@ -1,0 +1,256 @@
+"""The `Host` of a command: plugins, settings and runs, each loaded when somebody asks for it."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from code_commit.cli.output import CommandOutput
+from code_commit.imports import import_object
+from code_commit.plugin_api.errors import NotReady, UsageError, describe
+from code_commit.plugins import first_party
+from code_commit.plugins.discovery import discover
+from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost
+from code_commit.plugins.registry import Registry
+from code_commit.spelling import did_you_mean
+
+if TYPE_CHECKING:
+    from code_commit.cli.parser import Parser
+    from code_commit.config.keys import KeyStore
+    from code_commit.config.loading import Settings
+    from code_commit.plugin_api.command import CommandDefinition, Invocation, RunSummary
+    from code_commit_workspace import Redactor, Workspace
+    from code_commit_workspace.workspace import Repository
+
+BUILTIN = (("code-commit", "code_commit.cli.plugin"),)
+
+
+class CommandHost:
+    """What `plugin_api.Host` promises, for the command that `plugin` offers."""
+
+    def __init__(
+        self, environ: Mapping[str, str], *, disabled: Sequence[str] = (), plugin: Plugin | None = None
+    ) -> None:
+        self.environ = environ
+        self.out = CommandOutput()
+        self.runs = _Runs()
+        self._disabled = disabled
+        self._plugin = plugin
+
+    @property
+    def root(self) -> Path:
+        """The working directory: there the project begins."""
+        return Path.cwd().resolve()
+
+    @property
+    def argv0(self) -> str:
+        """The program as it was started."""
+        return f"{sys.executable} -m code_commit" if sys.argv[0].endswith("__main__.py") else sys.argv[0]
+
+    @cached_property
+    def loader(self) -> PluginHost:
+        """All plugins but those that are disabled."""
+        return PluginHost(builtin=BUILTIN, disabled=self._disabled)
+
+    @cached_property
+    def registry(self) -> Registry:
+        """What they offer."""
+        from code_commit.cli.arguments import RESERVED
+
+        return Registry(self.loader, reserved_flags=RESERVED)
+
+    def disable(self, names: Sequence[str]) -> None:
+        """Leave these plugins out as well, before any is loaded."""
+        self._disabled = [*self._disabled, *names]
+
+    @property
+    def plugins(self) -> Sequence[Plugin]:
+        """The loaded plugins, without the host's own."""
+        return [plugin for plugin in self.loader.plugins if plugin.distribution != HOST]
+
+    @property
+    def failures(self) -> Sequence[PluginFailure]:
+        """What failed of the others."""
+        return self.loader.failures
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        """Knows the keys that are configured here, also those of providers of plugins, and the secrets of plugins."""
+        from code_commit_workspace import Redactor
+
+        redactor = Redactor()
+        with suppress(NotReady):  # no key is read in such a project, so none is in use
+            self._keys_for(redactor).censor_all(self.registry.secret_variables())
+        return redactor
+
+    def _keys_for(self, redactor: Redactor) -> KeyStore:
+        from code_commit.config.keys import KeyStore
+
+        return KeyStore(self.root, redactor, self.environ)
+
+    def workspace(
+        self,
+        *,
+        writes: bool = False,
+        processes: bool = False,
+        repository: Repository = "required",
+        root: Path | None = None,
+    ) -> Workspace:
+        """Open the project, and put right what an earlier run left half done."""
+        from code_commit.plugin_api.project_files import PROTECTED
+        from code_commit_workspace import SandboxSettings, Workspace
+
+        redactor = self.redactor if processes else None
+        # Without the settings nobody knows which variables hold keys: then a process gets none.
+        sandbox = SandboxSettings(mode="require", network=False, secret_prefixes=("",))
+        if redactor:
+            from code_commit.run.assembly import sandbox_settings
+
+            keys = self._keys_for(redactor)
+            sandbox = sandbox_settings(self._checked_settings(), keys, self.registry.secret_variables())
+        return Workspace.open(
+            root or self.root,
+            writes=writes,
+            repository=repository,
+            protected=PROTECTED,
+            redactor=redactor,
+            sandbox=sandbox,
+        )
+
+    def settings(self) -> Any:
+        """Return the validated section of the plugin that offers the command."""
+        return self._section_of(self._plugin) if self._plugin else None
+
+    @cached_property
+    def configuration(self) -> Settings:
+        """The settings that a run in the working directory has."""
+        from code_commit.config.loading import load_settings
+
+        return load_settings(self.root, environ=self.environ)
+
+    def collect(self, hook: str, *, plugin: str = "") -> Iterator[tuple[str, Any]]:
+        """Call a hook of each plugin, or of one; yield (plugin, item)."""
+        implementing = {each.name: each for each in self.plugins if hasattr(each.code, hook)}
+        if plugin and plugin not in implementing:
+            if broken := next((each for each in self.failures if each.plugin == plugin), None):
+                raise UsageError(f"the plugin {plugin} of {broken.distribution} is broken: {broken.error}")
+            raise UsageError(
+                f"there is no plugin {plugin!r} with the hook {hook}" + did_you_mean(plugin, implementing),
+                hint=f"plugins that have it: {', '.join(implementing) or 'none'}",
+            )
+        arguments = {"settings": self._section_of, "secret": self._secret_of}
+        for each in [implementing[plugin]] if plugin else implementing.values():
+            for owner, item in self.loader.collect(hook, arguments, only=each):
+                yield owner.name, item
+
+    def parse(self, argv: Sequence[str]) -> Invocation:
+        """Parse a command line that starts a workflow."""
+        from code_commit.cli.arguments import parse_invocation
+
+        return parse_invocation(argv, self.registry)
+
+    def start(self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False) -> RunSummary:
+        """Run a workflow and return how the run ended."""
+        from code_commit.cli.workflow import start
+        from code_commit.log import read_run
+
+        return read_run(start(invocation, self, root=root, quiet=quiet, mute=True).folder)
+
+    def _secret_of(self, plugin: Plugin) -> Callable[[str], str | None]:
+        from code_commit.run.assembly import plugin_secret
+
+        return plugin_secret(self.registry, self._keys_for(self.redactor), plugin)
+
+    def _section_of(self, plugin: Plugin) -> Any:
+        from code_commit.run.assembly import settings_model
+
+        return self._checked_settings().plugin(plugin.name, settings_model(self.loader, plugin))
+
+    def _checked_settings(self) -> Settings:
+        from code_commit_workspace import check_private_folder
+
+        check_private_folder(self.root)  # before anything in it is read as a setting
+        return self.configuration
+
+
+class _Runs:
+    """The runs of the working directory."""
+
+    def list(self) -> list[RunSummary]:
+        """Return every run, the oldest first."""
+        from code_commit.log import list_runs
+
+        return list_runs(Path.cwd().resolve())
+
+    def find(self, name: str) -> RunSummary:
+        """Return one run."""
+        from code_commit.log import find_run, read_run
+
+        return read_run(find_run(Path.cwd().resolve(), name))
+
+
+def run_named(name: str, argv: Sequence[str], environ: Mapping[str, str], disabled: Sequence[str] = ()) -> int:
+    """Run the command `name`; return its exit code.
+
+    Raises:
+        UsageError: there is no such command, its plugin is broken, or `argv` is wrong.
+    """
+    plugin, definition = find_command(name, disabled)
+    arguments = command_parser(plugin, definition).parse_args(argv)
+    run: Callable[[CommandHost, Namespace], int] = _imported(plugin, definition, definition.run)
+    return int(run(CommandHost(environ, disabled=disabled, plugin=plugin), arguments))
+
+
+def find_command(name: str, disabled: Sequence[str] = ()) -> tuple[Plugin, CommandDefinition]:
+    """Return the command `name` and its plugin. The host's own and a first-party plugin's load no other plugin.
+
+    Raises:
+        UsageError: there is no such command, or its plugin is broken, or two plugins claim it.
+    """
+    if not disabled:
+        owner = first_party.owner("command", name)
+        sources = [source for source in discover() if source.distribution == owner] if owner else []
+        registry = Registry(PluginHost(sources, builtin=BUILTIN))
+        if name in registry.commands:
+            return registry.commands[name]
+    return Registry(PluginHost(builtin=BUILTIN, disabled=disabled)).command(name)
+
+
+def command_parser(plugin: Plugin, definition: CommandDefinition) -> Parser:
+    """Return the parser of a command, with the arguments that it adds.
+
+    Raises:
+        UsageError: the code that adds them is broken.
+    """
+    from code_commit.cli.parser import Parser
+
+    description = f"{definition.help[:1].upper()}{definition.help[1:]}."
+    parser = Parser(prog=f"code-commit {definition.name}", description=description)
+    if definition.arguments:
+        add = _imported(plugin, definition, definition.arguments)
+        try:
+            add(parser)
+        except Exception as error:
+            raise _broken(plugin, definition, error) from error
+    return parser
+
+
+def _imported(plugin: Plugin, definition: CommandDefinition, target: str) -> Any:
+    try:
+        return import_object(target)
+    except Exception as error:
+        raise _broken(plugin, definition, error) from error
+
+
+def _broken(plugin: Plugin, definition: CommandDefinition, error: Exception) -> Exception:
+    if plugin.distribution == HOST:
+        return error
+    return UsageError(
+        f"the command {definition.name} of {plugin.distribution} {plugin.version} is broken: {describe(error)}",
+        hint="`code-commit plugins doctor` examines all plugins",
+    )

@@ -1,0 +1,1 @@
+"""Pushes the changes of code-commit to branches."""

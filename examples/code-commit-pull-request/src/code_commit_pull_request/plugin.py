@@ -1,0 +1,24 @@
+"""Pushes a branch after each run that reached its goal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from code_commit.plugin_api import Ending, Run, hookimpl
+
+
+@hookimpl
+def code_commit_settings() -> str:
+    """The section `[plugins.pull-request]`."""
+    return "code_commit_pull_request.settings:PullRequestSettings"
+
+
+@hookimpl
+def code_commit_after_run(settings: Any, run: Run, ending: Ending) -> str | None:
+    """Push the change, and say so."""
+    if settings.remote is None or ending.outcome != "reached":
+        return None
+    from code_commit_pull_request.branch import push_branch
+
+    branch = push_branch(run, settings.remote, ending.summary)
+    return f"pushed to {settings.remote}: {branch}" if branch else None

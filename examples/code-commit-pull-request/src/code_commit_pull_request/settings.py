@@ -1,0 +1,13 @@
+"""The section `[plugins.pull-request]`."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class PullRequestSettings(BaseModel):
+    """`remote` gets a branch for each change; without it nothing is pushed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    remote: str | None = None

@@ -1,0 +1,1 @@
+"""Posts the endings of code-commit's runs to a web address."""

@@ -1,0 +1,425 @@
+"""The one way into a project folder: nothing reads, changes or runs anything in it but through a `Workspace`.
+
+with Workspace.open(root, writes=True) as workspace:
+    if not workspace.check(changes):
+        workspace.apply(changes)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self
+
+from code_commit_workspace.errors import ChangesRefused, NotReady
+from code_commit_workspace.git import Git, GitError, NoRepository
+from code_commit_workspace.interruption import uninterrupted
+from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.redaction import Redactor
+from code_commit_workspace.transaction import PRIVATE_FOLDER, STATE_FOLDER, ProjectLock, in_force, open_home, recover
+from code_commit_workspace.transaction import apply as apply_all
+
+if TYPE_CHECKING:  # imported when they are used: a command that only reads starts no process and checks no change
+    from code_commit_workspace.checkpoint import Checkpoints
+    from code_commit_workspace.guard import Guard, VisibleTree
+    from code_commit_workspace.process import ProcessRunner, RunningProcess
+    from code_commit_workspace.records import Change, PathRule, ProcessResult, Protected, Refusal
+
+_ENDS_WITHIN = 2.0  # seconds: another thread sees that its process was ended
+_PRIVATE_GIT = "no-repository.git"  # in the state folder
+
+Repository = Literal["required", "optional", "private", "existing"]
+"""Where the root lies in no git repository: `required` refuses, `optional` leaves it to whoever needs git, `private`
+works on an empty repository in the state folder, `existing` does so where an earlier workspace already has."""
+
+Rules = Sequence[tuple[str, "PathRule"]]
+"""Path rules besides the built-in ones, each with the name of the distribution that it comes from."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSettings:
+    """How processes run.
+
+    `mode` "auto" uses bubblewrap where it works, "require" refuses to run without it, "off" never uses it. Without
+    `network`, processes reach no network, which takes the sandbox. `hidden` are files and folders that a process in
+    the sandbox cannot see, `read_only` names below the root that it cannot change. Processes never see
+    `secret_variables`, nor a variable whose name begins with one of `secret_prefixes` or whose value holds a key.
+    `output_limit` is how many bytes of stdout, and of stderr, a result keeps; `log_limit` how many its log keeps.
+    """
+
+    mode: Literal["auto", "require", "off"] = "auto"
+    network: bool = True
+    hidden: tuple[Path, ...] = ()
+    read_only: tuple[str, ...] = ()
+    secret_variables: frozenset[str] = frozenset()
+    secret_prefixes: tuple[str, ...] = ()
+    output_limit: int = 256 * 1024
+    log_limit: int = 64 * 1024 * 1024
+
+
+@dataclass(kw_only=True, eq=False)
+class Workspace:
+    """A project folder that is whole: made by `Workspace.open`, and closed at the end of its `with` block.
+
+    `git` runs git, `redactor` hides keys, `state_folder` is the folder for state that survives. `project` opens files
+    and folders through handles, so that no link is followed. `recovered` says what was put right after an earlier run
+    that was cut short; None if nothing had to be.
+    """
+
+    root: Path
+    writes: bool
+    project: ProjectTree
+    git: Git
+    redactor: Redactor
+    private_folder: str
+    state_folder: Path
+    build_script: str
+    protected: tuple[Protected, ...]
+    sandbox: SandboxSettings
+    recovered: str | None
+    _lock: ProjectLock | None = field(repr=False)
+    _held: ExitStack = field(repr=False)
+    _started: list[RunningProcess] = field(default_factory=list, repr=False)
+
+    @classmethod
+    def open(
+        cls,
+        root: Path,
+        *,
+        writes: bool,
+        repository: Repository = "required",
+        private_folder: str = PRIVATE_FOLDER,
+        state_folder: str = STATE_FOLDER,
+        build_script: str = "build.sh",
+        protected: Iterable[Protected] = (),
+        redactor: Redactor | None = None,
+        sandbox: SandboxSettings | None = None,
+    ) -> Workspace:
+        """Open the project at `root`, and put right what an earlier run, cut short, left half done.
+
+        With `writes`, the project's lock is held until the workspace is closed. Without, it is never held: the
+        workspace does not open while another run is changing files.
+
+        `private_folder` holds what no process and no model may see; `state_folder` lies right in it. `protected` names
+        what no change may touch.
+
+        Raises:
+            NotReady: something is missing, or another run is in the way.
+        """
+        home = _home(root, private_folder, state_folder)
+        with ExitStack() as held:
+            try:
+                tree = held.enter_context(ProjectTree(root))
+            except OSError as error:
+                raise NotReady(f"the folder {root} cannot be opened: {error.strerror}") from error
+            alone = _lies_alone(Git(root), repository, home)
+            lock = held.enter_context(ProjectLock(home)) if writes else None
+            git = _private_git(root, home, anew=writes) if alone else Git(root)
+            recovered = recover(tree, home) if writes else _recover_for_reading(tree, home)
+            return cls(
+                root=root,
+                writes=writes,
+                project=tree,
+                git=git,
+                redactor=redactor or Redactor(),
+                private_folder=private_folder,
+                state_folder=home,
+                build_script=build_script,
+                protected=tuple(protected),
+                sandbox=sandbox or SandboxSettings(),
+                recovered=recovered,
+                _lock=lock,
+                _held=held.pop_all(),
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End what still runs, give the lock back, and close the folder."""
+        self.end_processes()
+        self.wait_until_over(_ENDS_WITHIN)
+        self._held.close()
+
+    def name_run(self, run: str) -> None:
+        """Write down which run holds the lock, for those who wait for it."""
+        if self._lock:
+            self._lock.name(run)
+
+    @property
+    def tree(self) -> VisibleTree:
+        """The files of the project, to read and list, as path rules see them."""
+        return self._guard.visible
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    def files(
+        self, patterns: Sequence[str] = (), *, recursive: bool = True, among: Collection[str] | None = None
+    ) -> tuple[str, ...]:
+        """Return the files that git tracks or would offer to track and that a model may see, sorted.
+
+        `patterns` are those of `.gitignore` files, seen from the root; without any, all files are meant. With
+        `recursive` a plain name matches at any depth; without, nothing below a pattern's own folder matches. `among`
+        is what `listed` returned, where that was asked already.
+
+        Raises:
+            NotReady: the root lies in no git repository, or git cannot list its files.
+            ValueError: a pattern is malformed.
+        """
+        paths = None if among is None else frozenset(among)
+        return self._guard.files(patterns, recursive=recursive, among=paths)
+
+    def listed(self) -> set[str]:
+        """Return the paths that git tracks or would offer to track, whatever stands there and whoever may see it.
+
+        Raises:
+            NotReady: the root lies in no git repository, or git cannot list its files.
+        """
+        from code_commit_workspace.guard import listed
+
+        return listed(self.git)
+
+    def may_read(self, path: str) -> Refusal | None:
+        """Say why `path` may not be shown to a model, or None."""
+        return self._guard.may_read(path)
+
+    # --- changes ----------------------------------------------------------------------------------------------------
+
+    def check(self, changes: Sequence[Change], rules: Rules = ()) -> tuple[Refusal, ...]:
+        """Ask every path rule about `changes`; empty if all are allowed."""
+        return self._guard.check(changes, rules)
+
+    def apply(
+        self, changes: Sequence[Change], rules: Rules = (), *, around: AbstractContextManager[object] | None = None
+    ) -> None:
+        """Check `changes` again, then put all of them on disk, or none. Ctrl-C waits until that is done.
+
+        `around` is entered between the check and the first write.
+
+        Raises:
+            ChangesRefused: a path is not allowed; nothing was changed.
+            NotReady: a write failed; the tree is as it was.
+        """
+        self._require_writes()
+        if refusals := self.check(changes, rules):
+            raise ChangesRefused(refusals)
+        with around or nullcontext(), uninterrupted():
+            apply_all(self.project, self.state_folder, self.normalise(changes))
+
+    @staticmethod
+    def normalise(changes: Iterable[Change]) -> tuple[Change, ...]:
+        """Return `changes` with their paths as they are applied: without a leading `./`."""
+        from code_commit_workspace.guard import normalise_changes
+
+        return normalise_changes(changes)
+
+    def diff(self, changes: Sequence[Change]) -> str:
+        """Return what `changes` would alter on disk, as a unified diff."""
+        from code_commit_workspace.diff import unified_diff
+
+        return unified_diff(self.project, self.normalise(changes))
+
+    @cached_property
+    def checkpoints(self) -> Checkpoints:
+        """The checkpoints of the project, by run.
+
+        Raises:
+            NotReady: the workspace was opened for reading alone.
+        """
+        from code_commit_workspace.checkpoint import Checkpoints
+
+        self._require_writes()
+        return Checkpoints(self.project, self.git, self.state_folder)
+
+    # --- processes --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _runner(self) -> ProcessRunner:
+        from code_commit_workspace.process import ProcessRunner
+
+        return ProcessRunner(
+            self.root,
+            redactor=self.redactor,
+            sandbox=self.sandbox.mode,
+            network=self.sandbox.network,
+            output_limit=self.sandbox.output_limit,
+            log_limit=self.sandbox.log_limit,
+            secret_variables=self.sandbox.secret_variables,
+            protected=self._checked_elsewhere(),
+            hidden=self.sandbox.hidden,
+            ignored=self.git.ignored,
+            private_folder=self.private_folder,
+            state_folder=str(self.state_folder.relative_to(self.root)),
+            build_script=self.build_script,
+            read_only=self.sandbox.read_only,
+            not_searched=[each.name for each in self.protected if not each.anywhere],
+            secret_prefixes=self.sandbox.secret_prefixes,
+        )
+
+    def look_ahead(self) -> None:
+        """Begin to find out whether the sandbox works: the first process then waits less."""
+        self._runner.look_ahead()
+
+    @property
+    def sandbox_in_use(self) -> Literal["bubblewrap", "off"]:
+        """The isolation that the next process gets.
+
+        Raises:
+            NotReady: the settings ask for isolation that does not work here.
+        """
+        return self._runner.sandbox_in_use
+
+    def run_build(self, *, log: Path, timeout: float) -> ProcessResult:
+        """Run the project's build script; see `run_command`."""
+        return self.run_command(self.build_command, log=log, timeout=timeout)
+
+    @property
+    def build_command(self) -> tuple[str, ...]:
+        """What `run_build` runs."""
+        return ("bash", self.build_script)
+
+    def run_command(
+        self, argv: Sequence[str], *, log: Path, timeout: float, stdin: bytes = b"", isolation_required: bool = False
+    ) -> ProcessResult:
+        """Run `argv` in the root until it ends or `timeout` seconds are over; nothing that it started runs on.
+
+        Raises:
+            NotReady: the root is gone, or isolation is asked for that does not work here.
+            OSError: the log cannot be written.
+            Interrupted: the workspace was closed meanwhile.
+        """
+        return self._runner.run(argv, log=log, timeout=timeout, stdin=stdin, isolation_required=isolation_required)
+
+    def start_process(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        isolation_required: bool = False,
+    ) -> RunningProcess:
+        """Start `argv` in the root and return it with pipes to talk to it. It ends with the workspace, at the latest.
+
+        The same sandbox and the same environment as for `run_command`; `env` is added to the latter.
+
+        Raises:
+            NotReady: it cannot be started, or isolation is asked for that does not work here.
+            Interrupted: the workspace was closed.
+        """
+        process = self._runner.start(argv, env=env or {}, isolation_required=isolation_required)
+        self._started.append(process)
+        return process
+
+    def end_processes(self) -> None:
+        """End the processes under way, from any thread, and start no other."""
+        if "_runner" in self.__dict__:
+            self._runner.close()
+
+    def wait_until_over(self, seconds: float) -> bool:
+        """After `end_processes`: wait until no process is under way; False when that takes longer."""
+        for process in self._started:
+            process.close()
+        return "_runner" not in self.__dict__ or self._runner.wait_until_over(seconds)
+
+    # --- state ------------------------------------------------------------------------------------------------------
+
+    def state(self, name: str) -> Path:
+        """Return the folder `name` for state that survives, made where it is missing. No process and no model sees it.
+
+        Raises:
+            NotReady: it cannot be made.
+        """
+        folder = self.state_folder / "state" / name
+        try:
+            os.close(open_home(self.state_folder))
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise NotReady(f"cannot make {folder}: {error.strerror}") from error
+        return folder
+
+    @cached_property
+    def _guard(self) -> Guard:
+        from code_commit_workspace.guard import Guard
+        from code_commit_workspace.records import Protected
+
+        private = Protected(self.private_folder, f"anything in the {self.private_folder} folder", readable=False)
+        return Guard(self.project, self.git, (private, *self.protected), redactor=self.redactor)
+
+    def _require_writes(self) -> None:
+        if not self.writes:
+            raise NotReady("this workspace was opened for reading alone")
+
+    def _checked_elsewhere(self) -> tuple[Path, ...]:
+        """What checks the project and is not in it: git's folders and the rules of a repository above, or linked."""
+        try:
+            layout = self.git.layout()
+        except GitError:
+            return ()  # a reader may run without git
+        rules = (parent / ".gitignore" for parent in self.root.parents if parent.is_relative_to(layout.top))
+        return (*(folder for folder in layout.folders if folder != self.root / ".git"), *rules)
+
+
+def _home(root: Path, private_folder: str, state_folder: str) -> Path:
+    above, _, name = state_folder.rpartition("/")
+    if not name or above != private_folder or "/" in private_folder or {private_folder, name} & {".", ".."}:
+        raise ValueError(f"{state_folder!r} is no folder right in {private_folder!r}")
+    return root / private_folder / name
+
+
+def _lies_alone(git: Git, repository: Repository, home: Path) -> bool:
+    """Whether the root lies in no repository, and a private one is to stand in for it.
+
+    Raises:
+        NotReady: it lies in none and should, or git will not work there.
+    """
+    if repository == "optional":
+        return False
+    try:
+        git.require_repository()
+    except NoRepository:
+        if repository == "required" or (repository == "existing" and not (home / _PRIVATE_GIT).is_dir()):
+            raise
+        return True
+    return False
+
+
+def _private_git(root: Path, home: Path, *, anew: bool) -> Git:
+    """Return git in `root`, on a private repository in the state folder that is always empty.
+
+    What a change may touch and a model may see is still judged by git: `.gitignore` files count in it, and nothing is
+    ever committed there. Made `anew`, nothing in an old one is believed.
+
+    Raises:
+        NotReady: it cannot be made.
+    """
+    os.close(open_home(home))  # no link leads elsewhere
+    folder = home / _PRIVATE_GIT
+    git = Git(root, repository=folder)
+    if anew or not folder.exists():
+        import shutil
+
+        try:
+            if folder.exists():
+                shutil.rmtree(folder)
+        except OSError as error:
+            raise NotReady(f"{folder} cannot be replaced: {error.strerror}", hint="remove it") from error
+        git.run(["init", "--quiet", "--template="])
+    return git
+
+
+def _recover_for_reading(tree: ProjectTree, home: Path) -> str | None:
+    """Take back what a run left half done, where none goes on that will finish it."""
+    while in_force(home):
+        try:
+            with ProjectLock(home):
+                return recover(tree, home)
+        except NotReady:
+            if in_force(home):  # else the other run has finished meanwhile
+                raise
+    return None
