@@ -1,3 +1,0 @@
-"""Each run as one HTML page, and an index of all runs."""
-
-__version__ = "0.1.0"
