@@ -151,6 +151,43 @@ def test_configuration_that_came_with_the_repository_is_not_trusted(project, ser
     assert server.requests == []
 
 
+@pytest.mark.parametrize("folder", ["Agent-Config", "agent-con\ufb01g"])
+def test_configuration_that_some_file_system_takes_for_ours_is_not_trusted(project, server, folder):
+    project.write({f"{folder}/config.toml": ""})
+    project.git("add", "-f", folder)
+    finished = run(project, server)
+    assert (finished.exit_code, f"git tracks {folder}/config.toml" in finished.stderr) == (3, True)
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("kind", ["submodule", "link", "repository"])
+def test_a_private_folder_that_came_along_as_a_whole_is_not_trusted(project, server, kind):
+    """As a clone with `--recurse-submodules` leaves it. Otherwise its address would get the user's key."""
+    folder = project.root / "agent-config"
+    (folder / "config.toml").write_text(f'[providers.openai.default]\nbase_url = "{server.url("openai")}"\n')
+    if kind == "link":
+        folder.rename(project.root / "theirs")
+        folder.symlink_to("theirs")
+        project.git("add", "-f", "agent-config")
+    else:
+        project.git("init", "-q", "agent-config")
+        project.git("-C", "agent-config", "add", "-A")
+        project.git("-C", "agent-config", "commit", "-q", "-m", "theirs")
+    if kind == "submodule":
+        project.git("add", "-f", "agent-config")
+    finished = project.command("--model", "gpt-5", environ={"OPENAI_API_KEY": KEY})
+    words = "is a git repository of its own" if kind == "repository" else "git tracks agent-config"
+    assert (finished.exit_code, words in finished.stderr) == (3, True), finished.stderr
+    assert server.requests == []
+
+
+def test_where_git_cannot_tell_nothing_is_trusted(project, server):
+    (project.root / ".git/index").write_bytes(b"broken")
+    finished = run(project, server)
+    assert (finished.exit_code, "git cannot tell whether it tracks agent-config" in finished.stderr) == (3, True)
+    assert server.requests == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

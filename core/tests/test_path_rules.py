@@ -108,3 +108,47 @@ def test_a_rule_in_the_general_group_keeps_a_writing_run_from_starting(commit, p
     assert "entry point group code_commit.path_rules" in summary
     assert "call.started" not in kinds(finished)
     assert commit("return ()", "--disable-plugin", "tidy", group="code_commit").exit_code == 0
+
+
+LOOKING = """
+from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition
+
+def run(run):
+    return Result(Outcome.REACHED, "looked")
+
+@hookimpl
+def code_commit_workflows():
+    flags = (Flag(("--look",), "look", selects=True),)
+    return [WorkflowDefinition("looking", "looks", flags, "tidy_plugin:run", writes=False, roles=None)]
+
+@hookimpl
+def code_commit_log_sinks(settings):
+    return []
+"""
+
+
+@pytest.mark.parametrize("group", ["code_commit", "code_commit.path_rules"])
+def test_a_run_that_does_not_write_goes_on_and_reports_a_rule_in_the_general_group(project, tmp_path, group):
+    folder = install_plugin(tmp_path / "plugins", "tidy", RULE.format(judge="return ()") + LOOKING, group=group)
+    finished = project.command("--look", "--json", plugins=[folder])
+    assert finished.exit_code == 0, finished.stderr
+    failures = [event["data"] for event in finished.events if event["kind"] == "plugin.failed"]
+    told = [(each["plugin"], each["stage"]) for each in failures]
+    assert told == [("tidy", "code_commit_path_rules")] * (group == "code_commit")
+
+
+def test_plugins_lists_path_rules_and_log_sinks(project, tmp_path):
+    code = RULE.format(judge="return ()") + LOOKING
+    folder = install_plugin(tmp_path / "plugins", "tidy", code, group="code_commit.path_rules")
+    [line] = [each for each in project.command("plugins", plugins=[folder]).stdout.splitlines() if "tidy" in each]
+    assert line.split(maxsplit=3)[3] == "workflow looking, path rules, log sinks"
+    document = project.command("plugins", "--json", plugins=[folder]).document
+    [row] = [each for each in document["plugins"] if each["name"] == "tidy"]
+    assert row["guards_paths"]
+    assert row["hooks"] == ["code_commit_log_sinks", "code_commit_path_rules", "code_commit_workflows"]
+
+
+def test_plugins_names_a_rule_in_the_general_group(project, tmp_path):
+    folder = install_plugin(tmp_path / "plugins", "tidy", RULE.format(judge="return ()"))
+    finished = project.command("plugins", plugins=[folder])
+    assert "FAILED at code_commit_path_rules: a path rule must be registered in" in finished.stdout

@@ -127,9 +127,10 @@ def test_the_end_of_the_run_ends_a_wait():
     assert len(provider.requests) == 1
 
 
-def test_a_call_that_was_cancelled_is_not_tried_again():
+@pytest.mark.parametrize("kind", ["network", "rejected"])
+def test_a_call_that_was_cancelled_is_not_tried_again(kind):
     ended = threading.Event()
-    provider = ScriptedProvider([lambda _request: (ended.set(), failing("network"))[1], "hello"])
+    provider = ScriptedProvider([lambda _request: (ended.set(), failing(kind))[1], "hello"])
     with pytest.raises(Interrupted):
         ask(provider, wait=waiting_for(ended))
     assert len(provider.requests) == 1

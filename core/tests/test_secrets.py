@@ -211,3 +211,21 @@ def test_an_exported_run_reaches_a_sink_with_its_secret(project, plugins):
         )
     assert exported.exit_code == 0, exported.stderr
     assert seen == [f"Bearer {TOKEN}"] * 2
+
+
+def doctor(project, plugins) -> Finished:
+    return project.command("plugins", "doctor", "--json", plugins=[plugins])
+
+
+def test_the_doctor_finds_a_sink_with_a_secret_sound(project, plugins):
+    (plugins / "webhook_plugin.py").write_text(WEBHOOK.replace("Webhook(secret)", 'Webhook(secret("HOOK_TOKEN"))'))
+    finished = doctor(project, plugins)
+    assert [each for each in finished.document["problems"] if each["plugin"] == "webhook"] == []
+
+
+def test_the_doctor_finds_a_name_that_no_variable_can_have(project, plugins):
+    (plugins / "webhook_plugin.py").write_text(WEBHOOK.replace('"HOOK_TOKEN"]', '"HOOK TOKEN"]'))
+    finished = doctor(project, plugins)
+    assert finished.exit_code == 1
+    [problem] = [each for each in finished.document["problems"] if each["plugin"] == "webhook"]
+    assert problem["stage"] == "code_commit_secrets"

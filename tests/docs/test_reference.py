@@ -164,8 +164,13 @@ def test_each_plugin_with_settings_has_a_section_with_these_defaults() -> None:
         assert table == dict(fields_of(model)), name
 
 
+def services(registry: Registry) -> dict[str, plugin_api.ProviderDefinition]:
+    """The providers that a person configures: `replay` has neither settings nor an address."""
+    return {name: definition for name, (_, definition) in registry.providers.items() if not definition.free}
+
+
 def test_each_provider_has_a_section_with_these_defaults(registry: Registry) -> None:
-    for name, (_, definition) in registry.providers.items():
+    for name, definition in services(registry).items():
         table = {CODE.findall(row[0])[0]: row[1] for row in rows(CONFIGURATION[name])}
         assert table == dict(fields_of(import_object(definition.config))), name
 
@@ -186,8 +191,7 @@ def test_the_addresses_and_distributions_are_those_of_the_providers(registry: Re
     models = sections(DOCS / "models.md")
     addresses = {row[0]: CODE.findall(" ".join(row[1:3])) for row in rows(models["Addresses"])}
     assert addresses == {
-        name: [definition.base_url, definition.base_url_variable]
-        for name, (_, definition) in registry.providers.items()
+        name: [definition.base_url, definition.base_url_variable] for name, definition in services(registry).items()
     }
     assert [row[0] for row in rows(models["Models"])] == ["gemini", "openai", "anthropic"]
     for row in rows(models["Models"]):

@@ -28,6 +28,8 @@ PLUGINS = {
     "secrets.md": "webhook",
     "after-run.md": "pull-request",
     "own-hooks.md": "advice",
+    "model-layer.md": "cache",
+    "rate-limit.md": "rate-limit",
 }
 
 Command = Callable[..., subprocess.CompletedProcess[str]]

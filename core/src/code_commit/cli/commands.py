@@ -11,11 +11,7 @@ from typing import Any
 from code_commit.cli.host import CommandHost
 from code_commit.cli.output import without_keys
 from code_commit.plugin_api.errors import ExitCode, NotReady
-from code_commit_workspace.checkpoint import Checkpoints
-from code_commit_workspace.empty_repository import git_of_past_runs
-from code_commit_workspace.interruption import uninterrupted
-from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.transaction import HOME, ProjectLock, recover
+from code_commit_workspace import Checkpoints, uninterrupted
 
 
 def add_json(parser: ArgumentParser) -> None:
@@ -40,15 +36,10 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
     Raises:
         NotReady: there is no such run, it wrote nothing, or files were changed since.
     """
-    root = host.root
-    home = root / HOME
-    git = git_of_past_runs(root, home)
-    with ProjectTree(root) as tree, ProjectLock(home):
-        recover(tree, home)
-        checkpoints = Checkpoints(tree, git, home)
-        run = _run_to_undo(host, arguments.run, checkpoints)
+    with host.workspace(writes=True, repository="existing") as workspace:
+        run = _run_to_undo(host, arguments.run, workspace.checkpoints)
         with uninterrupted():
-            paths = checkpoints.undo(run)
+            paths = workspace.checkpoints.undo(run)
     if arguments.json:
         host.out.document({"run": run, "restored": list(paths)})
         return ExitCode.REACHED
@@ -116,6 +107,7 @@ def plugins(host: CommandHost, arguments: Namespace) -> int:
                 kind: [name for name, (owner, _) in offered.items() if owner is plugin]
                 for kind, offered in offers.items()
             },
+            "hooks": host.loader.hooks_of(plugin),
         }
         for plugin in host.plugins
     ]
@@ -135,8 +127,9 @@ def plugins(host: CommandHost, arguments: Namespace) -> int:
 def _offers(row: Mapping[str, Any]) -> Iterator[str]:
     for kind in ("provider", "workflow", "command"):
         yield from (f"{kind} {name}" for name in row[f"{kind}s"])
-    if row["guards_paths"]:
-        yield "path rules"
+    for hook in ("path_rules", "model_layers", "log_sinks", "after_run"):
+        if f"code_commit_{hook}" in row["hooks"]:
+            yield hook.replace("_", " ")
 
 
 def models_arguments(parser: ArgumentParser) -> None:
@@ -158,13 +151,14 @@ def models(host: CommandHost, arguments: Namespace) -> int:
         host.out.document({"models": rows})
         return ExitCode.REACHED
     table = [(row["model"], row["provider"], ", ".join(row["aliases"])) for row in rows]
-    table += [(f"{name}/ANY-ID", name, "any other model of this provider") for name in sorted(providers)]
+    services = [name for name, (_, definition) in sorted(providers.items()) if not definition.free]
+    table += [(f"{name}/ANY-ID", name, "any other model of this provider") for name in services]
     host.out.table(table)
-    if not table:
+    if not services:
         from code_commit.plugins.first_party import installation, offers
 
         host.out.line("no provider is installed. Install one:")
-        host.out.table([("", installation(name)) for name, offered in offers().items() if "provider" in offered])
+        host.out.table([("", installation(name)) for name, offered in offers().items() if "model" in offered])
     return ExitCode.REACHED
 
 

@@ -137,6 +137,7 @@ def dependents(sources: Sequence[PluginSource]) -> Iterator[Problem]:
 def problems(host: PluginHost, settings: Settings) -> list[Problem]:
     """Examine every loaded plugin; those of a start, such as clashes of names, come first."""
     registry = Registry(host, reserved_flags=RESERVED)
+    registry.secret_variables()  # reports names that no variable can have
     found: list[Problem] = []
     for plugin in tuple(host.plugins):
         checks = (_settings(host, plugin, settings), _providers(registry, plugin), _workflows(registry, plugin))
@@ -231,8 +232,11 @@ def _code(what: str, target: str, fits: Callable[[Any], bool], kind: str) -> Ite
 
 def _objects(host: PluginHost, plugin: Plugin, settings: Settings, hook: str) -> Iterator[tuple[str, str]]:
     """What the plugin gives for a hook has the methods that will be called; what the hook raises, the host reports."""
-    section = {"settings": lambda each: settings.plugin(each.name, settings_model(host, each))}
-    for _, item in host.collect(hook, section, only=plugin):
+    arguments = {
+        "settings": lambda each: settings.plugin(each.name, settings_model(host, each)),
+        "secret": lambda _: lambda _name: None,  # as where no variable is set
+    }
+    for _, item in host.collect(hook, arguments, only=plugin):
         missing = [name for name in _METHODS[hook] if not callable(getattr(item, name, None))]
         if missing:
             yield hook, f"{type(item).__name__} has no method {' and no '.join(missing)}"

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from code_commit.config.keys import KeyStore
     from code_commit.config.loading import Settings
     from code_commit.plugin_api.command import CommandDefinition, Invocation, RunSummary
-    from code_commit_workspace.redaction import Redactor
+    from code_commit_workspace import Redactor, Workspace
+    from code_commit_workspace.workspace import Repository
 
 BUILTIN = (("code-commit", "code_commit.cli.plugin"),)
 
@@ -80,7 +81,7 @@ class CommandHost:
     @cached_property
     def redactor(self) -> Redactor:
         """Knows the keys that are configured here, also those of providers of plugins, and the secrets of plugins."""
-        from code_commit_workspace.redaction import Redactor
+        from code_commit_workspace import Redactor
 
         redactor = Redactor()
         with suppress(NotReady):  # no key is read in such a project, so none is in use
@@ -91,6 +92,35 @@ class CommandHost:
         from code_commit.config.keys import KeyStore
 
         return KeyStore(self.root, redactor, self.environ)
+
+    def workspace(
+        self,
+        *,
+        writes: bool = False,
+        processes: bool = False,
+        repository: Repository = "required",
+        root: Path | None = None,
+    ) -> Workspace:
+        """Open the project, and put right what an earlier run left half done."""
+        from code_commit.plugin_api.project_files import PROTECTED
+        from code_commit_workspace import SandboxSettings, Workspace
+
+        redactor = self.redactor if processes else None
+        # Without the settings nobody knows which variables hold keys: then a process gets none.
+        sandbox = SandboxSettings(mode="require", network=False, secret_prefixes=("",))
+        if redactor:
+            from code_commit.run.assembly import sandbox_settings
+
+            keys = self._keys_for(redactor)
+            sandbox = sandbox_settings(self._checked_settings(), keys, self.registry.secret_variables())
+        return Workspace.open(
+            root or self.root,
+            writes=writes,
+            repository=repository,
+            protected=PROTECTED,
+            redactor=redactor,
+            sandbox=sandbox,
+        )
 
     def settings(self) -> Any:
         """Return the validated section of the plugin that offers the command."""
@@ -138,10 +168,14 @@ class CommandHost:
 
     def _section_of(self, plugin: Plugin) -> Any:
         from code_commit.run.assembly import settings_model
+
+        return self._checked_settings().plugin(plugin.name, settings_model(self.loader, plugin))
+
+    def _checked_settings(self) -> Settings:
         from code_commit_workspace import check_private_folder
 
         check_private_folder(self.root)  # before anything in it is read as a setting
-        return self.configuration.plugin(plugin.name, settings_model(self.loader, plugin))
+        return self.configuration
 
 
 class _Runs:

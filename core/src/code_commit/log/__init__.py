@@ -4,9 +4,9 @@ from code_commit.log.document import RunDocument
 from code_commit.log.folder import CallFiles, call_files, failure_text, numbered
 from code_commit.log.log import RunLog
 from code_commit.log.progress import Progress
-from code_commit.log.runs import find_run, list_runs, read_run
+from code_commit.log.runs import list_runs, read_run
 from code_commit.log.streams import JsonLines, SafeStream, discard_output
-from code_commit.plugin_api.run_files import read_records
+from code_commit.plugin_api.run_files import find_run, read_records
 
 __all__ = [
     "CallFiles",

@@ -107,8 +107,8 @@ class RunDocument:
         row["calls"] += 1
         for tokens in (self._fields["tokens"], row["tokens"]):
             _add_tokens(tokens, counts)
-        cost = data.get("cost_usd")
-        if cost is not None:
+        # A call that is free does not make the cost of the run known.
+        if cost := data.get("cost_usd"):
             self._fields["cost_usd"] = (self._fields["cost_usd"] or 0.0) + _number(cost)
 
     def _add_seconds(self, what: str, seconds: Any) -> None:

@@ -10,9 +10,10 @@ from functools import partial
 from typing import Any
 
 from code_commit.imports import import_without
-from code_commit.log.folder import EVENTS, Redacts
+from code_commit.log.folder import EVENTS
 from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.run_files import as_line, record_fields
+from code_commit_workspace import Redactor
 
 with import_without("rich"):  # structlog's tracebacks for developers
     import structlog
@@ -25,7 +26,7 @@ VERSION = 1
 class EventFile:
     """Appends the records of one run. The run log holds its lock: not for several threads at once."""
 
-    def __init__(self, folder: int, run: str, *, redactor: Redacts, clock: Callable[[], float]) -> None:
+    def __init__(self, folder: int, run: str, *, redactor: Redactor, clock: Callable[[], float]) -> None:
         self.failure: OSError | None = None
         self._handle = os.open(EVENTS, _APPEND, 0o600, dir_fd=folder)
         # Held as long as this process lives: it tells a reader that the run goes on. Where there are no locks, the
@@ -75,7 +76,7 @@ class EventFile:
             os.close(handle)
 
 
-def _redact(redactor: Redacts, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+def _redact(redactor: Redactor, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     return {**event, "event": redactor.text(event["event"]), "data": redactor.json(event["data"])}
 
 

@@ -12,34 +12,17 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Self
 
 from code_commit.plugin_api.errors import NotReady
-from code_commit.plugin_api.run_files import plain_name
+from code_commit.plugin_api.run_files import LOGS, plain_name
 
-LOGS = "logs"
 EVENTS = "events.jsonl"
 DOCUMENT = "run.json"
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _MORE = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class Redacts(Protocol):
-    """What the run log needs of a redactor."""
-
-    def text(self, text: str, /) -> str:
-        """Return `text` without keys."""
-        ...
-
-    def data(self, data: bytes, /) -> bytes:
-        """Return `data` without keys."""
-        ...
-
-    def json(self, value: Any, /) -> Any:
-        """Return `value` without keys, made anew where it held one."""
-        ...
 
 
 class RunFolder:

@@ -18,20 +18,19 @@ from code_commit.log.event_data import check_kind, data_of, kind_and_data, to_js
 from code_commit.log.folder import (
     DOCUMENT,
     EVENTS,
-    LOGS,
     CallFiles,
-    Redacts,
     RunFolder,
     call_files,
     counted,
 )
-from code_commit.log.sinks import SinkOwner, Sinks
+from code_commit.log.sinks import Sinks
 from code_commit.plugin_api.errors import ExitCode, Interrupted, NotReady, describe
 from code_commit.plugin_api.event import Event, LogSink, MessageLogged, PluginFailed, Record, RunFinished, RunStarted
-from code_commit.plugin_api.run_files import plain_name, read_records
+from code_commit.plugin_api.run_files import LOGS, plain_name, read_records
 
 if TYPE_CHECKING:  # structlog takes half of the import time, and a list of runs needs none of it
     from code_commit.log.event_file import EventFile
+    from code_commit_workspace import Redactor
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class RunLog:
     """
 
     def __init__(
-        self, folder: RunFolder, events: EventFile, *, redactor: Redacts, clock: Callable[[], float], token: str
+        self, folder: RunFolder, events: EventFile, *, redactor: Redactor, clock: Callable[[], float], token: str
     ) -> None:
         self.folder: Path = folder.path
         self.run: str = folder.path.name
@@ -75,7 +74,7 @@ class RunLog:
         root: Path,
         workflow: str,
         *,
-        redactor: Redacts,
+        redactor: Redactor,
         token: str = "",
         argv: Sequence[str] = (),
         versions: Mapping[str, str] | None = None,
@@ -228,9 +227,7 @@ class RunLog:
             NotReady: it cannot be written.
             ValueError: `name` is not a plain name, or is one of the log's own.
         """
-        if isinstance(content, str):
-            return self._write(name, self._redactor.text(content).encode("utf-8", "backslashreplace"))
-        return self._write(name, self._redactor.data(content))
+        return self._put(name, self._clean(content), self._files.write)
 
     def append(self, name: str, content: str | bytes) -> None:
         """Add to a file that `write` made. Each piece is redacted by itself.
@@ -239,11 +236,7 @@ class RunLog:
             NotReady: it cannot be written.
             ValueError: `name` is not a plain name, or is one of the log's own.
         """
-        if isinstance(content, str):
-            clean = self._redactor.text(content).encode("utf-8", "backslashreplace")
-        else:
-            clean = self._redactor.data(content)
-        self._put(name, clean, self._files.append)
+        self._put(name, self._clean(content), self._files.append)
 
     def write_json(self, name: str, value: Any) -> Path:
         """Write a redacted, indented JSON document.
@@ -254,10 +247,12 @@ class RunLog:
         """
         # Redacted before it is rendered: redacting JSON text could break its quoting.
         text = json.dumps(self._redactor.json(value), indent=2, ensure_ascii=False) + "\n"
-        return self._write(name, text.encode("utf-8", "backslashreplace"))
+        return self._put(name, text.encode("utf-8", "backslashreplace"), self._files.write)
 
-    def _write(self, name: str, content: bytes) -> Path:
-        return self._put(name, content, self._files.write)
+    def _clean(self, content: str | bytes) -> bytes:
+        if isinstance(content, str):
+            return self._redactor.text(content).encode("utf-8", "backslashreplace")
+        return self._redactor.data(content)
 
     def _put(self, name: str, content: bytes, put: Callable[[str, bytes], None]) -> Path:
         name = plain_name(self._redactor.text(name))
@@ -279,7 +274,7 @@ class RunLog:
             backlog: list[Record] = []
             with suppress(OSError):
                 backlog.extend(read_records(self.folder / EVENTS))
-            self._sinks.add(SinkOwner(plugin or type(sink).__name__, distribution), sink, backlog)
+            self._sinks.add(plugin or type(sink).__name__, distribution, sink, backlog)
         self._sinks.deliver()
 
     def finish(

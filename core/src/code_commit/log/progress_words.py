@@ -94,14 +94,6 @@ def _process(data: Mapping[str, Any]) -> str:
     return command if len(command) <= _SHOWN_COMMAND else command[: _SHOWN_COMMAND - 3] + "..."
 
 
-def _run_started(data: Mapping[str, Any]) -> Sequence[Line]:
-    return (Line(f"{data.get('workflow')}, log in {data.get('folder')}", "faint"),)
-
-
-def _attempt_started(data: Mapping[str, Any]) -> Sequence[Line]:
-    return (Line(f"attempt {data.get('number', '')}".rstrip()),)
-
-
 def _call_started(data: Mapping[str, Any]) -> Sequence[Line]:
     asked = f"call {data.get('number')}, {data.get('label')}: asking {data.get('model')}"
     where = [data[name] for name in ("address", "key_source") if data.get(name)]
@@ -168,10 +160,6 @@ def _process_finished(data: Mapping[str, Any]) -> Sequence[Line]:
     return (Line(f"{name} {how} {after}{see}", "bad"),)
 
 
-def _state_entered(data: Mapping[str, Any]) -> Sequence[Line]:
-    return (Line(f"state: {data.get('state')}"),)
-
-
 def _plugin_failed(data: Mapping[str, Any]) -> Sequence[Line]:
     of = f" of {data['distribution']}" if data.get("distribution") else ""
     return (Line(f"plugin {data.get('plugin')}{of} failed ({data.get('stage')}): {data.get('error')}", "bad"),)
@@ -183,8 +171,8 @@ def _message(data: Mapping[str, Any]) -> Sequence[Line]:
 
 
 _WORDS: dict[str, Callable[[Mapping[str, Any]], Sequence[Line]]] = {
-    "run.started": _run_started,
-    "attempt.started": _attempt_started,
+    "run.started": lambda data: (Line(f"{data.get('workflow')}, log in {data.get('folder')}", "faint"),),
+    "attempt.started": lambda data: (Line(f"attempt {data.get('number', '')}".rstrip()),),
     "call.started": _call_started,
     "call.retried": _call_retried,
     "call.finished": _call_finished,
@@ -193,7 +181,7 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], Sequence[Line]]] = {
     "changes.undone": _changes_undone,
     "process.started": _process_started,
     "process.finished": _process_finished,
-    "state.entered": _state_entered,
+    "state.entered": lambda data: (Line(f"state: {data.get('state')}"),),
     "plugin.failed": _plugin_failed,
     "message": _message,
 }

@@ -2,51 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from code_commit.log.document import RunDocument
-from code_commit.log.folder import DOCUMENT, EVENTS, LOGS
+from code_commit.log.folder import DOCUMENT, EVENTS
 from code_commit.plugin_api.command import RunSummary
 from code_commit.plugin_api.errors import NotReady
-from code_commit.plugin_api.run_files import from_json, is_running, open_regular, read_records
+from code_commit.plugin_api.run_files import (
+    RUN_NAME,
+    from_json,
+    is_folder,
+    is_running,
+    open_regular,
+    read_records,
+    run_folders,
+)
 
 _LARGEST = 64 * 1024 * 1024  # bytes of a run.json
-_RUN = re.compile(r"(\d{4}(?:-\d\d){5})-([^\s/]+?)(?:-(\d+))?")
-
-
-def find_run(root: Path, run: str) -> Path:
-    """Return the folder of a run, named whole, by its beginning if that is enough, or as `latest`.
-
-    Raises:
-        NotReady: there is none, or the beginning fits several.
-    """
-    names = [folder.name for folder in _run_folders(root)]
-    if not names:
-        raise NotReady(f"there is no run yet in {root / LOGS}", hint="each run leaves a folder there")
-    found = (
-        [run] if run in names else names[-1:] if run == "latest" else [each for each in names if each.startswith(run)]
-    )
-    if len(found) == 1 and run:
-        return root / LOGS / found[0]
-    if found and run:
-        raise NotReady(f"{run!r} is the beginning of {len(found)} runs", hint=f"among them {', '.join(found[:3])}")
-    raise NotReady(f"there is no run {run!r} in {root / LOGS}", hint="give a folder's name there, or latest")
 
 
 def list_runs(root: Path) -> list[RunSummary]:
     """Return every run below `root`, the oldest first; skip anything else in `logs`."""
-    return [read_run(folder) for folder in _run_folders(root)]
-
-
-def _run_folders(root: Path) -> list[Path]:
-    if not _is_folder(root / LOGS):
-        return []
-    folders = [folder for folder in (root / LOGS).iterdir() if _RUN.fullmatch(folder.name) and _is_folder(folder)]
-    return sorted(folders, key=lambda folder: _age(folder.name))
+    return [read_run(folder) for folder in run_folders(root)]
 
 
 def read_run(folder: Path) -> RunSummary:
@@ -55,7 +35,7 @@ def read_run(folder: Path) -> RunSummary:
     Raises:
         NotReady: there is no such folder.
     """
-    if not _is_folder(folder):
+    if not is_folder(folder):
         raise NotReady(f"there is no run folder {folder}", hint="code-commit runs lists them")
     document = _finished_document(folder)
     if document is None:
@@ -67,7 +47,7 @@ def read_run(folder: Path) -> RunSummary:
 
 
 def _summary(folder: Path, document: Mapping[str, Any]) -> RunSummary:
-    named = _RUN.fullmatch(folder.name)
+    named = RUN_NAME.fullmatch(folder.name)
     match document:
         case {"workflow": str(workflow)}:
             pass
@@ -104,13 +84,3 @@ def _fold(folder: Path) -> dict[str, Any]:
             with suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # of another version
                 document.receive(record)
     return document.fields
-
-
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
-
-
-def _age(name: str) -> tuple[str, int, str]:
-    """Sort by start, then by the number of a second run in the same second."""
-    named = _RUN.fullmatch(name)
-    return (named[1], int(named[3] or 1), name) if named else (name, 1, name)

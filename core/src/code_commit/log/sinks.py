@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
 from code_commit.plugin_api.errors import describe
@@ -16,14 +15,6 @@ _LONGEST_RECEIVE, _LONGEST_CLOSE = 15.0, 90.0  # seconds for one call of a plugi
 _PATIENCE = 5.0  # seconds that the end of a run waits for a sink in use by another thread
 
 
-@dataclass(frozen=True, slots=True)
-class SinkOwner:
-    """The plugin to name when a sink fails."""
-
-    plugin: str
-    distribution: str
-
-
 class Sinks:
     """The sinks of a run. `report` is called with a failure once per sink."""
 
@@ -32,9 +23,9 @@ class Sinks:
         self._outlets: tuple[_Outlet, ...] = ()
         self._delivering = threading.local()
 
-    def add(self, owner: SinkOwner, sink: LogSink, backlog: Iterable[Record]) -> None:
+    def add(self, plugin: str, distribution: str, sink: LogSink, backlog: Iterable[Record]) -> None:
         """Queue the records of `backlog` for `sink`, then all that follow."""
-        self._outlets = (*self._outlets, _Outlet(owner, sink, deque(backlog)))
+        self._outlets = (*self._outlets, _Outlet(plugin, distribution, sink, deque(backlog)))
 
     def put(self, record: Record) -> None:
         """Queue a record for every sink."""
@@ -104,8 +95,9 @@ class _Outlet:
     a sink that hangs costs the run a limited wait.
     """
 
-    def __init__(self, owner: SinkOwner, sink: LogSink, backlog: deque[Record]) -> None:
-        self.owner = owner
+    def __init__(self, plugin: str, distribution: str, sink: LogSink, backlog: deque[Record]) -> None:
+        self.plugin = plugin
+        self.distribution = distribution
         self.sink = sink
         self.pending = backlog
         self.busy = threading.Lock()
@@ -119,13 +111,13 @@ class _Outlet:
         def act() -> str:
             return guarded(lambda: getattr(self.sink, method)(*given))
 
-        if self.owner.distribution == HOST:
+        if self.distribution == HOST:
             return act()
         if self._lost:
             return ""  # reported already
         if self._asked is None:
             self._asked = SimpleQueue()
-            threading.Thread(target=_work, args=(self._asked,), name=f"sink {self.owner.plugin}", daemon=True).start()
+            threading.Thread(target=_work, args=(self._asked,), name=f"sink {self.plugin}", daemon=True).start()
         answer: SimpleQueue[str] = SimpleQueue()
         self._asked.put((act, answer))
         try:
@@ -142,6 +134,4 @@ def _work(asked: SimpleQueue[tuple[Callable[[], str], SimpleQueue[str]]]) -> Non
 
 
 def _failure(outlet: _Outlet, stage: str, error: str) -> PluginFailed:
-    return PluginFailed(
-        plugin=outlet.owner.plugin, distribution=outlet.owner.distribution, stage=f"log sink: {stage}", error=error
-    )
+    return PluginFailed(outlet.plugin, outlet.distribution, f"log sink: {stage}", error)

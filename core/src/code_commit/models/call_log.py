@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from code_commit.log import CallFiles, RunLog, failure_text
 from code_commit.models.resolution import Service
-from code_commit.plugin_api.conversation import Completion, Finish, Text
+from code_commit.plugin_api.conversation import Completion, Finish, Text, Usage
 from code_commit.plugin_api.conversation_json import parts_to_json
 from code_commit.plugin_api.errors import CodeCommitError, ProviderFailed
 from code_commit.plugin_api.event import CallFinished, CallRetried, CallStarted, MessageLogged
@@ -111,7 +111,7 @@ class CallLog:
         if any(not isinstance(part, Text) for part in completion.message.parts):
             parts = files.parts
             self._log.write_json(parts, parts_to_json(completion.message.parts))
-        usage = completion.usage
+        usage = Usage(0, 0) if completion.cached else completion.usage
         self._log.emit(
             CallFinished(
                 call.number,

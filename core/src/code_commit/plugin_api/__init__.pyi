@@ -74,6 +74,7 @@ from .reply import reply_member as reply_member
 from .reply import reply_object as reply_object
 from .reply import reply_objects as reply_objects
 from .reply import token_count as token_count
+from .run_files import find_run as find_run
 from .run_files import is_running as is_running
 from .run_files import open_run_file as open_run_file
 from .run_files import read_records as read_records

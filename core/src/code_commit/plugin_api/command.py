@@ -11,7 +11,8 @@ if TYPE_CHECKING:  # for annotations alone: this module is imported by `--help`
 
     from code_commit.plugin_api.provider import ProviderDefinition
     from code_commit.plugin_api.workflow import WorkflowDefinition
-    from code_commit_workspace.redaction import Redactor
+    from code_commit_workspace import Redactor, Workspace
+    from code_commit_workspace.workspace import Repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +165,25 @@ class Host(Protocol):
     def runs(self) -> Runs: ...
     @property
     def redactor(self) -> Redactor: ...
+
+    def workspace(
+        self,
+        *,
+        writes: bool = False,
+        processes: bool = False,
+        repository: Repository = "required",
+        root: Path | None = None,
+    ) -> Workspace:
+        """Open the project: use it in a `with` statement. It is whole, also after a run that was killed.
+
+        With `writes` it holds the project's lock, and changes files, `checkpoints` too. With `processes` it starts
+        them as the settings say, without keys. `repository` says what happens without a git repository, see
+        `Workspace.open`. `root` is the working directory, unless you name another project.
+
+        Raises:
+            NotReady: something is missing, or another run is in the way.
+        """
+        ...
 
     def settings(self) -> Any:
         """Return the validated section `[plugins.NAME]` of the plugin that offers this command, or None.

@@ -7,13 +7,17 @@ import fcntl
 import json
 import math
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.event import Record
 
+LOGS = "logs"
+RUN_NAME = re.compile(r"(\d{4}(?:-\d\d){5})-([^\s/]+?)(?:-(\d+))?")
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LONGEST_NAME = 200  # bytes
 _LONGEST = 64 * 1024 * 1024  # bytes of a line; no record of this program comes near
@@ -42,6 +46,44 @@ def record_fields(record: Record) -> dict[str, Any]:
         "data": record.data,
         "version": record.version,
     }
+
+
+def find_run(root: Path, run: str) -> Path:
+    """Return the folder of a run, named whole, by its beginning if that is enough, or as `latest`.
+
+    Raises:
+        NotReady: there is none, or the beginning fits several.
+    """
+    names = [folder.name for folder in run_folders(root)]
+    if not names:
+        raise NotReady(f"there is no run yet in {root / LOGS}", hint="each run leaves a folder there")
+    found = (
+        [run] if run in names else names[-1:] if run == "latest" else [each for each in names if each.startswith(run)]
+    )
+    if len(found) == 1 and run:
+        return root / LOGS / found[0]
+    if found and run:
+        raise NotReady(f"{run!r} is the beginning of {len(found)} runs", hint=f"among them {', '.join(found[:3])}")
+    raise NotReady(f"there is no run {run!r} in {root / LOGS}", hint="give a folder's name there, or latest")
+
+
+def run_folders(root: Path) -> list[Path]:
+    """Return the folders of all runs, the oldest first."""
+    if not is_folder(root / LOGS):
+        return []
+    folders = [folder for folder in (root / LOGS).iterdir() if RUN_NAME.fullmatch(folder.name) and is_folder(folder)]
+    return sorted(folders, key=lambda folder: _age(folder.name))
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether `path` is a folder, and no link to one."""
+    return path.is_dir() and not path.is_symlink()
+
+
+def _age(name: str) -> tuple[str, int, str]:
+    """Sort by start, then by the number of a second run in the same second."""
+    named = RUN_NAME.fullmatch(name)
+    return (named[1], int(named[3] or 1), name) if named else (name, 1, name)
 
 
 def read_records(events: Path) -> Iterator[Record]:

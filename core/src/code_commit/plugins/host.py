@@ -123,9 +123,9 @@ class PluginHost:
         caller = getattr(self._manager.hook, hook, None)
         return caller is not None and caller.spec is not None
 
-    def implements(self, plugin: Plugin, hook: str) -> bool:
-        """Whether `plugin` implements `hook`."""
-        return any(each.plugin is plugin.code for each in getattr(self._manager.hook, hook).get_hookimpls())
+    def hooks_of(self, plugin: Plugin) -> list[str]:
+        """Return the names of the hooks that `plugin` implements, sorted."""
+        return sorted(each.name for each in self._manager.get_hookcallers(plugin.code) or ())
 
     def reject(self, plugin: Plugin | PluginSource, stage: str, error: str) -> PluginFailure:
         """Report that `plugin`, or something that it offers, cannot be used."""
@@ -167,7 +167,7 @@ class PluginHost:
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
             self.reject(plugin, "import", _description(error))
             return False
-        if not plugin.guards_paths and self.implements(plugin, PATH_RULES):
+        if not plugin.guards_paths and PATH_RULES in self.hooks_of(plugin):
             # Elsewhere a plugin that cannot be imported is left out, and its rules with it.
             error_text = f"a path rule must be registered in the entry point group {PATH_RULES_GROUP}"
             self.reject(replace(plugin, guards_paths=True), PATH_RULES, error_text)
@@ -183,7 +183,7 @@ class PluginHost:
                     marks = self._manager.parse_hookimpl_opts(plugin.code, name)
                     if marks is None or not marks["optionalhook"]:
                         self.reject(plugin, name, "there is no such hook" + did_you_mean(name, known))
-                elif not self.implements(plugin, name):
+                elif name not in self.hooks_of(plugin):
                     self.reject(plugin, name, "it is not marked with @hookimpl, so it is never called")
 
 

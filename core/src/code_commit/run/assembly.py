@@ -73,18 +73,23 @@ def open_project(plan: Plan, registry: Registry, held: ExitStack) -> Project:
         repository=("private" if alone else "required") if writes else "optional",
         protected=PROTECTED,
         redactor=redactor,
-        sandbox=SandboxSettings(
-            mode=settings.sandbox,
-            network=settings.network,
-            hidden=keys.files_elsewhere(),
-            read_only=("logs",),
-            secret_variables=variables | keys.variables_with_keys(),
-            secret_prefixes=(PREFIX,),
-            output_limit=settings.build.output_limit,
-        ),
+        sandbox=sandbox_settings(settings, keys, variables),
     )
     held.enter_context(workspace)
     return Project(workspace, keys)
+
+
+def sandbox_settings(settings: Settings, keys: KeyStore, variables: frozenset[str]) -> SandboxSettings:
+    """Return how processes of a project run; `variables` are those that hold keys and secrets of plugins."""
+    return SandboxSettings(
+        mode=settings.sandbox,
+        network=settings.network,
+        hidden=keys.files_elsewhere(),
+        read_only=("logs",),
+        secret_variables=variables | keys.variables_with_keys(),
+        secret_prefixes=(PREFIX,),
+        output_limit=settings.build.output_limit,
+    )
 
 
 def open_log(plan: Plan, host: PluginHost, workspace: Workspace, *, token: str | None) -> RunLog:

@@ -9,15 +9,10 @@ import re
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import BinaryIO
 
-from code_commit.plugin_api.errors import NotReady
-from code_commit.plugin_api.project_files import PROTECTED
-from code_commit_workspace.git import Git
-from code_commit_workspace.guard import Guard, listed
-from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.transaction import open_home
+from code_commit.plugin_api import NotReady
+from code_commit_workspace import ProjectTree, Workspace
 
 FOLDER, NAME = "agent-config", "codeRollup.txt"
 MANIFEST = "rollup.json"  # in the state folder
@@ -54,8 +49,8 @@ class Rollup:
         return self.size // _BYTES_PER_TOKEN
 
 
-def roll_up(tree: ProjectTree, git: Git, home: Path, *, include: Sequence[str], exclude: Sequence[str]) -> Rollup:
-    """Write `agent-config/codeRollup.txt`, and the manifest into the state folder `home`.
+def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[str]) -> Rollup:
+    """Write `agent-config/codeRollup.txt`, and the manifest into the state folder.
 
     It holds every text file that git tracks or would offer to track and that a model may read, sorted, each behind a
     line `--- path ---`. `include` and `exclude` are patterns of `.gitignore` files; without `include`, all are meant.
@@ -65,8 +60,8 @@ def roll_up(tree: ProjectTree, git: Git, home: Path, *, include: Sequence[str], 
         NotReady: there is no git repository, or the rollup cannot be written.
         ValueError: a pattern is malformed.
     """
-    every = listed(git)
-    paths = _without(Guard(tree, git, PROTECTED).files(include, among=every), exclude)
+    tree, every = workspace.project, workspace.listed()
+    paths = _without(workspace.files(include, among=every), exclude)
     if not paths:
         raise NotReady("there is nothing to collect", hint="git tracks no file here that fits the patterns")
     try:
@@ -76,7 +71,7 @@ def roll_up(tree: ProjectTree, git: Git, home: Path, *, include: Sequence[str], 
             with open(handle, "wb") as file:  # noqa: PTH123 - a handle
                 rollup, digest = _collect(tree, paths, file)
             os.replace(f".{NAME}.new", NAME, src_dir_fd=folder, dst_dir_fd=folder)
-        _keep_manifest(home, digest, rollup, sorted(every - rollup.files.keys()))
+        _keep_manifest(workspace, digest, rollup, sorted(every - rollup.files.keys()))
     except OSError as error:
         raise NotReady(f"cannot write {tree.root / FOLDER / NAME}: {error.strerror}") from error
     return rollup
@@ -134,18 +129,15 @@ def _is_text(content: bytes) -> bool:
         return False
 
 
-def _keep_manifest(home: Path, digest: str, rollup: Rollup, others: list[str]) -> None:
+def _keep_manifest(workspace: Workspace, digest: str, rollup: Rollup, others: list[str]) -> None:
     """Write what the rollup was made of; `others` were there and are not in it.
 
     A manifest of another rollup is as good as none, so it may be replaced after the rollup itself.
     """
     manifest = {"version": 1, "rollup": digest, "files": rollup.files, "others": others}
     text = json.dumps(manifest) + "\n"
-    folder = open_home(home)
-    try:
+    with workspace.project.folder(str(workspace.state_folder.relative_to(workspace.root))) as folder:
         handle = os.open(f".{MANIFEST}.new", _NEW, 0o600, dir_fd=folder)
         with open(handle, "w", encoding="utf-8") as file:  # noqa: PTH123 - a handle
             file.write(text)
         os.replace(f".{MANIFEST}.new", MANIFEST, src_dir_fd=folder, dst_dir_fd=folder)
-    finally:
-        os.close(folder)

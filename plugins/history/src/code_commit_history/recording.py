@@ -9,7 +9,6 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from code_commit.log import find_run
 from code_commit.plugin_api.conversation import (
     Completion,
     Finish,
@@ -23,7 +22,7 @@ from code_commit.plugin_api.conversation_json import parts_from_json
 from code_commit.plugin_api.errors import NotReady, ProviderFailed
 from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.model_call import ModelCall
-from code_commit.plugin_api.run_files import open_run_file, read_records
+from code_commit.plugin_api.run_files import find_run, open_run_file, read_records
 from code_commit.plugin_api.transcript import request_text
 
 

@@ -25,11 +25,7 @@ from code_commit.plugin_api import (
 )
 from code_commit_history.past_runs import Process, Story, read_story, whole_change
 from code_commit_history.runs.command import RUN
-from code_commit_history.runs.project import Checkpointed, checkpointed
-from code_commit_workspace import check_private_folder
-from code_commit_workspace.git import Git
-from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.transaction import HOME
+from code_commit_workspace import Git, ProjectTree, Workspace, check_private_folder
 
 _CONFIG = Path("agent-config")
 _INPUTS = ("query.txt", "codeRollup.txt")  # a run keeps each as `input-NAME`; a hostile one could keep settings
@@ -84,7 +80,7 @@ def replay(host: Host, arguments: Namespace) -> int:
         again = _run_again(host, recorded, scratch, quiet=arguments.quiet or arguments.json)
         if again.exit_code == ExitCode.INTERRUPTED:
             raise Interrupted("interrupted")
-        rows = list(_compared(recorded, again, before, _final_tree(scratch, again.run)))
+        rows = list(_compared(recorded, again, before, _final_tree(host, scratch, again.run)))
         same = all(row.same for row in rows)
         keep = arguments.keep or not same
     finally:
@@ -106,15 +102,16 @@ def _copy_project(host: Host, recorded: RunSummary, scratch: Path) -> dict[str, 
     """Lay out the tree that the run started from, with its log; return how the run left its files."""
     before: dict[str, str] = {}
     check_private_folder(host.root)  # in the copy it would look like the person's own
-    with checkpointed(host.root) as project:
+    with host.workspace(writes=True, repository="existing") as project:
+        home = scratch / project.state_folder.relative_to(project.root)
         whole = whole_change(project.checkpoints.of_run(recorded.run))
-        (scratch / HOME).mkdir(parents=True, mode=0o700)
+        home.mkdir(parents=True, mode=0o700)
         with ProjectTree(scratch) as into:
             if whole:
-                project.checkpoints.copy(whole[0], into, scratch / HOME)
+                project.checkpoints.copy(whole[0], into, home)
                 before = project.checkpoints.listing(whole[1])
             else:
-                _copy_as_it_is(host, project, into, recorded)
+                _copy_as_it_is(host, project, into, home, recorded)
     log = scratch / "logs" / recorded.run
     if log.exists():  # where git does not ignore it, it is a part of the tree, links and all
         shutil.rmtree(log)
@@ -129,13 +126,13 @@ def _not_regular(folder: str, names: list[str]) -> list[str]:
     return [name for name in names if not stat.S_ISREG(os.lstat(os.path.join(folder, name)).st_mode)]  # noqa: PTH118
 
 
-def _copy_as_it_is(host: Host, project: Checkpointed, into: ProjectTree, recorded: RunSummary) -> None:
+def _copy_as_it_is(host: Host, project: Workspace, into: ProjectTree, home: Path, recorded: RunSummary) -> None:
     """A run that wrote nothing has no checkpoint; the files of today stand in for those of then."""
     host.out.note(f"code-commit: {recorded.run} wrote nothing, so it is replayed on the files of now")
     run = "replay"
     commit = project.checkpoints.take(run, "now")
     try:
-        project.checkpoints.copy(commit, into, into.root / HOME)
+        project.checkpoints.copy(commit, into, home)
     finally:
         project.checkpoints.forget([run])
 
@@ -198,8 +195,8 @@ def _invocation(host: Host, recorded: RunSummary) -> Invocation:
     return replace(then, flags=flags, settings=settings, as_json=False)
 
 
-def _final_tree(scratch: Path, run: str) -> dict[str, str]:
-    with checkpointed(scratch) as project:
+def _final_tree(host: Host, scratch: Path, run: str) -> dict[str, str]:
+    with host.workspace(writes=True, repository="existing", root=scratch) as project:
         whole = whole_change(project.checkpoints.of_run(run))
         return project.checkpoints.listing(whole[1]) if whole else {}
 

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from code_commit.plugin_api import PROTECTED, ExitCode, Host, NotReady
-from code_commit_workspace.git import Git
-from code_commit_workspace.guard import Guard
-from code_commit_workspace.private_folder import require_gitignore_line
-from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.records import Change, Refusal
-from code_commit_workspace.redaction import Redactor
+from code_commit.plugin_api import Change, ExitCode, Host, NotReady, Refusal
+from code_commit_workspace import ProjectTree, Redactor, Workspace, check_private_folder
 
 _DESCRIPTION = (
     "Say of each path whether a response may change it, and why not. The exit code is 0 when all are allowed, else 1."
@@ -36,17 +31,13 @@ def check(host: Host, arguments: Namespace) -> int:
         NotReady: there is no git repository; with `--keys`, the project does not keep its keys out of git, a file
             cannot be read, or a configuration is broken.
     """
-    root = host.root
-    with ProjectTree(root) as tree:
+    with host.workspace(repository="optional" if arguments.keys else "required") as workspace:
         if arguments.keys:
-            require_gitignore_line(root)
+            check_private_folder(host.root)
             host.settings()  # a broken configuration may hold a key that nobody finds
-            verdicts = {path: _held(tree, host.redactor, path) for path in arguments.paths}
+            verdicts = {path: _held(workspace.project, host.redactor, path) for path in arguments.paths}
         else:
-            git = Git(root)
-            git.require_repository()
-            guard = Guard(tree, git, PROTECTED)
-            verdicts = {path: _verdict(guard, path, read=arguments.read) for path in arguments.paths}
+            verdicts = {path: _verdict(workspace, path, read=arguments.read) for path in arguments.paths}
     if arguments.json:
         rows = [
             {"path": path, "allowed": not refusals, "reasons": [{"rule": r.rule, "reason": r.reason} for r in refusals]}
@@ -61,10 +52,10 @@ def check(host: Host, arguments: Namespace) -> int:
     return ExitCode.NOT_REACHED if any(verdicts.values()) else ExitCode.REACHED
 
 
-def _verdict(guard: Guard, path: str, *, read: bool) -> tuple[Refusal, ...]:
+def _verdict(workspace: Workspace, path: str, *, read: bool) -> tuple[Refusal, ...]:
     if not read:
-        return guard.check([Change(path, b"")])
-    refusal = guard.may_read(path)
+        return workspace.check([Change(path, b"")])
+    refusal = workspace.may_read(path)
     return (refusal,) if refusal else ()
 
 

@@ -10,9 +10,7 @@ from collections.abc import Iterator
 
 from code_commit.plugin_api import ExitCode, Host, NotReady
 from code_commit_commit.languages import Language, language_of
-from code_commit_workspace.git import Git, GitError
-from code_commit_workspace.private_folder import require_gitignore_line
-from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace import Git, GitError, ProjectTree, require_gitignore_line
 
 _DESCRIPTION = """\
 Make what a project needs before its first run, as far as it is missing: agent-config with a sample query, the line \

@@ -7,10 +7,7 @@ from collections.abc import Sequence
 
 from code_commit.plugin_api import ExitCode, Host, UsageError
 from code_commit_commit.rollup import FOLDER, NAME, roll_up
-from code_commit_workspace.git import Git
-from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.terminal import printable
-from code_commit_workspace.transaction import HOME, ProjectLock, recover
+from code_commit_workspace import printable
 
 _NAMED = 5  # files of a kind, on stderr
 
@@ -37,13 +34,9 @@ def rollup(host: Host, arguments: Namespace) -> int:
         UsageError: a pattern is malformed.
         NotReady: there is no git repository, another run is under way, or no file is left to show.
     """
-    root = host.root
-    git, home = Git(root), root / HOME
-    git.require_repository()
-    with ProjectTree(root) as tree, ProjectLock(home):
-        recover(tree, home)  # half a change must not be shown to a model
+    with host.workspace(writes=True) as workspace:
         try:
-            found = roll_up(tree, git, home, include=arguments.include, exclude=arguments.exclude)
+            found = roll_up(workspace, include=arguments.include, exclude=arguments.exclude)
         except ValueError as error:
             raise UsageError(f"a pattern is malformed: {error}") from error
     if arguments.json:

@@ -12,8 +12,7 @@ from pathlib import Path
 from shutil import copytree
 
 from code_commit.plugin_api import ExitCode, Host, NotReady
-from code_commit_workspace.git import Git
-from code_commit_workspace.terminal import printable
+from code_commit_workspace import Git, printable
 
 RECORDED = "2026-01-01-12-00-00-committing-code"
 

@@ -6,7 +6,6 @@ import argparse
 
 from code_commit.plugin_api import ExitCode, Host, NotReady
 from code_commit_history.past_runs import read_story, steps_of, whole_change
-from code_commit_history.runs.project import checkpointed
 
 
 def diff(host: Host, arguments: argparse.Namespace) -> int:
@@ -16,7 +15,7 @@ def diff(host: Host, arguments: argparse.Namespace) -> int:
         NotReady: there is no such run or attempt, or its checkpoints are gone.
     """
     folder = host.runs.find(arguments.run).folder
-    with checkpointed(host.root) as project:
+    with host.workspace(writes=True, repository="existing") as project:
         taken = project.checkpoints.of_run(folder.name)
         whole = whole_change(taken)
         if whole is None:

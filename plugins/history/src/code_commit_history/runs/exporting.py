@@ -19,8 +19,6 @@ from code_commit.plugin_api import (
 )
 from code_commit.plugin_api.errors import describe
 from code_commit_history.past_runs import Step, read_story, steps_of
-from code_commit_history.runs.project import checkpointed
-from code_commit_workspace import Redactor
 
 _SINKS, _NEXT = "code_commit_log_sinks", "next_run"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -33,7 +31,7 @@ def export(host: Host, arguments: argparse.Namespace) -> int:
         UsageError: there is no such plugin.
         NotReady: there is no such run, or the plugin gives no sink.
     """
-    root, name = host.root, arguments.sink
+    name = arguments.sink
     first = _sinks(host, name)
     chosen = host.runs.list() if arguments.all else [host.runs.find(each) for each in arguments.runs or ["latest"]]
     named = [summary.folder for summary in chosen]
@@ -41,7 +39,7 @@ def export(host: Host, arguments: argparse.Namespace) -> int:
     lasting: list[LogSink] = []  # sinks that can tell runs apart
     for folder in named:
         try:
-            records = list(_as_of_now(root, folder, host.redactor))
+            records = list(_as_of_now(host, folder))
         except OSError as unreadable:
             failures[folder.name] = f"its events cannot be read: {unreadable.strerror}"
             host.out.note(f"code-commit: {folder.name} was not told: {failures[folder.name]}")
@@ -96,27 +94,27 @@ def _words(raised: BaseException) -> str:
     return describe(raised)
 
 
-def _as_of_now(root: Path, folder: Path, redactor: Redactor) -> Iterator[Record]:
+def _as_of_now(host: Host, folder: Path) -> Iterator[Record]:
     """Read the records back: with the place where the project is today, and with the diffs that sinks read."""
-    diffs = _diffs(root, folder, redactor)
+    diffs = _diffs(host, folder)
     for record in read_records(folder / "events.jsonl"):
         if record.kind == "run.started":
-            yield replace(record, data={**record.data, "root": str(root), "folder": f"logs/{folder.name}"})
+            yield replace(record, data={**record.data, "root": str(host.root), "folder": f"logs/{folder.name}"})
         elif record.kind == "changes.applied" and not record.data.get("diff") and record.seq in diffs:
             yield replace(record, data={**record.data, "diff": diffs[record.seq]})
         else:
             yield record
 
 
-def _diffs(root: Path, folder: Path, redactor: Redactor) -> dict[int, str]:
+def _diffs(host: Host, folder: Path) -> dict[int, str]:
     """Write the diffs that the run did not keep itself, from its checkpoints; return their names by event."""
     try:
-        with checkpointed(root) as project:
+        with host.workspace(writes=True, repository="existing") as project:
             steps = steps_of(project.checkpoints.of_run(folder.name), read_story(folder).applied)
             texts = [(step, project.checkpoints.diff(step.old, step.new)) for step in steps if step.applied]
     except CodeCommitError:
         return {}  # a run is under way, or there is no repository any more: a report without diffs is still one
-    return {step.applied.seq: _kept(folder, step, redactor.data(text)) for step, text in texts if step.applied}
+    return {step.applied.seq: _kept(folder, step, host.redactor.data(text)) for step, text in texts if step.applied}
 
 
 def _kept(folder: Path, step: Step, text: bytes) -> str:

@@ -6,7 +6,6 @@ import argparse
 import shutil
 
 from code_commit.plugin_api import ExitCode, Host, NotReady
-from code_commit_history.runs.project import checkpointed
 
 
 def prune(host: Host, arguments: argparse.Namespace) -> int:
@@ -15,7 +14,7 @@ def prune(host: Host, arguments: argparse.Namespace) -> int:
     Raises:
         NotReady: a run is under way, or a folder cannot be deleted.
     """
-    with checkpointed(host.root) as project:
+    with host.workspace(writes=True, repository="existing") as project:
         found = host.runs.list()
         old = [summary for summary in found[: max(0, len(found) - arguments.keep)] if summary.state != "running"]
         for summary in old:

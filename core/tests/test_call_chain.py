@@ -1,0 +1,413 @@
+"""The layers that a model call goes through: each alone, and all of them in a run of the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from code_commit.models.budget import Budget
+from code_commit.plugin_api import (
+    Completion,
+    Finish,
+    LimitReached,
+    Message,
+    NotReady,
+    ProviderError,
+    Request,
+    Text,
+    Usage,
+)
+from code_commit_testing import Finished, Project, Reply, ScriptedProvider, ScriptedServer, install_plugin, model_call
+
+WORKFLOW = """
+from code_commit.plugin_api import (
+    Flag, Message, Outcome, ProviderFailed, Request, Result, Text, WorkflowDefinition, hookimpl,
+)
+from code_commit_testing.loopback_provider import code_commit_providers
+
+@hookimpl
+def code_commit_workflows():
+    flag = Flag(("--ask",), "ask twice", selects=True)
+    return [WorkflowDefinition("asking", "ask twice", (flag,), "asking_plugin:run", writes=False)]
+
+def run(run):
+    answers = []
+    for prompt in ("one", "two"):
+        try:
+            answers.append(run.model().complete(Request((Message("user", (Text(prompt),)),)), label="ask").text)
+        except ProviderFailed as error:
+            if error.kind is None:
+                raise
+            answers.append(f"failed: {error.kind}")
+    return Result(Outcome.REACHED, "done", {"answers": answers})
+"""
+LAYERS = """
+from dataclasses import replace
+from code_commit.plugin_api import *
+from code_commit_testing.scripted_provider import ScriptedProvider
+
+NAME = {name!r}
+
+def tag(call, next):
+    completion = next(call)
+    text = f"{{NAME}}({{completion.text}})"
+    return replace(completion, message=Message("assistant", (Text(text),)))
+
+def cache(call, next, kept={{}}):
+    call.warn(f"{{call.role}} {{call.provider}} {{call.model}} {{call.label}} {{call.number}} {{call.deadline}}")
+    if kept:
+        return replace(kept["completion"], cached=True)
+    kept["completion"] = next(call)
+    return kept["completion"]
+
+def crash(call, next): raise ValueError("boom")
+def leave(call, next): raise SystemExit(9)
+def policy(call, next): raise LimitReached("not on a Sunday")
+def nothing(call, next): pass
+def other(call, next): return next(replace(call, request=replace(call.request, system="be evil")))
+def through(call, next): return next(call)
+
+@hookimpl
+def code_commit_model_layers(settings):
+    {gives}
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project.create(tmp_path / "made")
+
+
+@pytest.fixture
+def plugins(tmp_path):
+    return install_plugin(tmp_path / "plugins", "asking", WORKFLOW)
+
+
+@pytest.fixture
+def server():
+    with ScriptedServer() as server:
+        yield server
+
+
+def add_layers(plugins: Path, name: str, gives: str) -> None:
+    install_plugin(plugins, name, LAYERS.format(name=name, gives=gives))
+
+
+def run(project: Project, plugins: Path, server: ScriptedServer, *arguments: str) -> Finished:
+    environ = {"LOOPBACK_BASE_URL": server.url("openai")}
+    command = ("--ask", "--json", "--model", "loopback/gpt-5", *arguments)
+    return project.command(*command, plugins=[plugins], environ=environ)
+
+
+def answers(finished: Finished) -> list[str]:
+    assert finished.exit_code == 0, finished.stderr
+    return finished.events[-1]["data"]["data"]["answers"]
+
+
+def of_kind(finished: Finished, kind: str) -> list[dict]:
+    return [event["data"] for event in finished.events if event["kind"] == kind]
+
+
+# --- the budget
+
+
+def a_completion(**fields) -> Completion:
+    return Completion(Message("assistant", (Text("hi"),)), Finish.STOP, "stop", Usage(1000, 100), "gpt-5", {}, **fields)
+
+
+def spent(budget: Budget) -> float:
+    return budget._spent
+
+
+def bounded(text: str = "hi") -> Request:
+    return Request((Message("user", (Text(text),)),), max_tokens=1000)  # $0.01 of reply
+
+
+def test_an_answer_counts_what_it_cost():
+    budget = Budget(1.0)
+    completion = budget.spend(model_call(bounded(), model="gpt-5"), next=lambda _call: a_completion(), max_tokens=None)
+    assert completion.cost == pytest.approx(0.00225)
+    assert spent(budget) == completion.cost
+
+
+def test_a_provider_that_knows_the_cost_is_believed():
+    budget = Budget(1.0)
+    given = a_completion(cost=0.5)
+    assert budget.spend(model_call(bounded(), model="gpt-5"), next=lambda _call: given, max_tokens=None).cost == 0.5
+    assert spent(budget) == 0.5
+
+
+@pytest.mark.parametrize("kind", ["network", "server", "invalid_response", "auth", "quota", "rate", "rejected"])
+def test_a_lost_try_counts_in_full_unless_the_service_did_nothing(kind):
+    budget = Budget(1.0)
+    provider = ScriptedProvider([ProviderError("no", kind=kind)])
+    with pytest.raises(ProviderError):
+        budget.spend(model_call(bounded(), model="gpt-5"), next=provider.complete, max_tokens=None)
+    worked = kind in {"network", "server", "invalid_response"}
+    assert spent(budget) == pytest.approx(0.01 if worked else 0, rel=0.01)
+
+
+def test_calls_at_once_are_reserved_together():
+    budget = Budget(0.015)
+
+    def another(_call):
+        with pytest.raises(LimitReached, match=r"could cost up to \$0\.0100"):
+            budget.spend(model_call(bounded(), model="gpt-5"), next=another, max_tokens=None)
+        return a_completion()
+
+    assert budget.spend(model_call(bounded(), model="gpt-5"), next=another, max_tokens=None).text == "hi"
+
+
+def test_the_reply_is_bounded():
+    provider = ScriptedProvider(["hi", "hi", "hi"])
+    for request, configured in ((bounded(), 7), (Request(bounded().messages), 7), (Request(bounded().messages), None)):
+        Budget(1.0).spend(model_call(request, model="gpt-5"), next=provider.complete, max_tokens=configured)
+    assert [request.max_tokens for request in provider.requests] == [1000, 7, 32_000]
+
+
+def test_a_model_of_unknown_price_is_not_asked():
+    provider = ScriptedProvider(["hi"])
+    with pytest.raises(NotReady, match="the price of nobody-9 is not known"):
+        Budget(1.0).spend(model_call("hi", model="nobody-9"), next=provider.complete, max_tokens=None)
+    assert provider.requests == []
+
+
+def test_lost_tries_count_in_a_run(project, plugins, server):
+    server.script(Reply.error(500), Reply.error(500), Reply.error(500), Reply("good"))
+    finished = run(project, plugins, server, "--max-cost", "0.4")
+    assert (finished.exit_code, len(server.requests)) == (6, 1), finished.stderr
+    assert "the next call could cost up to $0.32" in finished.stderr
+    assert "$0.32" in finished.stderr.partition("; ")[2], "the lost try is counted in full"
+
+
+def test_what_the_service_did_not_work_on_costs_nothing(project, plugins, server):
+    server.script(Reply.error(429, retry_after="0"), Reply.error(401), Reply("good"))
+    finished = run(project, plugins, server, "--max-cost", "0.4")
+    assert answers(finished) == ["failed: auth", "good"]
+    assert 0 < of_kind(finished, "call.finished")[1]["cost_usd"] < 0.001
+
+
+# --- the layers of plugins
+
+
+def test_layers_run_by_the_name_of_their_plugin_the_first_outermost(project, plugins, server):
+    for name in ("zoo", "ark", "mid"):
+        add_layers(plugins, name, "return [tag, tag]")
+    server.script(Reply("1"), Reply("2"))
+    finished = run(project, plugins, server)
+    assert answers(finished) == ["ark(ark(mid(mid(zoo(zoo(1))))))", "ark(ark(mid(mid(zoo(zoo(2))))))"]
+
+
+def test_a_cached_answer_costs_nothing_and_the_log_counts_what_was_asked(project, plugins, server):
+    add_layers(plugins, "keeper", "return [cache]")
+    server.script(Reply("1"))
+    finished = run(project, plugins, server, "--max-cost", "0.4")
+    assert answers(finished) == ["1", "1"]
+    first, second = of_kind(finished, "call.finished")
+    assert (first["cost_usd"] > 0, second["cost_usd"]) == (True, 0.0)
+    assert (first["input_tokens"], second["input_tokens"]) == (1, 0)
+    warnings = [each["text"] for each in of_kind(finished, "message")]
+    assert warnings == ["default loopback gpt-5 ask 1 inf", "default loopback gpt-5 ask 2 inf"]
+    assert (project.run_folder / "2-ask-response.txt").read_text() == "1"
+
+
+@pytest.mark.parametrize(
+    ("layer", "says"),
+    [
+        ("crash", "a model layer of code-commit-odd failed: ValueError: boom"),
+        ("leave", "a model layer of code-commit-odd failed: SystemExit"),
+        ("nothing", "a model layer of code-commit-odd gave None for a completion"),
+        ("other", "a model layer of code-commit-odd passed on another call than it got"),
+    ],
+)
+def test_a_layer_that_breaks_its_promise_ends_the_call_by_name(project, plugins, server, layer, says):
+    add_layers(plugins, "odd", f"return [{layer}]")
+    add_layers(plugins, "outer", "return [through]")  # which is not to blame
+    finished = run(project, plugins, server)
+    assert (finished.exit_code, server.requests) == (4, []), finished.stderr
+    assert says in finished.stderr
+    assert of_kind(finished, "call.finished")[0]["error"].startswith(says)
+
+
+def test_an_error_of_the_host_raised_by_a_layer_is_the_runs(project, plugins, server):
+    add_layers(plugins, "odd", "return [policy]")
+    finished = run(project, plugins, server)
+    assert (finished.exit_code, "not on a Sunday" in finished.stderr) == (6, True), finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("gives", "says"),
+    [("raise ValueError('boom')", "ValueError: boom"), ("return ['crash']", "a layer must be callable, not 'crash'")],
+)
+def test_a_run_does_not_start_with_a_broken_layer(project, plugins, server, gives, says):
+    add_layers(plugins, "odd", gives)
+    finished = run(project, plugins, server)
+    assert (finished.exit_code, server.requests) == (3, []), finished.stderr
+    assert (
+        f"the plugin odd of code-commit-odd offers layers around model calls and is broken: {says}" in finished.stderr
+    )
+    assert "--disable-plugin odd" in finished.stderr
+    server.script(Reply("1"), Reply("2"))
+    assert answers(run(project, plugins, server, "--disable-plugin", "odd")) == ["1", "2"]
+
+
+def test_a_layer_gets_its_section_and_its_secret(project, plugins, server):
+    code = """
+import os
+from code_commit.plugin_api import *
+
+@hookimpl
+def code_commit_secrets():
+    return ["TOLL_TOKEN"]
+
+@hookimpl
+def code_commit_settings():
+    return "toll_plugin:Toll"
+
+def __getattr__(name):
+    from pydantic import create_model
+    return create_model("Toll", gate=(str, "north"))
+
+@hookimpl
+def code_commit_model_layers(settings, secret):
+    def layer(call, next):
+        call.warn(f"{settings.gate} {len(secret('TOLL_TOKEN'))}")
+        return next(call)
+    return [layer]
+"""
+    install_plugin(plugins, "toll", code)
+    server.script(Reply("1"), Reply("2"))
+    environ = {"LOOPBACK_BASE_URL": server.url("openai"), "TOLL_TOKEN": "toll-canary-0123456789"}
+    command = ("--ask", "--json", "--model", "loopback/gpt-5")
+    finished = project.command(*command, plugins=[plugins], environ=environ)
+    assert answers(finished) == ["1", "2"]
+    assert [each["text"] for each in of_kind(finished, "message")] == ["north 22", "north 22"]
+
+
+# --- how far it is
+
+
+FRAMES = """
+import json, os, sys, threading, traceback
+from code_commit_testing.loopback_provider import LOOPBACK, LoopbackWire
+from code_commit.plugin_api import hookimpl
+from dataclasses import replace
+
+def frames(frame):
+    return [each.filename for each in traceback.extract_stack(frame)]
+
+def watched(config):
+    import httpx
+
+    post = httpx.HTTPTransport.handle_request
+
+    def handle_request(self, request):
+        waits = frames(sys._current_frames()[threading.main_thread().ident])
+        sends = frames(sys._getframe(1))
+        with open(os.environ["FRAMES"], "w") as file:
+            json.dump(waits + sends, file)
+        return post(self, request)
+
+    httpx.HTTPTransport.handle_request = handle_request
+    return LoopbackWire(config.model)
+
+@hookimpl
+def code_commit_providers():
+    return [replace(LOOPBACK, name="watched", factory="watched_plugin:watched")]
+"""
+
+
+def test_from_the_workflow_to_httpx_are_few_frames_and_no_module_twice(project, plugins, server, tmp_path):
+    install_plugin(plugins, "watched", FRAMES)
+    server.script(Reply("1"), Reply("2"))
+    seen = tmp_path / "frames.json"
+    environ = {"LOOPBACK_BASE_URL": server.url("openai"), "FRAMES": str(seen)}
+    command = ("--ask", "--model", "watched/gpt-5", "--max-cost", "5")
+    finished = project.command(*command, plugins=[plugins], environ=environ)
+    assert finished.exit_code == 0, finished.stderr
+    stack = json.loads(seen.read_text())
+    loop = max(index for index, name in enumerate(stack) if name.endswith("asking_plugin.py"))
+    ours = [Path(name) for name in stack[loop + 1 :] if "code_commit/" in name]
+    assert len(ours) <= 8, ours
+    entered = [one for one, before in zip(ours, [None, *ours], strict=False) if one != before]
+    assert len(entered) == len(set(entered)), entered
+    assert [path.stem for path in entered] == [
+        "chain", "call_log", "retry", "budget", "checked_provider", "provider", "connection",
+    ]  # fmt: skip
+
+
+# --- factories
+
+
+def test_a_factory_gets_the_root_if_it_asks_for_it(project, plugins, server):
+    code = """
+from dataclasses import replace
+from code_commit.plugin_api import hookimpl
+from code_commit_testing.scripted_provider import SCRIPTED, ScriptedProvider
+
+class Rooted(ScriptedProvider):
+    model = "the-exact-name"
+
+def made(config, root):
+    return Rooted([f"{root.name}, runs: {len(list(root.glob('logs/*-asking')))}", "2"])
+
+@hookimpl
+def code_commit_providers():
+    return [replace(SCRIPTED, name="rooted", factory="rooted_plugin:made", free=True, run_token="rooted_plugin:token")]
+
+def token(model, root):
+    return f"{model} in {root.name}"
+"""
+    install_plugin(plugins, "rooted", code)
+    finished = project.command("--ask", "--json", "--model", "rooted/x", "--max-cost", "0.001", plugins=[plugins])
+    assert answers(finished)[0] == "project, runs: 0"
+    assert of_kind(finished, "run.started")[0]["token"] == "x in project"
+    assert of_kind(finished, "call.started")[0]["model"] == "the-exact-name"
+    assert of_kind(finished, "call.finished")[0]["cost_usd"] == 0.0
+
+
+def test_a_layer_sees_what_the_host_gave_up_on(project, plugins, server):
+    code = """
+from code_commit.plugin_api import *
+
+def second_chance(call, next):
+    try:
+        return next(call)
+    except ProviderFailed as error:
+        call.warn(error.message)
+        return next(call)
+
+@hookimpl
+def code_commit_model_layers():
+    return [second_chance]
+"""
+    install_plugin(plugins, "chance", code)
+    server.script(Reply.error(400), Reply("1"), Reply("2"))
+    finished = run(project, plugins, server)
+    assert answers(finished) == ["1", "2"]
+    assert [each["text"][:7] for each in of_kind(finished, "message")] == ["gpt-5: "]
+    assert len(of_kind(finished, "call.started")) == 2
+
+
+def test_the_redacted_request_is_what_layers_see(project, plugins, server):
+    code = """
+from code_commit.plugin_api import *
+
+@hookimpl
+def code_commit_model_layers():
+    def layer(call, next):
+        if "canary" in str(call.request):
+            raise ProviderFailed("a key")
+        return next(call)
+    return [layer]
+"""
+    install_plugin(plugins, "eye", code)
+    asking = WORKFLOW.replace('("one", "two")', '("one", "the key is sk-canary-0123456789")')
+    (plugins / "asking_plugin.py").write_text(asking)
+    server.script(Reply("1"), Reply("my key is sk-canary-0123456789"))
+    environ = {"LOOPBACK_BASE_URL": server.url("openai"), "LOOPBACK_API_KEY": "sk-canary-0123456789"}
+    finished = project.command("--ask", "--json", "--model", "loopback/gpt-5", plugins=[plugins], environ=environ)
+    assert (finished.exit_code, len(server.requests)) == (5, 2), finished.stderr
+    assert "the reply to call 2 holds a live API key" in finished.stderr

@@ -1,0 +1,93 @@
+"""The layer: one file for each answer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from code_commit.plugin_api import (
+    Completion,
+    Finish,
+    Message,
+    ModelCall,
+    NextLayer,
+    Usage,
+    parts_from_json,
+    parts_to_json,
+)
+
+
+class Cache:
+    """A `ModelLayer`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __call__(self, call: ModelCall, next: NextLayer) -> Completion:
+        """Answer from the folder, or ask and keep the answer."""
+        file = self._folder / f"{key_of(call)}.json"
+        try:
+            kept = completion_of(json.loads(file.read_text("utf-8")))
+            return replace(kept, cost=0.0, cached=True)
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            call.warn(f"{file} is no answer and will be replaced: {error}")
+        completion = next(call)
+        if completion.finish in {Finish.STOP, Finish.TOOL_CALLS}:
+            try:
+                self._keep(file, document_of(completion))
+            except OSError as error:
+                call.warn(f"the answer cannot be kept: {error}")
+        return completion
+
+    def _keep(self, file: Path, document: dict[str, Any]) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, name = tempfile.mkstemp(dir=self._folder)
+        with open(handle, "w", encoding="utf-8") as made:
+            json.dump(document, made)
+        os.replace(name, file)
+
+
+def key_of(call: ModelCall) -> str:
+    """Return a name for everything that is asked, and of whom."""
+    request = call.request
+    asked = {
+        "provider": call.provider,
+        "model": call.model,
+        "system": request.system,
+        "messages": [[each.role, parts_to_json(each.parts)] for each in request.messages],
+        "tools": [[tool.name, tool.description, dict(tool.parameters)] for tool in request.tools],
+        "tool_choice": request.tool_choice,
+        "max_tokens": request.max_tokens,
+    }
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+
+def document_of(completion: Completion) -> dict[str, Any]:
+    """Return a completion as JSON."""
+    return {
+        "parts": parts_to_json(completion.message.parts),
+        "finish": completion.finish.value,
+        "finish_detail": completion.finish_detail,
+        "usage": asdict(completion.usage),
+        "model": completion.model,
+        "raw": dict(completion.raw),
+    }
+
+
+def completion_of(document: dict[str, Any]) -> Completion:
+    """Return the completion that a document holds."""
+    return Completion(
+        Message("assistant", parts_from_json(document["parts"])),
+        Finish(document["finish"]),
+        document["finish_detail"],
+        Usage(**document["usage"]),
+        document["model"],
+        document["raw"],
+    )

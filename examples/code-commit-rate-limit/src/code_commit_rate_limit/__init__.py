@@ -1,0 +1,1 @@
+"""Keeps code-commit to a number of model calls per minute."""

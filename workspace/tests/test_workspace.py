@@ -1,0 +1,234 @@
+"""The one way into a project folder, as another program uses it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from code_commit_workspace import (
+    Change,
+    ChangesRefused,
+    Interrupted,
+    NotReady,
+    Protected,
+    Redactor,
+    Refusal,
+    SandboxSettings,
+    Workspace,
+)
+
+KEY = "sk-canary-0123456789"
+OFF = SandboxSettings(mode="off")
+EXAMPLE = Path(__file__).parents[2] / "examples/workspace/apply_changes.py"
+# Applies a change to `a` and `b` in the project at argv[1], and is killed when `a` is new and `b` still old.
+KILLED = """
+import os, sys
+from pathlib import Path
+from code_commit_workspace import Change, Workspace
+from code_commit_workspace.transaction import apply
+
+def step(name):
+    if name == "rename b":
+        os.kill(os.getpid(), 9)
+
+with Workspace.open(Path(sys.argv[1]), writes=True) as workspace:
+    apply(workspace.project, workspace.state_folder, [Change("a", b"new"), Change("b", b"new")], step=step)
+"""
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path / "project"
+    root.mkdir()
+    for name, text in {"a": "old", "b": "old", "build.sh": "grep -q new a\n", ".gitignore": "/agent-config\n"}.items():
+        (root / name).write_text(text)
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "start")
+    return root
+
+
+def git(root, *arguments):
+    subprocess.run(["git", *arguments], cwd=root, check=True)
+
+
+def kill_while_applying(root):
+    done = subprocess.run([sys.executable, "-c", KILLED, str(root)], check=False)
+    assert done.returncode == -9
+    assert ((root / "a").read_text(), (root / "b").read_text()) == ("new", "old")
+
+
+def held_by_another(root):
+    """A process that holds the lock until its stdin is closed."""
+    code = (
+        "import sys; from pathlib import Path; from code_commit_workspace import Workspace\n"
+        "with Workspace.open(Path(sys.argv[1]), writes=True) as workspace:\n"
+        "    workspace.name_run('the-other'); print('held', flush=True); sys.stdin.read()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def test_a_change_is_checked_applied_built_and_taken_back(root, tmp_path):
+    with Workspace.open(root, writes=True, sandbox=OFF) as workspace:
+        changes = [Change("./a", b"new"), Change("b", None)]
+        assert workspace.check(changes) == ()
+        assert "-old" in workspace.diff(changes)
+        before = workspace.checkpoints.take("run", "start")
+        workspace.apply(changes)
+        assert (workspace.tree.read("a"), workspace.tree.read("b")) == (b"new", None)
+        assert workspace.run_build(log=tmp_path / "log", timeout=60).passed
+        assert workspace.files() == (".gitignore", "a", "build.sh")
+        assert workspace.checkpoints.restore(before) == ("a", "b")
+        assert workspace.tree.read("b") == b"old"
+
+
+def test_a_change_that_is_refused_changes_nothing(root):
+    class NoB:
+        name = "no-b"
+
+        def judge(self, changes, tree):
+            return [Refusal(each.path, self.name, "b is mine") for each in changes if each.path == "b"]
+
+    with Workspace.open(root, writes=True, protected=[Protected("build.sh")]) as workspace:
+        for path in (".git/config", "build.sh", "../a", "agent-config/x"):
+            with pytest.raises(ChangesRefused, match="refused"):
+                workspace.apply([Change("a", b"new"), Change(path, b"")])
+        with pytest.raises(ChangesRefused, match="b is mine"):
+            workspace.apply([Change("a", b"new"), Change("b", b"")], [("some-plugin", NoB())])
+    assert (root / "a").read_text() == "old"
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_whoever_opens_it_finds_the_project_whole(root, writes):
+    kill_while_applying(root)
+    with Workspace.open(root, writes=writes) as workspace:
+        assert "cut short" in workspace.recovered
+        assert (workspace.tree.read("a"), workspace.tree.read("b")) == (b"old", b"old")
+    with Workspace.open(root, writes=writes) as workspace:
+        assert workspace.recovered is None
+
+
+def test_nobody_reads_half_a_change_of_a_run_that_goes_on(root):
+    with held_by_another(root) as other:
+        with Workspace.open(root, writes=False) as workspace:
+            assert workspace.tree.read("a") == b"old"
+        journal = root / "agent-config/.code-commit/journal/active"
+        journal.mkdir(parents=True)
+        with pytest.raises(NotReady, match=f"process {other.pid}, run the-other"):
+            Workspace.open(root, writes=False)
+        journal.rmdir()
+        other.stdin.close()
+
+
+def test_a_reader_holds_no_lock_and_changes_nothing(root):
+    with Workspace.open(root, writes=False) as reader, Workspace.open(root, writes=True):
+        with pytest.raises(NotReady, match="reading alone"):
+            reader.apply([Change("a", b"new")])
+        with pytest.raises(NotReady, match="reading alone"):
+            _ = reader.checkpoints
+    assert (root / "a").read_text() == "old"
+
+
+def test_two_writers_are_one_too_many(root):
+    with Workspace.open(root, writes=True), pytest.raises(NotReady, match="another run holds the lock"):
+        Workspace.open(root, writes=True)
+    with Workspace.open(root, writes=True):
+        pass  # closed, it gives the lock back
+
+
+def test_without_a_repository(tmp_path):
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    for repository in ("required", "existing"):
+        with pytest.raises(NotReady, match="in no git repository"):
+            Workspace.open(tmp_path, writes=True, repository=repository)
+    assert not (tmp_path / "agent-config").exists()
+    with Workspace.open(tmp_path, writes=False, repository="optional") as workspace:
+        assert workspace.tree.read(".gitignore") == b"*.log\n"
+    for repository in ("private", "existing"):
+        with Workspace.open(tmp_path, writes=True, repository=repository) as workspace:
+            before = workspace.checkpoints.take("run", "start")
+            workspace.apply([Change("a.txt", b"new")])
+            assert workspace.check([Change("a.log", b"")])[0].rule == "ignored"
+            workspace.checkpoints.restore(before)
+    assert not (tmp_path / "a.txt").exists()
+
+
+def test_a_program_may_have_its_own_names(root, tmp_path):
+    (root / ".gitignore").write_text("/.tool\n")
+    (root / "make.sh").write_text("test ! -e .tool/key && echo made >> make.sh\n")
+    own = {"private_folder": ".tool", "state_folder": ".tool/state", "build_script": "make.sh"}
+    with Workspace.open(root, writes=True, sandbox=OFF, **own) as workspace:
+        assert workspace.state("x") == root / ".tool/state/state/x"
+        assert workspace.check([Change("agent-config", b"")]) == ()
+        assert workspace.run_build(log=tmp_path / "log", timeout=60).tampered == ("make.sh",)
+        commit = workspace.checkpoints.take("run", "end")
+        assert not [path for path in workspace.checkpoints.listing(commit) if path.startswith(".tool")]
+    with pytest.raises(ValueError, match="right in"):
+        Workspace.open(root, writes=True, private_folder=".tool", state_folder="elsewhere")
+
+
+@pytest.fixture(params=["auto", "off"])
+def talking(request, root):
+    settings = SandboxSettings(mode=request.param, secret_variables=frozenset({"HIDDEN"}))
+    with Workspace.open(root, writes=True, sandbox=settings, redactor=Redactor([KEY])) as workspace:
+        yield workspace
+
+
+def test_a_process_to_talk_to(talking, monkeypatch):
+    monkeypatch.setenv("HIDDEN", "x")
+    monkeypatch.setenv("SOME_URL", f"https://{KEY}@example.org")
+    code = 'read line; echo "$line $MORE $HIDDEN $SOME_URL $PWD"; echo careful >&2; exit 3'
+    with talking.start_process(["bash", "-c", code], env={"MORE": "more"}) as process:
+        process.stdin.write(b"hello\n")
+        assert process.stdout.readline() == f"hello more   {talking.root}\n".encode()
+        assert process.stderr.readline() == b"careful\n"
+        assert process.wait(60) == 3
+    assert process.tampered == ()
+
+
+def test_a_process_to_talk_to_ends_in_time(talking):
+    process = talking.start_process(["bash", "-c", "sleep 1000 & echo $!; wait"])
+    process.stdout.readline()
+    with pytest.raises(TimeoutError):
+        process.wait(0.1)
+    talking.close()
+    assert process.wait() is None
+    assert process.stdin.closed
+    with pytest.raises(Interrupted):
+        talking.start_process(["true"])
+
+
+def test_a_process_that_alters_what_checks_it_is_told(talking):
+    with talking.start_process(["bash", "-c", "echo >> build.sh || echo no"]) as process:
+        process.stdout.read()
+    assert process.tampered == (() if talking.sandbox_in_use == "bubblewrap" else ("build.sh",))
+
+
+def test_a_process_that_cannot_be_started(talking):
+    for command in ("no-such-command", "./a"):
+        with pytest.raises(NotReady, match=f"{command} cannot be started"):
+            talking.start_process([command])
+
+
+@pytest.mark.parametrize(("content", "code", "left"), [(b"new\n", 0, "new\n"), (b"other\n", 1, "old")])
+def test_the_example(root, content, code, left):
+    """As in an environment that has this distribution alone."""
+    probe = "import sys; sys.modules['code_commit'] = None; sys.argv = sys.argv[1:]; exec(open(sys.argv[0]).read())"
+    done = subprocess.run(
+        [sys.executable, "-c", probe, str(EXAMPLE), str(root), "a"],
+        input=content,
+        capture_output=True,
+        check=False,
+        env={**os.environ, "GIT_CONFIG_NOSYSTEM": "1"},
+    )
+    assert done.returncode == code, done.stderr.decode()
+    assert (root / "a").read_text() == left
+    assert (b"the build failed" in done.stderr) == bool(code)
