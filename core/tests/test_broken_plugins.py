@@ -91,6 +91,14 @@ def test_a_factory_that_makes_no_provider_is_named(tmp_path, made):
     assert "code-commit-odd" in end["summary"]
 
 
+@pytest.mark.parametrize("name", ["odd_plugin:Config", "odd_plugin:made"])
+def test_code_of_a_provider_that_is_not_there_is_named(tmp_path, name):
+    code = PROVIDER.format(complete="pass", made="return Odd()").replace(f'"{name}"', '"nowhere:Nothing"')
+    _, finished, end = ran(tmp_path, code, "--model", "odd")
+    assert finished.exit_code == 3
+    assert "code-commit-odd cannot be made: ModuleNotFoundError: No module named 'nowhere'" in end["summary"]
+
+
 @pytest.mark.parametrize(
     ("run", "words"),
     [

@@ -1,0 +1,182 @@
+"""The index of all runs: what each cost and how it ended, over time."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from code_commit.plugin_api import Usage, cost_of, is_running, read_records
+from code_commit_report.page import GOOD, render, tone
+from code_commit_report.run_view import RunView
+from code_commit_report.text import read_shown
+
+_RUN = re.compile(r"\d{4}(?:-\d\d){5}-[^\s/]+")
+_DOCUMENT_LIMIT = 4 * 1024 * 1024
+_BEYOND = 1e12  # seconds or USD that no run ever took: the log of a repository may say anything
+CHART_HEIGHT, CHART_WIDTH = 100, 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A run in the index. `cost` is None where a part of it is not known."""
+
+    run: str
+    workflow: str
+    outcome: str
+    summary: str
+    started: str
+    seconds: float
+    attempts: int
+    models: str
+    cost: float | None
+    has_report: bool
+
+    @property
+    def reached(self) -> bool:
+        """Whether it reached its goal."""
+        return self.outcome in GOOD
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A run in the chart: its place, and the height of its cost."""
+
+    entry: Entry
+    x: float
+    width: float
+    y: float
+    height: float
+
+
+def index_page(logs: Path) -> str:
+    """Return the page for the runs in `logs`."""
+    entries = [
+        _entry(folder)
+        for folder in sorted(logs.iterdir())
+        if _RUN.fullmatch(folder.name) and folder.is_dir() and not folder.is_symlink()
+    ]
+    known = [entry.cost for entry in entries if entry.cost is not None]
+    return render(
+        "index.html.jinja",
+        entries=list(reversed(entries)),
+        columns=_columns(entries),
+        reached=sum(entry.reached for entry in entries),
+        total=sum(known),
+        unknown=len(entries) - len(known),
+        dearest=max(known, default=0.0),
+        others=sorted({tone(entry.outcome) for entry in entries} - {"good"}),
+    )
+
+
+def _columns(entries: list[Entry]) -> list[Column]:
+    dearest = max((entry.cost or 0.0 for entry in entries), default=0.0) or 1.0
+    step = CHART_WIDTH / max(len(entries), 12)
+    # The lower tenth is for the outcome, so that a run which cost nothing is seen as well.
+    room = CHART_HEIGHT * 0.85
+    columns = []
+    for index, entry in enumerate(entries):
+        height = room * (entry.cost or 0.0) / dearest
+        columns.append(
+            Column(entry, round(index * step, 2), round(step * 0.8, 2), round(room - height, 2), round(height, 2))
+        )
+    return columns
+
+
+def _entry(folder: Path) -> Entry:
+    document = _document(folder)
+    if document.get("state") != "finished":
+        return _unfinished(folder)
+    seconds = document.get("seconds")
+    total = seconds.get("total") if isinstance(seconds, dict) else 0.0
+    rows = [row for row in _rows(document.get("models")) if isinstance(row, dict)]
+    attempts = document.get("attempts")
+    return Entry(
+        run=folder.name,
+        workflow=str(document.get("workflow") or folder.name[20:]),
+        outcome=str(document.get("outcome") or "finished"),
+        summary=str(document.get("summary") or ""),
+        started=_started(folder),
+        seconds=_finite(total) or 0.0,
+        attempts=attempts if isinstance(attempts, int) else 0,
+        models=", ".join(str(row.get("model")) for row in rows),
+        cost=_cost(document, rows),
+        has_report=(folder / "report.html").is_file(),
+    )
+
+
+def _unfinished(folder: Path) -> Entry:
+    """What is known of a run that goes on or was killed, by its events: its document lags behind them."""
+    view = RunView()
+    with suppress(OSError):
+        for record in read_records(folder / "events.jsonl"):
+            view.receive(record)
+    cost, complete = view.cost
+    return Entry(
+        run=folder.name,
+        workflow=view.workflow or folder.name[20:],
+        outcome=view.outcome or ("running" if is_running(folder) else "killed"),
+        summary=view.summary,
+        started=_started(folder),
+        seconds=view.seconds,
+        attempts=len(view.chapters),
+        models=", ".join(dict.fromkeys(call.model for call in view.calls)),
+        cost=cost if complete else None,
+        has_report=(folder / "report.html").is_file(),
+    )
+
+
+def _started(folder: Path) -> str:
+    return folder.name[:10] + " " + folder.name[11:19].replace("-", ":")
+
+
+def _cost(document: Mapping[str, Any], rows: list[dict[str, Any]]) -> float | None:
+    """Return USD: what the run counted, else by model; a failed call without tokens counts as nothing."""
+    told = _finite(document.get("cost_usd"))
+    if told is not None:
+        return told
+    total = 0.0
+    for row in rows:
+        tokens = row.get("tokens")
+        if row.get("provider") == "replay" or not isinstance(tokens, dict):
+            continue
+        usage = Usage(
+            _whole(tokens.get("input")),
+            _whole(tokens.get("output")),
+            cache_read=_whole(tokens.get("cache_read")) or 0,
+            cache_write=_whole(tokens.get("cache_write")) or 0,
+        )
+        calls = document.get("calls")
+        all_failed = isinstance(calls, dict) and calls.get("failed") == calls.get("finished")
+        if usage.input is None and all_failed and document.get("outcome") != "interrupted":
+            continue
+        cost = cost_of(str(row.get("model")), usage)
+        if cost is None:
+            return None
+        total += cost
+    return total
+
+
+def _document(folder: Path) -> dict[str, Any]:
+    shown = read_shown(folder, "run.json", _DOCUMENT_LIMIT)
+    try:
+        document = json.loads(shown.head) if shown and not shown.left_out else {}
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _rows(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and abs(value) < _BEYOND else None
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,42 @@
+"""Which of Pygments' lexers reads a file, by its name.
+
+Pygments' own `get_lexer_for_filename` compiles a thousand regular expressions for the first name that it is asked for,
+which takes longer than all else that a page needs. All but a dozen of them are a name, or an ending.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+
+_EXACT = 0.5  # what a pattern without a wildcard is worth, beside the priority of a lexer
+
+
+def lexer_for(path: str) -> Lexer | None:
+    """Return a lexer that keeps line ends as they are, the same that Pygments would choose; None where it has none."""
+    chosen = _class_for(path.rpartition("/")[2])
+    return chosen(stripnl=False, ensurenl=False) if chosen else None
+
+
+@cache
+def _class_for(name: str) -> type[Lexer] | None:
+    from pygments.lexers import find_lexer_class, get_all_lexers
+
+    found: list[tuple[float, str, type[Lexer]]] = []
+    for lexer, _, patterns, _ in get_all_lexers(plugins=False):
+        for pattern in patterns:
+            cls = find_lexer_class(lexer) if _fits(name, pattern) else None
+            if cls is not None:
+                found.append((cls.priority + (0 if "*" in pattern else _EXACT), cls.__name__, cls))
+    return max(found, key=lambda each: each[:2])[2] if found else None
+
+
+def _fits(name: str, pattern: str) -> bool:
+    ending = pattern.removeprefix("*")
+    if any(wildcard in ending for wildcard in "*?["):
+        return fnmatchcase(name, pattern)
+    return name == pattern if ending == pattern else name.endswith(ending)

@@ -1,0 +1,24 @@
+"""What the host reads at every start: the hooks alone, nothing heavy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from code_commit.plugin_api import LogSink, hookimpl
+
+if TYPE_CHECKING:
+    from code_commit_report.settings import ReportSettings
+
+
+@hookimpl
+def code_commit_settings() -> str:
+    """The section `[plugins.html]`."""
+    return "code_commit_report.settings:ReportSettings"
+
+
+@hookimpl
+def code_commit_log_sinks(settings: ReportSettings) -> list[LogSink]:
+    """The one sink."""
+    from code_commit_report.sink import HtmlReport
+
+    return [HtmlReport(settings)]

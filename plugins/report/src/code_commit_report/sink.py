@@ -1,0 +1,83 @@
+"""The log sink: gathers the records of a run, and writes `report.html` into its folder."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+
+from code_commit.plugin_api import Record, is_running
+from code_commit_report.run_view import RunView
+from code_commit_report.settings import ReportSettings
+from code_commit_report.whole_file import write_whole
+
+REPORT, INDEX = "report.html", "index.html"
+
+
+_WORTH_SHOWING = frozenset(
+    {"run.started", "call.started", "call.finished", "changes.applied", "process.started", "process.finished"}
+)
+
+
+class HtmlReport:
+    """Writes the page when the run is over; with the setting `live` at each step as well, for whoever watches.
+
+    Several runs may be told one after another: the index is written once, at the end.
+    """
+
+    def __init__(self, settings: ReportSettings) -> None:
+        self._settings = settings
+        self._view = RunView()
+        self._folder: Path | None = None
+        self._logs: Path | None = None
+        self._loading: Thread | None = None
+
+    def receive(self, record: Record) -> None:
+        """See `LogSink.receive`."""
+        if record.kind == "run.started":
+            self._folder = Path(str(record.data["root"]), str(record.data["folder"]))
+            self._logs = self._folder.parent
+        self._view.receive(record)
+        if record.kind == "call.started" and self._loading is None:
+            # While the model thinks: what draws a page takes longer to load than all else here takes to run.
+            self._loading = Thread(target=_load, name="report")
+            self._loading.start()
+        if self._settings.live and record.kind in _WORTH_SHOWING:
+            self._write(goes_on=True)
+
+    def next_run(self) -> None:
+        """See `LogSink`."""
+        try:
+            self._write()
+        finally:
+            self._view, self._folder = RunView(), None
+
+    def close(self) -> None:
+        """See `LogSink.close`."""
+        self._write()
+        if self._logs is not None and self._settings.index:
+            from code_commit_report.index import index_page
+
+            write_whole(self._logs / INDEX, index_page(self._logs))
+
+    def _write(self, *, goes_on: bool | None = None) -> None:
+        if self._folder is None:
+            return
+        if self._loading is not None:
+            self._loading.join()
+        from code_commit_report.page import report_page
+
+        limit, index = self._settings.text_limit, self._settings.index
+        still = is_running(self._folder) if goes_on is None else goes_on
+        page = report_page(self._view, self._folder, limit, index=index, going_on=still)
+        write_whole(self._folder / REPORT, page)
+
+
+def _load() -> None:
+    """Import what a page is made with. What cannot be imported is told where it is used."""
+    with suppress(Exception):
+        import pygments.lexers  # noqa: F401 - for later
+
+        from code_commit_report.page import warm_up
+
+        warm_up()

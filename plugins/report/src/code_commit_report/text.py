@@ -1,0 +1,129 @@
+"""Texts of others on a page: made visible, cut to measure, build output with its errors marked."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from markupsafe import Markup
+
+_ERRORS = 200  # lines of one output that are shown although they stand in what is left out
+_SEARCHED, _LONGEST_LINE = 64 * 1024 * 1024, 64 * 1024  # bytes
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# Control characters, what changes the direction of writing, what shows nothing, lone surrogates, line separators.
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_ERROR = re.compile(
+    r"\b(errors?|broken|failed|failures?|fatal|panic(ked)?|traceback|\w*exception|\w*error|assertion|"
+    r"undefined reference|segmentation fault|no such file|command not found)\b",
+    re.IGNORECASE,
+)
+_WARNING = re.compile(r"\bwarn(ings?)?\b", re.IGNORECASE)
+_NONE_OF_THEM = re.compile(r"\b(0|no) (errors?|broken|failed|failures?|warnings?)\b", re.IGNORECASE)
+
+
+class _Visible(dict[int, str | None]):
+    """A table for `str.translate` that fills itself: what a reader would not see becomes an escape."""
+
+    def __missing__(self, code: int) -> str | None:
+        character = chr(code)
+        unseen = character not in "\t\n" and unicodedata.category(character) in _UNSEEN
+        seen = f"\\u{code:04x}" if code > 0xFF else f"\\x{code:02x}"  # noqa: PLR2004 - what two digits hold
+        self[code] = seen if unseen else character
+        return self[code]
+
+
+_TABLE = _Visible()
+
+
+def visible(value: object) -> object:
+    """Return `value` as a template may show it; markup of our own stays as it is."""
+    return value.translate(_TABLE) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A text on the page: all of it, or head and tail; `left_out` counts the bytes between."""
+
+    head: str
+    tail: str = ""
+    left_out: int = 0
+
+    @property
+    def text(self) -> str:
+        """All that is shown."""
+        return f"{self.head}\n[… {self.left_out} bytes left out …]\n{self.tail}" if self.left_out else self.head
+
+
+def read_shown(folder: Path, name: str | None, limit: int) -> Shown | None:
+    """Read a file of the run folder, at most `limit` bytes of it; None when there is no such regular file."""
+    if not name or "/" in name or name.startswith("."):
+        return None
+    try:
+        with open(os.open(folder / name, _READ), "rb") as file:  # noqa: PTH123 - a handle
+            size = os.fstat(file.fileno()).st_size
+            if size <= limit:
+                return Shown(file.read(limit).decode("utf-8", "replace"))
+            half = limit // 2
+            head = file.read(half)
+            file.seek(size - half)
+            tail = file.read(half)
+    except (OSError, ValueError):
+        return None
+    return Shown(head.decode("utf-8", "replace"), tail.decode("utf-8", "replace"), size - 2 * half)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLine:
+    """A line of a build's output."""
+
+    text: str
+    mark: Literal["", "error", "warning"]
+    number: int = 0  # counts the marked errors, from 1 on
+
+
+def read_output(folder: Path, name: str, limit: int) -> list[OutputLine]:
+    """Read what a build said, its errors and warnings marked; of more than `limit` bytes head, tail and errors."""
+    shown = read_shown(folder, name, limit)
+    if shown is None:
+        return []
+    if not shown.left_out:
+        return output_lines(shown.text)
+    between = _errors_between(folder / name, limit // 2, shown.left_out)
+    told = f"[… {shown.left_out} bytes left out" + (", but for lines with errors …]" if between else " …]")
+    return output_lines("\n".join([shown.head, told, *between, shown.tail]))
+
+
+def output_lines(text: str) -> list[OutputLine]:
+    """Mark the lines that tell of errors and warnings."""
+    lines, number = [], 0
+    for line in text.split("\n"):
+        mark = _mark(line)
+        number += mark == "error"
+        lines.append(OutputLine(line, mark, number if mark == "error" else 0))
+    return lines
+
+
+def _errors_between(path: Path, begin: int, size: int) -> list[str]:
+    """Return the first lines with errors in a part of a file; of a very long part, only its beginning is read."""
+    found: list[str] = []
+    with suppress(OSError), open(os.open(path, _READ), "rb") as file:  # noqa: PTH123 - a handle
+        file.seek(begin)
+        left = min(size, _SEARCHED)
+        while left > 0 and len(found) < _ERRORS and (line := file.readline(min(left, _LONGEST_LINE))):
+            left -= len(line)
+            text = line.decode("utf-8", "replace").rstrip("\r\n")
+            if _mark(text) == "error":
+                found.append(text)
+    return found
+
+
+def _mark(line: str) -> Literal["", "error", "warning"]:
+    rest = _NONE_OF_THEM.sub("", line[:2000])
+    if _ERROR.search(rest):
+        return "error"
+    return "warning" if _WARNING.search(rest) else ""
