@@ -197,10 +197,10 @@ def settings_model(host: PluginHost, plugin: Plugin) -> type[Any] | None:
 def _path_rules(
     host: PluginHost, section_of: Callable[[Plugin], Any], *, fail_closed: bool
 ) -> list[tuple[str, PathRule]]:
-    """Collect the rules of plugins.
+    """Collect the path rules of plugins, each with its distribution.
 
     Raises:
-        NotReady: a plugin that guards paths is broken, so a workflow that writes must not start.
+        NotReady: a plugin that guards paths is broken, and the workflow writes.
     """
     rules = [(plugin.distribution, rule) for plugin, rule in host.collect(PATH_RULES, {"settings": section_of})]
     broken = [each for each in host.failures if each.guards_paths or each.stage == PATH_RULES]
@@ -208,6 +208,6 @@ def _path_rules(
         first = broken[0]
         raise NotReady(
             f"{first.distribution} guards paths and is broken ({first.stage}): {first.error}",
-            hint=f"mend or uninstall it, or run with --disable-plugin {first.plugin}",
+            hint=f"fix or uninstall it, or run with --disable-plugin {first.plugin}",
         )
     return rules
