@@ -165,7 +165,7 @@ DONE = WORKFLOW.format(run="return Result(Outcome.REACHED, 'done')")
     [
         ('[providers]\nplaner = "gemini.default"\n', "there is no role 'planer'; is planner meant?"),
         ('[providers.gemni.default]\nmodel = "m"\n', "there is no provider 'gemni'; is gemini meant?"),
-        ('[providers.gemini.fast]\nmodel = "m"\n[providers]\ncoach = "gemini.fast"\n', ""),
+        ('[providers.gemini.fast]\nmodel = "m"\n[providers]\ncoach = "gemini.fast"\ncritic = "odd.default"\n', ""),
         ('[providers.odd.default]\nmodel = "m"\n[providers]\ncritic = "odd.default"\n', ""),
     ],
 )
