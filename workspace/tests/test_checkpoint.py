@@ -349,15 +349,15 @@ def test_an_object_that_the_user_cleaned_up_is_taken_anew(root, checkpoints):
     assert (root / "a.txt").read_bytes() == b"committed\n"
 
 
-def test_old_runs_are_dropped(checkpoints, root):
+def test_runs_are_forgotten(checkpoints, root):
     for run in ("r1", "r2", "r3"):
         checkpoints.take(run, "start")
         checkpoints.take(run, "start")
     assert checkpoints.runs() == ["r1", "r2", "r3"]
     assert [label for label, _ in checkpoints.of_run("r1")] == ["start", "start-2"]
-    checkpoints.prune(keep=2)
+    checkpoints.forget(["r1"])
     assert checkpoints.runs() == ["r2", "r3"]
-    checkpoints.prune(keep=2)
+    checkpoints.forget(["r1"])
     assert checkpoints.runs() == ["r2", "r3"]
 
 
