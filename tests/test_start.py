@@ -47,7 +47,9 @@ def test_help_shows_the_flags_and_commands_of_the_installed_plugins(command) -> 
     done = command("--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert "--model" in done.stdout
-    assert {name for name, flag in FLAGS.items() if f"{flag} " in done.stdout} == installed_plugins() & set(FLAGS)
+    assert {name for name, flag in FLAGS.items() if re.search(f"{flag}[ ,]", done.stdout)} == installed_plugins() & set(
+        FLAGS
+    )
     listed = set(re.findall(r"^  ([a-z]+)  ", done.stdout, re.MULTILINE))
     for name, commands in COMMANDS.items():
         assert (set(commands) & listed) == (set(commands) if name in installed_plugins() else set())

@@ -22,7 +22,7 @@ from code_commit.log import RunLog
 from code_commit.models.resolution import Services, resolve
 from code_commit.plugin_api import workflow as api
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, describe, exit_code_of, no_room
-from code_commit.plugin_api.event import LogSink, MessageLogged, PluginFailed
+from code_commit.plugin_api.event import MessageLogged, PluginFailed
 from code_commit.plugin_api.workflow import Outcome, Result
 from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost
 from code_commit.plugins.registry import Registry
@@ -56,10 +56,8 @@ class Redacts(Protocol):
         ...
 
 
-def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapping[str, LogSink]) -> Ending:
+def run_session(plan: Plan, host: PluginHost, registry: Registry) -> Ending:
     """Run the workflow of `plan`; whatever happens after the run folder is open becomes its ending.
-
-    `watchers` are the host's own sinks, by name.
 
     Raises:
         CodeCommitError: the run cannot begin, and there is no run folder.
@@ -73,8 +71,10 @@ def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapp
         services = Services(registry, plan.settings, project.keys, plan.environ, plan.root)
         log = open_log(plan, host, workspace, token=services.recorded_token(roles))
         held.enter_context(redirect_stdout(sys.stderr))  # a plugin's own prints are not results
-        for name, sink in watchers.items():
-            log.add_sink("code-commit", sink, plugin=name)
+        # The host's own sinks come first: they show also why the run does not get far.
+        for plugin in (each for each in host.plugins if each.distribution == HOST):
+            for _, sink in host.collect("code_commit_log_sinks", {"settings": lambda _: plan}, only=plugin):
+                log.add_sink(HOST, sink, plugin=sink.name)
         with _record_ending(log, workspace.redactor, plan.plugin) as ending:
             _report_failures(host, log, plan.environ)
             if workspace.recovered:
