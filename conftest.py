@@ -1,4 +1,4 @@
-"""What every test starts from: no key, no setting of the person who runs it, no way out but loopback."""
+"""Isolate every test: no keys, no settings of the user, no network except loopback."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 import hypothesis
 import pytest
 
-# No test asserts a time, and a busy machine is no failure. In CI the same examples come every time.
+# No test asserts a time, and a busy machine is not a failure. In CI, the examples are always the same.
 hypothesis.settings.register_profile(
     "code-commit", deadline=None, print_blob=True, derandomize="CI" in os.environ, database=None
 )
 hypothesis.settings.load_profile("code-commit")
 
-# Who starts the tests in the background of a script has Ctrl-C ignored, and with it every process that a test starts.
+# Tests that a script runs in the background ignore Ctrl-C, and so do the processes that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -34,7 +34,7 @@ def _empty_config_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _plain_environment(monkeypatch: pytest.MonkeyPatch, _empty_config_home: Path) -> None:
-    """Drop what this machine would add to a test, in this process and in those that it starts."""
+    """Remove this machine's settings from this process and those that it starts."""
     for name in os.environ:
         if name.startswith(_PREFIXES) or name in _NAMES:
             monkeypatch.delenv(name)
@@ -48,7 +48,7 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch, _empty_config_home: Path
 
 @pytest.fixture(autouse=True)
 def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fail a test that connects to another machine: a real service must never be called by mistake."""
+    """Fail a test that connects to another machine: no test may call a real service."""
     connect = socket.socket.connect
 
     def guarded(self: socket.socket, address: Any) -> None:

@@ -1,6 +1,6 @@
 """Metadata of the private root: the extras of `code-commit`, as paths into this checkout.
 
-A path must be absolute to be valid, so it cannot stand in pyproject.toml.
+Such a path must be absolute, so it cannot be in pyproject.toml.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class CheckoutMetadata(MetadataHookInterface):
         folders = {project["name"]: (folder, project) for folder, project in _projects(Path(self.root))}
 
         def references(requirements: Iterable[str]) -> list[str]:
-            """Name the folders of these distributions and of those they need: no index has them."""
+            """Return references to the folders of these distributions and their dependencies: no index has them."""
             found: dict[str, str] = {}
             waiting = list(requirements)
             while waiting:

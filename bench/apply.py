@@ -1,4 +1,4 @@
-"""A large response made true on disk: parse, check, apply, against `git apply` and a sync of the same change."""
+"""Parse, check and apply a large response, against `git apply` and a sync of the same change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from project import IDENTITY, make_project
 
 ONCE = Path(__file__).with_name("apply_once.py")
 ROUNDS = 5
-CHANGED = 10  # the first tenth of each file, in one piece: git is slow with many
+CHANGED = 10  # the first tenth of each file, in one hunk: git is slow with many
 
 
 def main() -> list[Line]:
@@ -41,7 +41,7 @@ def _compare(folder: Path, name: str, *, files: int, size: int) -> Line:
 
 
 def _prepare(project: Path, folder: Path, files: int, size: int) -> None:
-    """Add files to the project; leave beside it a response that changes each, and the same change as a patch."""
+    """Add files to the project; write beside it a response that changes each file, and the same change as a patch."""
     with (folder / "response.txt").open("w") as response:
         for number in range(files):
             path = project / f"data/{number % 10}/file_{number}.txt"
@@ -61,7 +61,7 @@ def _prepare(project: Path, folder: Path, files: int, size: int) -> None:
 
 
 def _copy(project: Path) -> Path:
-    """Make a new copy with nothing left to be written to disk."""
+    """Make a copy and flush it to disk."""
     copy = project.with_name("copy")
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(project, copy, symlinks=True)
@@ -70,7 +70,7 @@ def _copy(project: Path) -> Path:
 
 
 def _time_inside(project: Path, response: Path) -> float:
-    """Run the three steps in a process of their own; return what they took, without the start of that process."""
+    """Run the three steps in a separate process; return their time, without the start of the process."""
     command = [sys.executable, str(ONCE), str(project), str(response)]
     done = subprocess.run(command, env=plain_environment(), check=True, stdout=subprocess.PIPE, text=True)
     return float(done.stdout)

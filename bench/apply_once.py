@@ -1,4 +1,4 @@
-"""Parse a response, check its changes and apply them; print the seconds that it took."""
+"""Parse a response, check its changes and apply them; print the time in seconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from code_commit_workspace.transaction import apply
 
 
 def main(root: Path, response: Path) -> None:
-    """Do it in the project at `root`."""
+    """Run it in the project at `root`."""
     text = response.read_text("utf-8")
     home = root / "agent-config/.code-commit"
     home.mkdir(mode=0o700, exist_ok=True)

@@ -1,10 +1,10 @@
-"""A whole commit: two model calls and two builds that take no time, against a loop that does the job naively.
+"""A whole commit with two model calls and two builds that take no time, against a naive loop.
 
-The page of a run is measured by itself: with the plugin installed, each run draws one. Its price list and its templates
-are loaded while the model thinks, which shows where the model takes a quarter of a second.
+The page of a run is measured separately: with the plugin installed, each run writes one. Its price list and templates
+load while the model works, which matters if the model takes a quarter of a second.
 
-No Python that imports the given libraries can take 1/25 of aider's time: their import alone is more. So that limit
-counts as soon as the naive loop of the same run keeps it; until then the line says that it is out of reach.
+No Python that imports the given libraries can take 1/25 of aider's time: their import alone takes longer. So that limit
+counts only when the naive loop of the same run keeps it; until then, the line says that it is out of reach.
 """
 
 from __future__ import annotations

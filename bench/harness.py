@@ -1,4 +1,4 @@
-"""Times and memory of whole processes, each against a peer or a limit of the same run, and how they are told."""
+"""Measure time and memory of whole processes against a peer or limit of the same run, and report them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ PEAK = Path(__file__).with_name("peak.py")
 class Measured:
     """One line of the report: `value` must be at most `limit` times `peer`.
 
-    `floor` is what the least that could do the job takes, where that is known: a limit that is below it cannot be kept
-    by anything, so it is reported, and does not count.
+    `floor` is the minimum that any solution takes, if known: a limit below it cannot be kept, so it is reported but
+    does not count.
     """
 
     name: str
@@ -33,22 +33,22 @@ class Measured:
 
     @property
     def ratio(self) -> float:
-        """How many times the peer."""
+        """Return `value` divided by `peer`."""
         return self.value / self.peer
 
     @property
     def ok(self) -> bool:
-        """Whether the limit is kept."""
+        """Return whether the limit is kept."""
         return self.ratio <= self.limit
 
     @property
     def within_reach(self) -> bool:
-        """Whether the limit can be kept."""
+        """Return whether the limit can be kept."""
         return self.floor <= self.limit * self.peer
 
     @property
     def verdict(self) -> str:
-        """What is to be thought of it."""
+        """Return the verdict for the report."""
         if self.ok:
             return "ok"
         return "OVER" if self.within_reach else f"OVER, out of reach: the least takes {self.floor / self.peer:.2f}"
@@ -56,7 +56,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class NotMeasured:
-    """A line of the report that says why there is no number."""
+    """A line of the report that says why nothing was measured."""
 
     name: str
     reason: str
@@ -86,7 +86,7 @@ def _amount(value: float, unit: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A process to time. `prepare` runs before each time, outside the clock, and gives the folder to run in."""
+    """A process to time. `prepare` runs before each round, untimed, and returns the folder to run in."""
 
     argv: Sequence[str]
     environment: Mapping[str, str] | None = None
@@ -95,12 +95,14 @@ class Command:
 
 
 def medians(commands: Mapping[str, Command], *, rounds: int) -> dict[str, float]:
-    """Return the median wall time of each command in seconds, run in turn, so that all meet the same disturbances."""
+    """Return the median wall time of each command in seconds. They run in turn, so that all get the same
+    disturbances.
+    """
     times: dict[str, list[float]] = {name: [] for name in commands}
     for turn in range(rounds + 1):
         for name, command in commands.items():
             seconds = run(command)
-            if turn:  # the first turn fills the caches
+            if turn:  # the first round fills the caches
                 times[name].append(seconds)
     return {name: statistics.median(values) for name, values in times.items()}
 
@@ -109,7 +111,7 @@ def run(command: Command) -> float:
     """Run `command` once; return its wall time in seconds.
 
     Raises:
-        SystemExit: it did not end as `exit_code` says: a failed run has no time worth telling.
+        SystemExit: it did not end with `exit_code`; the time of a failed run is useless.
     """
     folder = command.prepare() if command.prepare else None
     start = time.perf_counter()
@@ -123,8 +125,8 @@ def peak_memory(command: Command) -> float:
     Raises:
         SystemExit: as `run`.
     """
-    # The kernel counts the memory of whoever starts a process as its own, until it has loaded its program. So a small
-    # process starts it, and writes the number as its last line.
+    # Until exec, the kernel counts the parent's memory as the process's own. So a small process starts it, and prints
+    # the number as its last line.
     output = _finish(
         command, [sys.executable, str(PEAK), *command.argv], command.prepare() if command.prepare else None
     )
@@ -148,7 +150,7 @@ def _finish(command: Command, argv: Sequence[str], folder: Path | None) -> bytes
 
 
 def plain_environment() -> dict[str, str]:
-    """The environment without what would change a run: settings, keys, addresses of services, proxies."""
+    """Return the environment without anything that changes a run: settings, keys, service addresses, proxies."""
     changing = ("CODE_COMMIT_", "GIT_", "GEMINI_", "GOOGLE_GEMINI_", "OPENAI_", "ANTHROPIC_", "PYTHON")
     return {
         name: value
@@ -158,5 +160,5 @@ def plain_environment() -> dict[str, str]:
 
 
 def code_commit() -> str:
-    """The installed command, beside the Python that runs this."""
+    """Return the path of the installed command, beside this Python."""
     return str(Path(sys.executable).with_name("code-commit"))

@@ -1,4 +1,4 @@
-"""Peak memory of whole runs: 60 MB for a small one, and beyond that four times the larger of prompt and response."""
+"""Peak memory of whole runs: 60 MB for a small one, plus four times the larger of prompt and response."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The peer of a whole commit: imports the given libraries and does the job, with no thought for what may go wrong.
+"""The peer of a whole commit: imports the given libraries and does the job without error handling.
 
-Like the real thing it asks git what is ignored and keeps the tree as it was before and after each attempt. It has no
-plugins, no isolation, no undo, no redaction, no retries and no recovery.
+Like code-commit, it asks git what is ignored and saves the tree before and after each attempt. It has no plugins, no
+isolation, no undo, no redaction, no retries and no recovery.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def write(files: dict[str, str]) -> None:
 
 
 def snapshots() -> Callable[[], None]:
-    """Give a function that keeps the visible tree in a repository of its own."""
+    """Return a function that saves the visible tree in a separate repository."""
     environment = {**os.environ, "GIT_DIR": "agent-config/snapshots.git", "GIT_WORK_TREE": "."}
     subprocess.run(["git", "init", "-q"], env=environment, check=True)
 

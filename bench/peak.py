@@ -1,4 +1,4 @@
-"""Run a command; print the peak of its resident memory in kB, and end as it did."""
+"""Run a command, print its peak resident memory in kB, and exit with its status."""
 
 from __future__ import annotations
 

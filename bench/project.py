@@ -1,4 +1,4 @@
-"""The small project that the benchmarks change: under git, with a build that takes no time."""
+"""The small project of the benchmarks: a git repository with a build that takes no time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if [ "$answer" = right ]; then echo fine; else echo "the answer is $answer" >&2;
 
 
 def make_project(folder: Path, *, rollup: str = "src/answer.txt: none\n") -> Path:
-    """Make the project in `folder`, committed, with a query, a rollup and a key."""
+    """Create and commit the project in `folder`, with a query, a rollup and a key."""
     files = {
         ".gitignore": "/agent-config\n/target\n",
         "build.sh": BUILD,
@@ -39,7 +39,7 @@ def make_project(folder: Path, *, rollup: str = "src/answer.txt: none\n") -> Pat
 
 
 def fresh_copies(project: Path, below: Path) -> Callable[[], Path]:
-    """Give a function that makes a new copy of `project` at each call, and drops the one before."""
+    """Return a function that makes a new copy of `project` at each call, and drops the previous one."""
     numbers = itertools.count()
 
     def copy() -> Path:

@@ -1,4 +1,4 @@
-"""The rollup of a large repository, against a Python that reads the same files and does nothing else."""
+"""The rollup of a large repository, against Python that only reads the same files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness import MEGABYTE, Command, Line, Measured, code_commit, medians, rep
 from project import IDENTITY, make_project
 
 FILES, FOLDERS = 10_000, 200
-SIZE = 8_000  # bytes, about what a file of code has
+SIZE = 8_000  # bytes, about the size of a source file
 LIMIT = 3
 READ = "import sys\nfor path in sys.stdin.buffer.read().split(b'\\0')[:-1]:\n  with open(path, 'rb') as f: f.read()"
 
@@ -48,7 +48,7 @@ def _large(project: Path) -> Path:
 
 
 def _without_state(project: Path) -> Path:
-    """Drop the rollup and the manifest that the time before has left."""
+    """Drop the rollup and the manifest of the previous round."""
     (project / "agent-config/codeRollup.txt").unlink(missing_ok=True)
     shutil.rmtree(project / "agent-config/.code-commit", ignore_errors=True)
     return project

@@ -1,7 +1,7 @@
-"""Every benchmark, each line against a peer measured in the same run.
+"""Run all benchmarks, each against a peer measured in the same run.
 
-Exits with 1 when a limit is passed that can be kept; see `Measured.within_reach`. A line that could not be measured,
-for its peer is not installed, is counted and named, and fails nothing.
+Exits with 1 when a limit is exceeded that can be kept; see `Measured.within_reach`. A line that could not be measured
+because its peer is not installed is counted and named, but is not a failure.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ALL = {
 
 
 def main(names: list[str]) -> int:
-    """Run those named, or all."""
+    """Run the named benchmarks, or all."""
     lines = [line for name in names or ALL for line in ALL[name]()]
     over = [line for line in lines if isinstance(line, Measured) and not line.ok]
     failed = [line for line in over if line.within_reach]

@@ -1,4 +1,4 @@
-"""A service on loopback that speaks OpenAI's protocol and answers at once, from a list, over and over."""
+"""A service on loopback that speaks OpenAI's protocol and answers immediately from a repeating list."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from threading import Thread
 
 @contextmanager
 def answering(texts: Sequence[str], *, after: float = 0) -> Iterator[str]:
-    """Serve `texts` in turn, each `after` seconds; give the base URL."""
+    """Serve `texts` in turn, each after `after` seconds; yield the base URL."""
     bodies = itertools.cycle([_completion(text) for text in texts])
 
     class Handler(BaseHTTPRequestHandler):
@@ -30,7 +30,7 @@ def answering(texts: Sequence[str], *, after: float = 0) -> Iterator[str]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the standard library
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()

@@ -1,4 +1,4 @@
-"""Start-up: what `--version` and `--help` take, against a Python that does nothing."""
+"""Start-up: the time of `--version` and `--help`, against Python that does nothing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def main() -> list[Line]:
 
 
 def _crowd(folder: Path) -> Path:
-    """Make distributions that have nothing to do with this project; every fourth has entry points."""
+    """Create unrelated distributions; every fourth has entry points."""
     for number in range(OTHER_DISTRIBUTIONS):
         name = f"bystander-{number}"
         information = folder / f"bystander_{number}-1.0.dist-info"

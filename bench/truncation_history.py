@@ -1,9 +1,9 @@
-"""How often the truncation rule would have sent back what people wrote: replays the history of a git repository.
+"""Count how often the truncation rule refuses what people wrote, by replaying the history of git repositories.
 
     python bench/truncation_history.py PATH... [--show]
 
-Each file that a commit added or altered counts as one replacement, and the files of a commit as one response. People
-meant what they committed, so each refusal is a false positive. Merges are left out. PATH may be a bare repository.
+Each file that a commit added or changed counts as one replacement, and the files of a commit as one response. People
+intended what they committed, so each refusal is a false positive. Merges are left out. PATH may be a bare repository.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LINKS = (b"120000", b"160000")  # modes of symbolic links and submodules
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """One file of one commit; `old` None: it was added."""
+    """One file of one commit; `old` is None for an added file."""
 
     commit: str
     path: str
@@ -35,17 +35,17 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """The tree before a commit, as far as the rule looks at it."""
+    """The tree before a commit, as the rule sees it."""
 
     files: dict[str, bytes]
 
     def read(self, path: str) -> bytes | None:
-        """Return what the file held before."""
+        """Return the content of the file before the commit."""
         return self.files.get(path)
 
 
 class Blobs:
-    """File contents by their id, from one `git cat-file` for all."""
+    """File contents by id, from a single `git cat-file`."""
 
     def __init__(self, repository: str) -> None:
         self._process = subprocess.Popen(
@@ -59,7 +59,7 @@ class Blobs:
         self._process.communicate()
 
     def read(self, blob: str) -> bytes | None:
-        """Return a content; None where this copy of the repository has it not."""
+        """Return a content, or None if this copy of the repository lacks it."""
         asked, answered = self._process.stdin, self._process.stdout
         assert asked is not None
         assert answered is not None
@@ -74,7 +74,7 @@ class Blobs:
 
 
 def replacements(repository: str) -> Iterator[Replacement]:
-    """Give what each commit wrote, the latest first."""
+    """Yield what each commit wrote, latest first."""
     log = ["log", "--no-merges", "--no-renames", "--diff-filter=AM", "--raw", "-z", "--no-abbrev", "--format=%x01%H"]
     done = subprocess.run(["git", "-C", repository, *log], check=True, capture_output=True)
     commit = ""
@@ -90,7 +90,7 @@ def replacements(repository: str) -> Iterator[Replacement]:
 
 
 def measure(repository: str, rule: Truncation, *, show: bool) -> tuple[int, Counter[str]]:
-    """Return how many replacements were judged, and how many were refused for each reason."""
+    """Return how many replacements were checked, and how many were refused for each reason."""
     judged, refused = 0, Counter[str]()
     with Blobs(repository) as blobs:
         for commit, group in groupby(replacements(repository), lambda each: each.commit):
@@ -111,7 +111,7 @@ def measure(repository: str, rule: Truncation, *, show: bool) -> tuple[int, Coun
 
 
 def main() -> None:
-    """Print a line for each repository."""
+    """Print one line per repository."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("repositories", nargs="+", metavar="PATH")
     parser.add_argument("--show", action="store_true", help="print each refusal")

@@ -1,4 +1,4 @@
-"""One answer in TypeScript that calls one tool, judged and run by the host, against a bare `deno run`."""
+"""One TypeScript answer that calls one tool, checked and run by the host, against a bare `deno run`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _measured(scratch: Path, deno: str) -> Line:
         answer()
         seconds = time.perf_counter() - start
         bare_seconds = run(command)
-        if turn:  # the first turn fills the caches
+        if turn:  # the first round fills the caches
             ours.append(seconds)
             peer.append(bare_seconds)
     return Measured(
@@ -61,7 +61,7 @@ def _measured(scratch: Path, deno: str) -> Line:
 
 
 def _answer(root: Path) -> Any:
-    """Return what runs the answer as a task would, with the host's own guard, in the project at `root`."""
+    """Return a function that runs the answer as a task does, with the host's guard, in the project at `root`."""
     from code_commit_tasks.functions import open_functions
     from code_commit_tasks.runtime.script import ScriptLimits, run_script
     from code_commit_toolbox.settings import ToolboxSettings

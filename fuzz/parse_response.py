@@ -3,8 +3,8 @@
     uv pip install atheris ./core
     python fuzz/parse_response.py fuzz/corpus -max_total_time=60
 
-The corpus grows in the first folder that is named. What must hold: the parser gives changes or says what is wrong,
-nothing else; what it gives, written down again, is read as the same; and content is text of the response.
+The corpus grows in the first named folder. The parser must return changes or report what is wrong; its changes, written
+out again, must parse to the same changes; and content must be text of the response.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def one_input(data: bytes) -> None:
         assert content in text
         assert not content or content.endswith("\n")
         written.append(f"^^^{change.path}\n{content}^^^end\n")
-    if not any("\r" in path for path in paths):  # one at the end of a path line would be taken for its line end
+    if not any("\r" in path for path in paths):  # at the end of a path line, it would be part of the line ending
         assert parse_changes("".join(written)) == changes
 
 
 def main() -> None:
-    """Fuzz until libFuzzer's limits say stop."""
+    """Fuzz until a limit of libFuzzer is reached."""
     atheris.Setup(sys.argv, one_input)
     atheris.Fuzz()
 

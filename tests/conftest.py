@@ -6,11 +6,13 @@ import base64
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 
 import pytest
 
-from code_commit_testing import Finished, Project
+if TYPE_CHECKING:  # the set `host` does not have it
+    from code_commit_testing import Finished, Project
 
 WINDOW = 8  # so many characters of a key in a row count as a leak
 # What holds the project's bytes raw, and is never shown; and where the user keeps the key.

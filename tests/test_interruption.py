@@ -114,7 +114,8 @@ def test_threads_that_wait_are_ended_too(project, tmp_path, how, number):
 def test_the_exit_code_tells_it_wherever_it_hit(project, tmp_path):
     """Python remembers a Ctrl-C that passed through code made from text, and would end by the signal itself."""
     plugins = install_plugin(tmp_path / "plugins", "pool", POOL)
-    finished = project.command("--pool", "text", "--model", "gpt-5", plugins=[plugins])
+    environ = {"OPENAI_API_KEY": "a key for a test"}
+    finished = project.command("--pool", "text", "--model", "gpt-5", plugins=[plugins], environ=environ)
     assert (finished.exit_code, "interrupted" in finished.stderr) == (130, True)
 
 

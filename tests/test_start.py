@@ -1,9 +1,10 @@
-"""The installed command starts, whichever plugins are there, and says which they are."""
+"""The installed command starts with any set of plugins, and says what is there and what to install."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 
 NO_PLUGINS = {"code-commit", "code-commit-workspace", "code-commit-testing"}
 PROVIDERS = {"gemini", "openai", "anthropic"}
-WORKFLOWS = {"consistency": "--consistency-check", "tasks": "--task-file"}
+FLAGS = {"commit": "--query", "consistency": "--consistency-check", "tasks": "--task-file", "planner": "--planning"}
+COMMANDS = {"commit": ["init", "rollup", "check", "demo"], "history": ["runs", "replay"]}
 
 
 def installed_plugins() -> set[str]:
@@ -22,7 +24,9 @@ def installed_plugins() -> set[str]:
 
 @pytest.fixture
 def command(tmp_path: Path):
-    """Give a function that runs the installed command in an empty folder."""
+    """Give a function that runs the installed command in an empty repository."""
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / ".gitignore").write_text("/agent-config\n")
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         program = Path(sys.executable).with_name("code-commit")
@@ -39,12 +43,33 @@ def test_version_is_that_of_the_distribution(command) -> None:
     assert done.stdout == f"code-commit {importlib.metadata.version('code-commit')}\n"
 
 
-def test_help_tells_the_flags_of_the_installed_workflows(command) -> None:
+def test_help_shows_the_flags_and_commands_of_the_installed_plugins(command) -> None:
     done = command("--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert "--model" in done.stdout
-    told = {name for name, flag in WORKFLOWS.items() if flag in done.stdout}
-    assert told == installed_plugins() & set(WORKFLOWS)
+    assert {name for name, flag in FLAGS.items() if re.search(f"{flag}[ ,]", done.stdout)} == installed_plugins() & set(
+        FLAGS
+    )
+    listed = set(re.findall(r"^  ([a-z]+)  ", done.stdout, re.MULTILINE))
+    for name, commands in COMMANDS.items():
+        assert (set(commands) & listed) == (set(commands) if name in installed_plugins() else set())
+    assert {"plugins", "models", "config", "completion", "undo"} <= listed
+
+
+def test_without_the_default_workflow_help_says_how_to_install_it(command) -> None:
+    assert ('pip install "code-commit[commit]"' in command("--help").stdout) == ("commit" not in installed_plugins())
+
+
+def test_without_a_provider_models_says_how_to_install_one(command) -> None:
+    told = command("models").stdout
+    if not installed_plugins() & (PROVIDERS | {"history"}):
+        assert all(f'pip install "code-commit[{name}]"' in told for name in PROVIDERS)
+
+
+def test_undo_needs_no_plugin(command) -> None:
+    done = command("undo")
+    assert done.returncode == 3
+    assert "nothing to undo" in done.stderr or "no run" in done.stderr
 
 
 def test_plugins_are_loaded_without_a_failure(command) -> None:
@@ -63,14 +88,16 @@ def test_models_are_those_of_the_installed_providers(command) -> None:
 
 
 def test_what_a_missing_plugin_offers_says_what_to_install(command) -> None:
-    asked = {
-        "consistency": ["--consistency-check"],
-        "tasks": ["--task", "Do it."],
-        "gemini": ["--model", "gemini-2.5-pro"],
-        "openai": ["--model", "gpt-5"],
-        "anthropic": ["--model", "claude-opus-4-5"],
-    }
-    for name in asked.keys() - installed_plugins():
-        done = command(*asked[name])
-        assert done.returncode == 2
-        assert f"code-commit-{name}" in done.stderr
+    asked = [(name, [flag]) for name, flag in FLAGS.items()]
+    asked += [(name, [each]) for name, commands in COMMANDS.items() for each in commands]
+    if "commit" in installed_plugins():
+        models = {"gemini": "gemini-2.5-pro", "openai": "gpt-5", "anthropic": "claude-opus-4-5"}
+        asked += [(name, ["--model", model]) for name, model in models.items()]
+    else:
+        asked += [("commit", []), ("commit", ["--model", "gpt-5"])]
+    for name, arguments in asked:
+        if name not in installed_plugins():
+            done = command(*arguments)
+            assert done.returncode == 2, arguments
+            assert f"code-commit-{name}" in done.stderr
+            assert f'pip install "code-commit[{name}]"' in done.stderr

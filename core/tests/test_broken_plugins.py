@@ -91,6 +91,14 @@ def test_a_factory_that_makes_no_provider_is_named(tmp_path, made):
     assert "code-commit-odd" in end["summary"]
 
 
+@pytest.mark.parametrize("name", ["odd_plugin:Config", "odd_plugin:made"])
+def test_code_of_a_provider_that_is_not_there_is_named(tmp_path, name):
+    code = PROVIDER.format(complete="pass", made="return Odd()").replace(f'"{name}"', '"nowhere:Nothing"')
+    _, finished, end = ran(tmp_path, code, "--model", "odd")
+    assert finished.exit_code == 3
+    assert "code-commit-odd cannot be made: ModuleNotFoundError: No module named 'nowhere'" in end["summary"]
+
+
 @pytest.mark.parametrize(
     ("run", "words"),
     [
@@ -157,7 +165,7 @@ DONE = WORKFLOW.format(run="return Result(Outcome.REACHED, 'done')")
     [
         ('[providers]\nplaner = "gemini.default"\n', "there is no role 'planer'; is planner meant?"),
         ('[providers.gemni.default]\nmodel = "m"\n', "there is no provider 'gemni'; is gemini meant?"),
-        ('[providers.gemini.fast]\nmodel = "m"\n[providers]\ncoach = "gemini.fast"\n', ""),
+        ('[providers.gemini.fast]\nmodel = "m"\n[providers]\ncoach = "gemini.fast"\ncritic = "odd.default"\n', ""),
         ('[providers.odd.default]\nmodel = "m"\n[providers]\ncritic = "odd.default"\n', ""),
     ],
 )

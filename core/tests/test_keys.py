@@ -61,6 +61,14 @@ def store(root: Path, **environ: str) -> KeyStore:
     return KeyStore(root, Redactor(), environ)
 
 
+def test_no_store_is_made_unless_git_ignores_the_private_folder(root: Path) -> None:
+    (root / ".gitignore").write_text("# /agent-config\n")
+    (root / "agent-config/config.toml").write_text("broken = [")  # nothing reads it
+    with pytest.raises(NotReady, match=str(root / ".gitignore")) as caught:
+        store(root)
+    assert "the line /agent-config" in caught.value.hint
+
+
 def key_file(root: Path, content: str | bytes, name: str = "openai-key.txt") -> Path:
     path = root / "agent-config" / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())

@@ -140,8 +140,9 @@ def test_a_plugin_that_prints_does_not_spoil_the_json(project, tmp_path):
 def test_a_plugin_that_leaves_the_folder_leaves_it_alone(project, tmp_path):
     plugins = install_plugin(tmp_path / "plugins", "away", "import os\nos.chdir('/')\n" + GOOD)
     assert project.command("runs", "path", plugins=[plugins]).exit_code == 3
-    told = project.command("--json", "--model", "good-1", plugins=[plugins]).stdout
-    assert str(project.root) in told or "logs" in told
+    project.write({"agent-config/config.toml": "max_cost = true\n"})
+    finished = project.command("config", plugins=[plugins])
+    assert (finished.exit_code, "agent-config/config.toml" in finished.stderr) == (3, True)
 
 
 def test_an_import_that_never_ends_can_be_ended_and_is_named(project, tmp_path):

@@ -23,6 +23,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 PLUGINS = {
     "provider.md": "parrot",
     "workflow.md": "explain",
+    "command.md": "todo",
     "path-rule.md": "migrations",
     "log-sink.md": "ledger",
     "secrets.md": "webhook",

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from code_commit.plugin_api import NotReady
+from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git import Git, GitError
 
 AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.org")

@@ -10,10 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from code_commit.config.keys import KeyStore
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.private_folder import require_gitignore_line
-from code_commit_workspace.redaction import Redactor
 
 
 @pytest.fixture
@@ -23,10 +21,6 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "agent-config").mkdir(parents=True)
     (root / ".gitignore").write_text("/agent-config\n")
     return root
-
-
-def store(root: Path) -> KeyStore:
-    return KeyStore(root, Redactor(), {})
 
 
 @pytest.mark.parametrize("line", ["agent-config", "/agent-config", "agent-config/", "/agent-config/"])
@@ -57,21 +51,20 @@ def test_the_line_counts(root: Path, line: str, around: str) -> None:
         "/agent-config\n!agent-*\n",
     ],
 )
-def test_without_the_line_no_store_is_made(root: Path, text: str) -> None:
+def test_other_lines_do_not_count(root: Path, text: str) -> None:
     (root / ".gitignore").write_text(text, newline="")
-    (root / "agent-config/config.toml").write_text("broken = [")  # it is not even looked at
     with pytest.raises(NotReady, match=re.escape(str(root / ".gitignore"))) as caught:
-        store(root)
+        require_gitignore_line(root)
     assert "the line /agent-config" in caught.value.hint
 
 
 def test_a_missing_or_linked_file_holds_no_line(root: Path) -> None:
     (root / ".gitignore").rename(root / "real")
     with pytest.raises(NotReady, match="is missing"):
-        store(root)
+        require_gitignore_line(root)
     (root / ".gitignore").symlink_to("real")
     with pytest.raises(NotReady, match="it is a link"):  # git does not follow it either
-        store(root)
+        require_gitignore_line(root)
 
 
 LINES = st.lists(

@@ -1,4 +1,4 @@
-"""A set of changes is made wholly or not at all: the main path, modes, folders, refusals."""
+"""A set of changes is applied completely or not at all: the main path, modes, folders, refusals."""
 
 import errno
 import os
@@ -247,7 +247,7 @@ def test_a_planted_link_in_place_of_the_state_folder_is_refused(root, tree, tmp_
 def test_the_lock_is_held_by_one_run_and_says_by_which(root):
     program = (
         "import sys, pathlib; from code_commit_workspace.transaction import ProjectLock\n"
-        "with ProjectLock(pathlib.Path(sys.argv[1]), run='run-1'): print('held', flush=True); sys.stdin.read()"
+        "with ProjectLock(pathlib.Path(sys.argv[1])) as lock: lock.name('run-1'); print('held', flush=True); sys.stdin.read()"
     )
     holder = subprocess.Popen(
         [sys.executable, "-c", program, home(root)],

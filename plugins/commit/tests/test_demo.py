@@ -13,6 +13,9 @@ from code_commit_testing import Project
 
 @pytest.fixture
 def shown(tmp_path):
+    pytest.importorskip(
+        "code_commit_history", reason="the demo replays a run; the environment `history` has the plugin"
+    )
     project = Project.create(tmp_path)
     return project, project.command("demo", str(project.root / "played"))
 
@@ -28,7 +31,7 @@ def test_the_demo_ends_green_and_says_that_its_answers_are_recorded(shown):
 
 
 def test_the_recording_fits_the_prompts_of_today(shown):
-    # If not: python core/tests/record_demo.py
+    # If not: python plugins/commit/tests/record_demo.py
     _, finished = shown
     assert "asks something else" not in finished.stderr
 

@@ -1,4 +1,4 @@
-"""What needs no repository, no model and no person: the table, the texts, the choice of files."""
+"""Pure functions: the table of transitions, the texts, the selection of files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_commit_planner import machine, prompts, words
+from code_commit_planner import machine, messages, prompts
 from code_commit_planner.answers import meaning, understood
 from code_commit_planner.coach_and_player import COACH_TOOLS, PLAYER_TOOLS, approves
 from code_commit_planner.display import feedback_lines, tool_line
@@ -50,7 +50,7 @@ def test_every_event_leads_somewhere_and_what_cannot_happen_is_an_error():
     with pytest.raises(KeyError):
         next_state(State.STARTUP, Event.YES)
     with pytest.raises(KeyError):
-        next_state(State.COACH_AND_PLAYER, Event.QUIT)  # nobody is asked there
+        next_state(State.COACH_AND_PLAYER, Event.QUIT)  # this state asks nobody
 
 
 @pytest.mark.parametrize("state", sorted(ASKING, key=str))
@@ -88,12 +88,12 @@ def test_the_edges_that_the_seed_draws():
         prompts.PLANNER_SYSTEM,
         f'"{prompts.ORIGINAL_REQUIREMENTS}"',
         f"`{prompts.CURRENT_REQUIREMENTS}`",
-        f'"""{words.REFINE}"""',
+        f'"""{messages.REFINE}"""',
         '"""'
-        + words.RECOVERY.replace(
+        + messages.RECOVERY.replace(
             "<found>", "- current_requirements.md from <DATE AND TIME>\n- todo.g3.md <IF PRESENT, SHOW CONTENTS>"
         ),
-        f'"{words.FILE_NOT_FOUND.replace("<codepath>", "<path>")}"',
+        f'"{messages.FILE_NOT_FOUND.replace("<codepath>", "<path>")}"',
     ],
 )
 def test_texts_of_the_seed_are_word_for_word(text):
@@ -101,8 +101,8 @@ def test_texts_of_the_seed_are_word_for_word(text):
 
 
 def test_the_found_files_are_worded_as_in_the_seed():
-    assert words.FOUND_REQUIREMENTS.replace("<when>", "<DATE AND TIME>") in SEED
-    assert words.FOUND_TODO.replace("<contents>", "<IF PRESENT, SHOW CONTENTS>") in SEED
+    assert messages.FOUND_REQUIREMENTS.replace("<when>", "<DATE AND TIME>") in SEED
+    assert messages.FOUND_TODO.replace("<contents>", "<IF PRESENT, SHOW CONTENTS>") in SEED
 
 
 def test_no_prompt_stands_outside_of_its_module():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from code_commit_testing import install_plugin
+
 HISTORY = "g3-plan/planner_history.txt"
 NEW, TODO = "g3-plan/new_requirements.md", "g3-plan/todo.g3.md"
 
@@ -200,6 +202,30 @@ def test_a_plan_folder_that_git_ignores_is_not_ready(codebase):
     finished = person.until("run.finished")
     assert finished["exit_code"] == 3
     assert "planning cannot work in g3-plan" in finished["summary"]
+
+
+EMPTIED = """
+from code_commit.plugin_api import Refusal, hookimpl
+
+class Rule:
+    name = "emptied"
+    def judge(self, changes, tree):
+        return [Refusal(each.path, "emptied", "No.") for each in changes if not each.content and tree.read(each.path)]
+
+@hookimpl
+def code_commit_path_rules(settings):
+    return [Rule()]
+"""
+
+
+def test_a_rule_against_shrinking_files_does_not_keep_planning_from_starting(codebase, tmp_path):
+    plugins = install_plugin(tmp_path / "plugins", "emptied", EMPTIED, group="code_commit.path_rules")
+    codebase.write(HISTORY, "2026-01-01 10:00:00 - REFINING REQUIREMENTS (new_requirements.md)\n" * 20)
+    codebase.project.git("add", ".")
+    codebase.project.git("commit", "-qm", "a history")
+    arguments = ("--planning", f"--codepath={codebase.project.root}")
+    done = codebase.project.command(*arguments, stdin="yes\nquit\n", plugins=[plugins])
+    assert done.exit_code == 0, done.stderr
 
 
 def test_a_plan_folder_that_is_a_link_is_not_ready(codebase, tmp_path):

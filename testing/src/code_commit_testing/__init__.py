@@ -1,4 +1,4 @@
-"""What a plugin's tests need, for first and third parties alike. Nothing is imported before it is asked for.
+"""Test doubles for plugins, first-party and others. Modules are imported on first use.
 
     from code_commit_testing import Reply, ScriptedServer
 
@@ -6,11 +6,11 @@
         ...  # point a provider at server.url("openai")
 
 - `ScriptedServer`: a real HTTP server on loopback that speaks the protocols of Gemini, OpenAI and Anthropic
-- `Reply`, `RecordedRequest`: what it answers, and what it was asked
-- `Project`, `Finished`, `install_plugin`: the command in a project made for a test, with plugins made for it
-- `ScriptedProvider`: a provider that answers from a list, without HTTP; its module is a plugin as well
+- `Reply`, `RecordedRequest`: its answers, and the requests it received
+- `Project`, `Finished`, `install_plugin`: run the command in a test project, with test plugins
+- `ScriptedProvider`: a provider that answers from a list, without HTTP; its module is also a plugin
 - `model_call`: a call of a model, for tests of a provider or a layer
-- `code_commit_testing.conformance`: the test class that every provider has to pass (needs pytest)
+- `code_commit_testing.conformance`: the test class that every provider must pass (needs pytest)
 """
 
 from __future__ import annotations
@@ -55,6 +55,6 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     conformance = "code_commit_testing.conformance"
-    if "pytest" in sys.modules and conformance not in sys.modules:  # a test that fails there then shows the values
+    if "pytest" in sys.modules and conformance not in sys.modules:  # so that a failing test there shows the values
         sys.modules["pytest"].register_assert_rewrite(conformance)
     return getattr(import_module(_HOMES[name]), name)

@@ -1,4 +1,4 @@
-"""Runs the command `code-commit` as a process of its own, in a project made for a test."""
+"""Run the command `code-commit` as a separate process in a test project."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "COVERAGE_PROCESS_STA
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How the command ended."""
+    """The result of the command."""
 
     exit_code: int
     stdout: str
@@ -24,18 +24,18 @@ class Finished:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """The lines of `--json`."""
+        """Return the events of `--json`."""
         return [json.loads(line) for line in self.stdout.splitlines()]
 
     @property
     def document(self) -> Any:
-        """The JSON document of a command that lists."""
+        """Return the JSON document of a command that lists."""
         return json.loads(self.stdout)
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A git repository in which the command can run. `home` is the user's home folder, empty."""
+    """A git repository in which to run the command. `home` is an empty home folder."""
 
     root: Path
     home: Path
@@ -51,7 +51,7 @@ class Project:
         rollup: str | None = "--- a.txt ---\nold\n",
         gitignore: str = "/agent-config\n",
     ) -> Project:
-        """Make a project below `folder`: `files` are committed, `query` and `rollup` stand in `agent-config`."""
+        """Create a project below `folder`: commit `files`, write `query` and `rollup` to `agent-config`."""
         root, home = folder / "project", folder / "home"
         home.mkdir(parents=True)
         project = cls(root, home)
@@ -64,18 +64,18 @@ class Project:
         return project
 
     def write(self, files: Mapping[str, str]) -> None:
-        """Write files, and the folders they need."""
+        """Write files, and create their folders."""
         for path, text in files.items():
             target = self.root / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(text.encode())
 
     def read(self, path: str) -> str:
-        """Return the content of a file, its line ends as they are."""
+        """Return the content of a file with unchanged line endings."""
         return (self.root / path).read_bytes().decode()
 
     def git(self, *arguments: str) -> str:
-        """Run git as some author, without the user's own configuration."""
+        """Run git as a test author, without the user's configuration."""
         identity = ("-c", "user.name=author", "-c", "user.email=author@example.org")
         command = ["git", *identity, *arguments]
         return subprocess.run(
@@ -84,11 +84,11 @@ class Project:
 
     @property
     def run_folder(self) -> Path:
-        """The folder of the only run, or of the latest."""
+        """Return the folder of the latest run."""
         return max((self.root / "logs").glob("*/events.jsonl"), key=lambda path: path.stat().st_mtime_ns).parent
 
     def environment(self, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return an environment that knows nothing of this machine's user but what `environ` says."""
+        """Return an environment without anything of this machine's user, plus `environ`."""
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
         home = {"HOME": str(self.home), "XDG_CONFIG_HOME": str(self.home / ".config"), "GIT_CONFIG_NOSYSTEM": "1"}
         return {**kept, **home, **(environ or {})}
@@ -104,7 +104,7 @@ class Project:
     ) -> Finished:
         """Run `code-commit` here and wait for it.
 
-        `plugins` are folders with a distribution each (see `install_plugin`), `timeout` is in seconds.
+        `plugins` are folders with one distribution each (see `install_plugin`), `timeout` is in seconds.
         """
         with self.start(*arguments, environ=environ, plugins=plugins, cwd=cwd) as process:
             try:
@@ -124,10 +124,10 @@ class Project:
     ) -> subprocess.Popen[bytes]:
         """Start `code-commit` here and return at once, with pipes for `stdin`, `stdout` and `stderr`.
 
-        For a test that talks to a workflow, or interrupts it; use it in a `with` statement.
+        For tests that answer or interrupt a workflow; use it in a `with` statement.
         """
         return subprocess.Popen(
-            # -P: like the installed command, it imports nothing from the project that it works on.
+            # -P: like the installed command, import nothing from the project.
             [sys.executable, "-P", "-m", "code_commit", *arguments],
             cwd=cwd or self.root,
             env=self.environment({"PYTHONPATH": os.pathsep.join(map(str, plugins)), **(environ or {})}),
@@ -146,7 +146,7 @@ def install_plugin(
     version: str = "1.0",
     group: str = "code_commit",
 ) -> Path:
-    """Make a distribution with one plugin, as an installer would leave it; pass the result as `plugins`.
+    """Create an installed distribution with one plugin; pass the result as `plugins`.
 
     `code` becomes the module `<name>_plugin`. Several calls may share a folder.
     """

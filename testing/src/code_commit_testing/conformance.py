@@ -1,4 +1,4 @@
-"""What every provider that is written as a `Wire` has to get right, as one pytest class.
+"""The conformance tests of every provider that is written as a `Wire`, as one pytest class.
 
     from code_commit_testing.conformance import ProviderConformance
 
@@ -9,7 +9,7 @@
         def answer(self, reply):
             return 200, {}, my_json_of(reply)
 
-A provider that speaks one of the three known protocols sets `protocol = "openai"` instead of writing `answer`.
+A provider that speaks one of the three known protocols sets `protocol`, such as "openai", instead of `answer`.
 """
 
 from __future__ import annotations
@@ -68,11 +68,10 @@ NOT_AN_ANSWER = {
 
 
 class ProviderConformance:
-    """Subclass it, name the subclass `Test…`, and set what follows.
+    """Subclass it, name the subclass `Test…`, and set these attributes.
 
-    `settings` are those of the provider's configuration. `unspoken` are the ways to finish that the service has no
-    word for. `thinks` says whether it returns thinking that it wants back. `reports_cache` says whether its usage tells
-    how much of the input was cached.
+    `settings` is the provider's configuration. `unspoken` lists the finishes that the service cannot express. `thinks`
+    says whether it returns thinking that must go back. `reports_cache` says whether its usage reports cached input.
     """
 
     definition: ClassVar[ProviderDefinition]
@@ -83,7 +82,7 @@ class ProviderConformance:
     reports_cache: ClassVar[bool] = True
 
     def answer(self, reply: Reply) -> tuple[int, Mapping[str, str], bytes]:
-        """Status, headers and body of `reply` in the words of the service; override it for a protocol of your own."""
+        """Return status, headers and body of `reply` as the service sends it; override it for your own protocol."""
         if self.protocol is None:
             raise NotImplementedError("set `protocol`, or write `answer`")
         status, body = answer_of(self.protocol, reply)
@@ -91,30 +90,30 @@ class ProviderConformance:
 
     @pytest.fixture
     def wire(self) -> Wire:
-        """The provider's wire, made as the host makes it."""
+        """Return the provider's wire, created like the host does."""
         made: Wire = _load(self.definition.factory)(_load(self.definition.config).model_validate(dict(self.settings)))
         return made
 
     @pytest.fixture
     def server(self) -> Iterator[ScriptedServer]:
-        """A server on loopback."""
+        """Yield a server on loopback."""
         with ScriptedServer() as server:
             yield server
 
     @pytest.fixture
     def provider(self, wire: Wire, server: ScriptedServer) -> Iterator[HttpProvider]:
-        """The wire behind the host's HTTP, led to `server`."""
+        """Yield the wire behind the host's HTTP, connected to `server`."""
         provider = HttpProvider(self.definition, Endpoint(server.address, key=KEY), wire)
         yield provider
         provider.close()
 
     def decoded(self, wire: Wire, reply: Reply) -> Completion:
-        """`reply` through the wire."""
+        """Return `reply`, decoded by the wire."""
         status, headers, body = self.answer(reply)
         return wire.decode(status, headers, body)
 
     def canned(self, reply: Reply) -> Reply:
-        """`reply` as fixed bytes, which a server gives for any path."""
+        """Return `reply` as fixed bytes, for any path."""
         status, headers, body = self.answer(reply)
         return Reply(status=status, headers=headers, body=body, fault=reply.fault)
 
@@ -210,7 +209,7 @@ class ProviderConformance:
         )
         assert sent.count("no JSON") == len(completion.tool_calls)
 
-    # --- and back again
+    # --- following requests
 
     def test_results_go_back_with_their_calls(self, wire: Wire) -> None:
         completion = self.decoded(wire, Reply(text="Let me look.", tool_calls=TWO_CALLS))
@@ -292,7 +291,7 @@ class ProviderConformance:
         assert completion.text == ""
         assert completion.tool_calls == ()
 
-    # --- answers that are none
+    # --- invalid answers
 
     @pytest.mark.parametrize(
         ("status", "kind"),
@@ -407,7 +406,7 @@ def _load(reference: str) -> Any:
 
 
 def _with_each_value_replaced(value: Any) -> Iterator[Any]:
-    """Copies of a JSON value, each with one place in it replaced by something of another type."""
+    """Yield copies of a JSON value, each with one place replaced by a value of another type."""
     yield from (None, True, 7, "x", [], {}, [7], [{}], {"x": 7})
     if isinstance(value, dict):
         for name, item in value.items():

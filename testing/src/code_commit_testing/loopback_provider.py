@@ -1,10 +1,10 @@
-"""A provider over HTTP that needs no provider's distribution: for tests of a workflow in an environment of its own.
+"""An HTTP provider without a provider's distribution, for tests of a workflow in a separate environment.
 
-It speaks to a `ScriptedServer` as OpenAI's services do, text alone. This module is the plugin; a test installs it so:
+It speaks OpenAI's protocol to a `ScriptedServer`, with text only. This module is the plugin; a test installs it with:
 
     install_plugin(folder, "loopback", "from code_commit_testing.loopback_provider import code_commit_providers")
 
-The model is `loopback-1`, `LOOPBACK_BASE_URL` leads to `server.url("openai")`, and `LOOPBACK_API_KEY` holds a key.
+The model is `loopback-1`; set `LOOPBACK_BASE_URL` to `server.url("openai")`, and `LOOPBACK_API_KEY` to a key.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ LOOPBACK = ProviderDefinition(
 
 @hookimpl
 def code_commit_providers() -> Iterable[ProviderDefinition]:
-    """One provider, `loopback`."""
+    """Return one provider, `loopback`."""
     return [LOOPBACK]
 
 
 class LoopbackWire:
-    """Sends the system text and what was said, as text; takes the first choice of the answer."""
+    """Sends the system text and the messages as text; uses the first choice of the answer."""
 
     def __init__(self, model: str) -> None:
         self.model = model
 
     def encode(self, request: Request) -> HttpCall:
-        """Return the call."""
+        """Return the HTTP call."""
         messages = [{"role": "system", "content": request.system}] if request.system else []
         for message in request.messages:
             text = "".join(part.text for part in message.parts if isinstance(part, Text))
@@ -63,10 +63,10 @@ class LoopbackWire:
         return HttpCall("/chat/completions", {"model": self.model, "messages": messages})
 
     def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:  # noqa: ARG002 - of `Wire`
-        """Return the answer.
+        """Return the completion.
 
         Raises:
-            ProviderError: the status is not 200, or the body is no answer.
+            ProviderError: the status is not 200, or the body is invalid.
         """
         if status != 200:  # noqa: PLR2004 - OK
             raise ProviderError(f"status {status}", kind=kind_of_status(status))
@@ -84,12 +84,12 @@ class LoopbackWire:
 
 
 def wire_of(config: Any) -> LoopbackWire:
-    """The wire of a `LoopbackConfig`."""
+    """Return the wire of a `LoopbackConfig`."""
     return LoopbackWire(config.model)
 
 
 def __getattr__(name: str) -> type[BaseModel]:
-    # The class is made when asked for: a plugin's module must not import pydantic for being listed.
+    # Created on first use: a plugin's module must not import pydantic just to be listed.
     if name != "LoopbackConfig":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from pydantic import create_model

@@ -1,7 +1,7 @@
-"""A provider that answers from a list, without HTTP; this module is a plugin too.
+"""A provider that answers from a list, without HTTP. This module is also a plugin.
 
-In a test of one's own code, `ScriptedProvider([...])` is enough. To have a whole run answered by it, register this
-module as an entry point (`scripted = "code_commit_testing.scripted_provider"`) and configure it:
+In a unit test, use `ScriptedProvider([...])`. For a whole run, register this module as an entry point
+(`scripted = "code_commit_testing.scripted_provider"`) and configure it:
 
     default_provider = "scripted.default"
     [providers.scripted.default]
@@ -52,15 +52,15 @@ SCRIPTED = ProviderDefinition(
 
 @hookimpl
 def code_commit_providers() -> Iterable[ProviderDefinition]:
-    """One provider, `scripted`."""
+    """Return one provider, `scripted`."""
     return [SCRIPTED]
 
 
 class ScriptedProvider:
-    """Answers each request with the next of `answers`; `requests` holds what it was asked.
+    """Answers each request with the next of `answers`; `requests` records the requests.
 
-    An answer is a text, a tool call, a whole `Completion`, a `ProviderError` to be raised, or a function of the
-    request that gives one. When all are used up, the request is rejected.
+    An answer is a text, a tool call, a whole `Completion`, a `ProviderError` to raise, or a function of the request
+    that returns one. When all are used up, requests are rejected.
     """
 
     def __init__(self, answers: Iterable[Answer], *, model: str = "scripted") -> None:
@@ -71,10 +71,10 @@ class ScriptedProvider:
         self._lock = threading.Lock()
 
     def complete(self, call: ModelCall) -> Completion:
-        """Give the next answer.
+        """Return the next answer.
 
         Raises:
-            ProviderError: the script says so, or has ended.
+            ProviderError: the script raises it, or is used up.
         """
         with self._lock:
             self.requests.append(call.request)
@@ -98,7 +98,7 @@ class ScriptedProvider:
         )
 
     def close(self) -> None:
-        """Note that the run is over."""
+        """Record the end of the run."""
         self.closed = True
 
 
@@ -124,12 +124,12 @@ def model_call(request: Request | str, *, seconds: float = 30, **fields: Any) ->
 
 
 def provider_of(config: Any) -> ScriptedProvider:
-    """The provider of a `ScriptedConfig`."""
+    """Return the provider of a `ScriptedConfig`."""
     return ScriptedProvider(config.replies, model=config.model)
 
 
 def __getattr__(name: str) -> type[BaseModel]:
-    # The class is made when asked for: a plugin's module must not import pydantic for being listed.
+    # Created on first use: a plugin's module must not import pydantic just to be listed.
     if name != "ScriptedConfig":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from pydantic import ConfigDict, create_model

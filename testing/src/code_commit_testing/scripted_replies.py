@@ -1,4 +1,4 @@
-"""One scripted reply, and how each of the three protocols words it."""
+"""One scripted reply, and its encoding in the three protocols."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ Fault = Literal["drop", "reset", "half", "stall", "trickle", "hang"]
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a service answers once.
+    """One answer of a service.
 
-    The first fields are the model's words; each protocol wraps them its own way. `finish` is one of ours, or the
-    service's own word, or None for what follows from the rest; "" leaves it out. `usage` None tells none. From `status`
+    The first fields are the model's output, which each protocol encodes differently. `finish` is one of ours, the
+    service's own word, or None to derive it from the rest; "" leaves it out. `usage` None reports none. From `status`
     400 on, the answer is the protocol's error with `text` as its message and `code` as its machine-readable reason.
-    `body` replaces all of that by bytes. The `echo` of a tool call is part of the answer in its own protocol alone.
-
-    `delay` is in seconds. A `fault` spoils the delivery: `drop` closes without an answer, `reset` breaks the
-    connection, `half` closes after half of the answer, `stall` falls silent there, `trickle` sends a byte at a time,
-    `hang` never answers; those that wait end with the server.
+    `body` replaces all of that by bytes. The `echo` of a tool call is only sent in its own protocol. `delay` is in
+    seconds. A `fault` breaks the delivery: `drop` closes without an answer, `reset` breaks the connection, `half`
+    closes after half of the answer, `stall` stops there, `trickle` sends a byte at a time, `hang` never answers; those
+    that wait end with the server.
     """
 
     text: str = ""
@@ -43,27 +42,27 @@ class Reply:
 
     @classmethod
     def error(cls, status: int, message: str = "scripted error", *, code: str = "", **headers: str) -> Reply:
-        """A failure; `headers` are written with underscores: `Reply.error(429, retry_after="1")`."""
+        """Return a failure; write `headers` with underscores: `Reply.error(429, retry_after="1")`."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return cls(text=message, status=status, code=code, headers=named)
 
     @classmethod
     def html(cls, status: int = 200) -> Reply:
-        """A web page, as a proxy or a wrong address answers."""
+        """Return a web page, as from a proxy or a wrong address."""
         page = b"<!DOCTYPE html><html><body><h1>Welcome</h1></body></html>"
         return cls(status=status, headers={"content-type": "text/html"}, body=page)
 
     @classmethod
     def redirect(cls, location: str, status: int = 307) -> Reply:
-        """A redirect to `location`."""
+        """Return a redirect to `location`."""
         return cls(status=status, headers={"location": location}, body=b"")
 
 
 def answer_of(protocol: Protocol, reply: Reply, *, model: str = "scripted-model") -> tuple[int, bytes]:
-    """Status and body of `reply` in the words of `protocol`; `model` is the one that was asked for.
+    """Return status and body of `reply` in `protocol`; `model` is the requested one.
 
     Raises:
-        ValueError: the protocol has no word for this finish.
+        ValueError: the protocol cannot express this finish.
     """
     if reply.body is not None:
         return reply.status, reply.body

@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that answers as Gemini, OpenAI and Anthropic would, from one script.
+"""A real HTTP server on loopback that answers like Gemini, OpenAI and Anthropic, from one script.
 
 @pytest.fixture
 def server():
@@ -31,9 +31,9 @@ _SUFFIX: dict[Protocol, str] = {"gemini": "", "openai": "/v1", "anthropic": ""}
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """What a client sent. Header names are in lower case; `protocol` is None for a path of none of the three.
+    """A request. Header names are in lower case; `protocol` is None for any other path.
 
-    `port` is the client's: two requests with the same one came on one connection.
+    `port` is the client's: requests with the same port came on one connection.
     """
 
     protocol: Protocol | None
@@ -45,12 +45,12 @@ class RecordedRequest:
 
     @property
     def json(self) -> Any:
-        """The body, parsed."""
+        """Return the parsed body."""
         return json.loads(self.body)
 
     @property
     def model(self) -> str:
-        """The model that was asked for."""
+        """Return the requested model."""
         if self.protocol == "gemini":
             found = _GEMINI_PATH.search(self.path)
             return found[1] if found else ""
@@ -58,7 +58,7 @@ class RecordedRequest:
 
     @property
     def prompt(self) -> str:
-        """The words of the last message."""
+        """Return the text of the last message."""
         if self.protocol == "gemini":
             return "".join(part.get("text", "") for part in self.json["contents"][-1]["parts"])
         content = self.json["messages"][-1]["content"]
@@ -71,8 +71,8 @@ Scripted = Reply | str | Callable[[RecordedRequest], Reply | str]
 class ScriptedServer:
     """Answers each request with the next item of its script: a `Reply`, a text, or a function of the request.
 
-    Whichever protocol's path is called, the reply comes in that protocol's words. A script that is used up answers
-    400. `requests` holds what came, in order. With `ssl_context` it speaks TLS.
+    The requested path selects the protocol of the reply. A script that is used up answers 400. `requests` records the
+    requests in order. With `ssl_context`, it uses TLS.
     """
 
     def __init__(self, script: Iterable[Scripted] = (), *, ssl_context: ssl.SSLContext | None = None) -> None:
@@ -94,27 +94,27 @@ class ScriptedServer:
         self.close()
 
     def script(self, *replies: Scripted) -> None:
-        """Add to the script."""
+        """Append replies to the script."""
         with self._lock:
             self._script.extend(replies)
 
     @property
     def unused(self) -> int:
-        """How many items of the script are left."""
+        """Return the number of unused items of the script."""
         return len(self._script)
 
     @property
     def address(self) -> str:
-        """Where the server listens, without a path."""
+        """Return the server's address, without a path."""
         host, port = self._server.server_address[:2]
         return f"{self._scheme}://{host!s}:{port}"
 
     def url(self, provider: str) -> str:
-        """The base URL for a provider of that protocol; for another name, the address alone."""
+        """Return the base URL for a provider of that protocol; for any other name, the address."""
         return self.address + next((suffix for name, suffix in _SUFFIX.items() if name == provider), "")
 
     def environment(self) -> dict[str, str]:
-        """The usual variables that lead the first-party providers here."""
+        """Return the variables that point the first-party providers to this server."""
         return {
             "GOOGLE_GEMINI_BASE_URL": self.url("gemini"),
             "OPENAI_BASE_URL": self.url("openai"),
@@ -122,7 +122,7 @@ class ScriptedServer:
         }
 
     def close(self) -> None:
-        """End all replies under way and stop listening."""
+        """End all running replies and stop the server."""
         self._closing.set()
         self._server.shutdown()
         self._server.end_connections()
@@ -139,7 +139,7 @@ class ScriptedServer:
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = False  # so that closing waits for them
+    daemon_threads = False  # closing waits for them
     request_queue_size = 128
 
     def __init__(self, scripted: ScriptedServer, ssl_context: ssl.SSLContext | None) -> None:
@@ -154,7 +154,7 @@ class _Server(ThreadingHTTPServer):
             self._open.add(request)
         try:
             if self.ssl_context is not None:
-                # In the connection's own thread, so that a client that refuses our certificate stops nobody else.
+                # In the connection's thread, so that a client that rejects our certificate does not block others.
                 request = self.ssl_context.wrap_socket(request, server_side=True)
                 with self._guard:
                     self._open.add(request)
@@ -164,10 +164,10 @@ class _Server(ThreadingHTTPServer):
                 request.close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is not news."""
+        """Ignore clients that disconnect."""
 
     def end_connections(self) -> None:
-        """Wake every thread that waits for a client."""
+        """Wake all threads that wait for a client."""
         with self._guard:
             held = tuple(self._open)
         for connection in held:
@@ -186,7 +186,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the signature of http.server
-        """Tests read `requests` instead."""
+        """Log nothing: tests read `requests`."""
 
     def _answer(self) -> None:
         scripted = self.server.scripted
@@ -209,7 +209,7 @@ class _Handler(BaseHTTPRequestHandler):
         if request.protocol is None and reply.body is None:
             status, body = 404, b'{"error": "no such path"}'
         else:
-            status, body = answer_of(request.protocol or "openai", reply, model=_asked(request))
+            status, body = answer_of(request.protocol or "openai", reply, model=_prompt_of(request))
         head = {"content-type": "application/json", "content-length": str(len(body))} | {
             name.lower(): value for name, value in reply.headers.items()
         }
@@ -254,7 +254,7 @@ def _protocol_of(path: str) -> Protocol | None:
     return "gemini" if _GEMINI_PATH.search(path) else None
 
 
-def _asked(request: RecordedRequest) -> str:
+def _prompt_of(request: RecordedRequest) -> str:
     try:
         return request.model or "scripted-model"
     except (ValueError, AttributeError):

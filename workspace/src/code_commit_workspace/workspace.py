@@ -193,7 +193,7 @@ class Workspace:
     # --- changes ----------------------------------------------------------------------------------------------------
 
     def check(self, changes: Sequence[Change], rules: Rules = ()) -> tuple[Refusal, ...]:
-        """Let every path rule judge every change; empty when all are allowed."""
+        """Ask every path rule about `changes`; empty if all are allowed."""
         return self._guard.check(changes, rules)
 
     def apply(

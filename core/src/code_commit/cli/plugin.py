@@ -1,8 +1,16 @@
-"""The host's own plugin: its commands, registered like anybody's."""
+"""The host's own plugin: its commands, progress and JSON events, registered like anybody's."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 from code_commit.plugin_api import CommandDefinition, hookimpl
+
+if TYPE_CHECKING:
+    from code_commit.plugin_api import LogSink
+    from code_commit.run.assembly import Plan
 
 _COMMANDS = {
     "undo": "take back what a run changed",
@@ -26,3 +34,16 @@ def code_commit_commands() -> list[CommandDefinition]:
         )
         for name, help_line in _COMMANDS.items()
     ]
+
+
+@hookimpl
+def code_commit_log_sinks(settings: Plan) -> Iterator[LogSink]:
+    """What a person and a program see of a run. The host has no section: its plugin gets the plan of the run."""
+    from code_commit.log import JsonLines, Progress
+
+    plan = settings
+    if "progress" in plan.shows:
+        reports = plan.workflow.reports_progress and not plan.as_json
+        yield Progress.on(sys.stderr, plan.environ, workflow_reports=reports)
+    if "json" in plan.shows:
+        yield JsonLines(plan.stdout)

@@ -16,10 +16,8 @@ from code_commit.cli.output import print_error, print_lone_finish, tell
 from code_commit.config.loading import load_settings
 from code_commit.config.validation import about_a_flag, explained
 from code_commit.imports import import_object
-from code_commit.log import JsonLines, Progress
 from code_commit.plugin_api.command import Invocation
 from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
-from code_commit.plugin_api.event import LogSink
 from code_commit.plugin_api.workflow import WorkflowDefinition
 from code_commit.run.assembly import Plan, settings_model
 from code_commit.run.session import Ending, run_session
@@ -57,15 +55,10 @@ def start(
         CodeCommitError: the run cannot begin.
         QuitError: the person quit.
     """
-    plan = _plan(replace(invocation, as_json=True) if mute else invocation, host, root)
-    watchers: dict[str, LogSink] = {}
-    if not (quiet or invocation.quiet):
-        watchers["progress"] = Progress.on(
-            sys.stderr, host.environ, workflow_reports=plan.workflow.reports_progress and not plan.as_json
-        )
-    if invocation.as_json:
-        watchers["json"] = JsonLines(sys.stdout)
-    return run_session(plan, host.loader, host.registry, watchers)
+    plan = _plan(replace(invocation, as_json=invocation.as_json or mute), host, root)
+    shown = {"progress": not (quiet or invocation.quiet), "json": invocation.as_json and not mute}
+    plan = replace(plan, shows=frozenset(name for name, wanted in shown.items() if wanted))
+    return run_session(plan, host.loader, host.registry)
 
 
 def _plan(invocation: Invocation, host: CommandHost, root: Path | None) -> Plan:

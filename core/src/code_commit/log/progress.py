@@ -33,6 +33,8 @@ class Progress:
     With `workflow_reports`, the workflow itself tells the person what it does.
     """
 
+    name = "progress"
+
     def __init__(self, stream: TextIO | None, *, live: bool, color: bool, workflow_reports: bool = False) -> None:
         self._lock = threading.RLock()
         self._started = time.monotonic()

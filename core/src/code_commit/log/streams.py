@@ -79,6 +79,8 @@ def discard_output(stream: TextIO) -> None:
 class JsonLines:
     """The log sink of `--json`: prints each record at once as a line of JSON. The run does not depend on its reader."""
 
+    name = "json"
+
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = SafeStream(stream)
 

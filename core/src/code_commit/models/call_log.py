@@ -57,17 +57,8 @@ class CallLog:
             self._log.write(files.request, text)
             del text
             with self._log.nested():
-                self._log.emit(
-                    CallStarted(
-                        call.number,
-                        call.label,
-                        call.provider,
-                        call.model,
-                        service.address,
-                        service.key_source,
-                        files.request,
-                    )
-                )
+                of_call = (call.number, call.label, call.provider, call.model)
+                self._log.emit(CallStarted(*of_call, service.address, service.key_source, files.request))
                 began = time.monotonic()
                 try:
                     completion = next(call)

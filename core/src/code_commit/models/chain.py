@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from code_commit.models.budget import Budget
 from code_commit.models.call_log import CallLog, refusal
@@ -27,18 +27,7 @@ from code_commit.plugin_api.model_call import ModelCall, NextLayer
 
 if TYPE_CHECKING:
     from code_commit.config.schema import HttpSettings
-
-
-class Redacts(Protocol):
-    """What hides live keys."""
-
-    def text(self, text: str, /) -> str:
-        """Return `text` without keys."""
-        ...
-
-    def holds_key(self, text: str, /) -> bool:
-        """Tell whether a live key stands in `text`, in any of its forms."""
-        ...
+    from code_commit_workspace.redaction import Redactor
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +39,7 @@ class Models:
     layers: Sequence[Layer]
     budget: Budget | None
     http: HttpSettings
-    redactor: Redacts
+    redactor: Redactor
     root: Path
     ended: threading.Event = field(default_factory=threading.Event)
 
@@ -122,7 +111,7 @@ class ChainedModel:
         return completion
 
 
-def _without_keys(request: Request, redactor: Redacts) -> Request:
+def _without_keys(request: Request, redactor: Redactor) -> Request:
     def clean(part: Part) -> Part:
         match part:
             case Text() | ToolResult():
@@ -134,7 +123,7 @@ def _without_keys(request: Request, redactor: Redacts) -> Request:
     return replace(request, messages=messages, system=redactor.text(request.system))
 
 
-def _require_answer(completion: Completion, number: int, redactor: Redacts) -> None:
+def _require_answer(completion: Completion, number: int, redactor: Redactor) -> None:
     """Refuse a reply that shows a live key, or in which the service would not answer."""
     texts = [completion.text, *(call.raw or str(call.arguments) for call in completion.tool_calls)]
     if any(redactor.holds_key(text) for text in texts):

@@ -103,8 +103,6 @@ class Services:
                 service.provider.close()
 
     def _connect(self, resolved: ResolvedModel) -> Service:
-        from code_commit.config.validation import validated
-
         definition = resolved.provider
         where = f"[providers.{definition.name}.{resolved.config}]"
         table = self._settings.connection(definition.name, resolved.config)
@@ -113,8 +111,7 @@ class Services:
             section["model"] = resolved.model
         elif "model" not in section and definition.models:
             section["model"] = next(iter(definition.models))
-        config = validated(import_object(definition.config), section, where)
-        made = self._made(definition, config, resolved.plugin.distribution)
+        config, made = self._made(definition, section, where, resolved.plugin.distribution)
         bound = getattr(config, "max_tokens", None)
         if not hasattr(made, "encode"):
             _require_no_address(definition, table, where)
@@ -140,8 +137,14 @@ class Services:
             **of_http,
         )
 
-    def _made(self, definition: ProviderDefinition, config: Any, owner: str) -> Any:
+    def _made(
+        self, definition: ProviderDefinition, section: Mapping[str, Any], where: str, owner: str
+    ) -> tuple[Any, Any]:
+        """Return the validated config and the provider or wire that the factory makes of it."""
+        from code_commit.config.validation import validated
+
         try:
+            config: Any = validated(import_object(definition.config), section, where)
             factory = import_object(definition.factory)
             takes_root = "root" in inspect.signature(factory).parameters
             made = factory(config, root=self._root) if takes_root else factory(config)
@@ -154,7 +157,7 @@ class Services:
                 f"the factory of the provider {definition.name} of {owner} gave {type(made).__name__}, not a provider",
                 hint="its plugin is at fault; --debug shows where",
             )
-        return made
+        return config, made
 
 
 def _require_no_address(definition: ProviderDefinition, table: Mapping[str, Any], where: str) -> None:

@@ -79,6 +79,7 @@ from .run_files import is_running as is_running
 from .run_files import open_run_file as open_run_file
 from .run_files import read_records as read_records
 from .threads import run_concurrently as run_concurrently
+from .transcript import request_text as request_text
 from .workflow import Ending as Ending
 from .workflow import Flag as Flag
 from .workflow import Model as Model

@@ -1,4 +1,4 @@
-"""A conversation with a model, in terms that every service's protocol can be translated to and from."""
+"""A conversation with a model, in records that translate to every service's protocol and back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """What only its own service can read (a thinking block): sent back unread, dropped for another provider.
+    """A part that only its own service can read (a thinking block): send it back as it is, drop it elsewhere.
 
     `provider` is the name in the `ProviderDefinition` of the service that it came from.
     """
@@ -31,7 +31,7 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A model's wish to have a tool run.
+    """A model asks to run a tool.
 
     `arguments` is None when `raw`, the text the model wrote, is not a JSON object: data for the loop, which answers
     with a `ToolResult` that says so, not an exception. `echo` is what the service wants sent back with the call, unread

@@ -1,4 +1,4 @@
-"""What calls cost, in USD, by the price list that `genai-prices` ships. It loads slowly: only where it is needed."""
+"""What calls cost in USD, by the price list of `genai-prices`, which loads slowly: import it when needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a provider is: a pure `Wire` for most, a `Provider` for whoever needs more than one HTTP exchange."""
+"""What a provider is: a pure `Wire`, or a `Provider` where one HTTP POST is not enough."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Wire(Protocol):
     """
 
     def encode(self, request: Request) -> HttpCall:
-        """Translate `request` into the service's words."""
+        """Translate `request` to the service's protocol."""
         ...
 
     def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:

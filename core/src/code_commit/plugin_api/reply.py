@@ -1,4 +1,4 @@
-"""Reading a service's HTTP answer: what every `Wire` has to do, done once.
+"""Functions that every `Wire` needs to read a service's HTTP answer.
 
 `decode` of a wire reads the body with `reply_object`, its fields with `reply_member` and `token_count`, and turns a
 status that is no success into the right `ProviderError` with `reply_error`.
@@ -30,7 +30,7 @@ _MEANING: dict[ProviderErrorKind, str] = {
 
 
 def reply_object(body: bytes) -> dict[str, Any]:
-    """The JSON object in `body`; for a list of one object, as Google sends errors, that object.
+    """Return the JSON object in `body`; of a list of one object, as Google sends errors, that object.
 
     Lone surrogates, which no file can hold, become U+FFFD.
 
@@ -59,7 +59,7 @@ def _parsed(body: bytes) -> Any:
 
 
 def reply_member(owner: Json, name: str, kind: type[T]) -> T | None:
-    """Member `name` of `owner`; None when it is absent or null.
+    """Return member `name` of `owner`, or None if it is absent or null.
 
     Raises:
         ProviderError: invalid_response, when it is of another type than `kind`.
@@ -73,7 +73,7 @@ def reply_member(owner: Json, name: str, kind: type[T]) -> T | None:
 
 
 def reply_objects(owner: Json, name: str) -> list[dict[str, Any]]:
-    """Member `name` of `owner`, a list of objects; empty when it is absent or null.
+    """Return member `name` of `owner`, a list of objects, empty if it is absent or null.
 
     Raises:
         ProviderError: invalid_response, when it is anything else.
@@ -85,15 +85,15 @@ def reply_objects(owner: Json, name: str) -> list[dict[str, Any]]:
 
 
 def token_count(usage: Json, name: str) -> int | None:
-    """A number of tokens; None when the service did not tell, or told nonsense."""
+    """Return a number of tokens, or None if it is missing or not valid."""
     value = usage.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def read_arguments(written: object) -> tuple[dict[str, Any] | None, str]:
-    """A tool call's arguments as (object, raw text), from what the model wrote: a JSON text or an object.
+    """Return a tool call's arguments as (object, raw text), from the JSON text or object that a model wrote.
 
-    The object is None when the text holds none; no text at all means no arguments.
+    The object is None if the text holds none. An empty text means no arguments.
     """
     if isinstance(written, dict):
         return written, json.dumps(written, ensure_ascii=False)
@@ -108,7 +108,7 @@ def read_arguments(written: object) -> tuple[dict[str, Any] | None, str]:
 
 
 def kind_of_status(status: int) -> ProviderErrorKind:
-    """What an HTTP status means when nothing else is known; success counts as `rejected`, as an error stood in it."""
+    """Return what an HTTP status means by itself; success is `rejected`, because its body holds an error."""
     if status in {401, 403}:
         return "auth"
     if status == 402:  # noqa: PLR2004 - Payment Required
@@ -128,7 +128,7 @@ def reply_error(
     retry_after: float | None = None,
     raw: Json | None = None,
 ) -> ProviderError:
-    """The error for an answer that is none; `kind` overrides what `status` means, `words` are the service's own.
+    """Return the error for an unsuccessful answer. `kind` overrides what `status` means, `words` are the service's own.
 
     A 401 is about the key, whatever the body makes of it, unless that tells of a quota. For `auth`, neither `words` nor
     `raw` is kept: services quote the key in them.

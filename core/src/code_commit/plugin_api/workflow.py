@@ -118,7 +118,7 @@ class Run(Protocol):
         ...
 
     def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
-        """Let every path rule judge every change. Empty: all are allowed."""
+        """Ask every path rule about `changes`; empty if all are allowed."""
         ...
 
     def apply(self, changes: Sequence[Change]) -> None:

@@ -82,7 +82,7 @@ class PluginHost:
             for source in kept:
                 rivals = sorted({each.distribution for each in kept if each.name == source.name})
                 if len(rivals) > 1 and not first_party.keeps_its_names(source.distribution):
-                    self._fail(source, "name", f"the plugin name {source.name!r} is claimed by {' and '.join(rivals)}")
+                    self.reject(source, "name", f"the plugin name {source.name!r} is claimed by {' and '.join(rivals)}")
                 else:
                     self._load(source)
         # All hooks are declared before any plugin is registered: one that implements a hook wrongly fails alone.
@@ -104,9 +104,19 @@ class PluginHost:
         names are called. An argument without a function is None. A plugin whose implementation fails yields nothing,
         not even the items before the failure.
         """
+        caller = getattr(self._manager.hook, hook, None)
         for plugin in (only,) if only else tuple(self.plugins):
-            for item in self._call(plugin, hook, arguments):
-                yield plugin, item
+            for implementation in caller.get_hookimpls() if caller else ():
+                if implementation.plugin is not plugin.code:
+                    continue
+                items: list[Any] = []
+                try:
+                    with contextlib.redirect_stdout(sys.stderr):
+                        values = (arguments.get(name, _nothing)(plugin) for name in implementation.argnames)
+                        items = _items(implementation.function(*values))
+                except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+                    self.reject(plugin, hook, _description(error))
+                yield from ((plugin, item) for item in items)
 
     def knows_hook(self, hook: str) -> bool:
         """Whether the host or a plugin has declared `hook`."""
@@ -117,12 +127,15 @@ class PluginHost:
         """Return the names of the hooks that `plugin` implements, sorted."""
         return sorted(each.name for each in self._manager.get_hookcallers(plugin.code) or ())
 
-    def reject(self, plugin: Plugin, stage: str, error: str) -> PluginFailure:
-        """Report that something `plugin` offers cannot be used."""
+    def reject(self, plugin: Plugin | PluginSource, stage: str, error: str) -> PluginFailure:
+        """Report that `plugin`, or something that it offers, cannot be used."""
         failure = PluginFailure(
             plugin.name, plugin.distribution, plugin.version, stage, error, guards_paths=plugin.guards_paths
         )
-        self._report(failure)
+        if failure not in self.failures:
+            self.failures.append(failure)
+            if self.on_failure:
+                self.on_failure(failure)
         return failure
 
     def _load(self, source: PluginSource) -> None:
@@ -131,7 +144,7 @@ class PluginHost:
         except KeyboardInterrupt:
             raise interrupted_while_loading(source) from None
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-            self._fail(source, "import", _description(error))
+            self.reject(source, "import", _description(error))
             return
         twin = next((index for index, each in enumerate(self.plugins) if each.code is code), None)
         if twin is None:
@@ -160,23 +173,6 @@ class PluginHost:
             self.reject(replace(plugin, guards_paths=True), PATH_RULES, error_text)
         return True
 
-    def _call(self, plugin: Plugin, hook: str, arguments: Mapping[str, Callable[[Plugin], Any]]) -> list[Any]:
-        caller = getattr(self._manager.hook, hook, None)
-        if caller is None:
-            return []
-        implementations = [each for each in caller.get_hookimpls() if each.plugin is plugin.code]
-        items: list[Any] = []
-        for implementation in implementations:
-            try:
-                with contextlib.redirect_stdout(sys.stderr):
-                    values = [
-                        arguments[name](plugin) if name in arguments else None for name in implementation.argnames
-                    ]
-                    items += _items(implementation.function(*values))
-            except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-                self.reject(plugin, hook, _description(error))
-        return items
-
     def _report_unknown_hooks(self) -> None:
         known = sorted(name for name in vars(self._manager.hook) if self.knows_hook(name))
         for plugin in self.plugins:
@@ -189,15 +185,6 @@ class PluginHost:
                         self.reject(plugin, name, "there is no such hook" + did_you_mean(name, known))
                 elif name not in self.hooks_of(plugin):
                     self.reject(plugin, name, "it is not marked with @hookimpl, so it is never called")
-
-    def _fail(self, source: PluginSource, stage: str, error: str) -> None:
-        self._report(PluginFailure(source.name, source.distribution, source.version, stage, error, source.guards_paths))
-
-    def _report(self, failure: PluginFailure) -> None:
-        if failure not in self.failures:
-            self.failures.append(failure)
-            if self.on_failure:
-                self.on_failure(failure)
 
 
 def interrupted_while_loading(source: PluginSource) -> Interrupted:
@@ -231,6 +218,10 @@ def stdout_aside() -> Iterator[None]:
             os.close(kept)
         os.fchdir(folder)
         os.close(folder)
+
+
+def _nothing(_plugin: Plugin) -> None:
+    """Return the value of an argument that the caller does not give."""
 
 
 def _items(given: Any) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -225,42 +225,45 @@ class Registry:
                 claims.setdefault(name, []).append((plugin, item))
         settled = {}
         for name, claimed in sorted(claims.items()):
-            owner = claimed[0] if len(claimed) == 1 else _keeper(claimed)
-            if owner:
-                settled[name] = owner
+            rivals = sorted({plugin.distribution for plugin, _ in claimed})
+            owned = [offer for offer in claimed if offer[0].distribution == _owner(rivals)]
+            if len(owned) == 1:
+                settled[name] = owned[0]
             for offer in claimed:
-                if offer is not owner:
+                if offer is not settled.get(name):
                     names = [(kind, name)] if kind == "model" else _names(offer[1])
-                    self._leave_out(kind, offer, _clash(f"{kind} name {name!r}", claimed), names, _owners(claimed))
+                    self._leave_out(kind, offer, f"the {kind} name {name!r}", names, rivals)
         return settled
 
     def _drop_flag_clashes(self, reserved: frozenset[str]) -> None:
         """Leave out a workflow with a flag that is the host's, or another distribution's."""
-        owners: dict[str, list[_Offer]] = {}
-        for offer in self.workflows.values():
-            for flag in offer[1].flags:
-                for name in flag.names:
-                    owners.setdefault(name, []).append(offer)
+        owners: dict[str, set[str]] = {}  # workflows of one distribution may share a flag
+        for name, offer in self.workflows.items():
+            for flag in self.flags_of(name):
+                owners.setdefault(flag, set()).add(offer[0].distribution)
         kept = {}
         for name, offer in self.workflows.items():
             flags = self.flags_of(name)
             names = _names(offer[1])
             taken = [flag for flag in flags if flag in reserved]
-            shared = [flag for flag in flags if not _may_have(offer, owners[flag])]
+            shared = [flag for flag in flags if _owner(owners[flag]) != offer[0].distribution]
             if taken:
                 self._leave_out("workflow", offer, f"the flag {taken[0]} of {name!r} is the host's own", names)
             elif shared:
-                rivals = owners[shared[0]]
-                self._leave_out("workflow", offer, _clash(f"flag {shared[0]}", rivals), names, _owners(rivals))
+                self._leave_out("workflow", offer, f"the flag {shared[0]}", names, sorted(owners[shared[0]]))
             else:
                 kept[name] = offer
         self.workflows = kept
 
     def _leave_out(
-        self, kind: Kind, offer: _Offer, reason: str, names: Iterable[tuple[Kind, str]], rivals: Iterable[str] = ()
+        self, kind: Kind, offer: _Offer, reason: str, names: Iterable[tuple[Kind, str]], rivals: Sequence[str] = ()
     ) -> None:
-        """Report why an offer is left out, and remember it for whoever asks for one of `names`."""
-        failure = self._host.reject(offer[0], kind, reason)
+        """Report why an offer is left out, and remember it for whoever asks for one of `names`.
+
+        With `rivals`, `reason` is what these distributions claim.
+        """
+        claimed = f" is claimed by {' and '.join(rivals)}" if rivals else ""
+        failure = self._host.reject(offer[0], kind, reason + claimed)
         for kind_of_name, name in names:
             self._denied.setdefault((kind_of_name, name), _denial(kind_of_name, name, failure, rivals))
 
@@ -283,24 +286,10 @@ def _names(definition: Any) -> list[tuple[Kind, str]]:
     return [(kind, name) for kind, name in found if isinstance(name, str)]
 
 
-def _keeper(claimed: Iterable[_Offer]) -> _Offer | None:
-    keepers = [offer for offer in claimed if first_party.keeps_its_names(offer[0].distribution)]
+def _owner(distributions: Collection[str]) -> str | None:
+    """Return the distribution that has a name which these claim: the only one, or the only one that keeps its names."""
+    keepers = [each for each in distributions if len(distributions) == 1 or first_party.keeps_its_names(each)]
     return keepers[0] if len(keepers) == 1 else None
-
-
-def _may_have(offer: _Offer, owners: Iterable[_Offer]) -> bool:
-    """Whether a workflow may have a flag: workflows of one distribution may share it."""
-    distributions = {plugin.distribution for plugin, _ in owners}
-    keepers = set(filter(first_party.keeps_its_names, distributions)) if len(distributions) > 1 else distributions
-    return keepers == {offer[0].distribution}
-
-
-def _owners(claimed: Iterable[_Offer]) -> list[str]:
-    return sorted({plugin.distribution for plugin, _ in claimed})
-
-
-def _clash(what: str, claimed: Iterable[_Offer]) -> str:
-    return f"the {what} is claimed by {' and '.join(_owners(claimed))}"
 
 
 def _words(failure: PluginFailure) -> str:
@@ -308,10 +297,10 @@ def _words(failure: PluginFailure) -> str:
     return f"the plugin {where} failed ({failure.stage}): {failure.error}"
 
 
-def _denial(kind: Kind, name: str, failure: PluginFailure, rivals: Iterable[str]) -> UsageError:
+def _denial(kind: Kind, name: str, failure: PluginFailure, rivals: Collection[str]) -> UsageError:
     """Return the error for whoever asks for `name`, which is missing because of `failure`."""
-    strangers = [each for each in rivals if each not in first_party.offers()] if rivals else []
     hint = "repair or uninstall the plugin; `code-commit plugins doctor` examines it"
     if rivals:
-        hint = f"uninstall one of them, or leave one out with --disable-plugin {min(strangers or rivals)}"
+        left_out = min(rivals, key=lambda each: (each in first_party.offers(), each))
+        hint = f"uninstall one of them, or leave one out with --disable-plugin {left_out}"
     return UsageError(f"the {kind} {name} is not available: {_words(failure)}", hint=hint)

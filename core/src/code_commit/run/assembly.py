@@ -24,7 +24,7 @@ from code_commit.models.resolution import Services
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.project_files import PROTECTED
 from code_commit.plugin_api.workflow import WorkflowDefinition
-from code_commit.plugins.host import PATH_RULES, Plugin, PluginHost
+from code_commit.plugins.host import HOST, PATH_RULES, Plugin, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.project_run import ProjectRun
 from code_commit_workspace import PathRule, Redactor, SandboxSettings, Workspace, disable_ptrace
@@ -43,6 +43,7 @@ class Plan:
     argv: tuple[str, ...] = field(repr=False)
     environ: Mapping[str, str] = field(repr=False)
     as_json: bool = False
+    shows: frozenset[str] = frozenset()  # which of the host's own sinks: "progress", "json"
     stdout: TextIO = field(default_factory=lambda: sys.stdout, repr=False, compare=False)  # for results alone
 
 
@@ -122,7 +123,9 @@ def assembled(
     settings, workflow, workspace = plan.settings, plan.workflow, project.workspace
     section_of = partial(_section, settings, host)
     secret_of = partial(plugin_secret, registry, project.keys)
-    sinks = list(host.collect("code_commit_log_sinks", {"settings": section_of, "secret": secret_of}))
+    others = [plugin for plugin in host.plugins if plugin.distribution != HOST]
+    arguments = {"settings": section_of, "secret": secret_of}
+    sinks = [each for plugin in others for each in host.collect("code_commit_log_sinks", arguments, only=plugin)]
     for plugin, sink in sinks:
         log.add_sink(plugin.distribution, sink, plugin=plugin.name)
     rules = _path_rules(host, section_of, fail_closed=workflow.writes)
@@ -197,10 +200,10 @@ def settings_model(host: PluginHost, plugin: Plugin) -> type[Any] | None:
 def _path_rules(
     host: PluginHost, section_of: Callable[[Plugin], Any], *, fail_closed: bool
 ) -> list[tuple[str, PathRule]]:
-    """Collect the rules of plugins.
+    """Collect the path rules of plugins, each with its distribution.
 
     Raises:
-        NotReady: a plugin that guards paths is broken, so a workflow that writes must not start.
+        NotReady: a plugin that guards paths is broken, and the workflow writes.
     """
     rules = [(plugin.distribution, rule) for plugin, rule in host.collect(PATH_RULES, {"settings": section_of})]
     broken = [each for each in host.failures if each.guards_paths or each.stage == PATH_RULES]
@@ -208,6 +211,6 @@ def _path_rules(
         first = broken[0]
         raise NotReady(
             f"{first.distribution} guards paths and is broken ({first.stage}): {first.error}",
-            hint=f"mend or uninstall it, or run with --disable-plugin {first.plugin}",
+            hint=f"fix or uninstall it, or run with --disable-plugin {first.plugin}",
         )
     return rules

@@ -108,7 +108,7 @@ class ProjectRun:
         return self.workspace.may_read(path)
 
     def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
-        """Let every path rule judge every change."""
+        """Ask every path rule about `changes`."""
         return self.workspace.check(changes, self.rules)
 
     def apply(self, changes: Sequence[Change]) -> None:

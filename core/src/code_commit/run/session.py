@@ -1,4 +1,4 @@
-"""One run, from the command line's wish to an exit code that tells the truth."""
+"""Runs one workflow: opens the project and the run folder, calls the workflow, and records how it ended."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import shorten
@@ -20,16 +22,18 @@ from code_commit.log import RunLog
 from code_commit.models.resolution import Services, resolve
 from code_commit.plugin_api import workflow as api
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, describe, exit_code_of, no_room
-from code_commit.plugin_api.event import LogSink, MessageLogged, PluginFailed
+from code_commit.plugin_api.event import MessageLogged, PluginFailed
 from code_commit.plugin_api.workflow import Outcome, Result
 from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost
 from code_commit.plugins.registry import Registry
-from code_commit.run.after_run import call_after_run
 from code_commit.run.assembly import Plan, assembled, open_log, open_project
 from code_commit.run.project_run import ProjectRun
 from code_commit_workspace import Redactor
 
-_ENDS_WITHIN = 2.0  # seconds: a worker thread writes down that its call, or its process, was ended
+_AFTER_RUN = "code_commit_after_run"
+_AFTER_INTERRUPTION = 5.0  # seconds for a plugin after Ctrl-C
+_SLICE = 0.2  # seconds; a signal that comes right before a wait is noticed after it
+_ENDS_WITHIN = 2.0  # seconds for worker threads to log that their call or process was ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +56,8 @@ class Redacts(Protocol):
         ...
 
 
-def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapping[str, LogSink]) -> Ending:
+def run_session(plan: Plan, host: PluginHost, registry: Registry) -> Ending:
     """Run the workflow of `plan`; whatever happens after the run folder is open becomes its ending.
-
-    `watchers` are the host's own sinks, by name.
 
     Raises:
         CodeCommitError: the run cannot begin, and there is no run folder.
@@ -68,24 +70,26 @@ def run_session(plan: Plan, host: PluginHost, registry: Registry, watchers: Mapp
         workspace = project.workspace
         services = Services(registry, plan.settings, project.keys, plan.environ, plan.root)
         log = open_log(plan, host, workspace, token=services.recorded_token(roles))
-        held.enter_context(redirect_stdout(sys.stderr))  # what a plugin's code prints is no result
-        for name, sink in watchers.items():
-            log.add_sink("code-commit", sink, plugin=name)
-        with _told_ending(log, workspace.redactor, plan.plugin) as ending:
-            _hear_of_failures(host, log, plan.environ)
+        held.enter_context(redirect_stdout(sys.stderr))  # a plugin's own prints are not results
+        # The host's own sinks come first: they show also why the run does not get far.
+        for plugin in (each for each in host.plugins if each.distribution == HOST):
+            for _, sink in host.collect("code_commit_log_sinks", {"settings": lambda _: plan}, only=plugin):
+                log.add_sink(HOST, sink, plugin=sink.name)
+        with _record_ending(log, workspace.redactor, plan.plugin) as ending:
+            _report_failures(host, log, plan.environ)
             if workspace.recovered:
                 log.emit(MessageLogged(workspace.recovered, level="warning"))
             run = assembled(plan, host, registry, project, log, services)
-            # What a person and a model have come to is theirs; a run that they leave is gone on with later.
+            # An interactive run keeps its files: the person may continue it later.
             on_failure = "keep" if plan.workflow.interactive else plan.settings.on_failure
-            with _wrapped_up(run, plan.settings, on_failure, ending), _ended_when_interrupted(run.end_what_waits):
+            with _clean_up(run, plan.settings, on_failure, ending), _ended_when_interrupted(run.end_what_waits):
                 ending.result = _checked(import_object(plan.workflow.run)(run))
-    return replace(ending.told(log.folder), late_failures=ending.late_failures)
+    return replace(ending.settle(log.folder), late_failures=ending.late_failures)
 
 
 @dataclass(slots=True)
-class _Open:
-    """An ending while it is not yet known."""
+class _Outcome:
+    """How a run goes so far: its result, or the error that ended it."""
 
     redactor: Redacts
     plugin: Plugin  # the workflow's
@@ -100,13 +104,13 @@ class _Open:
     @property
     def data(self) -> dict[str, Any]:
         """The data of `run.finished`."""
-        hint = self._words()[2]
+        hint = self._describe()[2]
         data = dict(self.result.data) if self.result and not self.error else {}
         return {**data, "hint": self.redactor.text(hint)} if hint else data
 
-    def told(self, folder: Path) -> Ending:
+    def settle(self, folder: Path) -> Ending:
         clean = self.redactor.text
-        exit_code, summary, hint = self._words()
+        exit_code, summary, hint = self._describe()
         trace = ""
         if self.error is not None:
             import traceback
@@ -114,7 +118,7 @@ class _Open:
             trace = clean("".join(traceback.format_exception(self.error)))
         return Ending(exit_code, clean(summary), clean(hint), folder, trace)
 
-    def _words(self) -> tuple[ExitCode, str, str]:
+    def _describe(self) -> tuple[ExitCode, str, str]:
         match self.error:
             case None if self.result is not None:
                 return ExitCode(self.result.outcome.value), self.result.summary, ""
@@ -135,20 +139,20 @@ class _Open:
 
 
 @contextmanager
-def _told_ending(log: RunLog, redactor: Redacts, plugin: Plugin) -> Iterator[_Open]:
-    """Let nothing past that is not written down: the last event comes whatever happened."""
-    ending = _Open(redactor, plugin)
+def _record_ending(log: RunLog, redactor: Redacts, plugin: Plugin) -> Iterator[_Outcome]:
+    """Write the last event, whatever happens in the block."""
+    ending = _Outcome(redactor, plugin)
     try:
         yield ending
     except BaseException as error:  # noqa: BLE001 - becomes the run's ending
         ending.error = error
     finally:
-        told = ending.told(log.folder)
-        ending.late_failures = log.finish(told.exit_code, told.summary, ending.data)
+        settled = ending.settle(log.folder)
+        ending.late_failures = log.finish(settled.exit_code, settled.summary, ending.data)
 
 
 @contextmanager
-def _wrapped_up(run: ProjectRun, settings: Settings, on_failure: str, ending: _Open) -> Iterator[None]:
+def _clean_up(run: ProjectRun, settings: Settings, on_failure: str, ending: _Outcome) -> Iterator[None]:
     """End what still runs in threads, restore the files if `--on-failure restore` asks for it, call `after_run`."""
     try:
         yield
@@ -161,25 +165,73 @@ def _wrapped_up(run: ProjectRun, settings: Settings, on_failure: str, ending: _O
         if on_failure == "restore" and not ending.reached:
             run.restore_start("the goal was not reached")
         run.remember_end()
-        told = ending.told(run.folder)
-        call_after_run(
+        settled = ending.settle(run.folder)
+        _call_after_run(
             run,
-            api.Ending(told.exit_code.outcome, int(told.exit_code), told.summary, ending.data),
+            api.Ending(settled.exit_code.outcome, int(settled.exit_code), settled.summary, ending.data),
             settings.after_run_timeout_seconds,
         )
 
 
+def _call_after_run(run: ProjectRun, ending: api.Ending, seconds: float) -> None:
+    """Call the hook of each plugin, one after the other, each for at most `seconds`.
+
+    Each call runs in a daemon thread, so that one that hangs cannot hold the run. Ctrl-C ends the wait, and skips the
+    plugins that were not called yet.
+    """
+    if ending.exit_code == ExitCode.INTERRUPTED:
+        seconds = min(seconds, _AFTER_INTERRUPTION)
+    ending = replace(ending, data=run.workspace.redactor.json(ending.data))
+    for plugin in [each for each in run.host.plugins if hasattr(each.code, _AFTER_RUN)]:
+        thread = threading.Thread(
+            target=copy_context().run, args=(_call, run, plugin, ending), name=f"after run {plugin.name}", daemon=True
+        )
+        try:
+            thread.start()
+            end = time.monotonic() + seconds
+            while thread.is_alive() and time.monotonic() < end:
+                thread.join(_SLICE)
+        except KeyboardInterrupt:
+            run.host.reject(plugin, _AFTER_RUN, "interrupted before it came back")
+            return
+        if thread.is_alive():
+            run.host.reject(plugin, _AFTER_RUN, f"it did not come back within {seconds:g} s")
+
+
+def _call(run: ProjectRun, plugin: Plugin, ending: api.Ending) -> None:
+    arguments = {"settings": run.section_of, "run": lambda each: _run_of(run, each), "ending": lambda _: ending}
+    try:
+        for _, line in run.host.collect(_AFTER_RUN, arguments, only=plugin):
+            if isinstance(line, str):
+                run.emit(MessageLogged(line))
+            else:
+                run.host.reject(plugin, _AFTER_RUN, f"it must return a text or None, not {type(line).__name__}")
+    except BaseException as error:  # noqa: BLE001 - `collect` lets a KeyboardInterrupt of the plugin pass
+        run.host.reject(plugin, _AFTER_RUN, describe(error))
+
+
+def _run_of(run: ProjectRun, plugin: Plugin) -> ProjectRun:
+    """The run as `plugin` sees it afterwards: its own settings, state and secrets; the files are final."""
+    return replace(
+        run,
+        state=run.workspace.state(plugin.name),
+        settings=run.section_of(plugin),
+        secret=run.secret_of(plugin),
+        writes=False,
+    )
+
+
 def _checked(given: Any) -> Result:
-    """A plugin's types are a promise, no more."""
+    """Check the type: a plugin may return anything."""
     match given:
         case Result(outcome=Outcome(), summary=str(), data=Mapping()):
             return given
     raise TypeError(f"the workflow gave {shorten(repr(given), 200)} for a result")
 
 
-def _hear_of_failures(host: PluginHost, log: RunLog, environ: Mapping[str, str]) -> None:
+def _report_failures(host: PluginHost, log: RunLog, environ: Mapping[str, str]) -> None:
     def tell(failure: PluginFailure) -> None:
-        # Nobody can tell which variable holds the key of a plugin that did not load.
+        # Nobody knows which variable holds the key of a plugin that did not load.
         error = Redactor(likely_keys(environ)).text(failure.error)
         log.emit(PluginFailed(failure.plugin, failure.distribution, failure.stage, error))
 

@@ -1,4 +1,4 @@
-"""The settings of one `[providers.anthropic.<name>]`, besides those that the host keeps (address, key, time limits)."""
+"""The settings of one `[providers.anthropic.<name>]`, besides the host's (address, key, time limits)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ LEAST_THINKING = 1024
 
 
 class AnthropicConfig(BaseModel):
-    """What goes into every request.
+    """Settings of every request.
 
-    `max_tokens` bounds the reply, thinking included; the service demands one, so there is a default.
-    `thinking_budget_tokens` turns thinking on for models up to 4.6, `thinking` and `effort` steer that of later ones.
+    `max_tokens` limits the reply, thinking included; the service requires it, so there is a default.
+    `thinking_budget_tokens` turns thinking on for models up to 4.6; `thinking` and `effort` control it for later ones.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -39,7 +39,7 @@ class AnthropicConfig(BaseModel):
 
     @property
     def reply_limit(self) -> int:
-        """`max_tokens`, or a default that the model accepts."""
+        """Return `max_tokens`, or a default that the model accepts."""
         if self.max_tokens is not None:
             return self.max_tokens
         if self.model.startswith(("claude-3-5-", "claude-3.5-")):

@@ -1,4 +1,4 @@
-"""What the host reads at every start: definitions alone, nothing heavy."""
+"""Definitions that the host loads at every start. Import nothing heavy here."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ ANTHROPIC = ProviderDefinition(
 
 @hookimpl
 def code_commit_providers() -> Iterable[ProviderDefinition]:
-    """Anthropic."""
+    """Return Anthropic."""
     return [ANTHROPIC]

@@ -58,10 +58,10 @@ _KIND_OF_TYPE: Final[Mapping[str, ProviderErrorKind]] = {
     "overloaded_error": "server",
     "timeout_error": "server",
 }
-# It comes as an error, but is about what the model wrote.
+# The service reports filtered output as an error.
 _FIRST_ERROR = 400
 _FILTERED = b"Output blocked by content filtering policy"
-# Both come as invalid_request_error with status 400.
+# Both have type invalid_request_error and status 400.
 _OUT_OF_CREDIT = re.compile(r"credit balance is too low|reached your specified (API )?usage limits", re.IGNORECASE)
 
 
@@ -72,7 +72,7 @@ class AnthropicWire:
         self._config = config
 
     def encode(self, request: Request) -> HttpCall:
-        """See `Wire.encode`. Thinking blocks return where they stood, unread."""
+        """See `Wire.encode`. Thinking blocks go back unchanged, in their place."""
         config = self._config
         body: dict[str, Any] = {
             "model": config.model,
@@ -98,7 +98,7 @@ class AnthropicWire:
         return HttpCall("/v1/messages", body, {"anthropic-version": _VERSION})
 
     def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:  # noqa: ARG002 - Wire's own
-        """See `Wire.decode`. The usage counts cached input, which the service tells apart."""
+        """See `Wire.decode`. The usage includes cached input, which the service reports separately."""
         if not 200 <= status < 300:  # noqa: PLR2004 - success
             return self._failed(status, body)
         answer = reply_object(body)
@@ -138,12 +138,12 @@ class AnthropicWire:
         if config.thinking == "disabled":
             return {"type": "disabled"}
         if request.tools and request.tool_choice == "required":
-            return None  # the service refuses a forced tool call while the model thinks
+            return None  # the service refuses forced tool calls with thinking
         if config.thinking == "adaptive":
             return {"type": "adaptive"}
         if config.thinking_budget_tokens is None:
             return None
-        budget = min(config.thinking_budget_tokens, max_tokens - 1)  # a request may allow less than the configuration
+        budget = min(config.thinking_budget_tokens, max_tokens - 1)  # a request may set a lower limit
         return {"type": "enabled", "budget_tokens": budget} if budget >= LEAST_THINKING else None
 
 
@@ -151,7 +151,7 @@ def _messages(request: Request) -> list[dict[str, Any]]:
     messages = []
     marked: list[dict[str, Any]] = []
     for message in request.messages:
-        # Results come first, as the service demands.
+        # Results come first, as the service requires.
         parts = sorted(message.parts, key=lambda part: not isinstance(part, ToolResult))
         blocks = []
         for part in parts:
@@ -171,9 +171,9 @@ def _messages(request: Request) -> list[dict[str, Any]]:
 def _block(part: Part) -> dict[str, Any] | None:
     match part:
         case Text(text=text):
-            return {"type": "text", "text": text} if text.strip() else None  # a blank block is an error
+            return {"type": "text", "text": text} if text.strip() else None  # the service refuses blank blocks
         case ToolCall():
-            # What the model wrote wrongly has to go back inside an object.
+            # Malformed arguments must go back inside an object.
             arguments = {"malformed": part.raw} if part.arguments is None else dict(part.arguments)
             return {"type": "tool_use", "id": _id(part.id), "name": part.name, "input": arguments}
         case ToolResult():
@@ -184,7 +184,7 @@ def _block(part: Part) -> dict[str, Any] | None:
 
 
 def _id(made_elsewhere: str) -> str:
-    """Another provider's ids may hold what this service refuses."""
+    """Replace characters of another provider's id that this service refuses."""
     return _NOT_IN_AN_ID.sub("_", made_elsewhere)
 
 
@@ -197,7 +197,7 @@ def _part(block: dict[str, Any]) -> Part | None:
         arguments, raw = read_arguments(block.get("input"))
         name, call_id = reply_member(block, "name", str) or "", reply_member(block, "id", str) or ""
         return ToolCall(id=call_id, name=name, arguments=arguments, raw=raw)
-    return Opaque(_PROVIDER, block)  # thinking, redacted_thinking, and what comes next
+    return Opaque(_PROVIDER, block)  # thinking, redacted_thinking, and future kinds
 
 
 def _finish(word: str, *, calls: bool) -> Finish:
@@ -228,7 +228,7 @@ def _failure(status: int, answer: Json) -> ProviderError:
     fields = error if isinstance(error, dict) else {}
     words = str(fields.get("message") or "")
     kind = kind_of_status(status)
-    if kind == "rejected":  # the status does not tell; gateways send types that are too general
+    if kind == "rejected":  # the status is not specific; gateways send types that are too general
         named = _KIND_OF_TYPE.get(str(fields.get("type")))
         kind = named if named and (named != "server" or status < _FIRST_ERROR) else kind
     if _OUT_OF_CREDIT.search(words):

@@ -1,4 +1,4 @@
-"""Fenced code in Markdown, where a line means nothing but itself."""
+"""Recognize fenced code in Markdown."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ _FENCE = re.compile(r"[ \t]*+(`{3,}+(?![^\n]*`)|~{3,}+)")
 
 
 class CodeFence:
-    """Give it the lines of a text in their order."""
+    """Pass it the lines of a text in order."""
 
     def __init__(self) -> None:
         self._open = ""
 
     def holds(self, line: str) -> bool:
-        """Tell whether `line` is fenced code, or a fence itself."""
+        """Return whether `line` is fenced code or a fence."""
         fence = _FENCE.match(line)
         if not fence:
             return bool(self._open)

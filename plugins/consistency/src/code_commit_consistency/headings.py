@@ -1,4 +1,4 @@
-"""Lines of a report that could begin one of its sections. Models write headings in many ways."""
+"""Find lines that could be section headings of a report. Models write headings in many ways."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECTIONS = (
     "Errors and Mistakes within the Implementation",
     "Suggestions and Other Important Commentary",
 )
-"""The sections that the system prompt asks for."""
+"""The sections that the system prompt requests."""
 
 STYLES = (
     *("#" * level for level in range(1, 7)),
@@ -27,14 +27,15 @@ STYLES = (
     "bulleted",
     "run-in",
 )
-"""How a heading may be written: Markdown's levels, which underlined lines have too; in other ways, alone on a line; or,
-for names of `SECTIONS` alone, at the start of a paragraph. The surer sign comes first."""
+"""The styles of headings: Markdown levels, also as underlines; other styles alone on a line; or, only for names in
+`SECTIONS`, at the start of a paragraph. The most reliable style comes first.
+"""
 
 
 class Heading(NamedTuple):
-    """A heading stands from `start` to `after`, where the text of its section begins.
+    """A heading from `start` to `after`, where the text of its section begins.
 
-    `title` is one of `SECTIONS` when it is `known`, however it was spelled; else what was written, undecorated.
+    `title` is one of `SECTIONS` when it is `known`, in any spelling; else the written title without decoration.
     """
 
     start: int
@@ -66,11 +67,11 @@ _RUN_IN = re.compile(r"[*_]{0,3}[ \t]{0,4}(?:[:\u2013\u2014]|-[ \t])[*_]{0,3}[ \
 _BLANKS = " \t\r\n"
 _DECORATION = " \t\r\n*_#:.`\u2013\u2014-"
 _LONGEST_TITLE = 80
-_SMALL_WORD = 4  # letters: "and", "with", "from" are not capitalised in a title
+_SMALL_WORD = 4  # letters: "and", "with", "from" are not capitalized in a title
 
 
 def headings(report: str, *, fences: bool) -> Iterator[Heading]:
-    """Yield all lines of `report` that could be a section's heading; with `fences`, none from between code fences."""
+    """Yield all possible section headings of `report`; with `fences`, none inside code fences."""
     fence = CodeFence()
     above = ""
     lines = list(_lines(report))
@@ -92,7 +93,7 @@ def _lines(report: str) -> Iterator[tuple[int, str]]:
 
 
 def _heading(start: int, line: str, above: str, below: str) -> Heading | None:
-    style, words = _taken_apart(line.strip(_BLANKS))
+    style, words = _split_style(line.strip(_BLANKS))
     if not words:
         return None
     underline = None if style.startswith("#") else _UNDERLINE.match(below.rstrip(_BLANKS))
@@ -103,7 +104,7 @@ def _heading(start: int, line: str, above: str, below: str) -> Heading | None:
         if found := pattern.match(words):
             return _known(name, start, line, words[found.end() :], style, after)
     title = words.strip(_DECORATION)
-    if not title or line.startswith(("    ", "\t")):  # indented so far, it may be code
+    if not title or line.startswith(("    ", "\t")):  # with this indentation, it may be code
         return None
     if not style.startswith("#") or underline:
         alone = not above.strip(_BLANKS) and (underline or not below.strip(_BLANKS))
@@ -113,7 +114,7 @@ def _heading(start: int, line: str, above: str, below: str) -> Heading | None:
 
 
 def _known(name: str, start: int, line: str, rest: str, style: str, after: int) -> Heading | None:
-    """Return the heading of a line that begins with `name`; `rest` is what follows on it."""
+    """Return the heading of a line that begins with `name`; `rest` is the rest of the line."""
     if not rest.strip(_DECORATION):
         return Heading(start, after, name, style, known=True)
     run_in = _RUN_IN.match(rest)
@@ -123,8 +124,8 @@ def _known(name: str, start: int, line: str, rest: str, style: str, after: int) 
     return Heading(start, start + written - len(rest) + run_in.end(), name, "run-in", known=True)
 
 
-def _taken_apart(written: str) -> tuple[str, str]:
-    """Return how a line is decorated, as one of `STYLES`, and its words without what decorates their beginning."""
+def _split_style(written: str) -> tuple[str, str]:
+    """Return the style of a line, one of `STYLES`, and its text without the leading decoration."""
     style, words = "plain", written
     if hashes := _HASHES.match(words):
         style, words = hashes[1], words[hashes.end() :]
@@ -145,7 +146,7 @@ def _taken_apart(written: str) -> tuple[str, str]:
 
 
 def _reads_like_a_title(title: str, words: str, *, bold: bool, capitals: bool) -> bool:
-    """Tell a heading from a short paragraph."""
+    """Return whether a line is a heading rather than a short paragraph."""
     undecorated = words.rstrip(" \t*_")
     if len(title) > _LONGEST_TITLE or undecorated.endswith((".", ",", ";", "?", "!")):
         return False

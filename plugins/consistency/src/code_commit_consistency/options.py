@@ -8,7 +8,7 @@ from code_commit_consistency.report_files import MOST_REPORTS
 
 
 class ConsistencyOptions(BaseModel):
-    """`samples` is how many reports are asked for, side by side."""
+    """`samples` is the number of reports to request at once."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

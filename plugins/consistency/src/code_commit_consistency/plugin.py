@@ -1,4 +1,4 @@
-"""What the host reads at every start: the definition alone, nothing heavy."""
+"""Definitions that the host loads at every start. Import nothing heavy here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
 
 @hookimpl
 def code_commit_workflows() -> list[WorkflowDefinition]:
-    """The consistency report. It reads the project and leaves it as it is."""
+    """Return the consistency report, which reads the project and does not change it."""
     return [
         WorkflowDefinition(
             name="consistency-report",

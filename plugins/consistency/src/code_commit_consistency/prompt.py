@@ -1,4 +1,4 @@
-"""The prompt of a consistency report (seed 001, "Checking Consistency"), and what goes into it."""
+"""The prompt of a consistency report (seed 001, "Checking Consistency") and its inputs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ CODEBASE = "agent-config/codeRollup.txt"
 
 
 def system_prompt() -> str:
-    """Return the seed's system prompt, word for word, ending in a newline."""
+    """Return the seed's system prompt, word for word, with a final newline."""
     return (files("code_commit_consistency") / "system_prompt.txt").read_text("utf-8")
 
 
 def consistency_prompt(query: str, codebase: str) -> str:
-    """Return the whole prompt. `query` may be empty, `codebase` a part of the project: the system prompt says so."""
+    """Return the whole prompt. As the system prompt says, `query` may be empty and `codebase` partial."""
     return "\n".join((system_prompt(), _labelled("query", query), _labelled("codebase", codebase)))
 
 
 def read_query(tree: Tree) -> str:
-    """Return the first of `QUERIES` that exists, as it is; without one, the query is empty.
+    """Return the first of `QUERIES` that exists, unchanged, or "" without one.
 
     Raises:
         NotReady: it cannot be read or is not UTF-8.

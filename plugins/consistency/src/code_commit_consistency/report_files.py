@@ -1,7 +1,7 @@
-"""The reports on disk: `agent-config/consistency-report.txt` and, beside it, the same for programs as JSON.
+"""Write the reports: `agent-config/consistency-report.txt` and a JSON document beside it.
 
-Further samples stand in `consistency-report-2.txt` up to `-16.txt`. All these names are the workflow's own: a run
-replaces the whole set, so that none of an earlier run can be taken for one of this run.
+Further samples are in `consistency-report-2.txt` to `-16.txt`. The workflow owns all these names: a run replaces the
+whole set, so that no report of an earlier run remains.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def report_name(number: int) -> str:
-    """Return the name of a sample's report; they are counted from 1."""
+    """Return the name of a sample's report, counted from 1."""
     return "consistency-report.txt" if number == 1 else f"consistency-report-{number}.txt"
 
 
 def require_room(root: Path, count: int) -> None:
-    """See to it, before a call is paid for, that `count` reports and their document can be written.
+    """Check, before any paid call, that `count` reports and their document can be written.
 
     Raises:
-        NotReady: the folder cannot be written, or a folder stands in the place of a file.
+        NotReady: the folder is not writable, or a folder is in the place of a file.
     """
     with _folder(root) as folder:
         if not os.access(".", os.W_OK | os.X_OK, dir_fd=folder):
@@ -44,10 +44,10 @@ def require_room(root: Path, count: int) -> None:
 
 
 def publish(root: Path, reports: Sequence[str], document: Json, run: str) -> None:
-    """Replace the reports of earlier runs by these, each at once; `run` is this run's name, unlike any other's.
+    """Replace the reports of earlier runs by these, each atomically; `run` is this run's unique name.
 
-    The document goes first and comes last: while it is there, the reports that it names are those that it describes.
-    A link in a report's place is replaced, never followed.
+    The document is removed first and written last: while it exists, it describes the reports that it names. A link in a
+    report's place is replaced, never followed.
 
     Raises:
         NotReady: they cannot be written; reports of an earlier run may be gone.
@@ -73,7 +73,7 @@ def _names(count: int) -> list[str]:
 
 
 def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "backslashreplace")  # a lone surrogate has no place in a file
+    return text.encode("utf-8", "backslashreplace")  # lone surrogates cannot be encoded
 
 
 @contextmanager
@@ -92,7 +92,7 @@ def _folder(root: Path) -> Iterator[int]:
 
 @contextmanager
 def _staged(contents: Mapping[str, bytes], folder: int, run: str) -> Iterator[dict[str, str]]:
-    """Write `contents` under names of their own, for their owner alone; what is not renamed goes in the end."""
+    """Write `contents` under temporary names, readable by the owner only; remove those that are not renamed."""
     staged = {name: f".{name}.{run}" for name in contents}
     try:
         for name, content in contents.items():
@@ -108,7 +108,7 @@ def _staged(contents: Mapping[str, bytes], folder: int, run: str) -> Iterator[di
 
 
 def _remove(name: str, folder: int) -> None:
-    if not _is_folder(name, folder):  # a folder is nothing that this workflow wrote
+    if not _is_folder(name, folder):  # this workflow writes no folders
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=folder)
 

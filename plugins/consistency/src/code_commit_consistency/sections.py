@@ -1,4 +1,4 @@
-"""A report cut into its sections. No letter of it is ever lost over that, however its headings are written."""
+"""Split a report into sections without losing any character, however its headings are written."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from code_commit_consistency.headings import SECTIONS, STYLES, Heading, headings
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """`name` is one of `SECTIONS`, or the title of an extra section; `heading` is the heading as it was written,
-    `text` all that follows it, both with their line ends."""
+    """`name` is one of `SECTIONS`, or the title of an extra section; `heading` is the heading as written and `text`
+    everything after it, both with line endings.
+    """
 
     name: str
     heading: str
@@ -20,20 +21,20 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class SectionedReport:
-    """A report: `preamble`, then heading and text of each of `sections`, give it back letter for letter."""
+    """A report: `preamble` and the headings and texts of `sections`, joined, are exactly the report."""
 
     preamble: str
     sections: tuple[Section, ...]
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Those of `SECTIONS` that are not there."""
+        """Return the missing ones of `SECTIONS`."""
         present = {section.name for section in self.sections}
         return tuple(name for name in SECTIONS if name not in present)
 
     @property
     def extra(self) -> tuple[str, ...]:
-        """What is there besides one section of each name, in the report's order: a repeated section counts."""
+        """Return all sections besides the first of each name, in order; a repeated section counts as extra."""
         expected = set(SECTIONS)
         extra = []
         for section in self.sections:
@@ -46,13 +47,13 @@ class SectionedReport:
 def sectioned(report: str) -> SectionedReport:
     """Find the sections of a report.
 
-    The style in which most of the names that the prompt asks for are written is that of the report's sections: a
-    name that is written otherwise is a mention of it, another title in that style an extra section.
+    The style of most of the requested names is the style of the report's sections: a name in another style is only a
+    mention, and another title in that style is an extra section.
     """
     found = list(headings(report, fences=True))
     if not any(heading.known for heading in found):
         unfenced = list(headings(report, fences=False))
-        # Some models put the whole report between code fences.
+        # Some models wrap the whole report in code fences.
         found = unfenced if any(heading.known for heading in unfenced) else found
     begins = _without_mentions(_section_headings(found), report)
     starts = [*(heading.start for heading in begins), len(report)]
@@ -64,7 +65,7 @@ def sectioned(report: str) -> SectionedReport:
 
 
 def _section_headings(found: Sequence[Heading]) -> list[Heading]:
-    """Choose the headings that are written as those of sections are."""
+    """Choose the headings in the style of the sections."""
     style, covered = _usual_style(found)
     chosen = []
     inside = not covered
@@ -73,14 +74,14 @@ def _section_headings(found: Sequence[Heading]) -> list[Heading]:
             inside = True
             if heading.style == style or heading.title not in covered:
                 chosen.append(heading)
-        # Within the sections a higher heading ends one too; in front of them it is the title of the whole.
+        # A higher heading ends a section too; before the first one, it is the title of the report.
         elif heading.style == style or (inside and "#" in heading.style and "#" in style and heading.style < style):
             chosen.append(heading)
     return chosen
 
 
 def _usual_style(found: Iterable[Heading]) -> tuple[str, set[str]]:
-    """Return the style in which most names are written, and these names; without any, Markdown's highest in use."""
+    """Return the style of most names, and these names; without any, the highest Markdown level in use."""
     names: dict[str, set[str]] = {}
     for heading in found:
         if heading.known:
@@ -92,9 +93,9 @@ def _usual_style(found: Iterable[Heading]) -> tuple[str, set[str]]:
 
 
 def _without_mentions(chosen: Sequence[Heading], report: str) -> list[Heading]:
-    """Leave out a table of contents, and the title of the whole: headings with nothing below them.
+    """Leave out a table of contents and the report's title: headings with nothing below them.
 
-    A section that is empty stays, unless it comes again.
+    An empty section stays, unless it occurs again.
     """
     first = next((heading.start for heading in chosen if heading.known), 0)
     kept: list[Heading] = []

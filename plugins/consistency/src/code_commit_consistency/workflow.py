@@ -1,4 +1,4 @@
-"""The consistency workflow: one question, one report, or several side by side (seed 001, "Checking Consistency")."""
+"""The consistency workflow: one report, or several at once (seed 001, "Checking Consistency")."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from code_commit_consistency.wrapping import wrapped
 
 
 def report(run: Run) -> Result:
-    """Ask for `samples` reports; write them, and show them wrapped.
+    """Request `samples` reports, write them, and show them wrapped.
 
     All of them must be whole: else the reports of an earlier run stay, and what came is in the run folder alone.
 
@@ -54,7 +54,7 @@ def report(run: Run) -> Result:
 
 
 def _sample(run: Run, model: Model, request: Request, number: int, count: int) -> Completion:
-    # The label that the host would choose for a repeated one: so report and call keep the same number.
+    # The label that the host gives to a repeated one, so that report and call have the same number.
     label = "query" if number == 1 else f"query-{number}"
     with run.span("consistency.sample", number=number):
         completion = model.complete(request, label=label)
@@ -72,7 +72,7 @@ def _all_whole(results: Sequence[Completion | BaseException], run: Run) -> list[
     for number, error in errors.items() if len(results) > 1 else ():
         run.emit(MessageLogged(f"sample {number} failed: {error}", level="error"))
     if errors:
-        # A bug is told before what the run can expect to happen.
+        # Raise a bug before an expected failure.
         raise min(errors.values(), key=lambda error: isinstance(error, CodeCommitError))
     return [result for result in results if isinstance(result, Completion)]
 

@@ -1,4 +1,4 @@
-"""A report as it is shown to a person: no line longer than need be, and its lists and code left in shape."""
+"""Wrap a report for people, keeping lists and code in shape."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _MARGIN = re.compile(r"[ \t]*+(?:>[ \t]?)*+[ \t]*+")
 def wrapped(report: str, width: int = WIDTH) -> str:
     """Return `report` with its paragraphs wrapped at `width` characters.
 
-    A paragraph whose lines all fit stays as it is, and so do headings, rules, tables and code. A list item or a
-    quotation keeps its indentation. A word that is longer than a line is not broken.
+    Paragraphs whose lines all fit stay unchanged, and so do headings, rules, tables and code. List items and quotations
+    keep their indentation. Words longer than a line are not broken.
     """
     shown = []
     for lines, wraps in _blocks(report):
@@ -34,7 +34,7 @@ def wrapped(report: str, width: int = WIDTH) -> str:
 
 
 def _blocks(report: str) -> Iterator[tuple[list[str], bool]]:
-    """Yield the lines of each paragraph and list item, and every other line by itself with False: it is not wrapped."""
+    """Yield the lines of each paragraph and list item with True, and every other line alone with False."""
     block: list[str] = []
     fence = CodeFence()
     for line in (line.removesuffix("\r") for line in report.split("\n")):
@@ -47,7 +47,7 @@ def _blocks(report: str) -> Iterator[tuple[list[str], bool]]:
             yield [line], False
             continue
         block.append(line)
-        if line.endswith(("  ", "\\")):  # a line break that is meant
+        if line.endswith(("  ", "\\")):  # an intended line break
             yield block, True
             block = []
     if block:
@@ -55,7 +55,7 @@ def _blocks(report: str) -> Iterator[tuple[list[str], bool]]:
 
 
 def _begins(line: str, first: str) -> bool:
-    """Whether `line` is no continuation of the paragraph that begins with `first`."""
+    """Return whether `line` starts a new block instead of continuing the paragraph that begins with `first`."""
     margin = _margin(line)
     return bool(_BULLET.match(line, len(margin))) or margin.count(">") != _margin(first).count(">")
 

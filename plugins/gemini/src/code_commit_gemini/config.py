@@ -1,4 +1,4 @@
-"""The settings of one `[providers.gemini.<name>]`, besides those that the host keeps (address, key, time limits)."""
+"""The settings of one `[providers.gemini.<name>]`, besides the host's (address, key, time limits)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class GeminiConfig(BaseModel):
-    """What goes into every request.
+    """Settings of every request.
 
-    `max_tokens` bounds the reply, thinking included. `thinking_budget_tokens` is for 2.5 models (0 turns thinking off
-    where that is possible, -1 leaves it to the model), `thinking_level` for later ones.
+    `max_tokens` limits the reply, thinking included. `thinking_budget_tokens` is for 2.5 models (0 turns thinking off
+    if possible, -1 leaves it to the model), `thinking_level` is for later ones.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -1,4 +1,4 @@
-"""Google's error model, read for what to do about it."""
+"""Map Google's error model to provider errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KIND_OF_STATUS_NAME: dict[str, ProviderErrorKind] = {
 
 
 def failed(status: int, body: bytes) -> ProviderError:
-    """The error for an answer with an HTTP status of failure."""
+    """Return the error for an answer with a failure status."""
     try:
         answer = reply_object(body)
     except ProviderError as error:
@@ -30,7 +30,7 @@ def failed(status: int, body: bytes) -> ProviderError:
 
 
 def failure(status: int, answer: Json) -> ProviderError:
-    """The error for an answer with an error in it, whatever its HTTP status."""
+    """Return the error for an answer that contains one, with any HTTP status."""
     error = answer.get("error")
     fields: Json = error if isinstance(error, dict) else {}
     words = str(fields.get("message") or "")
@@ -48,7 +48,7 @@ def failure(status: int, answer: Json) -> ProviderError:
 
 
 def _is_used_up(details: list[dict[str, Any]]) -> bool:
-    """Whether a limit was hit that waiting a minute does not lift: one of a day, or one of nothing at all."""
+    """Return whether waiting a minute does not help: the limit is per day, or zero."""
     for detail in details:
         violations = detail.get("violations")
         for violation in violations if isinstance(violations, list) else []:
@@ -66,7 +66,7 @@ def _is_used_up(details: list[dict[str, Any]]) -> bool:
 
 def _retry_delay(details: list[dict[str, Any]]) -> float | None:
     for detail in details:
-        told = _DURATION.fullmatch(str(detail.get("retryDelay")))
-        if told:
-            return float(told[1])
+        delay = _DURATION.fullmatch(str(detail.get("retryDelay")))
+        if delay:
+            return float(delay[1])
     return None

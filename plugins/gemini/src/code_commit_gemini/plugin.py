@@ -1,4 +1,4 @@
-"""What the host reads at every start: definitions alone, nothing heavy."""
+"""Definitions that the host loads at every start. Import nothing heavy here."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ GEMINI = ProviderDefinition(
 
 @hookimpl
 def code_commit_providers() -> Iterable[ProviderDefinition]:
-    """Gemini, by the Gemini API's key."""
+    """Return Gemini, with a key for the Gemini API."""
     return [GEMINI]

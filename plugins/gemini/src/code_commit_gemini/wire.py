@@ -39,8 +39,8 @@ from code_commit_gemini.failures import failed, failure
 _PROVIDER: Final = "gemini"
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 
-# From version 3 on, the service refuses a turn's first call without a signature; this one is documented for calls that
-# another model made.
+# From version 3 on, the service refuses a turn's first call without a signature; this one is documented for calls of
+# another model.
 _WANTS_SIGNATURES = re.compile(r"(models/)?gemini-([3-9]|\d\d)")
 _FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 
@@ -57,7 +57,7 @@ _FINISH: Final[Mapping[str, Finish]] = {
     "IMAGE_SAFETY": Finish.FILTERED,
     "IMAGE_PROHIBITED_CONTENT": Finish.FILTERED,
     "IMAGE_RECITATION": Finish.FILTERED,
-    # Not an end that means anything to us: OTHER, MALFORMED_FUNCTION_CALL, UNEXPECTED_TOOL_CALL, TOO_MANY_TOOL_CALLS,
+    # Not mapped: OTHER, MALFORMED_FUNCTION_CALL, UNEXPECTED_TOOL_CALL, TOO_MANY_TOOL_CALLS,
     # MISSING_THOUGHT_SIGNATURE, MALFORMED_RESPONSE, IMAGE_OTHER, NO_IMAGE, FINISH_REASON_UNSPECIFIED.
 }
 _ANSWER_MEMBERS = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"})
@@ -70,7 +70,7 @@ class GeminiWire:
         self._config = config
 
     def encode(self, request: Request) -> HttpCall:
-        """See `Wire.encode`. Results are matched to calls by name and order."""
+        """See `Wire.encode`. Results match calls by name and order."""
         signs = _WANTS_SIGNATURES.match(self._config.model) is not None
         body: dict[str, Any] = {"contents": _contents(request, signs=signs)}
         if request.system:
@@ -86,7 +86,7 @@ class GeminiWire:
         return HttpCall(f"/v1beta/{quote(name)}:generateContent", body)
 
     def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:  # noqa: ARG002 - Wire's own
-        """See `Wire.decode`. Calls without an id get one; thoughts and signatures are kept to be sent back."""
+        """See `Wire.decode`. Calls without an id get one; thoughts and signatures are kept, to be sent back."""
         if not 200 <= status < 300:  # noqa: PLR2004 - success
             raise failed(status, body)
         answer = reply_object(body)
@@ -99,7 +99,7 @@ class GeminiWire:
         blocked = reply_member(feedback, "blockReason", str) or ""
         parts: tuple[Part, ...] = ()
         if blocked or not candidates:
-            # No candidate comes only if something was wrong with the prompt.
+            # There is no candidate only if the prompt was blocked.
             finish, word = Finish.FILTERED, blocked or "no candidates"
         else:
             parts = tuple(_parts(candidates[0], body))
@@ -136,7 +136,7 @@ def _declaration(tool: ToolSpec) -> dict[str, Any]:
 
 
 def _contents(request: Request, *, signs: bool) -> list[dict[str, Any]]:
-    """The turns; neighbours of one role become one, as all results of a turn's calls must stand together."""
+    """Return the turns; merge neighbors of one role, because all results of a turn's calls must be together."""
     contents: list[dict[str, Any]] = []
     given_ids: set[str] = set()
     order: dict[str, int] = {}
@@ -190,7 +190,7 @@ def _model_parts(message: Message, *, signs: bool) -> list[dict[str, Any]]:
 
 def _function_call(call: ToolCall, *, sign: bool) -> dict[str, Any]:
     echo = _own_echo(call)
-    # What the model wrote wrongly has to go back inside an object.
+    # Malformed arguments must go back inside an object.
     arguments = {"malformed": call.raw} if call.arguments is None else dict(call.arguments)
     function: dict[str, Any] = {"name": call.name, "args": arguments}
     if echo.get("id") == call.id:
@@ -217,7 +217,7 @@ def _parts(candidate: Json, body: bytes) -> list[Part]:
             if part["text"]:
                 parts.append(Text(part["text"]))
             if part.get("thoughtSignature"):
-                # The service sends a signature in a part of its own as well.
+                # The service also sends a signature as a separate part.
                 parts.append(Opaque(_PROVIDER, {"text": "", "thoughtSignature": part["thoughtSignature"]}))
         elif part:
             parts.append(Opaque(_PROVIDER, part))
@@ -227,8 +227,8 @@ def _parts(candidate: Json, body: bytes) -> list[Part]:
 def _tool_call(part: Json, call: Json, *, made_up_id: str) -> ToolCall:
     arguments, raw = read_arguments(call.get("args"))
     given_id = reply_member(call, "id", str)
-    told = {"id": given_id, "thoughtSignature": part.get("thoughtSignature")}
-    echo = {name: value for name, value in told.items() if value}
+    fields = {"id": given_id, "thoughtSignature": part.get("thoughtSignature")}
+    echo = {name: value for name, value in fields.items() if value}
     return ToolCall(
         id=given_id or made_up_id,
         name=reply_member(call, "name", str) or "",

@@ -9,21 +9,24 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from code_commit.plugin_api.conversation import (
+from code_commit.plugin_api import (
     Completion,
     Finish,
     Message,
+    ModelCall,
+    NotReady,
     Part,
     ProviderErrorKind,
+    ProviderFailed,
+    Record,
     Text,
     Usage,
+    find_run,
+    open_run_file,
+    parts_from_json,
+    read_records,
+    request_text,
 )
-from code_commit.plugin_api.conversation_json import parts_from_json
-from code_commit.plugin_api.errors import NotReady, ProviderFailed
-from code_commit.plugin_api.event import Record
-from code_commit.plugin_api.model_call import ModelCall
-from code_commit.plugin_api.run_files import find_run, open_run_file, read_records
-from code_commit.plugin_api.transcript import request_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The settings of one `[providers.openai.<name>]`, besides those that the host keeps (address, key, time limits)."""
+"""The settings of one `[providers.openai.<name>]`, besides the host's (address, key, time limits)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class OpenAIConfig(BaseModel):
-    """What goes into every request.
+    """Settings of every request.
 
-    `max_tokens` bounds the reply, reasoning included. `max_tokens_field` names the field that carries it: by default
-    `max_completion_tokens` for OpenAI's own models and `max_tokens` for all others, which is what Ollama, llama.cpp,
-    vLLM and most other servers read.
+    `max_tokens` limits the reply, reasoning included. `max_tokens_field` is the name of its field: by default
+    `max_completion_tokens` for OpenAI's own models and `max_tokens` for all others, which Ollama, llama.cpp, vLLM and
+    most other servers read.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -1,4 +1,4 @@
-"""What the host reads at every start: definitions alone, nothing heavy."""
+"""Definitions that the host loads at every start. Import nothing heavy here."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ OPENAI = ProviderDefinition(
 
 @hookimpl
 def code_commit_providers() -> Iterable[ProviderDefinition]:
-    """OpenAI; other servers are reached by a config with a `base_url`."""
+    """Return OpenAI; a config with a `base_url` reaches other servers."""
     return [OPENAI]

@@ -1,7 +1,7 @@
 """OpenAI's chat completions protocol.
 
-Sources: the API reference of OpenAI (Chat Completions, error codes); for what other servers do differently, the
-documentation of vLLM, llama.cpp, Ollama, OpenRouter, DeepSeek and Azure OpenAI.
+Sources: the API reference of OpenAI (Chat Completions, error codes); for differences of other servers, the
+    documentation of vLLM, llama.cpp, Ollama, OpenRouter, DeepSeek and Azure OpenAI.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from code_commit_openai.config import OpenAIConfig
 _PROVIDER: Final = "openai"
 _OPENAIS_OWN = re.compile(r"(ft:)?(gpt-(?!oss)|chatgpt-|o\d)")
 
-# Other servers' thinking. It returns with tool calls, where DeepSeek insists on it; OpenAI's own API never sends any.
+# Thinking of other servers, sent back with tool calls, as DeepSeek requires; OpenAI's own API never sends any.
 _THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details")
 
 _FINISH: Final[Mapping[str, Finish]] = {
     "stop": Finish.STOP,
     "eos": Finish.STOP,  # Together
-    "eos_token": Finish.STOP,  # TGI, and the next
+    "eos_token": Finish.STOP,  # TGI; the next one too
     "stop_sequence": Finish.STOP,
     "tool_calls": Finish.TOOL_CALLS,
     "length": Finish.LENGTH,
@@ -81,7 +81,7 @@ class OpenAIWire:
         self._config = config
 
     def encode(self, request: Request) -> HttpCall:
-        """See `Wire.encode`. Tool results become messages of their own."""
+        """See `Wire.encode`. Tool results become separate messages."""
         config = self._config
         body: dict[str, Any] = {"model": config.model, "messages": _messages(request)}
         max_tokens = request.max_tokens or config.max_tokens
@@ -98,7 +98,7 @@ class OpenAIWire:
         return HttpCall("/chat/completions", body)
 
     def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:  # noqa: ARG002 - Wire's own
-        """See `Wire.decode`. Of several choices, the first counts."""
+        """See `Wire.decode`. The first of several choices is used."""
         if not 200 <= status < 300:  # noqa: PLR2004 - success
             return self._failed(status, body)
         answer = reply_object(body)
@@ -108,7 +108,7 @@ class OpenAIWire:
         if not choices:
             raise ProviderError("the answer holds no choice", kind="invalid_response", raw=answer)
         choice = choices[0]
-        if choice.get("error"):  # OpenRouter: the model behind it broke off
+        if choice.get("error"):  # OpenRouter: the upstream model failed
             raise _failure(status, choice)
         message = reply_member(choice, "message", dict)
         if message is None:
@@ -135,10 +135,10 @@ class OpenAIWire:
             answer = reply_object(body)
         except ProviderError as error:
             raise reply_error(status, words=str(error)) from None
-        words, names = _said(answer)
+        words, names = _message_and_names(answer)
         flagged = "invalid_prompt" in names and "usage policy" in words
         if status == 400 and (flagged or names & _FILTERED_NAMES):  # noqa: PLR2004 - Bad Request
-            # The prompt was filtered, which Azure and OpenAI report as an error; the answer has no words.
+            # The prompt was filtered, which Azure and OpenAI report as an error without text.
             return Completion(
                 message=Message("assistant", ()),
                 finish=Finish.FILTERED,
@@ -160,7 +160,7 @@ def _messages(request: Request) -> list[dict[str, Any]]:
 
 
 def _user(message: Message) -> list[dict[str, Any]]:
-    # Results come first, as they must follow the calls that they answer.
+    # Results come first: they must follow their calls.
     messages: list[dict[str, Any]] = [
         {"role": "tool", "tool_call_id": part.call_id, "content": f"Error: {part.text}" if part.is_error else part.text}
         for part in message.parts
@@ -187,7 +187,7 @@ def _assistant(message: Message) -> list[dict[str, Any]]:
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    # Servers parse the arguments of earlier calls: what the model wrote wrongly goes back inside valid JSON.
+    # Servers parse the arguments of earlier calls, so malformed ones go back inside valid JSON.
     arguments = {"malformed": call.raw} if call.arguments is None else dict(call.arguments)
     text = call.raw if call.arguments and call.raw else json.dumps(arguments, ensure_ascii=False)
     sent: dict[str, Any] = {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": text}}
@@ -229,7 +229,7 @@ def _content(message: Json) -> str:
     content = message.get("content")
     if content is None or isinstance(content, str):
         return content or ""
-    return "".join(  # Mistral: a list of typed parts
+    return "".join(  # Mistral sends a list of typed parts
         reply_member(part, "text", str) or ""
         for part in reply_objects(message, "content")
         if part.get("type") == "text"
@@ -258,26 +258,26 @@ def _usage(usage: Json) -> Usage:
     )
 
 
-def _said(answer: Json) -> tuple[str, set[str]]:
-    """The service's words about an error, and the names it gives it, from any of the shapes that servers use."""
+def _message_and_names(answer: Json) -> tuple[str, set[str]]:
+    """Return the message and the names of an error, from any format that servers use."""
     error = answer.get("error", answer)
     fields = error if isinstance(error, dict) else answer
     words = error if isinstance(error, str) else fields.get("message") or fields.get("detail") or ""
     inner = fields.get("innererror")
-    named = [fields.get("code"), fields.get("type"), inner.get("code") if isinstance(inner, dict) else None]
-    return str(words), {name for name in named if isinstance(name, str)}
+    codes = [fields.get("code"), fields.get("type"), inner.get("code") if isinstance(inner, dict) else None]
+    return str(words), {name for name in codes if isinstance(name, str)}
 
 
 def _failure(status: int, answer: Json) -> ProviderError:
-    words, names = _said(answer)
+    words, names = _message_and_names(answer)
     error = answer.get("error", answer)
     code = error.get("code") if isinstance(error, dict) else None
     if 200 <= status < 300 and isinstance(code, int):  # noqa: PLR2004 - OpenRouter: the real status is in the body
         status = code
     kinds = {_KIND_OF_NAME[name] for name in names if name in _KIND_OF_NAME}
     kind = kind_of_status(status)
-    telling = ("quota", "auth", "rate", "server") if kind == "rejected" else ("quota", "auth")  # else the status tells
-    kind = next((each for each in telling if each in kinds), kind)
+    decisive = ("quota", "auth", "rate", "server") if kind == "rejected" else ("quota", "auth")  # else by status
+    kind = next((each for each in decisive if each in kinds), kind)
     if "incorrect api key" in words.lower():  # xAI says so in a 400
         kind = "auth"
     return reply_error(status, kind=kind, words=words, raw=answer)

@@ -1,4 +1,4 @@
-"""The attributes of spans: OpenTelemetry's conventions for generative AI and processes, and a few of our own."""
+"""Attributes of spans: OpenTelemetry's conventions for generative AI and processes, and a few of our own."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Attributes = dict[str, str | int | float | bool | Sequence[str]]
 Data = Mapping[str, Any]
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_LARGEST = 4 * 1024 * 1024  # bytes of one prompt or response; a collector takes no more in one request
-# The conventions' names of providers, where they have one.
+_LARGEST = 4 * 1024 * 1024  # bytes of one prompt or response; collectors accept no more in one request
+# The conventions' names of providers, where they differ.
 _PROVIDERS = {"gemini": "gcp.gemini"}
 _TOKENS = {
     "input_tokens": "gen_ai.usage.input_tokens",
@@ -26,8 +26,8 @@ _TOKENS = {
 
 
 def of_run(data: Data) -> Attributes:
-    """Attributes of a run when it starts."""
-    return _told({
+    """Return the attributes of a run at its start."""
+    return _known({
         "gen_ai.operation.name": "invoke_workflow",
         "gen_ai.workflow.name": data.get("workflow"),
         "code_commit.run": Path(str(data.get("folder", ""))).name,
@@ -36,14 +36,14 @@ def of_run(data: Data) -> Attributes:
 
 
 def of_ending(data: Data) -> Attributes:
-    """Attributes of a run when it ends."""
-    return _told({"code_commit.outcome": data.get("outcome"), "process.exit.code": data.get("exit_code")})
+    """Return the attributes of a run at its end."""
+    return _known({"code_commit.outcome": data.get("outcome"), "process.exit.code": data.get("exit_code")})
 
 
 def of_call(data: Data) -> Attributes:
-    """Attributes of a model call when it starts."""
+    """Return the attributes of a model call at its start."""
     provider = str(data.get("provider"))
-    return _told({
+    return _known({
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": _PROVIDERS.get(provider, provider),
         "gen_ai.request.model": data.get("model"),
@@ -53,23 +53,23 @@ def of_call(data: Data) -> Attributes:
 
 
 def of_answer(data: Data) -> Attributes:
-    """Attributes of a model call when it ends."""
+    """Return the attributes of a model call at its end."""
     tokens = {name: data.get(field) for field, name in _TOKENS.items()}
     finish = data.get("finish_detail") or data.get("finish")
-    told = {
+    values = {
         "gen_ai.response.model": None if data.get("error") else data.get("model"),
         "gen_ai.response.finish_reasons": (str(finish),) if finish else None,
         "error.type": (data.get("error_kind") or "_OTHER") if data.get("error") else None,
         "code_commit.cost_usd": data.get("cost_usd"),
     }
-    return _told({name: count for name, count in tokens.items() if count} | told)
+    return _known({name: count for name, count in tokens.items() if count} | values)
 
 
 def of_process(data: Data, *, content: bool) -> Attributes:
-    """Attributes of a build or a command; what it was told to do is content, unless it is the build."""
+    """Return the attributes of a build or a command; command lines are content, except the build's."""
     argv = texts(data, "argv")
     shown = argv if content or argv[-1:] == ["build.sh"] else None
-    return _told({
+    return _known({
         "process.executable.name": Path(argv[0]).name if argv else None,
         "process.command_args": shown,
         "code_commit.sandbox": data.get("sandbox"),
@@ -77,21 +77,21 @@ def of_process(data: Data, *, content: bool) -> Attributes:
 
 
 def of_process_end(data: Data) -> Attributes:
-    """Attributes of a process when it ended."""
+    """Return the attributes of a process at its end."""
     failed = data.get("exit_code") != 0 or data.get("tampered")
     kind = "timeout" if data.get("timed_out") else "tampered" if data.get("tampered") else "exit_code"
-    return _told({"process.exit.code": data.get("exit_code"), "error.type": kind if failed else None})
+    return _known({"process.exit.code": data.get("exit_code"), "error.type": kind if failed else None})
 
 
 def of_changes(data: Data, *, content: bool) -> Attributes:
-    """Attributes of changes that were applied or refused; paths are content."""
+    """Return the attributes of applied or refused changes; paths are content."""
     written, deleted = (texts(data, name) for name in ("written", "deleted"))
     counts: Attributes = {"code_commit.files_written": len(written), "code_commit.files_deleted": len(deleted)}
     return counts | ({"code_commit.written": written, "code_commit.deleted": deleted} if content else {})
 
 
 def input_messages(folder: Path, name: object) -> Attributes:
-    """The prompt, in the conventions' form."""
+    """Return the prompt in the conventions' format."""
     text = _read(folder, name)
     if text is None:
         return {}
@@ -100,7 +100,7 @@ def input_messages(folder: Path, name: object) -> Attributes:
 
 
 def output_messages(folder: Path, name: object, finish: object) -> Attributes:
-    """The response, in the conventions' form."""
+    """Return the response in the conventions' format."""
     text = _read(folder, name)
     if text is None:
         return {}
@@ -110,7 +110,7 @@ def output_messages(folder: Path, name: object, finish: object) -> Attributes:
 
 
 def texts(data: Data, name: str) -> list[str]:
-    """Return a field that is a list of texts; an empty list where it is something else."""
+    """Return a field that is a list of strings, or an empty list."""
     value = data.get(name)
     return [str(each) for each in value] if isinstance(value, list | tuple) else []
 
@@ -121,7 +121,7 @@ def _server(address: object) -> Attributes:
         port = parts.port or {"https": 443, "http": 80}.get(parts.scheme)
     except ValueError:
         port = None
-    return _told({"server.address": parts.hostname, "server.port": port})
+    return _known({"server.address": parts.hostname, "server.port": port})
 
 
 def _read(folder: Path, name: object) -> str | None:
@@ -134,8 +134,8 @@ def _read(folder: Path, name: object) -> str | None:
         return None
 
 
-def _told(values: Mapping[str, Any]) -> Attributes:
-    """Drop what is not known, and what no attribute can be."""
+def _known(values: Mapping[str, Any]) -> Attributes:
+    """Drop unknown values, and values that cannot be attributes."""
     return {
         name: value
         for name, value in values.items()

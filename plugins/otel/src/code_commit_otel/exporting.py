@@ -1,4 +1,4 @@
-"""The way to a collector."""
+"""Create the exporter."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _USUAL, _LONGEST = 10.0, 60.0  # seconds
 
 
 def otlp_exporter(settings: OtelSettings) -> SpanExporter:
-    """Return an exporter by OTLP over HTTP; what the settings leave open, the variables of OpenTelemetry say."""
-    # It logs what goes wrong, and Python prints what nobody handles: here the sink tells of it, once.
+    """Return an exporter for OTLP over HTTP; OpenTelemetry's variables fill in missing settings."""
+    # It logs failures, and Python prints unhandled log records; the sink reports failures once instead.
     logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
     return OTLPSpanExporter(endpoint=settings.endpoint, timeout=patience_of(settings))
 
 
 def patience_of(settings: OtelSettings) -> float:
-    """Return how many seconds the end of a run waits for the collector."""
+    """Return how many seconds a run waits for the collector at its end."""
     if settings.timeout_seconds is not None:
         return settings.timeout_seconds
     for name in ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"):

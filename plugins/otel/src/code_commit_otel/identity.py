@@ -1,4 +1,4 @@
-"""Ids that follow from the run, so that telling of it twice makes no second trace."""
+"""Ids that derive from the run, so that exporting it twice makes no second trace."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace.id_generator import IdGenerator
 
 
 class RunIds(IdGenerator):
-    """The trace's id from the run's name and the moment it began, span ids from both and their place in the run."""
+    """Derives the trace id from the run's name and start time, and span ids also from their position."""
 
     def __init__(self, run: str, began: float) -> None:
         self._seed = f"{run} {began:.6f}"
@@ -25,4 +25,4 @@ class RunIds(IdGenerator):
 
     def _bits(self, what: str, size: int) -> int:
         digest = hashlib.sha256(f"{self._seed} {what}".encode()).digest()
-        return int.from_bytes(digest[:size]) or 1  # zero is no id
+        return int.from_bytes(digest[:size]) or 1  # zero is not a valid id

@@ -1,4 +1,4 @@
-"""What the host reads at every start: the hooks alone, nothing heavy."""
+"""Hooks that the host loads at every start. Import nothing heavy here."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from code_commit.plugin_api import LogSink, hookimpl
 if TYPE_CHECKING:
     from code_commit_otel.settings import OtelSettings
 
-# The variables of OpenTelemetry that name a collector for traces.
+# OpenTelemetry's variables for the address of a collector.
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 
 
 @hookimpl
 def code_commit_settings() -> str:
-    """The section `[plugins.otel]`."""
+    """Return the path of the settings class of `[plugins.otel]`."""
     return "code_commit_otel.settings:OtelSettings"
 
 
 @hookimpl
 def code_commit_log_sinks(settings: OtelSettings) -> list[LogSink]:
-    """One sink, if a collector is named: nothing is sent to a place that nobody chose."""
+    """Return one sink if a collector is configured: nothing is sent to a default address."""
     named = settings.endpoint is not None or any(os.environ.get(name) for name in _ENDPOINTS)
     disabled = os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
     if not named or disabled or os.environ.get("OTEL_TRACES_EXPORTER", "").strip().lower() == "none":

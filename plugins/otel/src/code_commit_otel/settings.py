@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class OtelSettings(BaseModel):
-    """Where traces go, and what is in them. Headers with secrets belong into `OTEL_EXPORTER_OTLP_HEADERS`."""
+    """The destination and content of traces. Put headers with secrets into `OTEL_EXPORTER_OTLP_HEADERS`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

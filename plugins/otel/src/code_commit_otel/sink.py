@@ -1,4 +1,4 @@
-"""The log sink: one trace per run, sent when the run is over."""
+"""The log sink: one trace per run, sent when the run ends."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from code_commit.plugin_api import Record
 from code_commit_otel.identity import RunIds
 from code_commit_otel.spans import RunSpans
 
-_GRACE = 1.0  # seconds: the exporter's own limit may come first, and says more
+_GRACE = 1.0  # seconds; the exporter's own time limit may come first, with a better message
 
 
 class ExportFailed(Exception):  # noqa: N818 - what happened
-    """The collector did not take the trace."""
+    """The collector did not accept the trace."""
 
 
 class TraceSink:
-    """Makes spans of records. They are sent together, so that a collector that is away costs a run one time limit.
+    """Makes spans of records and sends them together, so that an absent collector costs a run one time limit.
 
-    Trace and span ids follow from the run: a run that is exported again is the same trace. `content`: whether prompts,
-    responses, paths and command lines become attributes. `patience`: how many seconds the end of a run waits.
+    Trace and span ids derive from the run: exporting it again gives the same trace. With `content`, prompts, responses,
+    paths and command lines become attributes. The end of a run waits `patience` seconds.
     """
 
     def __init__(self, exporter: SpanExporter, *, content: bool, patience: float = 10) -> None:
@@ -46,7 +46,7 @@ class TraceSink:
         """See `LogSink.close`.
 
         Raises:
-            ExportFailed: the collector did not take the trace.
+            ExportFailed: the collector did not accept the trace.
         """
         try:
             if self._spans is None:
@@ -54,19 +54,19 @@ class TraceSink:
             self._spans.end()
             self._export(self._ended.spans)
         finally:
-            if not self._abandoned:  # it would wait for the try that is still under way
+            if not self._abandoned:  # it would wait for the running attempt
                 self._exporter.shutdown()
 
     def _export(self, spans: list[ReadableSpan]) -> None:
         failed = f"the collector did not take the trace of {len(spans)} spans"
         attempt = _Attempt(self._exporter, spans)
         attempt.start()
-        # The exporter's own limit is one for each read: an answer that comes byte by byte would never reach it.
+        # The exporter's time limit is per read: an answer that comes byte by byte never reaches it.
         attempt.join(self._patience + _GRACE)
         self._abandoned = attempt.is_alive()
         if self._abandoned:
             raise ExportFailed(f"{failed} within {self._patience:g} s")
-        if attempt.error is not None:  # older exporters let the errors of their HTTP library through
+        if attempt.error is not None:  # older exporters raise the errors of their HTTP library
             raise ExportFailed(f"{failed}: {type(attempt.error).__name__}") from attempt.error
         if attempt.result is not SpanExportResult.SUCCESS:
             raise ExportFailed(failed)
@@ -85,7 +85,7 @@ class TraceSink:
 
 
 class _Attempt(threading.Thread):
-    """One try to hand the spans over, which nobody has to wait for."""
+    """One attempt to export the spans, which can be abandoned."""
 
     def __init__(self, exporter: SpanExporter, spans: list[ReadableSpan]) -> None:
         super().__init__(name="code-commit-otel", daemon=True)
@@ -97,7 +97,7 @@ class _Attempt(threading.Thread):
     def run(self) -> None:
         try:
             self.result = self._exporter.export(self._spans)
-        except Exception as error:  # noqa: BLE001 - told by the one that waits
+        except Exception as error:  # noqa: BLE001 - the waiting thread reports it
             self.error = error
 
 
@@ -110,5 +110,5 @@ class _Ended(SpanProcessor):
 
 
 def _named_outside() -> Mapping[str, AttributeValue]:
-    """What a person says of the service, by OpenTelemetry's variables, counts more than what we do."""
+    """Return the service attributes that the user set by OpenTelemetry's variables, which override ours."""
     return OTELResourceDetector().detect().attributes

@@ -1,4 +1,4 @@
-"""Spans of a run: itself, what a workflow nests (attempts), model calls, changes, builds and commands."""
+"""Spans of a run: the run, nested spans of a workflow (attempts), model calls, changes, builds and commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from code_commit_otel import attributes as attribute
 from code_commit_otel.attributes import Attributes, Data
 
 _NANOSECONDS = 1_000_000_000
-# Each has a method that is named after it.
+# Each has a method of the same name.
 _KINDS = frozenset(
     {
         "run.started",
@@ -25,23 +25,23 @@ _KINDS = frozenset(
         "changes.refused",
     }
 )
-_EVENTS = frozenset({"call.retried", "plugin.failed", "state.entered", "changes.undone"})  # of the span they happen in
+_EVENTS = frozenset({"call.retried", "plugin.failed", "state.entered", "changes.undone"})  # not spans
 
 
 class RunSpans:
-    """Receive every record in order, then call `end`: what never ended, ends with the last record."""
+    """Builds spans from records. Pass every record in order, then call `end`; open spans end with the last record."""
 
     def __init__(self, tracer: Tracer, *, content: bool) -> None:
         self._tracer = tracer
         self._content = content
         self._folder = Path()
         self._latest = 0
-        self._open: dict[int, Span] = {}  # by the record's span; in the order in which they began
+        self._open: dict[int, Span] = {}  # by the record's span, in order of their start
         self._parents: dict[int, int | None] = {}
-        self._parsed: dict[int, int] = {}  # when the changes of a span were understood
+        self._parsed: dict[int, int] = {}  # when the changes of a span were parsed
 
     def receive(self, record: Record) -> None:
-        """Begin, end or add to a span."""
+        """Start or end a span, or add to one."""
         self._latest = max(self._latest, _nanoseconds(record))
         self._parents.setdefault(record.span, record.parent)
         if record.kind in _KINDS:
@@ -49,14 +49,14 @@ class RunSpans:
         elif record.kind.endswith(".started"):
             self._begin(record, record.kind.removesuffix(".started"), self._plain(record.data))
         elif record.kind.endswith(".finished"):
-            self._finish(record, self._said(record.data.get("error"), "failed"))
+            self._finish(record, self._error_text(record.data.get("error"), "failed"))
         elif record.kind in _EVENTS:
-            span = self._around(record.span)
+            span = self._enclosing(record.span)
             if span is not None:
                 span.add_event(record.kind, self._plain(record.data), timestamp=_nanoseconds(record))
 
     def end(self) -> None:
-        """End what is still open, the innermost first."""
+        """End open spans, innermost first."""
         for span in reversed(list(self._open.values())):
             span.set_status(Status(StatusCode.ERROR, "never ended"))
             span.end(self._latest)
@@ -71,10 +71,10 @@ class RunSpans:
     def _run_finished(self, record: Record, data: Data) -> None:
         outcome = str(data.get("outcome"))
         root = self._open.pop(record.span, None)
-        self.end()  # threads that the run did not wait for
+        self.end()  # spans of threads that the run did not wait for
         if root is not None:
             self._open[record.span] = root
-        error = "" if outcome == "reached" else self._said(data.get("summary"), outcome)
+        error = "" if outcome == "reached" else self._error_text(data.get("summary"), outcome)
         self._finish(record, error, attribute.of_ending(data) | ({"error.type": outcome} if error else {}))
 
     def _call_started(self, record: Record, data: Data) -> None:
@@ -83,20 +83,20 @@ class RunSpans:
             span.set_attributes(attribute.input_messages(self._folder, data.get("request")))
 
     def _call_finished(self, record: Record, data: Data) -> None:
-        told = attribute.of_answer(data)
+        attributes = attribute.of_answer(data)
         if self._content and not data.get("error"):
             finish = data.get("finish_detail") or data.get("finish")
-            told |= attribute.output_messages(self._folder, data.get("response"), finish)
-        self._finish(record, self._said(data.get("error"), str(data.get("error_kind") or "failed")), told)
+            attributes |= attribute.output_messages(self._folder, data.get("response"), finish)
+        self._finish(record, self._error_text(data.get("error"), str(data.get("error_kind") or "failed")), attributes)
 
     def _process_started(self, record: Record, data: Data) -> None:
         self._begin(record, _process_name(data), attribute.of_process(data, content=self._content))
 
     def _process_finished(self, record: Record, data: Data) -> None:
-        told = attribute.of_process_end(data)
+        attributes = attribute.of_process_end(data)
         code = data.get("exit_code")
-        error = "" if "error.type" not in told else "ended by a signal" if code is None else f"exit code {code}"
-        self._finish(record, error, told)
+        error = "" if "error.type" not in attributes else "ended by a signal" if code is None else f"exit code {code}"
+        self._finish(record, error, attributes)
 
     def _changes_parsed(self, record: Record, _: Data) -> None:
         self._parsed[record.span] = _nanoseconds(record)
@@ -107,14 +107,14 @@ class RunSpans:
     def _changes_refused(self, record: Record, data: Data) -> None:
         span = self._change(record, "refuse changes", data)
         span.set_attribute("error.type", "refused")
-        span.set_status(Status(StatusCode.ERROR, self._said(data.get("reason"), "refused")))
+        span.set_status(Status(StatusCode.ERROR, self._error_text(data.get("reason"), "refused")))
         span.end(_nanoseconds(record))
 
     # --- spans ------------------------------------------------------------------------------------------------------
 
     def _change(self, record: Record, name: str, data: Data) -> Span:
-        """A change takes from the moment when it was understood to the one when it was on disk, or refused."""
-        parent = self._around(record.span)
+        """Start the span of a change, from when it was parsed until it was written or refused."""
+        parent = self._enclosing(record.span)
         return self._tracer.start_span(
             name,
             context=set_span_in_context(parent) if parent else None,
@@ -122,44 +122,44 @@ class RunSpans:
             start_time=self._parsed.pop(record.span, _nanoseconds(record)),
         )
 
-    def _begin(self, record: Record, name: str, told: Attributes, kind: SpanKind = SpanKind.INTERNAL) -> Span:
-        parent = self._around(record.parent)
+    def _begin(self, record: Record, name: str, attributes: Attributes, kind: SpanKind = SpanKind.INTERNAL) -> Span:
+        parent = self._enclosing(record.parent)
         span = self._tracer.start_span(
             name,
             context=set_span_in_context(parent) if parent else None,
             kind=kind,
-            attributes=told,
+            attributes=attributes,
             start_time=_nanoseconds(record),
         )
         begun = self._open.pop(record.span, None)
-        if begun is not None:  # its end was lost
+        if begun is not None:  # its end record was lost
             begun.end(_nanoseconds(record))
         self._open[record.span] = span
         return span
 
-    def _around(self, span: int | None) -> Span | None:
-        """Return the open span that a record's span lies in; some have no begin of their own."""
+    def _enclosing(self, span: int | None) -> Span | None:
+        """Return the open span that contains a record's span, which may have no start record."""
         for _ in range(len(self._parents) + 1):
             if span is None or span in self._open:
                 break
             span = self._parents.get(span)
         return None if span is None else self._open.get(span)
 
-    def _finish(self, record: Record, error: str = "", told: Attributes | None = None) -> None:
+    def _finish(self, record: Record, error: str = "", attributes: Attributes | None = None) -> None:
         span = self._open.pop(record.span, None)
         if span is None:
             return
-        span.set_attributes(told or {})
+        span.set_attributes(attributes or {})
         if error:
             span.set_status(Status(StatusCode.ERROR, error))
         span.end(_nanoseconds(record))
 
-    def _said(self, words: object, instead: str) -> str:
-        """Return the words of an error, "" when there are none; they may quote a response, so they are content."""
+    def _error_text(self, words: object, instead: str) -> str:
+        """Return an error's text, or ""; it may quote a response, so without `content` return `instead`."""
         return "" if not words else str(words) if self._content else instead
 
     def _plain(self, data: Data) -> Attributes:
-        """Return an event's own fields; its texts are content."""
+        """Return an event's own fields; text fields are content."""
         kinds = str | int | float if self._content else int | float
         return {f"code_commit.{name}": value for name, value in data.items() if isinstance(value, kinds)}
 

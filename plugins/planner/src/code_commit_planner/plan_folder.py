@@ -33,11 +33,18 @@ class PlanFolder:
             NotReady: git ignores it, a link is in the way, or another rule forbids writing its files.
         """
         paths = (HISTORY, NEW, CURRENT, TODO, f"{FOLDER}/{Completed(datetime(2000, 1, 1)).requirements}")  # noqa: DTZ001
-        refusals = self.run.check([Change(path, b"") for path in paths])
+        refusals = self.run.check([Change(path, self._content(path)) for path in paths])
         if refusals:
             raise NotReady(
                 f"planning cannot work in {FOLDER}: {refusals[0]}", hint="take out of the way what is refused"
             )
+
+    def _content(self, path: str) -> bytes:
+        """Return what a file holds now: a rule may object to an empty one."""
+        try:
+            return self.run.tree.read(path) or b""
+        except OSError:
+            return b""
 
     def create(self) -> None:
         """Create the folder with an empty history, if it is missing."""

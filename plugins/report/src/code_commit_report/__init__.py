@@ -1,3 +1,3 @@
-"""Each run as one HTML page, and an index of all runs."""
+"""Write each run as one HTML page, and an index of all runs."""
 
 __version__ = "0.1.0"

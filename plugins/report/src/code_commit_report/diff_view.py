@@ -1,4 +1,4 @@
-"""A unified diff as two columns, with the colours of its languages."""
+"""Show a unified diff in two columns, with syntax colors."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)")
-_ROWS = 3000  # of one file; more is not read by anybody
-_COLOURED = 100_000  # characters of one hunk: beyond, a lexer may take long
+_ROWS = 3000  # per file; nobody reads more
+_COLOURED = 100_000  # characters of one hunk; above this, a lexer may be slow
 _CLASSES = (
     ("Comment", "tc"),
     ("Keyword", "tk"),
@@ -34,7 +34,7 @@ _CLASSES = (
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One half of a row; `number` counts the lines of the file."""
+    """One half of a row; `number` is the line number in the file."""
 
     number: int
     code: Markup
@@ -42,7 +42,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`same`, `changed`, `removed` or `added` lines side by side; a `hunk` begins with its place, in `note`."""
+    """`same`, `changed`, `removed` or `added` lines side by side; a `hunk` row has its position in `note`."""
 
     kind: Literal["same", "changed", "removed", "added", "hunk", "note"]
     old: Side | None = None
@@ -52,7 +52,7 @@ class Row:
 
 @dataclass(slots=True)
 class FileDiff:
-    """What happened to one file."""
+    """The diff of one file."""
 
     path: str
     what: Literal["changed", "added", "deleted"] = "changed"
@@ -63,7 +63,7 @@ class FileDiff:
 
 
 def file_diffs(text: str) -> list[FileDiff]:
-    """Read what git printed; what is no diff is passed over."""
+    """Parse git's output; skip everything that is not a diff."""
     return [
         _file(part.split("\n"))
         for part in re.split(r"^(?=diff --git )", text, flags=re.MULTILINE)
@@ -147,7 +147,7 @@ def _paired(removed: Sequence[Side], added: Sequence[Side]) -> Iterator[Row]:
 
 
 def _coloured(lines: Sequence[str], lexer: Lexer | None) -> list[Markup]:
-    """Return each line as markup; all of them are read as one text, so that a string may go over several."""
+    """Return each line as markup; they are lexed as one text, because tokens may span lines."""
     text = "\n".join(str(visible(line)) for line in lines)
     plain = [escape(line) for line in text.split("\n")]
     if lexer is None or len(text) > _COLOURED:
@@ -160,7 +160,7 @@ def _coloured(lines: Sequence[str], lexer: Lexer | None) -> list[Markup]:
             if piece:
                 pieces[-1].append(_span(kind, piece))
     coloured = [Markup().join(parts) for parts in pieces]
-    # A lexer may drop or add a line end; then the colours are not worth a wrong line.
+    # A lexer may drop or add a line ending; then leave the colors out rather than show a wrong line.
     same = len(coloured) == len(plain) and all(
         one.striptags() == other.striptags() for one, other in zip(coloured, plain, strict=True)
     )

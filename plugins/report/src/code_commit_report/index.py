@@ -1,4 +1,4 @@
-"""The index of all runs: what each cost and how it ended, over time."""
+"""The index of all runs: their costs and outcomes over time."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from code_commit_report.text import read_shown
 
 _RUN = re.compile(r"\d{4}(?:-\d\d){5}-[^\s/]+")
 _DOCUMENT_LIMIT = 4 * 1024 * 1024
-_BEYOND = 1e12  # seconds or USD that no run ever took: the log of a repository may say anything
+_BEYOND = 1e12  # seconds or USD above any real run: the log of a repository may contain anything
 CHART_HEIGHT, CHART_WIDTH = 100, 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A run in the index. `cost` is None where a part of it is not known."""
+    """A run in the index. `cost` is None when a part of it is unknown."""
 
     run: str
     workflow: str
@@ -38,13 +38,13 @@ class Entry:
 
     @property
     def reached(self) -> bool:
-        """Whether it reached its goal."""
+        """Return whether it reached its goal."""
         return self.outcome in GOOD
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A run in the chart: its place, and the height of its cost."""
+    """A run in the chart: its position, and the height of its cost."""
 
     entry: Entry
     x: float
@@ -76,7 +76,7 @@ def index_page(logs: Path) -> str:
 def _columns(entries: list[Entry]) -> list[Column]:
     dearest = max((entry.cost or 0.0 for entry in entries), default=0.0) or 1.0
     step = CHART_WIDTH / max(len(entries), 12)
-    # The lower tenth is for the outcome, so that a run which cost nothing is seen as well.
+    # The lower tenth shows the outcome, so that a run without cost is visible too.
     room = CHART_HEIGHT * 0.85
     columns = []
     for index, entry in enumerate(entries):
@@ -110,7 +110,7 @@ def _entry(folder: Path) -> Entry:
 
 
 def _unfinished(folder: Path) -> Entry:
-    """What is known of a run that goes on or was killed, by its events: its document lags behind them."""
+    """Read an unfinished or killed run from its events, because its document lags behind."""
     view = RunView()
     with suppress(OSError):
         for record in read_records(folder / "events.jsonl"):
@@ -135,10 +135,10 @@ def _started(folder: Path) -> str:
 
 
 def _cost(document: Mapping[str, Any], rows: list[dict[str, Any]]) -> float | None:
-    """Return USD: what the run counted, else by model; a failed call without tokens counts as nothing."""
-    told = _finite(document.get("cost_usd"))
-    if told is not None:
-        return told
+    """Return USD from the run, else computed by model; a failed call without tokens counts as zero."""
+    cost = _finite(document.get("cost_usd"))
+    if cost is not None:
+        return cost
     total = 0.0
     for row in rows:
         tokens = row.get("tokens")

@@ -1,7 +1,7 @@
-"""Which of Pygments' lexers reads a file, by its name.
+"""Choose a Pygments lexer by file name.
 
-Pygments' own `get_lexer_for_filename` compiles a thousand regular expressions for the first name that it is asked for,
-which takes longer than all else that a page needs. All but a dozen of them are a name, or an ending.
+Pygments' own `get_lexer_for_filename` compiles a thousand regular expressions at its first call, which takes longer
+than the rest of a page. All but a dozen of them are just a name or an extension.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
-_EXACT = 0.5  # what a pattern without a wildcard is worth, beside the priority of a lexer
+_EXACT = 0.5  # added to a lexer's priority for a pattern without a wildcard
 
 
 def lexer_for(path: str) -> Lexer | None:
-    """Return a lexer that keeps line ends as they are, the same that Pygments would choose; None where it has none."""
+    """Return the lexer that Pygments would choose, set to keep line endings; None without one."""
     chosen = _class_for(path.rpartition("/")[2])
     return chosen(stripnl=False, ensurenl=False) if chosen else None
 

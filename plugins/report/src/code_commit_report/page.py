@@ -21,7 +21,7 @@ from code_commit_report.text import OutputLine, Shown, read_output, read_shown, 
 from code_commit_report.timeline import Bar, bars, ticks
 
 _LARGEST_DIFF = 8 * 1024 * 1024  # bytes
-RENEWED = 5  # seconds after which the page of a run that goes on loads itself anew
+RENEWED = 5  # seconds after which the page of a running run reloads itself
 GOOD = frozenset({"reached"})
 
 
@@ -33,27 +33,27 @@ class Texts:
     limit: int
 
     def prompt(self, call: CallView) -> Shown | None:
-        """What was asked."""
+        """Return the prompt."""
         return read_shown(self.folder, call.request, self.limit)
 
     def response(self, call: CallView) -> Shown | None:
-        """What was answered."""
+        """Return the response."""
         return read_shown(self.folder, call.response, self.limit)
 
     def output(self, process: ProcessView) -> list[OutputLine]:
-        """What a build said, its errors marked."""
+        """Return the output of a build, with errors marked."""
         return read_output(self.folder, process.log, self.limit)
 
     def diffs(self, change: ChangeView) -> list[FileDiff]:
-        """What a change did, file by file."""
+        """Return the diffs of a change, one per file."""
         shown = read_shown(self.folder, change.diff, _LARGEST_DIFF)
         return file_diffs(shown.text) if shown else []
 
 
 def report_page(view: RunView, folder: Path, limit: int, *, index: bool = True, going_on: bool = False) -> str:
-    """Return the page as text: one file, no outside resources, no script.
+    """Return the page as one HTML file, without external resources or scripts.
 
-    `index`: whether there is a list of all runs to link to. A page of a run that is `going_on` loads itself anew.
+    With `index`, it links to the list of all runs. The page of a run that is `going_on` reloads itself.
     """
     timeline: list[Bar] = bars(view)
     return render(
@@ -69,14 +69,14 @@ def report_page(view: RunView, folder: Path, limit: int, *, index: bool = True, 
 
 
 def warm_up() -> None:
-    """Load templates, style and price list."""
+    """Load the templates, style and price list in advance."""
     style_sheet()
     _environment().get_template("report.html.jinja")
     cost_of("", Usage(0, 0))
 
 
 def render(template: str, **values: Any) -> str:
-    """Fill a template. Everything in `values` is escaped, and shows what would not be seen."""
+    """Render a template. Everything in `values` is escaped, and invisible characters are shown."""
     style = style_sheet()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     ours = {"style": Markup(style), "style_hash": f"sha256-{digest}"}  # noqa: S704 - our own file
@@ -86,7 +86,7 @@ def render(template: str, **values: Any) -> str:
 
 @cache
 def style_sheet() -> str:
-    """Return the style of all pages."""
+    """Return the style sheet of all pages."""
     return (files("code_commit_report") / "templates" / "style.css").read_text("utf-8")
 
 
@@ -106,15 +106,15 @@ def _environment() -> Environment:
 
 
 def _compiled() -> BytecodeCache | None:
-    """Return where compiled templates are kept, in a folder that this account alone may write: half of the work."""
+    """Return a cache of compiled templates, in a folder that only this account can write. It halves the time."""
     try:
         return FileSystemBytecodeCache()
     except (OSError, RuntimeError):
-        return None  # no folder for temporary files
+        return None  # there is no temporary folder
 
 
 def duration(seconds: float | None) -> str:
-    """`40 ms`, `4.2 s`, `3:05`, `1:02:03`."""
+    """Format a duration: `40 ms`, `4.2 s`, `3:05`, `1:02:03`."""
     if seconds is None:
         return "?"
     if seconds < 1:
@@ -127,20 +127,20 @@ def duration(seconds: float | None) -> str:
 
 
 def money(cost: float | None) -> str:
-    """USD; `?` when nobody knows."""
+    """Format USD; `?` when unknown."""
     return "?" if cost is None else f"${cost:.4f}"
 
 
 def count(number: int | None) -> str:
-    """A number with its thousands; `?` when it was not told."""
+    """Format a number with thousands separators; `?` when unknown."""
     return "?" if number is None else f"{number:,}"
 
 
 def local(at: float) -> str:
-    """A moment, in local time."""
+    """Format a time as local time."""
     return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z") if at else "?"
 
 
 def tone(outcome: str) -> str:
-    """The class of an outcome's badge."""
+    """Return the CSS class of an outcome's badge."""
     return "good" if outcome in GOOD else "open" if outcome in {"", "running"} else "bad"

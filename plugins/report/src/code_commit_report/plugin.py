@@ -1,4 +1,4 @@
-"""What the host reads at every start: the hooks alone, nothing heavy."""
+"""Hooks that the host loads at every start. Import nothing heavy here."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 @hookimpl
 def code_commit_settings() -> str:
-    """The section `[plugins.html]`."""
+    """Return the path of the settings class of `[plugins.html]`."""
     return "code_commit_report.settings:ReportSettings"
 
 
 @hookimpl
 def code_commit_log_sinks(settings: ReportSettings) -> list[LogSink]:
-    """The one sink."""
+    """Return the only sink."""
     from code_commit_report.sink import HtmlReport
 
     return [HtmlReport(settings)]

@@ -1,4 +1,4 @@
-"""A run as the page shows it: a fold over its records. What is not as expected is left out, never an error."""
+"""Build the page's view of a run from its records. Unexpected values are left out and are never an error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from code_commit.plugin_api import Record, Usage, cost_of
 
 Data = Mapping[str, Any]
-# Each has a method that is named after it.
+# Each has a method of the same name.
 _KINDS = frozenset(
     {
         "run.started",
@@ -35,7 +35,7 @@ _KINDS = frozenset(
 
 @dataclass(slots=True)
 class CallView:
-    """A model call. Times are seconds since the epoch; `finished` is None while it goes on or when it was killed."""
+    """A model call. Times are seconds since the epoch; `finished` is None while it runs or when it was killed."""
 
     number: int
     label: str
@@ -48,16 +48,16 @@ class CallView:
     finished: float | None = None
     finish: str = ""
     usage: Usage = field(default_factory=Usage)
-    told_cost: float | None = None
+    reported_cost: float | None = None
     response: str | None = None
     error: str | None = None
     retries: list[str] = field(default_factory=list)
 
     @property
     def cost(self) -> float | None:
-        """USD: what the run counted, else by the price list, which is slow to load; None when nobody knows."""
-        if self.told_cost is not None or self.finished is None:
-            return self.told_cost
+        """Return USD from the run, else from the price list, which is slow to load; None when unknown."""
+        if self.reported_cost is not None or self.finished is None:
+            return self.reported_cost
         return cost_of(self.model, self.usage)
 
 
@@ -78,12 +78,12 @@ class ProcessView:
 
     @property
     def passed(self) -> bool:
-        """Whether it ended as it should."""
+        """Return whether it succeeded."""
         return self.finished is not None and self.exit_code == 0 and not self.tampered
 
     @property
     def outcome(self) -> str:
-        """How it ended, in words."""
+        """Describe how it ended."""
         if self.finished is None:
             return "never ended"
         if self.tampered:
@@ -95,7 +95,7 @@ class ProcessView:
 
 @dataclass(slots=True)
 class ChangeView:
-    """Changes that were applied, or were not: then `refused` says why, and `rows` of path and reason say more."""
+    """Applied or refused changes; `refused` is the reason, with `rows` of path and reason."""
 
     number: int
     at: float
@@ -108,7 +108,7 @@ class ChangeView:
 
 @dataclass(slots=True)
 class NoteView:
-    """Something else that a reader wants to know; `tone` is "plain" or "bad"."""
+    """Another message for the reader; `tone` is "plain" or "bad"."""
 
     at: float
     text: str
@@ -117,7 +117,7 @@ class NoteView:
 
 @dataclass(slots=True)
 class Chapter:
-    """An attempt, or what belongs to a call where there are no attempts."""
+    """An attempt; without attempts, a call and what belongs to it."""
 
     title: str
     calls: list[CallView] = field(default_factory=list)
@@ -126,7 +126,7 @@ class Chapter:
 
 
 class RunView:
-    """Receive every record, then read the fields."""
+    """Pass every record to `receive`, then read the fields."""
 
     def __init__(self) -> None:
         self.run = self.workflow = self.folder = self.outcome = self.summary = self.commit = self.command = ""
@@ -144,30 +144,30 @@ class RunView:
 
     @property
     def calls(self) -> list[CallView]:
-        """All calls, in order."""
+        """Return all calls, in order."""
         return list(self._calls.values())
 
     @property
     def processes(self) -> list[ProcessView]:
-        """All builds and commands, in order."""
+        """Return all builds and commands, in order."""
         return [process for chapter in self.chapters for process in chapter.processes]
 
     @property
     def seconds(self) -> float:
-        """How long the run took, or has taken so far."""
+        """Return the duration of the run so far."""
         return max(0.0, self.latest - self.started)
 
     @property
     def cost(self) -> tuple[float, bool]:
-        """USD of all calls as far as they are known, and whether all are."""
+        """Return the known USD of all calls, and whether all are known."""
         known = [call.cost for call in self.calls if call.cost is not None]
         return sum(known), len(known) == len(self._calls)
 
     @property
     def tokens(self) -> tuple[int | None, int | None]:
-        """Tokens in and out, as far as services told; None when none did."""
-        told = [call.usage for call in self.calls]
-        return _sum(usage.input for usage in told), _sum(usage.output for usage in told)
+        """Return the reported input and output tokens; None when no service reported any."""
+        usages = [call.usage for call in self.calls]
+        return _sum(usage.input for usage in usages), _sum(usage.output for usage in usages)
 
     def receive(self, record: Record) -> None:
         """Take the next record."""
@@ -239,13 +239,13 @@ class RunView:
             reasoning=_whole(data, "reasoning_tokens") or 0,
         )
         call.response, call.error = _text(data, "response") or None, _text(data, "error") or None
-        told = data.get("cost_usd")
-        if isinstance(told, int | float):
-            call.told_cost = float(told)
+        cost = data.get("cost_usd")
+        if isinstance(cost, int | float):
+            call.reported_cost = float(cost)
         elif call.provider == "replay" or (
             call.error and data.get("error_kind") not in {"network", "server", "invalid_response", None}
         ):
-            call.told_cost = 0.0
+            call.reported_cost = 0.0
 
     def _changes_applied(self, record: Record, data: Data) -> None:
         written, deleted = _texts(data, "written"), _texts(data, "deleted")
@@ -254,8 +254,8 @@ class RunView:
     def _changes_refused(self, record: Record, data: Data) -> None:
         refusals = data.get("refusals")
         rows = [row for row in refusals if isinstance(row, dict)] if isinstance(refusals, list | tuple) else []
-        told = tuple((_text(row, "path"), _text(row, "reason")) for row in rows)
-        self._add_change(record, ChangeView(0, record.time, refused=_text(data, "reason") or "refused", rows=told))
+        reasons = tuple((_text(row, "path"), _text(row, "reason")) for row in rows)
+        self._add_change(record, ChangeView(0, record.time, refused=_text(data, "reason") or "refused", rows=reasons))
 
     def _add_change(self, record: Record, change: ChangeView) -> None:
         self._changes += 1
@@ -297,7 +297,7 @@ class RunView:
         self.notes.append(NoteView(record.time, f"answered: {_text(data, 'answer') or 'the end of input'}"))
 
     def _chapter(self, record: Record, title: str, *, new: bool = False) -> Chapter:
-        """Return the attempt that a record belongs to; without attempts, each call begins a chapter."""
+        """Return the attempt of a record; without attempts, each call starts a chapter."""
         span: int | None = record.span
         for _ in range(len(self._parents) + 1):
             if span is None:
@@ -311,8 +311,8 @@ class RunView:
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
-    told = [count for count in counts if count is not None]
-    return sum(told) if told else None
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
 def _text(data: Data, name: str) -> str:

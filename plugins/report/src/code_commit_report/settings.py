@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class ReportSettings(BaseModel):
-    """What is written, and how much of it."""
+    """What the report contains, and its limits."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

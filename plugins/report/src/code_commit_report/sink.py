@@ -1,4 +1,4 @@
-"""The log sink: gathers the records of a run, and writes `report.html` into its folder."""
+"""The log sink: collects the records of a run, and writes `report.html` into its folder."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _WORTH_SHOWING = frozenset(
 
 
 class HtmlReport:
-    """Writes the page when the run is over; with the setting `live` at each step as well, for whoever watches.
+    """Writes the page when the run ends; with the setting `live`, at each step too.
 
-    Several runs may be told one after another: the index is written once, at the end.
+    It can receive several runs one after another: the index is written once, at the end.
     """
 
     def __init__(self, settings: ReportSettings) -> None:
@@ -39,7 +39,7 @@ class HtmlReport:
             self._logs = self._folder.parent
         self._view.receive(record)
         if record.kind == "call.started" and self._loading is None:
-            # While the model thinks: what draws a page takes longer to load than all else here takes to run.
+            # Load while the model works: the imports for a page take longer than everything else here.
             self._loading = Thread(target=_load, name="report")
             self._loading.start()
         if self._settings.live and record.kind in _WORTH_SHOWING:
@@ -74,7 +74,7 @@ class HtmlReport:
 
 
 def _load() -> None:
-    """Import what a page is made with. What cannot be imported is told where it is used."""
+    """Import the modules of a page. An import error is reported where a module is used."""
     with suppress(Exception):
         import pygments.lexers  # noqa: F401 - for later
 

@@ -1,4 +1,4 @@
-"""Texts of others on a page: made visible, cut to measure, build output with its errors marked."""
+"""Prepare untrusted text for a page: escape it, shorten it, mark errors in build output."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Literal
 
 from markupsafe import Markup
 
-_ERRORS = 200  # lines of one output that are shown although they stand in what is left out
+_ERRORS = 200  # error lines shown from the left-out part of one output
 _SEARCHED, _LONGEST_LINE = 64 * 1024 * 1024, 64 * 1024  # bytes
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-# Control characters, what changes the direction of writing, what shows nothing, lone surrogates, line separators.
+# Control characters, direction changes, invisible characters, lone surrogates, line separators.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _ERROR = re.compile(
     r"\b(errors?|broken|failed|failures?|fatal|panic(ked)?|traceback|\w*exception|\w*error|assertion|"
@@ -27,7 +27,7 @@ _NONE_OF_THEM = re.compile(r"\b(0|no) (errors?|broken|failed|failures?|warnings?
 
 
 class _Visible(dict[int, str | None]):
-    """A table for `str.translate` that fills itself: what a reader would not see becomes an escape."""
+    """A self-filling table for `str.translate` that escapes invisible characters."""
 
     def __missing__(self, code: int) -> str | None:
         character = chr(code)
@@ -41,13 +41,13 @@ _TABLE = _Visible()
 
 
 def visible(value: object) -> object:
-    """Return `value` as a template may show it; markup of our own stays as it is."""
+    """Return `value` with invisible characters escaped; our own markup stays unchanged."""
     return value.translate(_TABLE) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A text on the page: all of it, or head and tail; `left_out` counts the bytes between."""
+    """A text on the page: whole, or head and tail; `left_out` counts the bytes between."""
 
     head: str
     tail: str = ""
@@ -55,12 +55,12 @@ class Shown:
 
     @property
     def text(self) -> str:
-        """All that is shown."""
+        """Return the shown text."""
         return f"{self.head}\n[… {self.left_out} bytes left out …]\n{self.tail}" if self.left_out else self.head
 
 
 def read_shown(folder: Path, name: str | None, limit: int) -> Shown | None:
-    """Read a file of the run folder, at most `limit` bytes of it; None when there is no such regular file."""
+    """Read at most `limit` bytes of a file of the run folder; None when there is no such regular file."""
     if not name or "/" in name or name.startswith("."):
         return None
     try:
@@ -83,23 +83,23 @@ class OutputLine:
 
     text: str
     mark: Literal["", "error", "warning"]
-    number: int = 0  # counts the marked errors, from 1 on
+    number: int = 0  # numbers the marked errors from 1
 
 
 def read_output(folder: Path, name: str, limit: int) -> list[OutputLine]:
-    """Read what a build said, its errors and warnings marked; of more than `limit` bytes head, tail and errors."""
+    """Read the output of a build, with errors and warnings marked; above `limit` bytes, head, tail and errors."""
     shown = read_shown(folder, name, limit)
     if shown is None:
         return []
     if not shown.left_out:
         return output_lines(shown.text)
     between = _errors_between(folder / name, limit // 2, shown.left_out)
-    told = f"[… {shown.left_out} bytes left out" + (", but for lines with errors …]" if between else " …]")
-    return output_lines("\n".join([shown.head, told, *between, shown.tail]))
+    note = f"[… {shown.left_out} bytes left out" + (", but for lines with errors …]" if between else " …]")
+    return output_lines("\n".join([shown.head, note, *between, shown.tail]))
 
 
 def output_lines(text: str) -> list[OutputLine]:
-    """Mark the lines that tell of errors and warnings."""
+    """Mark the lines with errors and warnings."""
     lines, number = [], 0
     for line in text.split("\n"):
         mark = _mark(line)
@@ -109,7 +109,7 @@ def output_lines(text: str) -> list[OutputLine]:
 
 
 def _errors_between(path: Path, begin: int, size: int) -> list[str]:
-    """Return the first lines with errors in a part of a file; of a very long part, only its beginning is read."""
+    """Return the first error lines in a part of a file; only the beginning of a very long part is read."""
     found: list[str] = []
     with suppress(OSError), open(os.open(path, _READ), "rb") as file:  # noqa: PTH123 - a handle
         file.seek(begin)

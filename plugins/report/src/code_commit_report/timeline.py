@@ -1,4 +1,4 @@
-"""When what happened, to scale: the bars of the time line in thousandths of its width."""
+"""The timeline to scale: its bars, in thousandths of its width."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from code_commit_report.run_view import RunView
 
 WIDTH = 1000
-_LEAST = 2  # a bar that is there must show
+_LEAST = 2  # every bar must be visible
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One line of the time line. `target` is the anchor of what it stands for."""
+    """One line of the timeline. `target` is the anchor of its item."""
 
     label: str
     target: str
@@ -26,7 +26,7 @@ class Bar:
 
 
 def bars(view: RunView) -> list[Bar]:
-    """Return a bar for each call, change and process, in the order in which they began."""
+    """Return a bar for each call, change and process, in order of their start."""
     whole = view.seconds or 1.0
     found = []
     for label, target, kind, tone, begin, end in sorted(_spans(view), key=lambda each: each[4]):
@@ -40,7 +40,7 @@ def bars(view: RunView) -> list[Bar]:
 
 
 def ticks(seconds: float, parts: int = 4) -> list[float]:
-    """Return the moments under the time line, evenly apart."""
+    """Return evenly spaced times for the axis of the timeline."""
     return [seconds * index / parts for index in range(parts + 1)]
 
 

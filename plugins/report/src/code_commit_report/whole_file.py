@@ -1,4 +1,4 @@
-"""Writes a page that is at every moment wholly the old or wholly the new."""
+"""Write a page atomically."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Replace the file at `path`; no link is followed.
+    """Replace the file at `path` without following links.
 
     Raises:
         OSError: it cannot be written.

@@ -1,3 +1,3 @@
-"""Sends replacements that leave code out back for repair: a path rule of code-commit."""
+"""A path rule of code-commit: send replacements that leave code out back for repair."""
 
 __version__ = "0.1.0"

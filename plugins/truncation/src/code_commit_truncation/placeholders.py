@@ -1,7 +1,7 @@
-"""Finds lines that stand in place of code: `# ... existing code ...`, `/* unchanged */`, `<!-- rest -->`.
+"""Find lines that stand in place of code: `# ... existing code ...`, `/* unchanged */`, `<!-- rest -->`.
 
-Such a line is a comment all of whose words are the usual ones of such comments. An ellipsis says that something is
-left out; without one the words must say it.
+Such a line is a comment with only the usual words of such comments. An ellipsis says that something is left out;
+without one, the words must say it.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_LONGEST = 200  # characters of a line that can be one
+_LONGEST = 200  # characters; longer lines are not placeholders
 _LONGEST_ENCODED = 4 * _LONGEST  # bytes, in UTF-8
-_PROSE = (".md", ".markdown", ".rst", ".txt", ".adoc")  # where `#` and `*` begin headings and lists
+_PROSE = (".md", ".markdown", ".rst", ".txt", ".adoc")  # files where `#` and `*` start headings and lists
 
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """A line, counted from 1, without the blanks around it."""
+    """A line, counted from 1, stripped."""
 
     line: int
     text: str
 
 
 def first_placeholder(path: str, old: bytes | None, new: bytes) -> Placeholder | None:
-    """Return the first line of `new` that stands for code left out, unless `old` held that line too.
+    """Return the first line of `new` that stands for left-out code, unless `old` has that line too.
 
-    `path` tells code from prose; `old` is None where there was no file. Linear in the length of both.
+    `path` decides between code and prose; `old` is None for a new file. Takes linear time.
     """
     prose = path.lower().endswith(_PROSE)
     lost = old is not None and new.count(b"\n") < old.count(b"\n")
@@ -41,11 +41,11 @@ def first_placeholder(path: str, old: bytes | None, new: bytes) -> Placeholder |
 
 
 def _hinting_lines(content: bytes) -> Iterator[tuple[int, str]]:
-    """Give the lines that may be one, each with where it starts. Large files are not decoded as a whole."""
+    """Yield possible placeholders, each with its start. Large files are not decoded as a whole."""
     end = -1
     for hint in _HINT.finditer(content):
         if hint.start() < end:
-            continue  # in a line that was given already
+            continue  # in a line that was already yielded
         start = content.rfind(b"\n", 0, hint.start()) + 1
         end = content.find(b"\n", hint.start())
         line = content[start:] if end < 0 else content[start:end]
@@ -63,9 +63,9 @@ def _decoded(content: bytes) -> str:
 
 
 def leaves_out(line: str, above: str = "", *, prose: bool = False, lost: bool = False) -> bool:
-    """Say whether `line`, which follows the line `above`, stands for code that was left out.
+    """Return whether `line`, which follows the line `above`, stands for left-out code.
 
-    `prose` is for a file that is no code, `lost` for one that has fewer lines than before.
+    `prose` is for files that are not code, `lost` for files with fewer lines than before.
     """
     line = _NO_REST.sub("", line).lower().replace("\u2026", "...").strip()
     comment = (_COMMENT_IN_PROSE if prose else _COMMENT).fullmatch(line)
@@ -86,9 +86,9 @@ def leaves_out(line: str, above: str = "", *, prose: bool = False, lost: bool = 
 
 
 def _with_ellipsis(text: str, code: str, *, lost: bool) -> bool:
-    """Judge a comment that begins with an ellipsis: that makes code of `code` unlikely to be what it explains."""
+    """Check a comment that begins with an ellipsis: it probably does not explain `code`."""
     if not _WORD.search(text):
-        return lost and not code  # it may be an example's; where code is gone, it says where
+        return lost and not code  # it may be part of an example; where code is missing, it marks the place
     if _HINT_WORD.search(text):
         return _is_usual(text, names=2 if _CLOSES.search(text) else 1)
     return not code and _is_usual(text)
@@ -103,17 +103,17 @@ _COMMENT = re.compile(
 )
 _COMMENT_IN_PROSE = re.compile(r"(?P<code>)(?P<sign><!--+)\s*(?P<text>.*?)\s*" + _END)
 _BEHIND_CODE = ("//", "#", "/*", "<!--")
-_LONE = ("/*", "<!--")  # the others go on from line to line
-_DOUBTFUL = ("*", "'")  # also the middle of a comment, or a text
+_LONE = ("/*", "<!--")  # others continue on the next line
+_DOUBTFUL = ("*", "'")  # could also be inside a comment or string
 _UNCOMMENTED = re.compile(r"(?:[(\[<]?\s*\.{3}|[(\[<])\s*[a-z]+(?:[ -][a-z']+){2,}[\s.]*[)\]>]?")
 _PLAIN = re.compile(r"[a-z0-9_\s.,;:!'()\[\]<>{}*\-\u2013\u2014&/]*")  # neither code nor another language
 _OPENS = re.compile(r"[\s(\[<{*\-]*(?:\.{2,}|--+\s*snip)")
-_SPREAD = re.compile(r"[\s(\[{]*\.{3}\w+[\s)\]},]*")  # JavaScript's
+_SPREAD = re.compile(r"[\s(\[{]*\.{3}\w+[\s)\]},]*")  # JavaScript's spread syntax
 _CLOSES = re.compile(r"\.{2,}[\s)\]>}*\-]*$")
 
 # --- words --------------------------------------------------------------------------------------------------------
 
-_MOST_WORDS = 14  # more make a sentence
+_MOST_WORDS = 14  # more words make a sentence
 _OMISSION = (
     r"existing|remain\w*|rest|same|previous|un(?:altered|changed|modified|touched)|omitted|elided|skipped|truncated"
     r"|snip\w*|no (?:\w+ )?changes?"
@@ -126,7 +126,7 @@ _SAYS_IT = re.compile(
     r"|no (?:\w+ )?changes?)\b"
 )
 _RESTS = ("rest of ", "the rest of ")
-_NO_REST = re.compile(r"\bREST\b(?! OF\b)")  # an architecture
+_NO_REST = re.compile(r"\bREST\b(?! OF\b)")  # the architecture
 _WORD = re.compile(r"[a-z0-9_']+(?:[./][a-z0-9_]+)*")
 _USUAL = frozenset(
     re.findall(
@@ -148,7 +148,7 @@ _USUAL = frozenset(
 
 
 def _is_usual(text: str, *, names: int = 0) -> bool:
-    """Whether all words but so many `names` are the usual ones."""
+    """Return whether all words except `names` of them are the usual ones."""
     words = _WORD.findall(text)
     return len(words) <= _MOST_WORDS and sum(word not in _USUAL for word in words) <= names
 

@@ -1,4 +1,4 @@
-"""What the host reads at every start: the hooks alone, nothing heavy."""
+"""Hooks that the host loads at every start. Import nothing heavy here."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 @hookimpl
 def code_commit_settings() -> str:
-    """The section `[plugins.truncation]`."""
+    """Return the path of the settings class of `[plugins.truncation]`."""
     return "code_commit_truncation.settings:TruncationSettings"
 
 
 @hookimpl
 def code_commit_path_rules(settings: TruncationSettings) -> list[PathRule]:
-    """The one rule."""
+    """Return the only rule."""
     from code_commit_truncation.rule import Truncation
 
     return [Truncation(settings)]

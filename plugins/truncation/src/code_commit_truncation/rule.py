@@ -1,4 +1,4 @@
-"""The path rule: what a replacement has lost, compared with the file that it replaces."""
+"""The path rule: compare a replacement with the file that it replaces."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _WORD = re.compile(rb"\w")
 
 
 class Truncation:
-    """Sends back a replacement that shrinks a file too far, or that has a comment in place of code.
+    """Sends back a replacement that shrinks a file too much, or that has a comment in place of code.
 
-    Lines that move to other files of the same response are not lost.
+    Lines that move to other files of the same response do not count as lost.
     """
 
     name = "truncation"
@@ -25,7 +25,7 @@ class Truncation:
         self._settings = settings
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:
-        """Say what is missing from new contents. Removing a file is always allowed."""
+        """Yield a refusal for each replacement that misses content. Removing a file is always allowed."""
         gained: Counter[bytes] | None = None
         for change in changes:
             if change.content is None:
@@ -46,7 +46,7 @@ class Truncation:
         lines, size = _count(new), len(new)
         if moved:
             lines, size = lines + moved.total(), size + sum((len(line) + 1) * n for line, n in moved.items())
-        # Both, because fewer lines may hold the same code in another layout.
+        # Check both, because fewer lines may hold the same code in another layout.
         least, before = self._settings.shrink_below, _count(old)
         return before >= self._settings.shrink_from_lines and lines < least * before and size < least * len(old)
 
@@ -70,11 +70,11 @@ def _read(tree: Tree, path: str) -> bytes | None:
     try:
         return tree.read(path)
     except OSError:
-        return None  # a file and a folder may swap places; other rules decide whether this path is one
+        return None  # a file and a folder may swap places; other rules check the path
 
 
 def _gained(changes: Sequence[Change], tree: Tree) -> Counter[bytes]:
-    """Return the lines that the files of a response have more often than before."""
+    """Return the lines that occur more often in the files of a response than before."""
     gained: Counter[bytes] = Counter()
     for change in changes:
         if change.content:
@@ -87,5 +87,5 @@ def _lines_not_in(content: bytes, other: bytes) -> Counter[bytes]:
 
 
 def _lines(content: bytes) -> Counter[bytes]:
-    """Count the lines that say something, without indentation: moved code may be indented in another way."""
+    """Count the non-blank lines without indentation: moved code may be indented differently."""
     return Counter(line.strip() for line in content.split(b"\n") if _WORD.search(line))

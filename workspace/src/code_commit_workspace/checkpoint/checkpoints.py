@@ -175,11 +175,6 @@ class Checkpoints:
         for start in range(0, len(found), _AT_ONCE):
             replace(into, home, self._snapshots.writes(found[start : start + _AT_ONCE], wanted))
 
-    def prune(self, keep: int) -> None:
-        """Drop the checkpoints of all runs but the newest `keep`."""
-        runs = self.runs()
-        self.forget(runs[: max(0, len(runs) - keep)])
-
     def forget(self, runs: Collection[str]) -> None:
         """Drop the checkpoints of `runs`; skip runs without any."""
         refs = self._refs()

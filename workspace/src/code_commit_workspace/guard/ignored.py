@@ -21,11 +21,11 @@ class Ignored:
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - git looks by itself
         """Refuse what git ignores, tracked or not, and what it cannot decide."""
-        for path, reason in reasons([change.path for change in changes], self._git).items():
+        for path, reason in ignore_reasons([change.path for change in changes], self._git).items():
             yield Refusal(path, self.name, reason)
 
 
-def reasons(paths: Sequence[str], git: Git) -> dict[str, str]:
+def ignore_reasons(paths: Sequence[str], git: Git) -> dict[str, str]:
     """Return those of `paths` that git ignores or cannot decide, and why."""
     ignored, undecided = _verdicts(paths, git)
     first = [path for path in paths if path in ignored][:_EXPLAINED]

@@ -16,7 +16,7 @@ _PATH_MAX = 4095  # bytes of the absolute path
 _UNWRITABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 # Invisible characters and those that turn the direction of text. Persian and emoji need joiners (U+200C, U+200D), so
 # these count only beside an ASCII character or at an end.
-_UNSEEN = re.compile(
+_INVISIBLE = re.compile(
     "[\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
     "|(?<![^\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])"
@@ -25,7 +25,7 @@ _DEVICES = frozenset(
     {"con", "prn", "aux", "nul", "conin$", "conout$"}
     | {f"{port}{number}" for port in ("com", "lpt") for number in range(1, 10)}
 )
-_ODD = (
+_NOT_PORTABLE = (
     (re.compile(r"\\"), "The path holds a backslash, which parts folders on Windows; use `/`."),
     (re.compile(r":"), "The path holds a colon, which on Windows names a drive or a hidden stream of a file."),
     (re.compile(r"\A~"), "The path begins with `~`, which shells take for a home folder."),
@@ -67,7 +67,7 @@ class PlainPath:
         if path.startswith("/"):
             return "The path is absolute; a path starts at the root of the project, without a slash."
         if found := _UNWRITABLE.search(path):
-            return f"The path holds {_what(found[0])}."
+            return f"The path holds {_character(found[0])}."
         return self._length(path) or _shape(path)
 
     def _length(self, path: str) -> str | None:
@@ -95,11 +95,11 @@ class PortableName:
 
 
 def _not_portable(path: str) -> str | None:
-    for odd, reason in _ODD:
-        if odd.search(path):
+    for pattern, reason in _NOT_PORTABLE:
+        if pattern.search(path):
             return reason
-    if not path.isascii() and (found := _UNSEEN.search(path)):
-        return f"The path holds {_what(found[0])}, so it is not the name that it looks like."
+    if not path.isascii() and (found := _INVISIBLE.search(path)):
+        return f"The path holds {_character(found[0])}, so it is not the name that it looks like."
     return next(filter(None, map(_part, path.split("/"))), None)
 
 
@@ -131,7 +131,7 @@ def _is_device(part: str) -> bool:
     return unicodedata.normalize("NFKC", stem).casefold() in _DEVICES
 
 
-def _what(char: str) -> str:
+def _character(char: str) -> str:
     code = f"U+{ord(char):04X}"
     match unicodedata.category(char):
         case "Cc":

@@ -44,7 +44,7 @@ class ProtectedNames:
 
     def find(self, path: str) -> tuple[Protected, str] | None:
         """Return the first protected name in `path`, and the part of the path that stands for it."""
-        parts = _SEPARATOR.split(path) if path.isascii() else _parts(path)
+        parts = _SEPARATOR.split(path) if path.isascii() else _split(path)
         for index, part in enumerate(parts):
             key = _key(part)
             entry = self._anywhere.get(key) or (self._at_root.get(key) if index == 0 else None)
@@ -70,7 +70,7 @@ def folded(text: str) -> str:
     return _IGNORABLE.sub("", unicodedata.normalize("NFKC", once))
 
 
-def _parts(path: str) -> list[str]:
+def _split(path: str) -> list[str]:
     """Split `path`, also at compatible forms of a separator such as U+FF0F."""
     parts = []
     for part in _SEPARATOR.split(path):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from code_commit_workspace.git import Git, GitError
-from code_commit_workspace.guard.ignored import reasons
+from code_commit_workspace.guard.ignored import ignore_reasons
 from code_commit_workspace.guard.names import PlainPath, normalise_path
 from code_commit_workspace.guard.places import PathLookup, kind, look
 from code_commit_workspace.guard.protected import ProtectedNames
@@ -103,7 +103,7 @@ def unreadable(
             refused[given] = Refusal(given, "reading", reason)
         else:
             asked.setdefault(path, []).append(given)
-    for path, reason in reasons(list(asked), git).items():
+    for path, reason in ignore_reasons(list(asked), git).items():
         refused.update((given, Refusal(given, "reading", reason)) for given in asked[path])
     return refused
 

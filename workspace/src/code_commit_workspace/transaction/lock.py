@@ -21,9 +21,8 @@ class ProjectLock:
     The file stays: deleting it would let two runs hold locks on two files of one name.
     """
 
-    def __init__(self, home: Path, *, run: str = "") -> None:
+    def __init__(self, home: Path) -> None:
         self._home = home
-        self._run = run
         self._handle = -1
 
     def __enter__(self) -> Self:
@@ -51,7 +50,7 @@ class ProjectLock:
                 hint="wait until it ends, or stop it, and start again",
             ) from None
         self._handle = handle
-        self.name(self._run)
+        self.name("")
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,8 +1,8 @@
-"""HTTP for every provider: one POST and its answer, kept within bounds. The only module that imports httpx.
+"""HTTP for every provider: one POST and its answer, within limits. The only package that imports httpx.
 
-A try takes place in a thread of its own, so that its deadline, Ctrl-C and `close` end it at once, wherever it hangs: in
-name resolution, in a handshake, in an answer that trickles. The key goes into its header and nowhere else: no redirect
-is followed, no cookie or netrc entry is used, plain HTTP and loopback never go through a proxy, and no error holds it.
+Each POST runs in a thread of its own, so that its deadline, Ctrl-C and `close` end it at once, wherever it hangs: in
+name resolution, in a handshake, in a slow answer. The key goes into its header and nowhere else: the host follows no
+redirect, uses no cookie or netrc entry, sends plain HTTP and loopback through no proxy, and shows the key in no error.
 """
 
 from __future__ import annotations

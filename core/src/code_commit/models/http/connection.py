@@ -1,4 +1,4 @@
-"""One connection and what travels on it: bytes out, a bounded answer back, failures in words."""
+"""One connection: sends a request, reads an answer of limited size, and says in words what failed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _KEEPALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back; header names are in lower case."""
+    """An HTTP answer; header names are in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -45,7 +45,7 @@ _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=Fa
 
 
 class Content:
-    """A JSON document to send, in UTF-8. A prompt may be large: no more than a piece of it is encoded at a time.
+    """A JSON document to send, in UTF-8. It is encoded piece by piece, because a prompt may be large.
 
     Raises:
         ValueError: a number is not finite, or (UnicodeEncodeError) text is not Unicode.
@@ -68,11 +68,11 @@ class Content:
 
 
 ResultQueue = queue.SimpleQueue["Answer | Exception | None"]
-"""Where an exchange leaves its result; None stands for a call that was ended from outside."""
+"""Where `post` leaves its result. None means that the provider was closed."""
 
 
 class HttpConnection:
-    """One connection, for one exchange at a time. `abort` may be called while another thread is in `post`."""
+    """One connection, for one POST at a time. Another thread may call `abort` during `post`."""
 
     def __init__(self, ssl_context: ssl.SSLContext, proxy: httpx.Proxy | None) -> None:
         limits = httpx.Limits(max_connections=1, max_keepalive_connections=1)
@@ -92,7 +92,7 @@ class HttpConnection:
         endpoint: Endpoint,
         result_queue: ResultQueue,
     ) -> None:
-        """Send and read; the `Answer` or the exception goes to `result_queue`."""
+        """Send and read; put the `Answer` or the exception into `result_queue`."""
         with self._lock:
             if self._aborted.is_set():
                 return
@@ -116,7 +116,7 @@ class HttpConnection:
         result_queue.put(result)
 
     def abort(self) -> None:
-        """Break the connection off; a `post` under way ends with an error."""
+        """Close the connection; a `post` on it ends with an error."""
         with self._lock:
             self._aborted.set()
             in_use, sockets = self._in_use, tuple(self._sockets)
@@ -167,7 +167,7 @@ def _read_body(response: httpx.Response, cap: int) -> bytes:
 
 
 def transport_error(error: httpx.TransportError, endpoint: Endpoint) -> ProviderError:
-    """What went wrong on the way, in words. The library's own are used only where they cannot quote what was sent."""
+    """Say what failed. httpx's own message is used only where it cannot quote the request."""
     if isinstance(error, httpx.ConnectError):
         return _connect_error(str(error))
     if isinstance(error, httpx.TimeoutException):

@@ -14,7 +14,7 @@ from code_commit.plugin_api.errors import NotReady
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """How a provider is reached.
+    """The address of a provider, its key, and the limits of an answer.
 
     `read_timeout` is the longest silence in seconds; `size_cap` bounds an answer in bytes, after decompression.
     """
@@ -49,7 +49,7 @@ def trust(address: httpx.URL) -> ssl.SSLContext:
 
 
 def proxy_for(address: httpx.URL) -> httpx.Proxy | None:
-    """The environment's proxy, for HTTPS alone: it gets a tunnel and sees no header of ours."""
+    """Return the environment's proxy. It is used for HTTPS alone: it tunnels, and sees no header of ours."""
     if address.scheme != "https" or _is_loopback(address.host):
         return None
     proxies = urllib_request.getproxies_environment()

@@ -35,7 +35,7 @@ class HttpProvider:
     """A `Provider` made of a `Wire`: one try is one POST.
 
     Raises:
-        NotReady: the address is none, or the key cannot stand in a header.
+        NotReady: the address is not valid, or the key cannot be a header.
     """
 
     def __init__(self, definition: ProviderDefinition, endpoint: Endpoint, wire: Wire) -> None:
@@ -57,7 +57,7 @@ class HttpProvider:
         """Send `call.request` once and read the answer, before `call.deadline`.
 
         Raises:
-            ProviderError: nothing came, or an error, or what cannot be understood.
+            ProviderError: there is no answer, or it is an error, or it is not valid.
         """
         # Streaming is decided here: `encode_stream`, and pieces from the same queue.
         target, headers, content = self._prepared(self._wire.encode(call.request))
@@ -81,7 +81,7 @@ class HttpProvider:
         return self._decoded(self._answer(result))
 
     def close(self) -> None:
-        """End the calls under way, from any thread, and let all connections go."""
+        """End the calls under way, from any thread, and close all connections."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -149,13 +149,13 @@ class HttpProvider:
         return HttpConnection(self._ssl_context, proxy_for(self._address))
 
     def _body(self, answer: Answer) -> bytes:
-        """The body; of an error without the key, before anybody cuts it where the key is no longer recognized."""
+        """Return the body. An error's is redacted first: a shortened key would not be recognized."""
         if answer.status < _FIRST_ERROR or not self._key:
             return answer.body
         return Redactor([self._key]).data(answer.body)
 
     def _located(self, error: ProviderError, headers: Mapping[str, str] = _NO_HEADERS) -> ProviderError:
-        """`error` with the name and address of the service, its `Retry-After`, and without the key."""
+        """Return `error` with the name and address of the service and its `Retry-After`, without the key."""
         where = self._address.host if self._address.port is None else f"{self._address.host}:{self._address.port}"
         words, raw = str(error), error.raw
         if self._key:
@@ -169,10 +169,10 @@ class HttpProvider:
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """How long a service asks to wait: `Retry-After-Ms`, or `Retry-After` in seconds or as a date.
+    """Return how long a service asks to wait, by `Retry-After-Ms`, or `Retry-After` in seconds or as a date.
 
-    What is neither, or negative, counts as not told. Names in `headers` are in lower case. A date is read against the
-    service's own `Date`, so that a wrong clock here does no harm.
+    Anything else, or a negative number, is None. Names in `headers` are in lower case. A date is compared with the
+    service's own `Date`, so that a wrong clock on this machine does no harm.
     """
     milliseconds = _duration(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
@@ -201,7 +201,7 @@ def _duration(text: str) -> float | None:
 
 
 def _blotted(text: str, key: str) -> str:
-    """Return `text` with `***` for each part of `key` in it: services like to show both ends."""
+    """Return `text` with `***` for each part of `key` in it: services often show both ends of a key."""
     hidden = bytearray(len(text))
     for start in range(max(1, len(key) - _QUOTED + 1)):
         part = key[start : start + _QUOTED]

@@ -17,8 +17,8 @@ from code_commit.plugin_api import (
     Record,
     read_records,
 )
-from code_commit.plugin_api.errors import describe
 from code_commit_history.past_runs import Step, read_story, steps_of
+from code_commit_workspace import describe
 
 _SINKS, _NEXT = "code_commit_log_sinks", "next_run"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -1,0 +1,117 @@
+"""Commands of plugins, through the command itself."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from code_commit_testing import Project, install_plugin
+
+CODE = """
+from code_commit.plugin_api import CommandDefinition, ExitCode, hookimpl
+
+@hookimpl
+def code_commit_commands():
+    return [CommandDefinition({name!r}, "greet somebody", "{module}:greet", "{module}:add_arguments")]
+
+def add_arguments(parser):
+    parser.add_argument("who")
+    parser.add_argument("--json", action="store_true")
+
+def greet(host, arguments):
+    {body}
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project.create(tmp_path)
+
+
+@pytest.fixture
+def install(tmp_path):
+    def install(plugin="greeter", *, name="greet", body="host.out.line(f'hello {arguments.who}'); return 0", **options):
+        module = f"{plugin.replace('-', '_')}_plugin"
+        code = CODE.format(name=name, module=module, body=body)
+        return [install_plugin(tmp_path / "plugins", plugin, code, **options)]
+
+    return install
+
+
+def test_a_command_of_a_plugin_runs_and_is_in_the_help(project, install):
+    plugins = install()
+    finished = project.command("greet", "you", plugins=plugins)
+    assert (finished.exit_code, finished.stdout, finished.stderr) == (0, "hello you\n", "")
+    assert "greet       greet somebody" in project.command("--help", plugins=plugins).stdout
+    assert "usage: code-commit greet [--help]" in project.command("greet", "--help", plugins=plugins).stdout
+    assert project.command("greet", plugins=plugins).exit_code == 2
+    listed = project.command("plugins", "--json", plugins=plugins).document["plugins"]
+    assert [each["commands"] for each in listed if each["name"] == "greeter"] == [["greet"]]
+    assert "command greet" in project.command("plugins", plugins=plugins).stdout
+
+
+def test_its_exit_code_and_its_errors_are_the_commands(project, install):
+    body = "from code_commit.plugin_api import NotReady; raise NotReady('no cake', hint='bake one')"
+    finished = project.command("greet", "you", "--json", plugins=install(body=body))
+    assert (finished.exit_code, "no cake" in finished.stderr, "bake one" in finished.stderr) == (3, True, True)
+    assert [event["kind"] for event in finished.events] == ["run.finished"]
+
+
+def test_two_owners_of_a_command_are_both_named(project, install):
+    install("one")
+    plugins = install("two")
+    finished = project.command("greet", "you", plugins=plugins)
+    assert (finished.exit_code, finished.stdout) == (2, "")
+    assert "claimed by code-commit-one and code-commit-two" in finished.stderr
+    left = project.command("--disable-plugin", "one", "greet", "you", plugins=plugins)
+    assert (left.exit_code, left.stdout) == (0, "hello you\n")
+
+
+@pytest.mark.parametrize("name", ["undo", "plugins", "completion"])
+def test_a_command_of_the_host_cannot_be_taken(project, install, name):
+    plugins = install(name=name)
+    assert "hello" not in project.command(name, "you", plugins=plugins).stdout
+    document = project.command("plugins", "--json", plugins=plugins).document
+    assert name in json.dumps(document["failures"])
+
+
+def test_a_command_whose_plugin_is_broken_is_denied_with_the_error(project, tmp_path):
+    plugins = [install_plugin(tmp_path / "plugins", "greeter", "import nowhere_to_be_found")]
+    finished = project.command("greet", "you", plugins=plugins)
+    assert finished.exit_code == 2
+    assert "greeter" in finished.stderr
+    assert "nowhere_to_be_found" in finished.stderr
+
+
+@pytest.mark.parametrize("broken", ["greeter_plugin:greet", "greeter_plugin:add_arguments"])
+def test_a_command_whose_code_is_missing_names_its_distribution(project, tmp_path, broken):
+    code = CODE.format(name="greet", module="greeter_plugin", body="return 0").replace(f'"{broken}"', '"nowhere:greet"')
+    finished = project.command("greet", "you", plugins=[install_plugin(tmp_path / "plugins", "greeter", code)])
+    assert finished.exit_code == 2
+    assert "the command greet of code-commit-greeter 1.0 is broken" in finished.stderr
+
+
+def test_undo_works_whatever_becomes_of_plugins(project, tmp_path):
+    plugins = [install_plugin(tmp_path / "plugins", "slow", "import os; os._exit(9)")]
+    finished = project.command("undo", plugins=plugins)
+    assert (finished.exit_code, "nothing to take back" in finished.stderr) == (3, True)
+
+
+def test_a_key_is_not_printed(project, install):
+    key = "sk-" + "0123456789abcdef"
+    finished = project.command("greet", key, plugins=install(), environ={"OPENAI_API_KEY": key})
+    assert key not in finished.stdout
+    assert "***" in finished.stdout
+
+
+def test_a_command_starts_processes_without_keys(project, install):
+    body = """
+    with host.workspace(processes=True) as workspace:
+        result = workspace.run_command(["sh", "-c", "echo key:$OPENAI_API_KEY"], log=host.root / "log.txt", timeout=60)
+    host.out.write(result.stdout.decode())
+    return 0
+"""
+    key = "sk-" + "0123456789abcdef"
+    options = {"plugins": install(body=body), "environ": {"OPENAI_API_KEY": key, "CODE_COMMIT_SANDBOX": "off"}}
+    assert project.command("greet", "you", **options).stdout == "key:\n"
