@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 
 from code_commit import __version__
@@ -25,7 +26,7 @@ def run_command(argv: Sequence[str]) -> int:
     """Run a workflow or a command; return the exit code of DESIGN section 6."""
     with _sigterm_like_ctrl_c():
         try:
-            code = _dispatch(argv)
+            code = _chosen(argv)()
             sys.stdout.flush()
         except BrokenPipeError:
             _discard_stdout()  # whoever read it is gone; Python would complain once more at exit
@@ -39,24 +40,29 @@ def run_command(argv: Sequence[str]) -> int:
     return code
 
 
-def _dispatch(argv: Sequence[str]) -> int:
+def _chosen(argv: Sequence[str]) -> Callable[[], int]:
+    """Return what the command line asks for, ready to be called. It is not called here: tracebacks stay short."""
     if "--version" in argv:
-        sys.stdout.write(f"code-commit {__version__}\n")
-        return ExitCode.REACHED
+        return _print_version
     from code_commit.cli.arguments import disabled_plugins, split_command, workflow_parser
     from code_commit.cli.host import CommandHost, run_named
 
     command, following, disabled = split_command(argv)
     if command:
-        return run_named(command, following, os.environ, disabled)
+        return partial(run_named, command, following, os.environ, disabled)
     host = CommandHost(os.environ, disabled=disabled_plugins(argv))
     if {"--help", "-h"} & set(argv):
         workflow_parser(host.registry).print_help()
-        return ExitCode.REACHED
+        return lambda: ExitCode.REACHED
     invocation = host.parse(argv)
     from code_commit.cli.workflow import run_invocation
 
-    return run_invocation(invocation, host)
+    return partial(run_invocation, invocation, host)
+
+
+def _print_version() -> int:
+    sys.stdout.write(f"code-commit {__version__}\n")
+    return ExitCode.REACHED
 
 
 def _failed(error: CodeCommitError, argv: Sequence[str]) -> int:

@@ -11,14 +11,13 @@ recover   rolls back the changes of a journal that is still active
 from __future__ import annotations
 
 from code_commit_workspace.transaction.apply import apply, replace
-from code_commit_workspace.transaction.home import HOME, PRIVATE_FOLDER, STATE_FOLDER, open_folder, open_home
+from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER, open_folder, open_home
 from code_commit_workspace.transaction.journal import check_path
 from code_commit_workspace.transaction.lock import ProjectLock
 from code_commit_workspace.transaction.recover import in_force, recover
 from code_commit_workspace.transaction.survey import Write
 
 __all__ = [
-    "HOME",
     "PRIVATE_FOLDER",
     "STATE_FOLDER",
     "ProjectLock",

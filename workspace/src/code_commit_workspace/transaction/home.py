@@ -9,7 +9,6 @@ from code_commit_workspace.errors import NotReady
 
 PRIVATE_FOLDER = "agent-config"  # the default names, below the root
 STATE_FOLDER = f"{PRIVATE_FOLDER}/.code-commit"
-HOME = Path(STATE_FOLDER)
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
