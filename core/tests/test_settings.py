@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from code_commit.config.loading import Settings, load_settings
-from code_commit.config.validation import validated
+from code_commit.config.schema import validated
 from code_commit.plugin_api.errors import NotReady, UsageError
 
 KEY = "sk-live-0123456789abcXY"

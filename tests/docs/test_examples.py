@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 from code_commit.cli.arguments import workflow_parser
 from code_commit.cli.host import CommandHost
 from code_commit.config.loading import load_settings
-from code_commit.config.validation import validated
+from code_commit.config.schema import validated
 from code_commit.imports import import_object
 from code_commit.models.resolution import HOST_FIELDS
 from code_commit.plugin_api.errors import ExitCode

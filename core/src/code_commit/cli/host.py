@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from code_commit.cli.output import CommandOutput
 from code_commit.imports import import_object
-from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError, describe
+from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError, describe, did_you_mean
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import discover
 from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost
 from code_commit.plugins.registry import Registry
-from code_commit.spelling import did_you_mean
 
 if TYPE_CHECKING:
-    from code_commit.cli.parser import Parser
+    from code_commit.cli.arguments import Parser
     from code_commit.config.keys import KeyStore
     from code_commit.config.loading import Settings
     from code_commit.plugin_api.command import CommandDefinition, Invocation, RunSummary
@@ -231,7 +230,7 @@ def command_parser(plugin: Plugin, definition: CommandDefinition) -> Parser:
     Raises:
         UsageError: the code that adds them is broken.
     """
-    from code_commit.cli.parser import Parser
+    from code_commit.cli.arguments import Parser
 
     description = f"{definition.help[:1].upper()}{definition.help[1:]}."
     parser = Parser(prog=f"code-commit {definition.name}", description=description)

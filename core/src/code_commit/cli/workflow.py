@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from code_commit.cli.host import CommandHost
 from code_commit.cli.output import print_error, print_lone_finish, tell
 from code_commit.config.loading import load_settings
-from code_commit.config.validation import about_a_flag, explained
+from code_commit.config.schema import about_a_flag, explained
 from code_commit.imports import import_object
 from code_commit.plugin_api.command import Invocation
 from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError

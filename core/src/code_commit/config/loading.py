@@ -12,11 +12,9 @@ from typing import Any
 from pydantic import BaseModel, PrivateAttr, ValidationError
 from pydantic_settings import InitSettingsSource, PydanticBaseSettingsSource
 
-from code_commit.config.schema import HostSettings
+from code_commit.config.schema import HostSettings, Model, about_a_flag, explained, validated
 from code_commit.config.sources import KEY_FIELDS, Name, Source, displayed, holds, put, sources, without_keys
-from code_commit.config.validation import Model, about_a_flag, explained, validated
-from code_commit.plugin_api.errors import NotReady, UsageError
-from code_commit.spelling import did_you_mean
+from code_commit.plugin_api.errors import NotReady, UsageError, did_you_mean
 
 DEFAULT_ROLE = "default_provider"
 EXAMPLE = """\

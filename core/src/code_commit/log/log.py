@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from code_commit.log.document import RunDocument
-from code_commit.log.event_data import check_kind, data_of, kind_and_data, to_json
+from code_commit.log.event_file import check_kind, data_of, kind_and_data, to_json
 from code_commit.log.folder import (
     DOCUMENT,
     EVENTS,

@@ -5,11 +5,17 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
-from code_commit.plugin_api.conversation import Completion, ProviderError, Request, ToolCall, Usage
+from code_commit.plugin_api.conversation import (
+    Completion,
+    ProviderError,
+    Request,
+    ToolCall,
+    Usage,
+    cost_of,
+    request_text,
+)
 from code_commit.plugin_api.errors import LimitReached, NotReady
-from code_commit.plugin_api.model_call import ModelCall, NextLayer
-from code_commit.plugin_api.prices import cost_of
-from code_commit.plugin_api.transcript import request_text
+from code_commit.plugin_api.provider import ModelCall, NextLayer
 
 # A limit on cost needs a bound of the reply: this one is sent where neither the request nor the configuration has one.
 _MAX_TOKENS = 32_000

@@ -9,12 +9,10 @@ from dataclasses import replace
 
 from code_commit.log import CallFiles, RunLog, failure_text
 from code_commit.models.resolution import Service
-from code_commit.plugin_api.conversation import Completion, Finish, Text, Usage
-from code_commit.plugin_api.conversation_json import parts_to_json
+from code_commit.plugin_api.conversation import Completion, Finish, Text, Usage, parts_to_json, request_text
 from code_commit.plugin_api.errors import CodeCommitError, ProviderFailed
 from code_commit.plugin_api.event import CallFinished, CallRetried, CallStarted, MessageLogged
-from code_commit.plugin_api.model_call import ModelCall, NextLayer
-from code_commit.plugin_api.transcript import request_text
+from code_commit.plugin_api.provider import ModelCall, NextLayer
 
 _QUOTED = 200  # characters of what a model says when it refuses
 

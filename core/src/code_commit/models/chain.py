@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING
 
 from code_commit.models.budget import Budget
 from code_commit.models.call_log import CallLog, refusal
-from code_commit.models.checked_provider import ask_provider
-from code_commit.models.plugin_layers import Layer
+from code_commit.models.plugin_code import Layer, ask_provider
 from code_commit.models.resolution import NO_KEY, Service, Services
 from code_commit.models.retry import HINTS, HINTS_WITHOUT_KEY, deadline, retry
 from code_commit.plugin_api.conversation import Completion, Message, Part, Request, Text, ToolResult
 from code_commit.plugin_api.errors import Interrupted, ProviderFailed, ResponseRefused
-from code_commit.plugin_api.model_call import ModelCall, NextLayer
+from code_commit.plugin_api.provider import ModelCall, NextLayer
 
 if TYPE_CHECKING:
     from code_commit.config.schema import HttpSettings

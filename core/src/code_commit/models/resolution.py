@@ -141,7 +141,7 @@ class Services:
         self, definition: ProviderDefinition, section: Mapping[str, Any], where: str, owner: str
     ) -> tuple[Any, Any]:
         """Return the validated config and the provider or wire that the factory makes of it."""
-        from code_commit.config.validation import validated
+        from code_commit.config.schema import validated
 
         try:
             config: Any = validated(import_object(definition.config), section, where)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from code_commit.plugin_api.conversation import Completion, ProviderError
 from code_commit.plugin_api.errors import ProviderFailed
-from code_commit.plugin_api.model_call import ModelCall, NextLayer
+from code_commit.plugin_api.provider import ModelCall, NextLayer
 
 HINTS: Mapping[str, str] = {
     "auth": "check the key: that it is one for this service, and allowed to use this model",

@@ -20,8 +20,10 @@ from .conversation import ToolCall as ToolCall
 from .conversation import ToolResult as ToolResult
 from .conversation import ToolSpec as ToolSpec
 from .conversation import Usage as Usage
-from .conversation_json import parts_from_json as parts_from_json
-from .conversation_json import parts_to_json as parts_to_json
+from .conversation import cost_of as cost_of
+from .conversation import parts_from_json as parts_from_json
+from .conversation import parts_to_json as parts_to_json
+from .conversation import request_text as request_text
 from .errors import CodeCommitError as CodeCommitError
 from .errors import ExitCode as ExitCode
 from .errors import Interrupted as Interrupted
@@ -49,10 +51,6 @@ from .event import Record as Record
 from .event import RunFinished as RunFinished
 from .event import RunStarted as RunStarted
 from .event import StateEntered as StateEntered
-from .model_call import ModelCall as ModelCall
-from .model_call import ModelLayer as ModelLayer
-from .model_call import NextLayer as NextLayer
-from .prices import cost_of as cost_of
 from .project_files import PROTECTED as PROTECTED
 from .project_files import Change as Change
 from .project_files import PathRule as PathRule
@@ -64,6 +62,9 @@ from .project_files import decode_text as decode_text
 from .project_files import protected_list as protected_list
 from .project_files import read_text as read_text
 from .provider import HttpCall as HttpCall
+from .provider import ModelCall as ModelCall
+from .provider import ModelLayer as ModelLayer
+from .provider import NextLayer as NextLayer
 from .provider import Provider as Provider
 from .provider import ProviderDefinition as ProviderDefinition
 from .provider import Wire as Wire
@@ -79,7 +80,6 @@ from .run_files import is_running as is_running
 from .run_files import open_run_file as open_run_file
 from .run_files import read_records as read_records
 from .threads import run_concurrently as run_concurrently
-from .transcript import request_text as request_text
 from .workflow import Ending as Ending
 from .workflow import Flag as Flag
 from .workflow import Model as Model

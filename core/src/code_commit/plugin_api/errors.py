@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 
 from code_commit.plugin_api.conversation import ProviderErrorKind
@@ -28,7 +29,9 @@ __all__ = [
     "ProviderFailed",
     "ResponseRefused",
     "UsageError",
+    "closest",
     "describe",
+    "did_you_mean",
     "exit_code_of",
     "no_room",
 ]
@@ -94,3 +97,18 @@ _EXIT_CODES: dict[type[CodeCommitError], ExitCode] = {
 def exit_code_of(error: CodeCommitError) -> ExitCode:
     """Return the exit code that tells of `error`: that of the nearest class in the table."""
     return next((_EXIT_CODES[kind] for kind in type(error).__mro__ if kind in _EXIT_CODES), ExitCode.INTERNAL)
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """Return the one of `known` that `word` looks like, or None when nothing is close."""
+    from difflib import get_close_matches
+
+    folded = {name.casefold(): name for name in known}
+    close = get_close_matches(word.casefold(), folded, n=1)
+    return folded[close[0]] if close else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return `; is X meant?` for the known word that is close to `word`, or nothing."""
+    close = closest(word, known)
+    return f"; is {close} meant?" if close else ""

@@ -16,8 +16,7 @@ if TYPE_CHECKING:  # for annotations alone: this module is imported at every sta
 
     from code_commit.plugin_api.command import CommandDefinition
     from code_commit.plugin_api.event import LogSink
-    from code_commit.plugin_api.model_call import ModelLayer
-    from code_commit.plugin_api.provider import ProviderDefinition
+    from code_commit.plugin_api.provider import ModelLayer, ProviderDefinition
     from code_commit.plugin_api.workflow import Ending, Run, WorkflowDefinition
     from code_commit_workspace.records import PathRule
 

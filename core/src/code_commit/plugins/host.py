@@ -19,10 +19,9 @@ import pluggy
 from code_commit import __version__
 from code_commit.imports import import_object
 from code_commit.plugin_api import hookspecs
-from code_commit.plugin_api.errors import Interrupted, UsageError, describe
+from code_commit.plugin_api.errors import Interrupted, UsageError, describe, did_you_mean
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
-from code_commit.spelling import did_you_mean
 
 PREFIX = "code_commit_"
 ADDHOOKS = "code_commit_addhooks"

@@ -9,13 +9,12 @@ from functools import cached_property
 from typing import Any, Literal
 
 from code_commit.plugin_api.command import CommandDefinition
-from code_commit.plugin_api.errors import UsageError
+from code_commit.plugin_api.errors import UsageError, did_you_mean
 from code_commit.plugin_api.provider import ProviderDefinition
 from code_commit.plugin_api.workflow import WorkflowDefinition
 from code_commit.plugins import first_party
 from code_commit.plugins.definitions import fault_of
 from code_commit.plugins.host import PREFIX, Plugin, PluginFailure, PluginHost
-from code_commit.spelling import did_you_mean
 
 DEFAULT_WORKFLOW = "committing-code"
 Kind = Literal["provider", "model", "workflow", "flag", "command"]

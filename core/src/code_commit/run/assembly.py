@@ -19,7 +19,7 @@ from code_commit.log import RunLog
 from code_commit.models.budget import Budget
 from code_commit.models.call_log import CallLog
 from code_commit.models.chain import Models
-from code_commit.models.plugin_layers import collect_layers
+from code_commit.models.plugin_code import collect_layers
 from code_commit.models.resolution import Services
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.project_files import PROTECTED

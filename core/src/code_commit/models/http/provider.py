@@ -21,8 +21,7 @@ from code_commit.models.http.connection import Answer, Content, HttpConnection, 
 from code_commit.models.http.endpoint import Endpoint, checked_address, proxy_for, trust
 from code_commit.plugin_api.conversation import Completion, ProviderError
 from code_commit.plugin_api.errors import NotReady
-from code_commit.plugin_api.model_call import ModelCall
-from code_commit.plugin_api.provider import HttpCall, ProviderDefinition, Wire
+from code_commit.plugin_api.provider import HttpCall, ModelCall, ProviderDefinition, Wire
 from code_commit_workspace.redaction import Redactor
 
 _FIRST_ERROR = 400  # of the HTTP statuses
