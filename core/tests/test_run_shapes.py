@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from code_commit.plugin_api import UsageError
+from code_commit.plugins.host import PluginHost
+from code_commit.plugins.registry import Registry
 from code_commit_testing import Finished, Project, install_plugin
 
 KEY = "k-canary-0123456789-key7Q"
@@ -248,3 +251,18 @@ def test_a_hook_that_may_be_missing_is_no_failure(project, tmp_path):
     install_plugin(folder, "strict", code.format(""))
     listed = project.command("plugins", "--json", plugins=[folder]).document
     assert [failure["plugin"] for failure in listed["failures"]] == ["strict"]
+
+
+def test_the_latest_run_is_never_the_replay_itself(project, plugins):
+    expected = got(run(project, plugins, "signed"))
+    name = project.run_folder.name
+    replayed = run(project, plugins, "signed", model="replay/latest")
+    assert got(replayed) == expected
+    started = [event["data"] for event in replayed.events if event["kind"] == "call.started"]
+    assert [(each["provider"], each["model"]) for each in started] == [("replay", f"replay/{name}")]
+
+
+def test_a_replay_without_its_plugin_says_what_to_install():
+    with pytest.raises(UsageError, match="there is no model 'replay/latest'") as caught:
+        Registry(PluginHost([])).model("replay/latest", lambda *_: False)
+    assert 'pip install "code-commit[history]"' in caught.value.hint
