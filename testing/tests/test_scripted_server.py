@@ -1,4 +1,4 @@
-"""The scripted server and provider, as a third party's tests would use them."""
+"""The scripted server and provider, used like in a third party's tests."""
 
 from __future__ import annotations
 

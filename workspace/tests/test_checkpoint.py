@@ -1,4 +1,4 @@
-"""Checkpoints with a real git: every visible byte comes back, and nothing else is touched."""
+"""Checkpoints with a real git: every visible byte is restored, and nothing else is touched."""
 
 import hashlib
 import os
@@ -72,7 +72,7 @@ def picture(root: Path) -> dict[bytes, tuple[object, ...]]:
 
 
 def of_users_git(root: Path) -> str:
-    """One hash over all that is in the user's `.git`, the index with its times too."""
+    """Return one hash of everything in the user's `.git`, including the index and its times."""
     digest = hashlib.sha256()
     for path in sorted((root / ".git").rglob("*")):
         status = path.lstat()
@@ -417,7 +417,7 @@ def test_other_kinds_of_repositories(root, tmp_path, kind):
 
 @pytest.fixture
 def slow_clock(monkeypatch):
-    """Let one tick of the file system's clock be a day, as far as the checkpoint sees it; git sees the real times."""
+    """Make a tick of the file system's clock a day for the checkpoint; git sees the real times."""
     tick = 24 * 3600 * 10**9
 
     def statuses(tree, paths):
@@ -444,7 +444,7 @@ class Dated:
 def test_a_change_within_one_tick_of_the_clock_is_not_missed(root, checkpoints):
     plant(root, {"a.txt": b"10"})
     checkpoints.take(RUN, "a")
-    plant(root, {"a.txt": b"11"})  # the same file, as long, dated the same
+    plant(root, {"a.txt": b"11"})  # the same file, with the same length and time
     commit = checkpoints.take(RUN, "b")
     assert git(root / "agent-config/.code-commit/checkpoint.git", "show", f"{commit}:a.txt") == b"11"
 

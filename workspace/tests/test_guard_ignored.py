@@ -18,7 +18,7 @@ from code_commit_workspace.guard import Guard
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change
 
-# Read at import: a test's environment is cleared of what begins so.
+# Read at import: the environment of a test has no variables with this prefix.
 RULE_SETS = int(os.environ.get("CODE_COMMIT_RULE_SETS", "25"))
 
 NAMES = ["a", "b", "ab", "a.o", "b.o", "keep", "x y", "[a]", "!a", "#b", "a\\b", "é", "-n", "a*", "a?b", "a1", "@"]

@@ -1,4 +1,4 @@
-"""Output is kept whole up to a limit, and its two ends beyond, in bounded memory and on a bounded disk."""
+"""Output is kept completely up to a limit, then its two ends, with limited memory and disk space."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ bash -c 'exec -a MARK sleep 1000' &
 bash -c '(exec -a MARK sleep 1000) & wait; true' MARK &
 daemon; daemon
 """
-# Forks and leaves its parent behind for ever, so that no list of processes is true for long.
+# Forks and abandons its parent forever, so that any list of processes is soon outdated.
 HYDRA = """
 python3 -c '
 import os
@@ -41,7 +41,7 @@ while True:
 echo daemon
 """
 
-# A few watch each other, and put another in the place of one that dies; among many, which take time to be killed.
+# A few watch each other and replace one that dies, among many others that take time to kill.
 GUARDS = """
 mkdir guards
 python3 -c '
@@ -136,8 +136,9 @@ def test_nothing_survives_a_success(run, mark, tree):
 
 
 def test_no_process_sees_another_one_die(tmp_path, mark):
-    """All stand still before the first is killed. Killed one by one, they could replace each other for ever; whether
-    they are quick enough for that is a race, so that without the stop this fails now and then, and not each time."""
+    """All are stopped before the first is killed. Killed one by one, they could replace each other forever; that is a
+    race, so without the stop this test fails only sometimes.
+    """
     (tmp_path / "project").mkdir()
     runner = ProcessRunner(tmp_path / "project", redactor=Redactor(), sandbox="off")
     result = runner.run(["bash", "-c", GUARDS.replace("MARK", mark)], log=tmp_path / "log", timeout=MINUTE)
@@ -174,7 +175,7 @@ def test_output_that_never_ends_ends_with_the_time_limit(run):
 
 
 def test_processes_run_concurrently_leave_each_other_alone(run, mode, tmp_path):
-    """Each waits for the other: if ending one killed the other's children, this would fail."""
+    """Each waits for the other: this fails if ending one kills the other's children."""
     other = ProcessRunner(tmp_path / "project", redactor=Redactor(), sandbox=mode)
     os.mkfifo(tmp_path / "project" / "pipe")
     results = []
@@ -193,7 +194,7 @@ def test_processes_run_concurrently_leave_each_other_alone(run, mode, tmp_path):
     assert results[0].stdout == b"said\nheard\n"
 
 
-# The host as a process of its own: it runs a build that says, through a named pipe, that all of it is up.
+# The host in a separate process: its build reports through a named pipe when everything has started.
 HOST = """
     import sys
     from pathlib import Path
@@ -212,7 +213,7 @@ HOST = """
 
 
 def _wait_until_gone(*marks):
-    """The kernel and the supervisor end things on their own time: wait for their work, not for a clock."""
+    """Wait for the work of the kernel and the supervisor, not for a fixed time."""
     for _ in range(250):
         if not any(map(_alive, marks)):
             break
@@ -225,7 +226,7 @@ def host(mode, tmp_path, mark):
     (tmp_path / "project").mkdir()
     os.mkfifo(tmp_path / "project" / "up")
     script = f"{TREE} echo partial output; echo up > up; wait".replace("MARK", mark)
-    # Without it in the command line of the host itself, which is not meant to be found.
+    # Not in the command line of the host itself, which must not be found.
     (tmp_path / "project" / "script").write_text(script)
     process = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(HOST), str(tmp_path), mode, "source ./script"],

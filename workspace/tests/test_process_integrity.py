@@ -1,4 +1,4 @@
-"""Whatever a process alters of what judges it is named, and what builds do every day is not."""
+"""The integrity check reports every change to files that check the project, and no ordinary change of a build."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CACHE = "mkdir -p {0}; echo '*' > {0}/.gitignore; echo Signature: 8a477f597d28d1
 
 @pytest.fixture
 def project(tmp_path):
-    """A project with everything that judges, and a folder `sub` with rules of its own."""
+    """A project with all files that are checked, and a folder `sub` with its own rules."""
     root = tmp_path / "project"
     for path, text in {
         "build.sh": "true\n",

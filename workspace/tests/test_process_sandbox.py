@@ -1,4 +1,4 @@
-"""In the sandbox a build sees no key and changes nothing that judges it; where there is none, the modes say so."""
+"""In the sandbox, a build sees no key and cannot change what checks it; without a sandbox, the modes decide."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def bubblewrap():
 
 @pytest.fixture
 def no_bubblewrap(monkeypatch, tmp_path):
-    """A PATH as on a machine where bubblewrap is installed but may not do its work."""
+    """A PATH as on a machine where bubblewrap is installed but not permitted."""
     tools = tmp_path / "bin"
     tools.mkdir()
     (tools / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n")
@@ -117,7 +117,7 @@ def test_attacks_change_nothing_and_see_no_key(run, project, attack):
 
 
 def test_what_cannot_be_prevented_is_seen(run, project):
-    """A folder around what is read-only can be moved away, and what does not exist cannot be mounted over."""
+    """A folder around a read-only file can be moved away, and a missing file cannot be mounted over."""
     shutil.rmtree(project / "agent-config")
 
     assert run("mkdir agent-config; echo model=1 > agent-config/config.toml").tampered == ("agent-config/config.toml",)

@@ -1,4 +1,4 @@
-"""No form of a live key passes the redactor, however it is cut; clean text passes untouched."""
+"""The redactor removes every form of a live key, however the data is split, and does not change clean text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from code_commit_workspace.redaction import Redactor
 PLAIN = "AIzaSyCANARY-0123456789_abcdefghijk"
 AWKWARD = "k\"e\\y/w'ith+o%dd&<one>=~ {$}:99"
 KEYS = [PLAIN, AWKWARD, "sk-12345", "=" * 8 + "ab"]
-SHORTEST_SEEN = 6  # characters of a key in a row that no output may show
+SHORTEST_SEEN = 6  # consecutive characters of a key that no output may show
 
 
 def _javascript_quote(text: str) -> str:
@@ -81,7 +81,7 @@ def test_a_key_inside_of_anything_in_base64_is_hidden(key, before, after, urlsaf
 
     shown = Redactor([key]).text(encoded)
 
-    # What is left on both sides of the stars decodes to what stood around the key, and no more than a bit of it.
+    # The rest on both sides of the stars decodes to the text around the key, and at most a bit of the key.
     left, stars, right = shown.partition("***")
     assert stars
     assert (

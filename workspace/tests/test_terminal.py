@@ -1,4 +1,4 @@
-"""What others wrote reaches a terminal as text, never as commands."""
+"""Untrusted text reaches a terminal as text, never as commands."""
 
 from __future__ import annotations
 

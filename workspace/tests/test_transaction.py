@@ -1,4 +1,4 @@
-"""A set of changes is made wholly or not at all: the main path, modes, folders, refusals."""
+"""A set of changes is applied completely or not at all: the main path, modes, folders, refusals."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Killed, refused or out of space at any step: the project ends wholly the old or wholly the new."""
+"""Killed, refused or out of space at any step: the project is completely old or completely new."""
 
 import errno
 import os
@@ -18,7 +18,7 @@ from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.transaction import Write, recover, replace
 
-# A server of another test may still have its thread; the child uses none of it.
+# A server thread of another test may still exist; the child does not use it.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 
 EXAMPLES = int(os.environ.get("CODE_COMMIT_TRANSACTION_EXAMPLES", "60"))
@@ -41,7 +41,7 @@ def plant(root: Path, shape: Shape) -> None:
 
 
 def picture(root: Path) -> Shape:
-    """Everything below `root` but the state folder, folders too: stray files and lost folders show."""
+    """Return everything below `root` except the state folder, including folders."""
     seen: Shape = {}
     for folder, folders, files in os.walk(root):
         for name in (*folders, *files):
@@ -115,7 +115,7 @@ def die() -> None:
 
 
 def in_child(work: Callable[[], None]) -> bool:
-    """Do `work` in a process that may die of it; True when it came to its end."""
+    """Do `work` in a process that may die; return whether it finished."""
     child = os.fork()
     if not child:
         try:
@@ -242,7 +242,7 @@ def test_a_file_system_without_hard_links(tmp_path, monkeypatch):
 
 
 def test_a_mount_between_journal_and_target(tmp_path, monkeypatch):
-    """As with a bind mount inside the project: no link and no rename leads from one to the other."""
+    """Like a bind mount in the project: hard links and renames across it fail."""
     link, rename = os.link, os.rename
 
     def across(source: object, target: object, *, src_dir_fd: int, dst_dir_fd: int, **more: bool) -> None:
@@ -290,14 +290,14 @@ def _folders(files: dict[str, object]) -> set[str]:
 
 
 def _agree(files: dict[str, object]) -> dict[str, object]:
-    """Drop the files that are also another's folder."""
+    """Drop files that are also a folder of another file."""
     return {path: entry for path, entry in files.items() if path not in _folders(files)}
 
 
 def _expected(
     files: dict[str, tuple[bytes, int]], changes: dict[str, bytes | None]
 ) -> dict[str, tuple[bytes, int]] | None:
-    """What the change makes of the files, or None when it has to be refused."""
+    """Return the files after the change, or None when it must be refused."""
     result = dict(files)
     for path, content in changes.items():
         if content is None:

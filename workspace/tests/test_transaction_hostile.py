@@ -1,4 +1,4 @@
-"""Others at work: an edited journal, links swapped in all the time, a mount inside, folders that may not be written."""
+"""Interference: an edited journal, links swapped in a loop, a mount in the project, read-only folders."""
 
 import ctypes
 import hashlib
@@ -26,7 +26,7 @@ from code_commit_workspace.records import Change
 from code_commit_workspace.transaction import apply, recover
 from code_commit_workspace.transaction.journal import FileStep, Plan
 
-# A server of another test may still have its thread; the child uses none of it.
+# A server thread of another test may still exist; the child does not use it.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 
 SECONDS = float(os.environ.get("CODE_COMMIT_RACE_SECONDS", "0.5"))
@@ -48,7 +48,7 @@ def make(root: Path) -> None:
 
 
 def outside_of(root: Path) -> dict[str, object]:
-    """Everything near the project that no journal may reach, with its permission bits."""
+    """Return everything near the project that no journal may reach, with its permission bits."""
     seen: dict[str, object] = {}
     for path in root.parent.rglob("*"):
         short = path.relative_to(root.parent).as_posix()
@@ -78,7 +78,7 @@ PLAN = Plan(
 
 
 def left_behind(root: Path, plan: bytes, old: Callable[[Path], object]) -> None:
-    """Leave a journal in force as a run that was killed would."""
+    """Leave an active journal behind, like a killed run."""
     folder = home(root) / "journal" / "active"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -130,7 +130,7 @@ def test_a_journal_cannot_lead_out_of_the_project(root, path, field):
 
 
 def test_a_journal_with_old_content_that_is_a_link_out_of_the_project(root):
-    """It may put a link into the project, where a build can put one too, but writes nothing through it."""
+    """It may put a link into the project, as a build can, but writes nothing through it."""
     before = outside_of(root)
     left_behind(root, PLAN.encode(), lambda old: old.symlink_to(root.parent / "victim"))
     try_to_recover(root)
@@ -238,7 +238,7 @@ def test_links_swapped_in_all_the_time(root):
         pytest.skip("this system cannot exchange two names in one step")
 
     version, number, refused = 0, 0, 0
-    # The long rest lets a change through; a swap at the end of any rest may fall into the middle of one.
+    # The long rest lets a change through; a swap at the end of a rest may happen in the middle of one.
     with ProjectTree(root) as tree, somebody(lambda: exchange(-100, here, -100, there, 2), rests=(0, 0.001, 0.05)):
         began = time.monotonic()
         while (passed := time.monotonic() - began) < SECONDS or (passed < PATIENCE and not (version and refused)):
@@ -330,7 +330,7 @@ def test_a_bind_mount_inside_the_project(tmp_path):
 
 
 def as_nobody(work: Callable[[], None]) -> int:
-    """Do `work` as somebody without privileges; 0 when it succeeds."""
+    """Do `work` without privileges; return 0 on success."""
     child = os.fork()
     if not child:
         try:

@@ -1,4 +1,4 @@
-"""A kill or an error at each system call that changes the disk, one run for each.
+"""A kill or an error at each system call that changes the disk, one run per call.
 
 A sample by default; `CODE_COMMIT_SYSTEM_CALLS=all` tries every call.
 """

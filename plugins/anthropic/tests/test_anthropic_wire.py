@@ -1,4 +1,4 @@
-"""Anthropic's protocol: what is peculiar to it. What all providers share is in the conformance tests."""
+"""Specifics of Anthropic's protocol. The conformance tests cover what all providers share."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def test_an_empty_turn_is_a_completion():
         (529, "overloaded_error", "", "server"),
         (200, "overloaded_error", "", "server"),
         (200, "api_error", "", "server"),
-        # Gateways send types that are too general: the status counts, and a rejected key is not tried again.
+        # Gateways send types that are too general: the status decides, and a rejected key is not retried.
         (401, "api_error", "invalid key", "auth"),
         (403, "api_error", "", "auth"),
         (404, "api_error", "", "rejected"),

@@ -1,4 +1,4 @@
-"""A project to report on, and a service that answers as the test says."""
+"""A project to report on, and a service with scripted answers."""
 
 from __future__ import annotations
 

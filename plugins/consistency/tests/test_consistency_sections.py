@@ -1,4 +1,4 @@
-"""Sections are found however their headings are written, and no letter of a report is lost."""
+"""Sections are found in all styles of headings, and no character of a report is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees of a report: wrapped, nothing left out, and its shape kept."""
+"""The report for people: wrapped, complete, and in shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gemini's protocol: what is peculiar to it. What all providers share is in the conformance tests."""
+"""Specifics of Gemini's protocol. The conformance tests cover what all providers share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenAI's protocol, and what servers make of it. What all providers share is in the conformance tests."""
+"""Specifics of OpenAI's protocol and its servers. The conformance tests cover what all providers share."""
 
 from __future__ import annotations
 

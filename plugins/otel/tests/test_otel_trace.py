@@ -1,4 +1,4 @@
-"""A run as a trace: by the SDK's own exporter in memory, and by OTLP to a receiver on loopback."""
+"""A run as a trace: with the SDK's in-memory exporter, and with OTLP to a receiver on loopback."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def done(summary: str = "done") -> Reply:
 
 @dataclass
 class Cast:
-    """What the models say: a list of replies for each part, of which the last is said again and again."""
+    """The replies of the models: a list for each part, of which the last one repeats."""
 
     planner: list[Reply] = field(default_factory=lambda: [writes(NEW, REFINED), done("I suggest less.")])
     summary: list[Reply] = field(default_factory=lambda: [Reply(SUMMARY)])
@@ -85,7 +85,7 @@ class Cast:
     says = staticmethod(Reply)
 
     def rewind(self) -> None:
-        """Say everything from the start again; the planner has a new thought."""
+        """Start all replies again; the planner has a new thought."""
         fresh = Cast()
         self.planner = [writes(NEW, REFINED + "And a thought.\n"), done()]
         self.summary, self.message, self.player, self.coach = fresh.summary, fresh.message, fresh.player, fresh.coach
@@ -112,7 +112,7 @@ class Person:
     def until(self, kind: str) -> dict[str, Any]:
         """Read events until one of `kind`, and return its data."""
         assert self.process.stdout
-        watchdog = threading.Timer(_PATIENCE, self.process.kill)  # a run that waits for another answer than the test's
+        watchdog = threading.Timer(_PATIENCE, self.process.kill)  # ends a run that waits for an unexpected answer
         watchdog.start()
         try:
             for line in self.process.stdout:
@@ -141,7 +141,7 @@ class Person:
         return asked
 
     def ends(self) -> dict[str, Any]:
-        """Say no more, and return the data of the last event."""
+        """Close stdin, and return the data of the last event."""
         assert self.process.stdin
         self.process.stdin.close()
         finished = self.until("run.finished")

@@ -99,7 +99,7 @@ def test_chat_that_was_killed_is_offered_again(codebase):
     person = codebase.start(workflow=("--chat",))
     person.answers("yes")
     person.question()
-    person.kill()  # it has been gone on with, and nothing has been said
+    person.kill()  # it was continued, and nothing was typed
     person = codebase.start(workflow=("--chat",))
     asked = person.answers("yes", "third")
     assert asked[0].endswith("was cut off. Go on with it? [yes/no/quit]")

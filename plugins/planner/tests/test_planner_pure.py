@@ -1,4 +1,4 @@
-"""What needs no repository, no model and no person: the table, the texts, the choice of files."""
+"""Pure functions: the table of transitions, the texts, the selection of files."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_every_event_leads_somewhere_and_what_cannot_happen_is_an_error():
     with pytest.raises(KeyError):
         next_state(State.STARTUP, Event.YES)
     with pytest.raises(KeyError):
-        next_state(State.COACH_AND_PLAYER, Event.QUIT)  # nobody is asked there
+        next_state(State.COACH_AND_PLAYER, Event.QUIT)  # this state asks nobody
 
 
 @pytest.mark.parametrize("state", sorted(ASKING, key=str))

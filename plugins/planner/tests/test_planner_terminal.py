@@ -23,7 +23,7 @@ ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 class Terminal:
-    """The command on a terminal, with a person who types when something is shown."""
+    """The command on a terminal, with a person who types after certain output."""
 
     def __init__(self, project, *flags: str) -> None:
         self.master, slave = pty.openpty()
@@ -74,7 +74,7 @@ class Terminal:
 
     @property
     def lines(self) -> list[str]:
-        """What stays on the screen: of a line that is repainted, the last state."""
+        """Return the text on the screen, with the last state of each repainted line."""
         lines = [ESCAPES.sub("", line).rstrip("\r") for line in self.shown.split("\n")]
         return [line.rpartition("\r")[2] for line in lines]
 

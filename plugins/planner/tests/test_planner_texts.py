@@ -1,4 +1,4 @@
-"""The texts that the code makes: lines of the history, messages of commits."""
+"""Generated texts: lines of the history, commit messages."""
 
 from __future__ import annotations
 

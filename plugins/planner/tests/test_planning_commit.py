@@ -1,4 +1,4 @@
-"""Staging, review and commit: what goes in, what stays out, and what happens to what was staged before."""
+"""Staging, review and commit: which files go in, which stay out, and what happens to files staged before."""
 
 from __future__ import annotations
 
@@ -345,7 +345,7 @@ def test_a_merge_that_is_under_way_is_not_ended_by_a_commit(codebase, to_review)
     assert (finished["exit_code"], finished["summary"]) == (3, f"a merge is under way in {project.root}")
     assert (codebase.history, codebase.subjects()) == (history, ["start"])
     person = codebase.start()
-    assert person.until("run.finished")["exit_code"] == 3  # told before anything is asked
+    assert person.until("run.finished")["exit_code"] == 3  # reported before any question
     project.git("update-ref", "-d", "MERGE_HEAD")
     person = codebase.start()
     person.answers("yes", "yes", "")

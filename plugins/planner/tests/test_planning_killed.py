@@ -47,12 +47,12 @@ AGAIN = ["Shall it be made now"]
     [
         ("rename new-0 current_requirements.md", 1, REFINED),  # the new requirements are gone from their place
         ("rename new-2 completed_todo", 1, RESUMED),  # between the two names
-        (" rev-parse --absolute-git-dir", 2, REVIEWED),  # both are renamed, which is not written down
-        (" add --all", 1, REVIEWED),  # STAGE: what it is about to add is written down, and not added
-        (" rev-parse --absolute-git-dir", 3, REVIEWED),  # COMMIT: nothing is written yet
-        (" add --all", 2, AGAIN),  # COMMIT: both lines are written, and not staged
-        (" commit ", 1, AGAIN),  # what is others' is out of the index
-        (" ls-files -sz", 1, []),  # committed, and what is others' still out of it
+        (" rev-parse --absolute-git-dir", 2, REVIEWED),  # both are renamed, which is not recorded
+        (" add --all", 1, REVIEWED),  # STAGE: the files to add are recorded, but not added
+        (" rev-parse --absolute-git-dir", 3, REVIEWED),  # COMMIT: nothing is recorded yet
+        (" add --all", 2, AGAIN),  # COMMIT: both lines are written, but not staged
+        (" commit ", 1, AGAIN),  # others' entries are out of the index
+        (" ls-files -sz", 1, []),  # committed, with others' entries still out of the index
     ],
 )
 def test_killed_at_a_call(codebase, tmp_path, call, number, offered):

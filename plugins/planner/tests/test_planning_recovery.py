@@ -1,4 +1,4 @@
-"""Runs that are killed, wherever they are, and what the next start makes of it."""
+"""Runs that are killed in any state, and the recovery at the next start."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WHOLE = ["REFINING REQUIREMENTS", "GIT HEAD", "START IMPLEMENTING", "COMPLETED R
 
 @pytest.fixture
 def killed(codebase):
-    """Kill a run while a model is asked, or when a question is put, and start it again."""
+    """Kill a run during a model call or a question, and start it again."""
     codebase.write(NEW, "old words\n")
 
     def at_call(part):
@@ -68,7 +68,7 @@ def test_killed_while_implementing_and_resumed(codebase, killed, part):
     done = next(name for name in codebase.plan_files() if name.startswith("completed_requirements"))
     assert codebase.read(f"g3-plan/{done}") == requirements
     expected = [*WHOLE[:3], "ATTEMPTING RECOVERY", *WHOLE[3:]]
-    if part == "summary":  # it had not been written down that the implementation began
+    if part == "summary":  # the start of the implementation was not recorded
         expected = [*WHOLE[:2], "ATTEMPTING RECOVERY", *WHOLE[2:]]
     assert kinds(codebase) == expected
     assert re.search(rf"^{STAMP} ATTEMPTING RECOVERY$", codebase.history, re.MULTILINE)
@@ -171,7 +171,7 @@ def test_killed_while_the_message_is_written(codebase, killed):
 
 
 def test_killed_in_the_commit(codebase, killed):
-    """git itself is stopped half-way, by a hook that never ends; both lines are written and nothing is committed."""
+    """git is stopped halfway by a hook that never ends; both lines are written and nothing is committed."""
     codebase.write("theirs.txt", "x\n")
     codebase.project.git("add", "theirs.txt")
     config = codebase.read("agent-config/config.toml")
@@ -278,7 +278,7 @@ def test_what_is_left_is_not_taken_back_when_the_goal_is_not_reached(codebase):
 
 
 def test_what_was_set_aside_is_not_put_over_what_came_since(codebase):
-    """A run was killed in its commit, and somebody has gone on with the file that was out of the index meanwhile."""
+    """A run was killed in its commit, and meanwhile somebody changed the file that was out of the index."""
     project = codebase.project
     project.git("add", "one.txt")
     old = project.git("rev-parse", "HEAD:one.txt").strip()

@@ -1,4 +1,4 @@
-"""Refining: what is asked of the planner, and what counts as its answer."""
+"""Refining: the request to the planner, and what counts as its answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts that read what others wrote: records of any kind, differences, output."""
+"""The parts that read untrusted input: records of any kind, diffs, output."""
 
 from __future__ import annotations
 

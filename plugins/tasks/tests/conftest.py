@@ -1,4 +1,4 @@
-"""A project with a task to do, a service that answers as the test says; and an answer's code by itself."""
+"""A project with a task, a service with scripted answers, and the code of an answer alone."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class Work:
 
     @staticmethod
     def listed(*steps: dict[str, Any]) -> str:
-        """A reply that takes the task apart."""
+        """Return a reply that divides the task into steps."""
         return Work.returns({"title": "the whole", "steps": list(steps)})
 
     @staticmethod
-    def told(done: Finished, kind: str) -> list[dict[str, Any]]:
+    def events_of(done: Finished, kind: str) -> list[dict[str, Any]]:
         """The data of all events of a kind."""
         return [event["data"] for event in done.events if event["kind"] == kind]
 
@@ -73,7 +73,7 @@ class Work:
 
     @property
     def prompts(self) -> list[str]:
-        """What the agents were asked, without the system prompt."""
+        """Return the prompts of the agents, without the system prompt."""
         return [request.prompt for request in self.server.requests]
 
 

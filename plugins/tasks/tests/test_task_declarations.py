@@ -1,4 +1,4 @@
-"""Declarations in TypeScript from JSON schemas: right where a schema is plain, valid whatever it is."""
+"""TypeScript declarations from JSON schemas: correct for simple schemas, valid for all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a task ends: the build as its last judge, the project given back, a run that is gone on with, what is asked of it."""
+"""How a task ends: the final build, a restored project, a resumed run, requirements."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_without_a_build_the_steps_decide(work, arguments) -> None:
     work.server.script(work.code(WRITE))
     done = work("--json", *arguments)
     assert done.exit_code == 0
-    assert work.told(done, "process.started") == []
+    assert work.events_of(done, "process.started") == []
 
 
 def test_a_build_that_alters_its_judge_is_no_judge(work) -> None:
@@ -60,7 +60,7 @@ def test_a_build_that_alters_its_judge_is_no_judge(work) -> None:
     assert done.events[-1]["data"]["data"] == {"tampered": ["build.sh"]}
 
 
-# --- the project given back ----------------------------------------------------------------------------------------
+# --- the restored project ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("way", ["restore", "keep"])
@@ -83,7 +83,7 @@ def test_a_task_can_be_undone(work) -> None:
     assert work.project.git("status", "--porcelain") == ""
 
 
-# --- going on ------------------------------------------------------------------------------------------------------
+# --- resuming ------------------------------------------------------------------------------------------------------
 
 
 def test_a_task_goes_on_after_the_last_step_that_passed(work) -> None:
@@ -105,7 +105,7 @@ def test_a_task_goes_on_after_the_last_step_that_passed(work) -> None:
     assert ["Title: b two" in again[0], "Title: c" in again[1], len(again)] == [True, True, 2]
     assert "a.txt is written" in again[1]
     assert "2.2 b two\nd.txt is written" in again[1]
-    ended = [(each["step"], each["earlier"]) for each in work.told(done, "tasks.ended")]
+    ended = [(each["step"], each["earlier"]) for each in work.events_of(done, "tasks.ended")]
     assert ended == [("1", True), ("2.1", True), ("2.2", False), ("2", False), ("3", False), ("", False)]
 
 
@@ -136,7 +136,7 @@ def test_syntax_check_knows_what_changed_before(work) -> None:
     work.server.script(work.returns("still fine"))
     done = work("--resume", work.project.run_folder.name, "--json")
     assert done.exit_code == 1
-    assert "a.py:1:" in work.told(done, "tasks.judged")[0]["reason"]
+    assert "a.py:1:" in work.events_of(done, "tasks.judged")[0]["reason"]
 
 
 def test_only_the_build_is_left_to_be_judged(work) -> None:
@@ -151,7 +151,7 @@ def test_only_the_build_is_left_to_be_judged(work) -> None:
 
 
 def struck(work, number: int, *, step: str) -> tuple[int, list[dict]]:
-    """Begin a task, send it a signal when the code of `step` runs; return its exit code and events."""
+    """Start a task and send it a signal while the code of `step` runs; return its exit code and events."""
     command = [sys.executable, "-m", "code_commit", "--task", "Do it.", "--json", "--sandbox", "off"]
     environ = work.project.environment(
         {
@@ -240,7 +240,7 @@ def test_the_latest_is_that_which_was_kept_last(work) -> None:
         work.server.script(work.listed(work.step(name, {"type": "pattern", "pattern": "ok"})), work.returns("no"))
         assert work().exit_code == 1
         kept.append(max(folder.rglob("*-task*.json"), key=lambda file: file.stat().st_mtime_ns))
-    # As two of one second are called: the second sorts before the first.
+    # Names of two runs in one second: the second sorts before the first.
     kept[0].rename(kept[0].with_name("2026-01-01-00-00-00-task.json"))
     kept[1].rename(kept[1].with_name("2026-01-01-00-00-00-task-2.json"))
     work.server.script(work.returns("ok"))
@@ -274,7 +274,7 @@ def test_a_run_that_was_no_task_cannot_be_gone_on_with(work) -> None:
     assert "no task that can be resumed" in done.stderr
 
 
-# --- what is asked -------------------------------------------------------------------------------------------------
+# --- requirements --------------------------------------------------------------------------------------------------
 
 
 def test_the_task_comes_from_a_file_or_from_stdin(work, tmp_path) -> None:

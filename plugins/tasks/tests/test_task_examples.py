@@ -76,7 +76,7 @@ def test_example_three_steps(work, tmp_path) -> None:
     done = work("--json", environ={"PATH": f"{cargo.parent}{os.pathsep}{os.environ['PATH']}"})
     assert done.exit_code == 0, done.stderr
     assert work.project.read("src/main.rs") == "fn main() {}\n"
-    assert [(each["step"], each["passed"]) for each in work.told(done, "tasks.ended")] == [
+    assert [(each["step"], each["passed"]) for each in work.events_of(done, "tasks.ended")] == [
         *(("1", True), ("2", True), ("3", True), ("", True)),
     ]
     first, second, third = work.prompts[1:]

@@ -1,4 +1,4 @@
-"""Code that does not end, takes too much, or wants to get out: nothing gets out, and each ends in its outcome."""
+"""Code that does not end, uses too much, or tries to escape: nothing escapes, and each case has its outcome."""
 
 from __future__ import annotations
 

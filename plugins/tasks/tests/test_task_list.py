@@ -1,4 +1,4 @@
-"""What an object must be to pass for a list of steps."""
+"""Which objects are valid lists of steps."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_what_is_met_passes(ready) -> None:
     steps = [ready.step(title, requirement) for title, (requirement, _) in MET.items()]
     ready.server.script(ready.listed(*steps), *[ready.returns(result) for _, result in MET.values()])
     done = ready("--json")
-    assert [(each["title"], each["passed"]) for each in ready.told(done, "tasks.ended")] == [
+    assert [(each["title"], each["passed"]) for each in ready.events_of(done, "tasks.ended")] == [
         *((title, True) for title in MET),
         ("task", True),
     ]
@@ -87,7 +87,7 @@ def test_what_is_not_met_fails(ready, case: str) -> None:
     ready.server.script(ready.listed(ready.step("one", requirement)), ready.returns(result))
     done = ready("--json")
     assert done.exit_code == 1
-    assert reason in ready.told(done, "tasks.judged")[0]["reason"]
+    assert reason in ready.events_of(done, "tasks.judged")[0]["reason"]
 
 
 @pytest.mark.parametrize("word", ["error:", "panic:", "fatal:", "exception:", "failed:"])
@@ -165,7 +165,7 @@ def test_syntax_check_looks_at_what_has_changed(work, path: str, good: str, bad:
     )
     done = work("--json", "--no-build")
     assert done.exit_code == 0, done.stderr
-    first, second = [each for each in work.told(done, "tasks.judged") if each["step"] == "1"]
+    first, second = [each for each in work.events_of(done, "tasks.judged") if each["step"] == "1"]
     assert place in first["reason"]
     assert "broken_before" not in first["reason"]
     assert second["passed"]
@@ -189,7 +189,7 @@ def test_syntax_check_does_not_pass_for_nothing(work, body: str, reason: str) ->
     work.server.script(work.listed(work.step("one", SYNTAX)), work.code(body))
     done = work("--json")
     assert done.exit_code == 1
-    assert reason in work.told(done, "tasks.judged")[0]["reason"]
+    assert reason in work.events_of(done, "tasks.judged")[0]["reason"]
 
 
 # --- validators of plugins -----------------------------------------------------------------------------------------
@@ -241,8 +241,8 @@ def test_plugins_add_validators(work, polite) -> None:
     )
     done = work("--json", more_plugins=[polite])
     assert done.exit_code == 0, done.stderr
-    assert "say please" in work.told(done, "tasks.judged")[0]["reason"]
-    errors = [each["error"] for each in work.told(done, "plugin.failed")]
+    assert "say please" in work.events_of(done, "tasks.judged")[0]["reason"]
+    errors = [each["error"] for each in work.events_of(done, "plugin.failed")]
     assert any("syntax_check" in error for error in errors)
     assert any("not a str" in error for error in errors)
 
@@ -263,7 +263,7 @@ def test_a_validator_that_is_broken_does_not_pass(work, polite, name: str, reaso
     work.server.script(work.listed(work.step("one", requirement)), work.returns("x"))
     done = work("--json", more_plugins=[polite])
     assert done.exit_code == 1
-    assert reason in work.told(done, "tasks.judged")[0]["reason"]
+    assert reason in work.events_of(done, "tasks.judged")[0]["reason"]
 
 
 # --- isolation -----------------------------------------------------------------------------------------------------

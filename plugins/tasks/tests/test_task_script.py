@@ -1,4 +1,4 @@
-"""The code of an answer, run: what it returns, what it is told when it goes wrong, and tricks on the bridge."""
+"""Running the code of an answer: results, error messages, and attacks on the bridge."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ ECHO = {"type": "pattern", "pattern": "^ok"}
 
 
 def ended(work, done) -> list[tuple[str, bool, int]]:
-    return [(each["step"], each["passed"], each["attempts"]) for each in work.told(done, "tasks.ended")]
+    return [(each["step"], each["passed"], each["attempts"]) for each in work.events_of(done, "tasks.ended")]
 
 
 # --- context -------------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ def test_a_step_has_three_attempts_and_learns_from_each(work) -> None:
     assert "return 'not this'" in second
     assert "Error: boom" in third
     assert "agent_code.ts:2:7" in third
-    reasons = [each["reason"] for each in work.told(done, "tasks.judged") if not each["passed"]]
+    reasons = [each["reason"] for each in work.events_of(done, "tasks.judged") if not each["passed"]]
     assert [reason.partition("\n")[0][:24] for reason in reasons] == ["The exit requirement is ", "Error: boom"]
 
 
@@ -228,7 +228,7 @@ def test_lists_nested_too_deep_end_at_the_limit(work) -> None:
     assert done.exit_code == 6
     assert len(work.server.requests) == 13  # ten lists, and three attempts at the eleventh
     assert "nested 10 deep" in work.prompts[-1]
-    assert work.told(done, "tasks.listed")[-1]["step"] == ".".join(["1"] * 9)
+    assert work.events_of(done, "tasks.listed")[-1]["step"] == ".".join(["1"] * 9)
 
 
 def test_a_thousand_steps_are_more_than_the_limit(work) -> None:
@@ -315,16 +315,16 @@ def test_the_run_folder_shows_each_attempt(work) -> None:
         {"printed": "hello"},
         {"call": "show", "given": {"path": "README.md"}, "answer": "one\ntwo\n", "is_error": False},
     ]
-    [called] = work.told(done, "tasks.called")
+    [called] = work.events_of(done, "tasks.called")
     assert (called["step"], called["attempt"], called["tool"], called["call"]) == (
         "1",
         1,
         "show",
         "show(path='README.md')",
     )
-    files = [(each["code"], each["log"]) for each in work.told(done, "tasks.code")]
+    files = [(each["code"], each["log"]) for each in work.events_of(done, "tasks.code")]
     assert files[1] == ("step-1-attempt-1.ts", "step-1-attempt-1.jsonl")
-    assert [each["step"] for each in work.told(done, "tasks.listed")] == [""]
+    assert [each["step"] for each in work.events_of(done, "tasks.listed")] == [""]
 
 
 def test_progress_is_a_tree(work) -> None:

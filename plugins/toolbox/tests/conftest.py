@@ -1,4 +1,4 @@
-"""A workflow that lets an agent work, and a provider that gives it scripted replies: both plugins made for a test."""
+"""Two test plugins: a workflow with an agent, and a provider with scripted replies."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class Worked:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """A project in which agents can be let to work."""
+    """A project in which agents can work."""
 
     project: Project
     plugins: Path
@@ -172,7 +172,7 @@ def bench(tmp_path) -> Bench:
 
 @pytest.fixture
 def no_sandbox(tmp_path) -> dict[str, str]:
-    """The environment of a machine where bubblewrap may not do its work."""
+    """The environment of a machine where bubblewrap is not permitted."""
     folder = tmp_path / "no-sandbox"
     folder.mkdir()
     (folder / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n")

@@ -85,7 +85,7 @@ def test_what_no_response_may_change_no_tool_may_either(bench):
 
 
 def test_a_key_in_a_file_is_not_sent(bench):
-    # The key is live: it is that of the default config of a provider which is not even asked.
+    # The key is live: it belongs to the default config of a provider that is not used.
     bench.project.write(
         {"agent-config/config.toml": f'[providers.script.default]\napi_key = "{SECRET}"\n', "a.txt": f"key={SECRET}\n"}
     )

@@ -1,4 +1,4 @@
-"""The loop, from outside: a run of the command whose workflow lets an agent work on scripted replies."""
+"""The loop from outside: runs of the command with a workflow whose agent gets scripted replies."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_old_results_are_left_out_before_the_context_overflows(bench):
     first, last = (worked.asked[-1]["messages"][place]["parts"][0]["text"] for place in (2, -1))
     assert "left out to save room" in first
     assert last == "7" * 6000
-    # The transcript has all of it, and between two cuts the beginning stays as it is.
+    # The transcript is complete, and between two cuts the beginning does not change.
     assert worked.results[0]["text"] == "0" * 6000
     sent = [[message["parts"] for message in asked["messages"]] for asked in worked.asked]
     same = sum(later[: len(earlier)] == earlier for earlier, later in pairwise(sent))

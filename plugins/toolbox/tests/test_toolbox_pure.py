@@ -1,4 +1,4 @@
-"""What is pure: replacing, cutting, shortening, counting. Nothing may be lost that is not said to be."""
+"""Pure functions: replacing, cutting, shortening, counting. Every loss must be reported."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_shortening_leaves_out_old_results_and_nothing_else(messages, at_most, s
         assert short == tuple(messages)
     elif tokens_of(short) > at_most:
         assert all(len(result.text) <= 400 for result in results_of(short))
-    # What stays whole is an end of the conversation, but for what is too short to be worth it.
+    # The end of the conversation stays whole, and so do results that are too short to replace.
     left_out = [new != old for old, new in zip(results_of(messages), results_of(short), strict=True)]
     large = [out for out, result in zip(left_out, results_of(messages), strict=True) if len(result.text) > 400]
     assert large == sorted(large, reverse=True)

@@ -1,4 +1,4 @@
-"""code_search: several searches a call, bounded, over what may be read."""
+"""code_search: several searches per call, limited, over readable files."""
 
 from __future__ import annotations
 

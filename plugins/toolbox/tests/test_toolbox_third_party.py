@@ -1,4 +1,4 @@
-"""Tools of other plugins: added by the hook, reported when they cannot be used, bounded as all are."""
+"""Tools of other plugins: added by the hook, reported when unusable, limited like all tools."""
 
 from __future__ import annotations
 

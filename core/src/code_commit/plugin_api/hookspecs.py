@@ -80,10 +80,10 @@ def code_commit_model_layers(settings: Any, secret: Callable[[str], str | None])
 def code_commit_after_run(settings: Any, run: Run, ending: Ending) -> str | None:
     """Do something when the files are final: open a pull request, notify somebody.
 
-    Called once, before `run.finished`, while the project's lock is held; also when the workflow raised. Return a line
-    for people, or None. It has `after_run_timeout_seconds` in a thread of its own, and cannot change the outcome or
-    the files. `run.settings`, `run.state` and `run.secret` are those of this plugin; models and processes have ended.
-    An error, and a call that takes too long, is reported.
+    Called once, before `run.finished`, also when the workflow raised; the lock of a workflow that writes is held.
+    Return a line for people, or None. It has `after_run_timeout_seconds` in a thread of its own, and cannot change
+    the outcome or the files. `run.settings`, `run.state` and `run.secret` are those of this plugin; models and
+    processes have ended. An error, and a call that takes too long, is reported.
     """
     raise NotImplementedError
 

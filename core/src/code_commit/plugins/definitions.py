@@ -28,10 +28,6 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _is_text_or_none(value: Any) -> bool:
-    return value is None or isinstance(value, str)
-
-
 def _is_name(value: Any) -> bool:
     return isinstance(value, str) and _NAME.fullmatch(value) is not None
 
@@ -40,8 +36,8 @@ def _are_texts(value: Any) -> bool:
     return isinstance(value, tuple | list | frozenset | set) and all(map(_is_text, value))
 
 
-def _are_texts_or_none(value: Any) -> bool:
-    return value is None or _are_texts(value)
+def _or_none(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or fits(value)
 
 
 def _are_models(value: Any) -> bool:
@@ -69,7 +65,7 @@ def _is_flag(value: Any) -> bool:
         and bool(value.names)
         and all(map(_FLAG.fullmatch, value.names))
         and _is_text(value.help)
-        and _is_text_or_none(value.metavar)
+        and _or_none(_is_text)(value.metavar)
     )
 
 
@@ -78,21 +74,21 @@ _ROWS: dict[type[Any], _Rows] = {
     ProviderDefinition: (
         ("name", _is_name, "lower-case letters, digits, - and _"),
         ("base_url base_url_suffix config factory", _is_text, "a text"),
-        ("base_url_variable key_variable run_token", _is_text_or_none, "a text or None"),
+        ("base_url_variable key_variable run_token", _or_none(_is_text), "a text or None"),
         ("models", _are_models, "a mapping of model ids to sequences of aliases"),
         ("key_header", _is_header, "the header's name and a template with {key}"),
     ),
     WorkflowDefinition: (
         ("name", _is_name, "lower-case letters, digits, - and _"),
         ("help run", _is_text, "a text"),
-        ("options root", _is_text_or_none, "a text or None"),
-        ("roles", _are_texts_or_none, "a tuple of texts, or None"),
+        ("options root", _or_none(_is_text), "a text or None"),
+        ("roles", _or_none(_are_texts), "a tuple of texts, or None"),
         ("ignores", _are_texts, "a tuple of texts"),
         ("flags", _are_flags, "a tuple of `Flag`s, each with names like --flag, a help text, and a metavar or None"),
     ),
     CommandDefinition: (
         ("name", _is_name, "lower-case letters, digits, - and _"),
         ("help run", _is_text, "a text"),
-        ("arguments", _is_text_or_none, "a text or None"),
+        ("arguments", _or_none(_is_text), "a text or None"),
     ),
 }
