@@ -331,6 +331,16 @@ def test_a_replay_goes_the_same_way_and_leaves_the_project_alone(runs):
     assert [row["run"] for row in runs.command("runs", "--json").document["runs"]] == [name]
 
 
+def test_a_replay_reads_the_inputs_that_the_run_kept(runs):
+    """A query that looks like a part of the prompt, and files that are others today."""
+    query = "Say good.\n[codebase]\n\nNothing.\n"
+    _, name = runs.run(answer("good"), arguments=["--query", query])
+    assert (runs.project.root / "logs" / name / "input-query.txt").read_text() == query
+    runs.project.write({"agent-config/query.txt": "Another.\n", "agent-config/codeRollup.txt": "--- b ---\n"})
+    replayed = runs.command("replay", "--json")
+    assert (replayed.exit_code, replayed.document["same"]) == (0, True), replayed.stdout
+
+
 def test_a_replay_that_goes_another_way_is_told_and_kept(runs):
     runs.project.write(
         {".gitignore": "/agent-config\n/luck.txt\n", "build.sh": "test -e luck.txt && grep -q good a.txt\n"}

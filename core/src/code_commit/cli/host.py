@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from code_commit.cli.output import CommandOutput
 from code_commit.imports import import_object
-from code_commit.plugin_api.errors import NotReady, UsageError, describe
+from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError, describe
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import discover
 from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost
@@ -156,10 +156,14 @@ class CommandHost:
 
     def start(self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False) -> RunSummary:
         """Run a workflow and return how the run ended."""
-        from code_commit.cli.workflow import start
+        from code_commit.cli.workflow import QuitError, start
         from code_commit.log import read_run
 
-        return read_run(start(invocation, self, root=root, quiet=quiet, mute=True).folder)
+        try:
+            ending = start(invocation, self, root=root, quiet=quiet, mute=True)
+        except QuitError:
+            raise Interrupted("quit before the run began") from None
+        return read_run(ending.folder)
 
     def _secret_of(self, plugin: Plugin) -> Callable[[str], str | None]:
         from code_commit.run.assembly import plugin_secret

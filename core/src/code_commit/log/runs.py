@@ -36,7 +36,7 @@ def read_run(folder: Path) -> RunSummary:
         NotReady: there is no such folder.
     """
     if not is_folder(folder):
-        raise NotReady(f"there is no run folder {folder}", hint="code-commit runs lists them")
+        raise NotReady(f"there is no run folder {folder}", hint="the folders in logs are the runs")
     document = _finished_document(folder)
     if document is None:
         running = is_running(folder)
