@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from code_commit.plugin_api import UsageError
+from code_commit.plugins.host import PluginHost
+from code_commit.plugins.registry import Registry
 from code_commit_testing import Finished, Project, install_plugin
 
 KEY = "k-canary-0123456789-key7Q"
@@ -67,6 +70,14 @@ def completion(run, prompt, label="ask"):
 
 def asked(run, prompt, label="ask"):
     return completion(run, prompt, label).text
+
+def frames(run):
+    import sys
+    frame, names = sys._getframe(1), []
+    while frame := frame and frame.f_back:
+        if "/code_commit/" in frame.f_code.co_filename and frame.f_code.co_name != "<module>":
+            names.append(frame.f_code.co_name)
+    return names
 
 def signed(run):
     call, = completion(run, "sign").tool_calls
@@ -154,6 +165,12 @@ def got(finished: Finished):
 def files_of(project: Project) -> dict[str, bytes]:
     folders = (".git", "agent-config", "logs")
     return {path.name: path.read_bytes() for path in project.root.iterdir() if path.name not in folders}
+
+
+def test_few_frames_lead_from_the_command_line_to_a_workflow(project, plugins):
+    """So that a newcomer can walk the way, and a traceback shows the workflow."""
+    frames = got(run(project, plugins, "frames"))
+    assert frames == ["run_session", "run_invocation", "run_command", "main"]
 
 
 def test_steps_in_threads_do_not_disturb_each_other(project, plugins):
@@ -248,3 +265,18 @@ def test_a_hook_that_may_be_missing_is_no_failure(project, tmp_path):
     install_plugin(folder, "strict", code.format(""))
     listed = project.command("plugins", "--json", plugins=[folder]).document
     assert [failure["plugin"] for failure in listed["failures"]] == ["strict"]
+
+
+def test_the_latest_run_is_never_the_replay_itself(project, plugins):
+    expected = got(run(project, plugins, "signed"))
+    name = project.run_folder.name
+    replayed = run(project, plugins, "signed", model="replay/latest")
+    assert got(replayed) == expected
+    started = [event["data"] for event in replayed.events if event["kind"] == "call.started"]
+    assert [(each["provider"], each["model"]) for each in started] == [("replay", f"replay/{name}")]
+
+
+def test_a_replay_without_its_plugin_says_what_to_install():
+    with pytest.raises(UsageError, match="there is no model 'replay/latest'") as caught:
+        Registry(PluginHost([])).model("replay/latest", lambda *_: False)
+    assert 'pip install "code-commit[history]"' in caught.value.hint

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,11 +34,12 @@ def run_invocation(invocation: Invocation, host: CommandHost) -> int:
         CodeCommitError: the run cannot begin.
     """
     try:
-        ending = start(invocation, host)
+        plan = _plan(invocation, host)
     except QuitError:
         if invocation.as_json:
             print_lone_finish(ExitCode.REACHED, "quit before the run began")
         return ExitCode.REACHED
+    ending = run_session(plan, host.loader, host.registry)
     _report(ending, invocation)
     return ending.exit_code
 
@@ -55,13 +55,13 @@ def start(
         CodeCommitError: the run cannot begin.
         QuitError: the person quit.
     """
-    plan = _plan(replace(invocation, as_json=invocation.as_json or mute), host, root)
-    shown = {"progress": not (quiet or invocation.quiet), "json": invocation.as_json and not mute}
-    plan = replace(plan, shows=frozenset(name for name, wanted in shown.items() if wanted))
+    plan = _plan(invocation, host, root, quiet=quiet, mute=mute)
     return run_session(plan, host.loader, host.registry)
 
 
-def _plan(invocation: Invocation, host: CommandHost, root: Path | None) -> Plan:
+def _plan(
+    invocation: Invocation, host: CommandHost, root: Path | None = None, *, quiet: bool = False, mute: bool = False
+) -> Plan:
     """Validate flags and settings together.
 
     Raises:
@@ -92,6 +92,7 @@ def _plan(invocation: Invocation, host: CommandHost, root: Path | None) -> Plan:
     if model and section_model:
         settled = {name: getattr(section, name) for name in model.model_fields if name in section_model.model_fields}
         options = _options(model, {**invocation.flags, **settled})
+    shown = {"progress": not (quiet or invocation.quiet), "json": invocation.as_json and not mute}
     return Plan(
         plugin,
         workflow,
@@ -101,7 +102,8 @@ def _plan(invocation: Invocation, host: CommandHost, root: Path | None) -> Plan:
         root.resolve(),
         invocation.argv,
         host.environ,
-        as_json=invocation.as_json,
+        as_json=invocation.as_json or mute,
+        shows=frozenset(name for name, wanted in shown.items() if wanted),
     )
 
 
