@@ -144,9 +144,9 @@ class Workspace:
 
     def close(self) -> None:
         """End what still runs, give the lock back, and close the folder."""
-        self.end_processes()
-        self.wait_until_over(_ENDS_WITHIN)
-        self._held.close()
+        with self._held:  # the lock is given back even where a process cannot be ended
+            self.end_processes()
+            self.wait_until_over(_ENDS_WITHIN)
 
     def name_run(self, run: str) -> None:
         """Write down which run holds the lock, for those who wait for it."""

@@ -14,7 +14,7 @@ from typing import Any
 from code_commit import __version__
 from code_commit.cli.arguments import RESERVED, field_of
 from code_commit.cli.host import CommandHost
-from code_commit.cli.output import without_keys
+from code_commit.cli.output import hide_secrets_of, without_keys
 from code_commit.config.loading import Settings
 from code_commit.imports import import_object
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, describe, did_you_mean
@@ -135,7 +135,7 @@ def dependents(sources: Sequence[PluginSource]) -> Iterator[Problem]:
 
 def problems(host: PluginHost, settings: Settings) -> list[Problem]:
     """Examine every loaded plugin; those of a start, such as clashes of names, come first."""
-    registry = Registry(host, reserved_flags=RESERVED)
+    registry = hide_secrets_of(Registry(host, reserved_flags=RESERVED))
     registry.secret_variables()  # reports names that no variable can have
     found: list[Problem] = []
     for plugin in tuple(host.plugins):

@@ -10,9 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from code_commit.cli.output import CommandOutput
+from code_commit.cli.output import CommandOutput, hide_secrets_of
 from code_commit.imports import import_object
-from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError, describe, did_you_mean
+from code_commit.plugin_api.errors import CodeCommitError, Interrupted, NotReady, UsageError, describe, did_you_mean
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import discover
 from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from code_commit_workspace.workspace import Repository
 
 BUILTIN = (("code-commit", "code_commit.cli.plugin"),)
+_CODES = 256  # exit codes that a process can have
 
 
 class CommandHost:
@@ -61,7 +62,7 @@ class CommandHost:
         """What they offer."""
         from code_commit.cli.arguments import RESERVED
 
-        return Registry(self.loader, reserved_flags=RESERVED)
+        return hide_secrets_of(Registry(self.loader, reserved_flags=RESERVED))
 
     def disable(self, names: Sequence[str]) -> None:
         """Leave these plugins out as well, before any is loaded."""
@@ -202,11 +203,24 @@ def run_named(name: str, argv: Sequence[str], environ: Mapping[str, str], disabl
 
     Raises:
         UsageError: there is no such command, its plugin is broken, or `argv` is wrong.
+        RuntimeError, TypeError: its code failed, or gave no exit code.
     """
     plugin, definition = find_command(name, disabled)
-    arguments = command_parser(plugin, definition).parse_args(argv)
-    run: Callable[[CommandHost, Namespace], int] = _imported(plugin, definition, definition.run)
-    return int(run(CommandHost(environ, disabled=disabled, plugin=plugin), arguments))
+    parser = command_parser(plugin, definition)
+    arguments, rest = parser.parse_known_args(argv)
+    if unknown := [word for word in rest if word != "--debug"]:  # which every command may have: see `main`
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    run: Callable[[CommandHost, Namespace], Any] = _imported(plugin, definition, definition.run)
+    told = f"the command {name} of {plugin.distribution} {plugin.version}"
+    try:
+        code = run(CommandHost(environ, disabled=disabled, plugin=plugin), arguments)
+    except (CodeCommitError, OSError):
+        raise
+    except Exception as error:
+        raise RuntimeError(f"{told} failed: {describe(error)}") from error
+    if isinstance(code, int) and 0 <= code < _CODES:
+        return int(code)
+    raise TypeError(f"{told} gave {code!r:.100} for an exit code")
 
 
 def find_command(name: str, disabled: Sequence[str] = ()) -> tuple[Plugin, CommandDefinition]:
@@ -218,10 +232,10 @@ def find_command(name: str, disabled: Sequence[str] = ()) -> tuple[Plugin, Comma
     if not disabled:
         owner = first_party.owner("command", name)
         sources = [source for source in discover() if source.distribution == owner] if owner else []
-        registry = Registry(PluginHost(sources, builtin=BUILTIN))
+        registry = hide_secrets_of(Registry(PluginHost(sources, builtin=BUILTIN)))
         if name in registry.commands:
             return registry.commands[name]
-    return Registry(PluginHost(builtin=BUILTIN, disabled=disabled)).command(name)
+    return hide_secrets_of(Registry(PluginHost(builtin=BUILTIN, disabled=disabled))).command(name)
 
 
 def command_parser(plugin: Plugin, definition: CommandDefinition) -> Parser:

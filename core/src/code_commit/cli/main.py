@@ -84,7 +84,7 @@ def _unforeseen(error: BaseException, argv: Sequence[str]) -> int:
     if isinstance(error, OSError) and (known := _about_this_place(error) or no_room(error)):
         return _failed(known, argv)
     message = f"internal error: {describe(error)}"
-    hint = "this is a bug in code-commit; --debug shows where"
+    hint = "this is a bug; --debug shows where"
     if "--debug" in argv:
         import traceback
 

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 from code_commit.plugin_api.errors import ExitCode
 
 if TYPE_CHECKING:
+    from code_commit.plugins.registry import Registry
     from code_commit_workspace.redaction import Redactor
+
+_loaded: list[Registry] = []
+
+
+def hide_secrets_of(registry: Registry) -> Registry:
+    """Hide the secrets that its plugins declare in all that is printed from now on."""
+    _loaded.append(registry)
+    return registry
 
 
 def without_keys(text: str) -> str:
@@ -28,7 +37,7 @@ def without_keys(text: str) -> str:
 
 
 def _redactor() -> Redactor:
-    """Know the keys that are configured here, as far as they can be found without any plugin."""
+    """Know the keys that are configured here, and the secrets of the plugins that are loaded."""
     import os
     from contextlib import suppress
     from pathlib import Path
@@ -40,7 +49,8 @@ def _redactor() -> Redactor:
 
     redactor = Redactor()
     with suppress(CodeCommitError, OSError):  # why none can be read is another message
-        KeyStore(Path.cwd(), redactor, os.environ).censor_all(first_party.names("key_variable"))
+        variables = first_party.names("key_variable").union(*(each.secret_variables() for each in _loaded))
+        KeyStore(Path.cwd(), redactor, os.environ).censor_all(variables)
     return redactor
 
 

@@ -102,4 +102,4 @@ def _sources(distribution: str, version: str, text: bytes) -> Iterable[PluginSou
         group = title.strip().decode("utf-8", "replace")
         if group in {GROUP, PATH_RULES_GROUP}:
             for name, value in _ENTRY.findall(body):
-                yield PluginSource(name.decode("utf-8", "replace"), distribution, version, group, value.decode())
+                yield PluginSource(name.decode("utf-8", "replace"), distribution, version, group, value.decode("utf-8", "replace"))

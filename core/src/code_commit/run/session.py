@@ -148,7 +148,10 @@ def _record_ending(log: RunLog, redactor: Redacts, plugin: Plugin) -> Iterator[_
         ending.error = error
     finally:
         settled = ending.settle(log.folder)
-        ending.late_failures = log.finish(settled.exit_code, settled.summary, ending.data)
+        try:
+            ending.late_failures = log.finish(settled.exit_code, settled.summary, ending.data)
+        except KeyboardInterrupt:  # while a sink closes: the end that is logged stays the only one
+            ending.late_failures = log.finish(settled.exit_code, settled.summary, ending.data)
 
 
 @contextmanager
