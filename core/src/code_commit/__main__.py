@@ -72,4 +72,6 @@ def _leave_at_once(code: int) -> None:
 
 
 if __name__ == "__main__":
+    if not sys.flags.safe_path:
+        del sys.path[0]  # `python -m` put the working directory there: import nothing from the project
     sys.exit(main())

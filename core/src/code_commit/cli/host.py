@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from code_commit_workspace.workspace import Repository
 
 BUILTIN = (("code-commit", "code_commit.cli.plugin"),)
-_CODES = 256  # exit codes that a process can have
 
 
 class CommandHost:
@@ -218,7 +217,7 @@ def run_named(name: str, argv: Sequence[str], environ: Mapping[str, str], disabl
         raise
     except Exception as error:
         raise RuntimeError(f"{told} failed: {describe(error)}") from error
-    if isinstance(code, int) and 0 <= code < _CODES:
+    if code in range(256):
         return int(code)
     raise TypeError(f"{told} gave {code!r:.100} for an exit code")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -10,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api.errors import ExitCode
+from code_commit_workspace.terminal import printable
 
 if TYPE_CHECKING:
     from code_commit.plugins.registry import Registry
@@ -26,8 +28,6 @@ def hide_secrets_of(registry: Registry) -> Registry:
 
 def without_keys(text: str) -> str:
     """Return the text of an error without keys, also without what merely looks like one."""
-    import os
-
     from code_commit.config.keys import likely_keys
 
     redactor = _redactor()
@@ -38,7 +38,6 @@ def without_keys(text: str) -> str:
 
 def _redactor() -> Redactor:
     """Know the keys that are configured here, and the secrets of the plugins that are loaded."""
-    import os
     from contextlib import suppress
     from pathlib import Path
 
@@ -69,7 +68,6 @@ def print_error(message: str, hint: str = "", *, folder: str = "") -> None:
 def tell(text: str) -> None:
     """Write `text` to stderr, escaped. That nobody listens changes no exit code."""
     from code_commit.log import SafeStream
-    from code_commit_workspace.terminal import printable
 
     stream = SafeStream(sys.stderr)
     stream.write(printable(text) + "\n")
@@ -104,14 +102,10 @@ class CommandOutput:
 
     def line(self, text: str = "") -> None:
         """Print one line on stdout."""
-        from code_commit_workspace.terminal import printable
-
         sys.stdout.write(printable(self._clean(text).rstrip(), newlines=False) + "\n")
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Print columns on stdout, each as wide as its widest cell."""
-        from code_commit_workspace.terminal import printable
-
         shown = [[printable(cell, newlines=False) for cell in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
         lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in shown]
@@ -123,8 +117,6 @@ class CommandOutput:
 
     def write(self, text: str) -> None:
         """Write a text on stdout, escaped where stdout is a terminal."""
-        from code_commit_workspace.terminal import printable
-
         text = self._clean(text)
         sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 

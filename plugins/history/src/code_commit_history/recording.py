@@ -117,9 +117,10 @@ def load_recording(folder: Path) -> Recording:
                 started[record.data["number"]] = record.data["request"]
             elif record.kind == "call.finished":
                 answers.append(_answer(folder, started[record.data["number"]], record))
-    except (OSError, KeyError, TypeError, ValueError) as error:
+        answers.sort(key=lambda answer: answer.number)
+    except (OSError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise NotReady(f"the recorded run {folder} cannot be read: {error}") from error
-    return Recording(folder.name, token, tuple(sorted(answers, key=lambda answer: answer.number)))
+    return Recording(folder.name, token, tuple(answers))
 
 
 def _answer(folder: Path, request: str, record: Record) -> Answer:
