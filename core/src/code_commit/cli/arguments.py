@@ -15,7 +15,7 @@ from code_commit.plugin_api.errors import UsageError
 from code_commit.plugin_api.workflow import Flag, WorkflowDefinition
 from code_commit.plugins.first_party import installation
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
-from code_commit_workspace.terminal import printable
+from code_commit_workspace import printable
 
 
 @dataclass(frozen=True, slots=True)
