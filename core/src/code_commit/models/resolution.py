@@ -111,15 +111,15 @@ class Services:
             section["model"] = resolved.model
         elif "model" not in section and definition.models:
             section["model"] = next(iter(definition.models))
-        config, product = self._make(definition, section, where, resolved.plugin.distribution)
+        config, built = self._make(definition, section, where, resolved.plugin.distribution)
         bound = getattr(config, "max_tokens", None)
-        if not hasattr(product, "encode"):
+        if not hasattr(built, "encode"):
             _require_no_address(definition, table, where)
-            return self._service(resolved, product, config.model, max_tokens=bound)
+            return self._service(resolved, built, config.model, max_tokens=bound)
         address = address_of(definition, resolved.config, table, self._environ)
         key = self._keys.key_for(definition, resolved.config, table)
         endpoint = Endpoint(address.url, key.value if key else None, read_timeout=self._settings.http.timeout_seconds)
-        provider = HttpProvider(definition, endpoint, product)
+        provider = HttpProvider(definition, endpoint, built)
         source = key.source if key else NO_KEY
         return self._service(resolved, provider, config.model, address=address.url, key_source=source, max_tokens=bound)
 
@@ -147,17 +147,17 @@ class Services:
             config: Any = validated(import_object(definition.config), section, where)
             factory = import_object(definition.factory)
             takes_root = "root" in inspect.signature(factory).parameters
-            product = factory(config, root=self._root) if takes_root else factory(config)
+            built = factory(config, root=self._root) if takes_root else factory(config)
         except (CodeCommitError, KeyboardInterrupt):
             raise
         except BaseException as error:
             raise NotReady(f"the provider {definition.name} of {owner} cannot be made: {describe(error)}") from error
-        if not any(callable(getattr(product, name, None)) for name in ("encode", "complete")):
+        if not any(callable(getattr(built, name, None)) for name in ("encode", "complete")):
             raise NotReady(
-                f"the factory of the provider {definition.name} of {owner} gave {type(product).__name__}, not a provider",
+                f"the factory of the provider {definition.name} of {owner} gave {type(built).__name__}, not a provider",
                 hint="its plugin is at fault; --debug shows where",
             )
-        return config, product
+        return config, built
 
 
 def _require_no_address(definition: ProviderDefinition, table: Mapping[str, Any], where: str) -> None:
