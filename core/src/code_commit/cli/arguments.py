@@ -15,7 +15,7 @@ from code_commit.plugin_api.errors import UsageError
 from code_commit.plugin_api.workflow import Flag, WorkflowDefinition
 from code_commit.plugins.first_party import installation
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
-from code_commit_workspace.terminal import printable
+from code_commit_workspace import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +217,8 @@ def _unknown(word: str, parser: argparse.ArgumentParser, registry: Registry) -> 
     if flag.startswith("-"):
         flags = [name for action in parser._actions for name in action.option_strings]  # noqa: SLF001 - no public way
         return registry.missing("flag", flag, flags, hint="`code-commit --help` lists them")
-    return UsageError(
-        f"there is no command {word}", hint="a command comes first; what is to be changed goes into --query"
-    )
+    registry.command(word)  # raises where there is none
+    return UsageError(f"the command {word} comes first, before all flags", hint=f"`code-commit {word} --help`")
 
 
 _WIDEST = 100  # longer lines are hard to read

@@ -138,9 +138,10 @@ class CommandHost:
         if plugin and plugin not in implementing:
             if broken := next((each for each in self.failures if each.plugin == plugin), None):
                 raise UsageError(f"the plugin {plugin} of {broken.distribution} is broken: {broken.error}")
+            item = hook.removeprefix("code_commit_").removesuffix("s").replace("_", " ")  # "log sink"
             raise UsageError(
-                f"there is no plugin {plugin!r} with the hook {hook}" + did_you_mean(plugin, implementing),
-                hint=f"plugins that have it: {', '.join(implementing) or 'none'}",
+                f"there is no {item} {plugin!r}" + did_you_mean(plugin, implementing),
+                hint=f"installed: {', '.join(implementing) or 'none'}",
             )
         arguments = {"settings": self._section_of, "secret": self._secret_of}
         for each in [implementing[plugin]] if plugin else implementing.values():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from code_commit.plugin_api.errors import ExitCode
 
 if TYPE_CHECKING:
-    from code_commit_workspace.redaction import Redactor
+    from code_commit_workspace import Redactor
 
 
 def without_keys(text: str) -> str:
@@ -36,7 +36,7 @@ def _redactor() -> Redactor:
     from code_commit.config.keys import KeyStore
     from code_commit.plugin_api.errors import CodeCommitError
     from code_commit.plugins import first_party
-    from code_commit_workspace.redaction import Redactor
+    from code_commit_workspace import Redactor
 
     redactor = Redactor()
     with suppress(CodeCommitError, OSError):  # why none can be read is another message
@@ -59,7 +59,7 @@ def print_error(message: str, hint: str = "", *, folder: str = "") -> None:
 def tell(text: str) -> None:
     """Write `text` to stderr, escaped. That nobody listens changes no exit code."""
     from code_commit.log import SafeStream
-    from code_commit_workspace.terminal import printable
+    from code_commit_workspace import printable
 
     stream = SafeStream(sys.stderr)
     stream.write(printable(text) + "\n")
@@ -94,13 +94,13 @@ class CommandOutput:
 
     def line(self, text: str = "") -> None:
         """Print one line on stdout."""
-        from code_commit_workspace.terminal import printable
+        from code_commit_workspace import printable
 
         sys.stdout.write(printable(self._clean(text).rstrip(), newlines=False) + "\n")
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Print columns on stdout, each as wide as its widest cell."""
-        from code_commit_workspace.terminal import printable
+        from code_commit_workspace import printable
 
         shown = [[printable(cell, newlines=False) for cell in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
@@ -113,7 +113,7 @@ class CommandOutput:
 
     def write(self, text: str) -> None:
         """Write a text on stdout, escaped where stdout is a terminal."""
-        from code_commit_workspace.terminal import printable
+        from code_commit_workspace import printable
 
         text = self._clean(text)
         sys.stdout.write(printable(text) if sys.stdout.isatty() else text)

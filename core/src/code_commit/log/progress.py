@@ -176,7 +176,7 @@ class _LivePainter:
 
 def _shown(text: str, indent: int) -> str:
     """Escape text from outside, and indent its further lines, so that they do not look like our own."""
-    from code_commit_workspace.terminal import printable
+    from code_commit_workspace import printable
 
     return printable(text).replace("\n", "\n" + " " * indent)
 

@@ -26,7 +26,7 @@ from code_commit.plugin_api.provider import ModelCall, NextLayer
 
 if TYPE_CHECKING:
     from code_commit.config.schema import HttpSettings
-    from code_commit_workspace.redaction import Redactor
+    from code_commit_workspace import Redactor
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 
 from code_commit.plugin_api.conversation import ProviderErrorKind
-from code_commit_workspace.errors import CodeCommitError, Interrupted, NotReady, describe, no_room
+from code_commit_workspace import CodeCommitError, Interrupted, NotReady, describe, no_room
 
 __all__ = [
     "CodeCommitError",

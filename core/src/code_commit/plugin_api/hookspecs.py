@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # for annotations alone: this module is imported at every sta
     from code_commit.plugin_api.event import LogSink
     from code_commit.plugin_api.provider import ModelLayer, ProviderDefinition
     from code_commit.plugin_api.workflow import Ending, Run, WorkflowDefinition
-    from code_commit_workspace.records import PathRule
+    from code_commit_workspace import PathRule
 
 
 hookspec = pluggy.HookspecMarker("code_commit")

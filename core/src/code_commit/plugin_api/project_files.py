@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from code_commit_workspace.project_text import decode_text, read_text
-from code_commit_workspace.records import Change, PathRule, ProcessResult, Protected, Refusal, Tree
+from code_commit_workspace import Change, PathRule, ProcessResult, Protected, Refusal, Tree, decode_text, read_text
 
 __all__ = [
     "PROTECTED",

@@ -22,7 +22,7 @@ from code_commit.models.http.endpoint import Endpoint, checked_address, proxy_fo
 from code_commit.plugin_api.conversation import Completion, ProviderError
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.provider import HttpCall, ModelCall, ProviderDefinition, Wire
-from code_commit_workspace.redaction import Redactor
+from code_commit_workspace import Redactor
 
 _FIRST_ERROR = 400  # of the HTTP statuses
 _QUOTED = 8  # characters of a key in a row that no error may show
