@@ -279,7 +279,8 @@ def _call_retried(data: Mapping[str, Any]) -> Sequence[Line]:
 
 def _call_finished(data: Mapping[str, Any]) -> Sequence[Line]:
     if data.get("error") is not None:
-        return (Line(f"{data.get('model')} failed after {_seconds(data.get('seconds'))}: {data.get('error')}", "bad"),)
+        failed = "was not asked" if data.get("cost_usd") == 0 else f"failed after {_seconds(data.get('seconds'))}"
+        return (Line(f"{data.get('model')} {failed}: {data.get('error')}", "bad"),)
     tokens = [
         f"{data[name]} tokens {way}"
         for way, name in (("in", "input_tokens"), ("out", "output_tokens"))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from code_commit.log import CallFiles, RunLog, failure_text
 from code_commit.models.resolution import Service
 from code_commit.plugin_api.conversation import Completion, Finish, Text, Usage, parts_to_json, request_text
-from code_commit.plugin_api.errors import CodeCommitError, ProviderFailed
+from code_commit.plugin_api.errors import CodeCommitError, LimitReached, NotReady, ProviderFailed
 from code_commit.plugin_api.event import CallFinished, CallRetried, CallStarted, MessageLogged
 from code_commit.plugin_api.provider import ModelCall, NextLayer
 
@@ -24,6 +24,7 @@ class CallLog:
         self._log = log
         self._numbered = numbered
         self._count = 0
+        self._retried: set[int] = set()
         self._latest: ContextVar[int] = ContextVar("latest call")
         self._running = 0
         self._condition = threading.Condition()
@@ -72,6 +73,7 @@ class CallLog:
 
     def retried(self, call: ModelCall, attempt: int, wait: float, reason: str) -> None:
         """Log that a try is repeated after `wait` seconds."""
+        self._retried.add(call.number)
         self._log.emit(CallRetried(call.number, attempt, wait, reason))
 
     def warn(self, text: str) -> None:
@@ -87,7 +89,10 @@ class CallLog:
         message = _message(error)
         self._log.write(files.response, failure_text(message))
         kind = error.kind if isinstance(error, ProviderFailed) else None
-        failed = CallFinished(call.number, call.label, call.model, None, "", seconds, None, None)
+        # These two are raised before a try is sent, so the first try of a call costs nothing.
+        unsent = isinstance(error, LimitReached | NotReady) and call.number not in self._retried
+        tokens, cost = (0, 0.0) if unsent else (None, None)
+        failed = CallFinished(call.number, call.label, call.model, None, "", seconds, tokens, tokens, cost_usd=cost)
         self._log.emit(replace(failed, response=files.response, error=message, error_kind=kind))
 
     def _log_completion(
