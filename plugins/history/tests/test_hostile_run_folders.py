@@ -108,8 +108,8 @@ def test_a_narrow_terminal_gets_two_lines_a_run(project):
 
 @pytest.mark.parametrize("broken", ["number", "name", "depth"])
 def test_a_recording_that_is_broken_is_told_by_its_folder(project, broken):
-    odd = {"number": {"number": "b"}, "name": {"response": 5}, "depth": {"parts": "parts.json"}}[broken]
-    second = {"number": odd.get("number", 2)}
+    odd = {"response": 5} if broken == "name" else {"parts": "parts.json"} if broken == "depth" else {}
+    second = {"number": "b" if broken == "number" else 2}
     lines = [
         event(1, "run.started", {"workflow": "committing-code", "argv": []}),
         event(2, "call.started", CALL),

@@ -1,4 +1,4 @@
-"""What the command prints: results on stdout, notes and errors on stderr. Keys are hidden everywhere."""
+"""Print results on stdout, notes and errors on stderr, without keys."""
 
 from __future__ import annotations
 
@@ -6,67 +6,64 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api.errors import ExitCode
-from code_commit_workspace.terminal import printable
+from code_commit_workspace import printable
 
 if TYPE_CHECKING:
     from code_commit.plugins.registry import Registry
-    from code_commit_workspace.redaction import Redactor
+    from code_commit_workspace import Redactor
 
 _loaded: list[Registry] = []
 
 
 def hide_secrets_of(registry: Registry) -> Registry:
-    """Hide the secrets that its plugins declare in all that is printed from now on."""
+    """Hide the secrets that its plugins declare in everything that the command prints from now on."""
     _loaded.append(registry)
     return registry
 
 
 def without_keys(text: str) -> str:
-    """Return the text of an error without keys, also without what merely looks like one."""
+    """Return the text of an error without keys and without values that look like keys."""
     from code_commit.config.keys import likely_keys
 
-    redactor = _redactor()
-    for key in likely_keys(os.environ):
-        redactor.add(key)
-    return redactor.text(text)
+    return _redactor(likely_keys(os.environ)).text(text)
 
 
-def _redactor() -> Redactor:
-    """Know the keys that are configured here, and the secrets of the plugins that are loaded."""
+def _redactor(keys: Iterable[str] = ()) -> Redactor:
+    """Return a redactor of the `keys`, the keys that are configured here and the loaded plugins' secrets."""
     from contextlib import suppress
     from pathlib import Path
 
     from code_commit.config.keys import KeyStore
     from code_commit.plugin_api.errors import CodeCommitError
     from code_commit.plugins import first_party
-    from code_commit_workspace.redaction import Redactor
+    from code_commit_workspace import Redactor
 
-    redactor = Redactor()
-    with suppress(CodeCommitError, OSError):  # why none can be read is another message
+    redactor = Redactor(keys)
+    with suppress(CodeCommitError, OSError):  # another message reports this
         variables = first_party.names("key_variable").union(*(each.secret_variables() for each in _loaded))
         KeyStore(Path.cwd(), redactor, os.environ).censor_all(variables)
     return redactor
 
 
 def print_error(message: str, hint: str = "", *, folder: str = "") -> None:
-    """Tell a person on stderr what happened and what to do."""
+    """Print an error on stderr: what happened and what to do."""
     lines = [f"code-commit: {message}"]
     if hint:
         lines.append(f"  what to do: {hint}")
     if folder:
         lines.append(f"  the log: {folder}")
-    # A further line of a message cannot pass for one of ours.
+    # Indented, a further line of a message cannot look like one of ours.
     indented = (line.replace("\n", "\n    ") for line in lines)
-    tell(without_keys("\n".join(indented)))
+    print_note(without_keys("\n".join(indented)))
 
 
-def tell(text: str) -> None:
-    """Write `text` to stderr, escaped. That nobody listens changes no exit code."""
+def print_note(text: str) -> None:
+    """Write `text` to stderr, escaped. A closed stderr changes no exit code."""
     from code_commit.log import SafeStream
 
     stream = SafeStream(sys.stderr)
@@ -74,16 +71,12 @@ def tell(text: str) -> None:
     stream.flush()
 
 
-def print_lone_finish(exit_code: ExitCode, summary: str, hint: str = "") -> None:
-    """Print the one event of a run that never began."""
+def print_run_finished(exit_code: ExitCode, summary: str, hint: str = "") -> None:
+    """Print `run.finished` for a run that did not start."""
     from code_commit.log import SafeStream
 
-    data = {
-        "outcome": exit_code.outcome,
-        "exit_code": int(exit_code),
-        "summary": without_keys(summary),
-        "data": {"hint": without_keys(hint)} if hint else {},
-    }
+    end = {"outcome": exit_code.outcome, "exit_code": int(exit_code), "summary": without_keys(summary)}
+    data = {**end, "data": {"hint": without_keys(hint)} if hint else {}}
     record = {
         "seq": 1, "time": time.time(), "run": "", "span": 0, "parent": None, "kind": "run.finished", "data": data,
         "version": 1,
@@ -94,7 +87,7 @@ def print_lone_finish(exit_code: ExitCode, summary: str, hint: str = "") -> None
 
 
 class CommandOutput:
-    """The `Output` of commands. A result that cannot be written ends the command; a note never does."""
+    """The `Output` of commands. A result that cannot be written ends the command; a note does not."""
 
     @cached_property
     def _clean(self) -> Callable[[str], str]:
@@ -105,7 +98,7 @@ class CommandOutput:
         sys.stdout.write(printable(self._clean(text).rstrip(), newlines=False) + "\n")
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
-        """Print columns on stdout, each as wide as its widest cell."""
+        """Print a table on stdout, each column as wide as its widest cell."""
         shown = [[printable(cell, newlines=False) for cell in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
         lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in shown]
@@ -116,10 +109,10 @@ class CommandOutput:
         sys.stdout.write(self._clean(json.dumps(document, indent=2)) + "\n")
 
     def write(self, text: str) -> None:
-        """Write a text on stdout, escaped where stdout is a terminal."""
+        """Write a text to stdout, escaped if stdout is a terminal."""
         text = self._clean(text)
         sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
     def note(self, text: str) -> None:
-        """Tell the person one line on stderr."""
-        tell(self._clean(text))
+        """Print one line on stderr."""
+        print_note(self._clean(text))
