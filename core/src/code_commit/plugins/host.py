@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -164,7 +165,8 @@ class PluginHost:
         try:
             self._manager.register(plugin.code)
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-            self.reject(plugin, "import", _description(error))
+            stage = re.search(r"hook '(\w+)'", str(error))  # pluggy names the hook that takes no such argument
+            self.reject(plugin, stage[1] if stage else "import", _description(error))
             return False
         if not plugin.guards_paths and PATH_RULES in self.hooks_of(plugin):
             # Elsewhere a plugin that cannot be imported is left out, and its rules with it.
