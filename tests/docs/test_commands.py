@@ -266,7 +266,7 @@ def judge_installer(arguments: list[str], _where: Path) -> None:
     for word in words:
         name, _, extras = word.rstrip("]").partition("[")
         assert not extras or set(extras.split(",")) <= EXTRAS, word
-        place = re.sub(r"^.*/code-commit/", "./", name)  # a checkout in somebody's home folder
+        place = re.sub(r"^.*/code-commit(/|$)", "./", name)  # a checkout in somebody's home folder
         assert name in DISTRIBUTIONS or (place.startswith(".") and (ROOT / place).exists()), word
 
 

@@ -17,9 +17,7 @@ from code_commit.config.address import address_of
 from code_commit.config.sources import KEY_FIELDS, PROJECT_FILE, Source, sources, user_file
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.provider import ProviderDefinition
-from code_commit_workspace.private_folder import require_gitignore_line
-from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.small_file import read_anywhere, read_in_project
+from code_commit_workspace import ProjectTree, read_anywhere, read_in_project, require_gitignore_line
 
 _SHORTEST = 8
 _LIMIT = 16 * 1024

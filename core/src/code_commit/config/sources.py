@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from code_commit.plugin_api.errors import NotReady
-from code_commit_workspace.small_file import read_anywhere, read_in_project
+from code_commit_workspace import read_anywhere, read_in_project
 
 PREFIX = "CODE_COMMIT_"
 PROJECT_FILE = "agent-config/config.toml"

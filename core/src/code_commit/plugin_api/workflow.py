@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # for annotations alone: this module is imported at every sta
 
     from code_commit.plugin_api.conversation import Completion, Json, Request
     from code_commit.plugin_api.event import Event
-    from code_commit_workspace.records import Change, ProcessResult, Refusal, Tree
+    from code_commit_workspace import Change, ProcessResult, Refusal, Tree
 
 
 class Model(Protocol):

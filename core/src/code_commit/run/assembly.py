@@ -1,4 +1,4 @@
-"""What a run needs before it has a folder, and the parts that its `Run` is made of."""
+"""Open the project and the run log, and assemble the `Run` from its parts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _Secret = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be run: a workflow with its validated options and settings, in `root`."""
+    """A workflow with its validated options and settings, to run in `root`."""
 
     plugin: Plugin
     workflow: WorkflowDefinition
@@ -50,20 +50,20 @@ class Plan:
     argv: tuple[str, ...] = field(repr=False)
     environ: Mapping[str, str] = field(repr=False)
     as_json: bool = False
-    shows: frozenset[str] = frozenset()  # which of the host's own sinks: "progress", "json"
-    stdout: TextIO = field(default_factory=lambda: sys.stdout, repr=False, compare=False)  # for results alone
+    shows: frozenset[str] = frozenset()  # the host's sinks to add: "progress", "json"
+    stdout: TextIO = field(default_factory=lambda: sys.stdout, repr=False, compare=False)  # for results only
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """The project folder of a run, open and whole, and the keys that are configured for it."""
+    """The open workspace of a run, and the keys configured for it."""
 
     workspace: Workspace
     keys: KeyStore
 
 
-def open_project(plan: Plan, registry: Registry, held: ExitStack) -> Project:
-    """Find the keys, then open the workspace: with the lock held, and whole again, for a workflow that writes.
+def open_project(plan: Plan, registry: Registry, stack: ExitStack) -> Project:
+    """Find the keys, then open the workspace. A workflow that writes takes the lock and recovers the tree.
 
     Raises:
         NotReady: something is missing or in the way.
@@ -74,21 +74,21 @@ def open_project(plan: Plan, registry: Registry, held: ExitStack) -> Project:
     variables = registry.secret_variables()
     keys.censor_all(variables)
     settings, writes = plan.settings, plan.workflow.writes
-    alone = any(getattr(plan.options, name, False) for name in plan.workflow.no_repository)
+    private = any(getattr(plan.options, name, False) for name in plan.workflow.no_repository)
     workspace = Workspace.open(
         plan.root,
         writes=writes,
-        repository=("private" if alone else "required") if writes else "optional",
+        repository=("private" if private else "required") if writes else "optional",
         protected=PROTECTED,
         redactor=redactor,
         sandbox=sandbox_settings(settings, keys, variables),
     )
-    held.enter_context(workspace)
+    stack.enter_context(workspace)
     return Project(workspace, keys)
 
 
 def sandbox_settings(settings: Settings, keys: KeyStore, variables: frozenset[str]) -> SandboxSettings:
-    """Return how processes of a project run; `variables` are those that hold keys and secrets of plugins."""
+    """Return the sandbox of a project's processes; `variables` hold the keys and secrets of plugins."""
     return SandboxSettings(
         mode=settings.sandbox,
         network=settings.network,
@@ -101,7 +101,7 @@ def sandbox_settings(settings: Settings, keys: KeyStore, variables: frozenset[st
 
 
 def open_log(plan: Plan, host: PluginHost, workspace: Workspace, *, token: str | None) -> RunLog:
-    """Make the run folder; `token` is that of the run which is replayed.
+    """Create the run folder; `token` is the token of the replayed run, if any.
 
     Raises:
         NotReady: `logs` cannot be written.
@@ -119,20 +119,20 @@ def open_log(plan: Plan, host: PluginHost, workspace: Workspace, *, token: str |
     return log
 
 
-def assembled(
+def assemble_run(
     plan: Plan, host: PluginHost, registry: Registry, project: Project, log: RunLog, services: Services
 ) -> ProjectRun:
-    """Put the parts of the run together, those of plugins included.
+    """Assemble the run from its parts, including those of plugins.
 
     Raises:
-        NotReady: a plugin that guards paths is broken, or a section of the settings is.
+        NotReady: a plugin that guards paths or a section of the settings is broken.
     """
     settings, workflow, workspace = plan.settings, plan.workflow, project.workspace
-    section_of = partial(_section, settings, host)
+    section_of = partial(plugin_section, settings, host)
     secret_of = partial(plugin_secret, registry, project.keys.secret)
-    others = [plugin for plugin in host.plugins if plugin.distribution != HOST]
+    installed = [plugin for plugin in host.plugins if plugin.distribution != HOST]
     arguments = {"settings": section_of, "secret": secret_of}
-    sinks = [each for plugin in others for each in host.collect("code_commit_log_sinks", arguments, only=plugin)]
+    sinks = [each for plugin in installed for each in host.collect("code_commit_log_sinks", arguments, only=plugin)]
     for plugin, sink in sinks:
         log.add_sink(plugin.distribution, sink, plugin=plugin.name)
     rules = _path_rules(host, section_of, fail_closed=workflow.writes)
@@ -146,7 +146,7 @@ def assembled(
         plan.root,
     )
     if workflow.writes:
-        workspace.look_ahead()  # while the model thinks
+        workspace.look_ahead()  # runs while the model answers
     return ProjectRun(
         root=plan.root,
         folder=log.folder,
@@ -174,7 +174,7 @@ def assembled(
 
 
 def plugin_secret(registry: Registry, value_of: _Secret, plugin: Plugin) -> _Secret:
-    """Return the function that gives `plugin` the secrets that it declares, and no others."""
+    """Return the function that gives `plugin` only the secrets that it declares."""
 
     def secret(name: str, /) -> str | None:
         if name not in registry.secrets.get(plugin.name, ()):
@@ -188,7 +188,8 @@ def plugin_secret(registry: Registry, value_of: _Secret, plugin: Plugin) -> _Sec
     return secret
 
 
-def _section(settings: Settings, host: PluginHost, plugin: Plugin) -> Any:
+def plugin_section(settings: Settings, host: PluginHost, plugin: Plugin) -> Any:
+    """Return the validated section of `plugin`, or None if it has no settings."""
     return settings.plugin(plugin.name, settings_model(host, plugin))
 
 
@@ -213,9 +214,8 @@ def _path_rules(
         NotReady: a plugin that guards paths is broken, and the workflow writes.
     """
     rules = list(host.collect(PATH_RULES, {"settings": section_of}))
-    for plugin, rule in rules:
-        for fault in faults_of(PATH_RULES, rule):
-            host.reject(plugin, PATH_RULES, fault)
+    for plugin, fault in [(plugin, fault) for plugin, rule in rules for fault in faults_of(PATH_RULES, rule)]:
+        host.reject(plugin, PATH_RULES, fault)
     broken = [each for each in host.failures if each.guards_paths or each.stage == PATH_RULES]
     if broken and fail_closed:
         first = broken[0]

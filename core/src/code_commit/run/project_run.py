@@ -1,4 +1,4 @@
-"""The host's `Run`: each method passes its call on to the part that does the work, and logs what happened."""
+"""The host's `Run`: each method calls the part that does the work, and logs what happened."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ START, END = "start", "end"  # the labels of the checkpoints before the first wr
 
 @dataclass(slots=True)
 class ProjectRun:
-    """What `Run` promises; the fields below `tree` are the parts that it is made of."""
+    """Implements `Run`. The fields below `tree` are its parts."""
 
     root: Path
     folder: Path
@@ -66,25 +66,25 @@ class ProjectRun:
     build_timeout: float  # seconds
     as_json: bool
     stdout: TextIO = field(repr=False)
-    keeps_diffs: bool  # a plugin's log sink may want them
+    keeps_diffs: bool  # for the log sinks of plugins
     section_of: Callable[[Any], Any] = field(repr=False)
     secret: Callable[[str], str | None] = field(repr=False)
     secret_of: Callable[[Any], Callable[[str], str | None]] = field(repr=False)
     _attempts: int = 0
     _start: str | None = None
-    _unsaved: bool = False  # the tree may be other than at the last checkpoint
-    _disk: threading.RLock = field(default_factory=threading.RLock, repr=False)  # one at a time changes the tree
+    _unsaved: bool = False  # the tree may differ from the last checkpoint
+    _tree_lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     @property
     def repository_root(self) -> Path:
-        """The top of the git work tree, which may be above `root`."""
+        """The root of the git work tree, which may be above `root`."""
         return self.workspace.git.top()
 
     def model(self, role: str = "default") -> Model:
         """Return the model that the settings give to `role`.
 
         Raises:
-            NotReady: the workflow's definition does not name this role, or there is no such model.
+            NotReady: the workflow's definition does not name this role, or the model does not exist.
         """
         roles = self.workflow.roles
         if roles is None or role not in {"default", *roles}:
@@ -95,16 +95,16 @@ class ProjectRun:
         return self.models.model(role)
 
     def settings_of(self, plugin: str) -> Any:
-        """Return the validated section of another plugin, None when it is not loaded."""
+        """Return the validated section of another plugin, or None if it is not loaded."""
         loaded = next((each for each in self.host.plugins if each.name == plugin), None)
         return loaded and self.section_of(loaded)
 
     def files(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
-        """Return the files that a model may see, by patterns."""
+        """Return the files that a model may see and that match `patterns`."""
         return self.workspace.files(patterns, recursive=recursive)
 
     def may_read(self, path: str) -> Refusal | None:
-        """Say why `path` may not be shown to a model, or None."""
+        """Return the refusal if a model may not see `path`, else None."""
         return self.workspace.may_read(path)
 
     def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
@@ -112,7 +112,7 @@ class ProjectRun:
         return self.workspace.check(changes, self.rules)
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """Check again, then put all of `changes` on disk, or none.
+        """Check `changes` again, then write all of them or none.
 
         Raises:
             ResponseRefused: a path is not allowed.
@@ -120,41 +120,41 @@ class ProjectRun:
         """
         self._require_writes()
         try:
-            self.workspace.apply(changes, self.rules, around=self._recording(changes))
+            self.workspace.apply(changes, self.rules, around=self._record_changes(changes))
         except ChangesRefused as error:
             raise ResponseRefused(error.message) from error
 
     def diff(self, changes: Sequence[Change]) -> str:
-        """Return what `changes` would alter on disk, as a unified diff."""
+        """Return a unified diff of `changes` against the disk."""
         return self.workspace.diff(changes)
 
     def build(self) -> ProcessResult:
-        """Run `build.sh`; the tree that it leaves behind is the attempt's checkpoint."""
+        """Run `build.sh`, then take a checkpoint of the attempt."""
         result = self._process(self.workspace.build_command, "build.txt", timeout=self.build_timeout)
         if self.writes:
-            self._take("attempt")
+            self._take_checkpoint("attempt")
         return result
 
     def execute(
         self, argv: Sequence[str], *, timeout: float, stdin: bytes = b"", label: str = "command"
     ) -> ProcessResult:
-        """Run a command of the model's choosing.
+        """Run a command that the model chose.
 
         Raises:
-            NotReady: it would run without isolation, and nobody allowed that.
+            NotReady: it would run without isolation, which the user did not allow.
         """
         return self._process(argv, f"{label}.txt", timeout=timeout, stdin=stdin, isolation_required=True)
 
     def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
-        """Run git in the root, while nothing else changes the tree."""
-        with self._disk:
+        """Run git in the root while holding the tree lock."""
+        with self._tree_lock:
             return self.workspace.git.run(args, stdin=stdin, check=check, hooks=hooks)
 
     def checkpoint(self) -> Callable[[], None]:
-        """Remember the visible tree; call the result to restore it."""
-        with self._disk:
-            self._remember_start()
-            commit = self._take("checkpoint")
+        """Take a checkpoint of the visible tree; call the result to restore it."""
+        with self._tree_lock:
+            self._checkpoint_start()
+            commit = self._take_checkpoint("checkpoint")
 
         def restore() -> None:
             self._restore(commit, "restored a checkpoint")
@@ -162,10 +162,10 @@ class ProjectRun:
         return restore
 
     def ask(self, question: str, *, choices: Sequence[str] = ()) -> str | None:
-        """Ask the person; None at the end of input.
+        """Ask the user a question; return None at the end of input.
 
         Raises:
-            NotReady: this workflow is not interactive, so nobody may be there.
+            NotReady: this workflow is not interactive.
         """
         if not self.workflow.interactive:
             raise NotReady("a workflow that runs unattended asked a question", hint="its plugin is at fault")
@@ -176,16 +176,16 @@ class ProjectRun:
         return answer
 
     def emit(self, event: Event) -> None:
-        """Tell the log, the sinks and whoever watches."""
+        """Log an event and pass it to the sinks."""
         self.log.emit(event)
 
     def say(self, text: str) -> None:
-        """Show `text` on stdout, without keys; escaped where stdout is a terminal.
+        """Write `text` to stdout without keys, escaped if stdout is a terminal.
 
-        A reader who goes away, as `head` does, has seen enough.
+        A closed pipe, as after `head`, is no error.
 
         Raises:
-            NotReady: stdout cannot be written.
+            NotReady: stdout cannot be written to.
         """
         if self.as_json:
             return
@@ -204,11 +204,11 @@ class ProjectRun:
         return self.workspace.redactor.text(text)
 
     def keep(self, name: str, content: str | bytes) -> Path:
-        """Keep a file in the run folder, without keys."""
+        """Write a file into the run folder, without keys."""
         return self.log.write(self.log.reserve(name), content)
 
     def append(self, file: Path, content: str | bytes) -> None:
-        """Add to a file that `keep` made, without keys."""
+        """Append to a file that `keep` wrote, without keys."""
         self.log.append(file.name, content)
 
     def find_run(self, name: str) -> Path:
@@ -216,35 +216,35 @@ class ProjectRun:
         return find_run(self.root, name)
 
     def span(self, kind: str, **data: Any) -> AbstractContextManager[None]:
-        """Nest what is emitted inside."""
+        """Nest the events emitted inside the block."""
         return self.log.span(kind, **data)
 
     def collect(self, hook: str) -> Iterator[tuple[str, Any]]:
-        """Call a hook that a plugin has declared; yields (distribution, item)."""
+        """Call a hook that a plugin declared; yield (distribution, item)."""
         for plugin, item in self.host.collect(hook, {"settings": self.section_of}):
             yield plugin.distribution, item
 
-    # --- what the session needs besides -----------------------------------------------------------------------------
+    # --- for the session -------------------------------------------------------------------------------------------
 
-    def end_what_waits(self) -> None:
-        """End the calls and processes under way, from any thread; none begins any more."""
+    def end_calls_and_processes(self) -> None:
+        """End running calls and processes, and start no new ones. Any thread may call this."""
         self.models.close()
         self.workspace.end_processes()
 
     def wait_until_over(self, seconds: float) -> None:
-        """Let threads of the workflow write down how what they waited for was ended."""
+        """Wait until threads of the workflow have logged the end of their calls and processes."""
         self.calls.wait_until_over(seconds)
         self.workspace.wait_until_over(seconds)
 
     def restore_start(self, reason: str) -> bool:
-        """Take the tree back to what it was before the first write; False when nothing was written."""
+        """Restore the tree from before the first write; return False if nothing was written."""
         if self._start is None:
             return False
         self._restore(self._start, reason)
         return True
 
-    def remember_end(self) -> None:
-        """Let `undo` know the tree as the run leaves it: what commands wrote and what was restored, too."""
+    def checkpoint_end(self) -> None:
+        """Take the last checkpoint, so that `undo` knows the final tree, including writes of commands and restores."""
         if not self._unsaved:
             return
         try:
@@ -253,48 +253,48 @@ class ProjectRun:
             self.emit(MessageLogged(f"this run cannot be undone: {error.message}", level="warning"))
 
     @contextmanager
-    def _recording(self, changes: Sequence[Change]) -> Iterator[None]:
-        """Keep what stands before the first write, and log what was applied, while nothing else changes the tree."""
+    def _record_changes(self, changes: Sequence[Change]) -> Iterator[None]:
+        """Take a checkpoint before the first write and log the applied changes, while holding the tree lock."""
         changes = self.workspace.normalise(changes)
-        with self._disk, uninterrupted():
-            self._remember_start()
-            diff = self._difference(changes)
+        with self._tree_lock, uninterrupted():
+            self._checkpoint_start()
+            diff = self._diff_for_sinks(changes)
             yield
             self.log.emit(
                 ChangesApplied(
                     tuple(change.path for change in changes if change.content is not None),
                     tuple(change.path for change in changes if change.content is None),
-                    diff and self._kept(numbered(self.calls.last_number, "changes.diff"), diff),
+                    diff and self._keep_diff(numbered(self.calls.last_number, "changes.diff"), diff),
                 )
             )
             self._unsaved = True
 
-    def _difference(self, changes: Sequence[Change]) -> str | None:
-        """Return what log sinks can show of `changes`; None when there are no sinks, or it is too much."""
+    def _diff_for_sinks(self, changes: Sequence[Change]) -> str | None:
+        """Return the diff for log sinks, or None if there are no sinks or it is too large."""
         size = sum(len(change.content or b"") for change in changes)
         return self.workspace.diff(changes) if self.keeps_diffs and size <= _LARGEST_DIFF else None
 
-    def _kept(self, name: str, text: str) -> str | None:
-        """Keep the diff of changes that are on disk already: a full disk must not hide that they are."""
+    def _keep_diff(self, name: str, text: str) -> str | None:
+        """Write the diff of applied changes. Ignore a full disk, so that the event is still logged."""
         try:
             return self.keep(name, text).name
         except NotReady:
             return None
 
-    def _remember_start(self) -> None:
-        with self._disk:
+    def _checkpoint_start(self) -> None:
+        with self._tree_lock:
             if self._start is None:
                 self._start = self._checkpoints.take(self.folder.name, START)
 
-    def _save(self) -> None:
-        """Let a run that is killed in its build, or in a command, be undone as well."""
-        with self._disk:
-            self._remember_start()
+    def _checkpoint_unsaved(self) -> None:
+        """Take a checkpoint before a process starts, so that a run killed meanwhile can be undone."""
+        with self._tree_lock:
+            self._checkpoint_start()
             if self._unsaved:
-                self._take("applied")
+                self._take_checkpoint("applied")
 
-    def _take(self, label: str) -> str:
-        with self._disk:
+    def _take_checkpoint(self, label: str) -> str:
+        with self._tree_lock:
             self._attempts += 1
             commit = self._checkpoints.take(self.folder.name, f"{label}-{self._attempts}")
             self._unsaved = False
@@ -313,7 +313,7 @@ class ProjectRun:
             )
 
     def _restore(self, commit: str, reason: str) -> None:
-        with self._disk, uninterrupted():
+        with self._tree_lock, uninterrupted():
             self._unsaved = commit != self._start
             self.emit(ChangesUndone(self._checkpoints.restore(commit), reason))
 
@@ -321,20 +321,20 @@ class ProjectRun:
         self, argv: Sequence[str], name: str, *, timeout: float, stdin: bytes = b"", isolation_required: bool = False
     ) -> ProcessResult:
         if self.writes:
-            self._save()
+            self._checkpoint_unsaved()
         log = self.folder / self.log.reserve(numbered(self.calls.last_number, name))
         sandbox = self.workspace.sandbox_in_use
-        # A process that is not isolated answers for the host's own state: nothing else may write that meanwhile.
-        with self.log.nested(), self._disk if sandbox == "off" else nullcontext():
+        # The integrity check of an unisolated process covers the host's own state: nothing else may write it meanwhile.
+        with self.log.nested(), self._tree_lock if sandbox == "off" else nullcontext():
             self.emit(ProcessStarted(tuple(argv), sandbox, log.name))
-            began = time.monotonic()
+            started = time.monotonic()
             try:
                 result = self.workspace.run_command(
                     argv, log=log, timeout=timeout, stdin=stdin, isolation_required=isolation_required
                 )
             finally:
-                self._unsaved = self.writes  # also where another thread took a checkpoint meanwhile
-            seconds = round(time.monotonic() - began, 3)
+                self._unsaved = self.writes  # another thread may have taken a checkpoint meanwhile
+            seconds = round(time.monotonic() - started, 3)
             self.emit(
                 ProcessFinished(tuple(argv), result.exit_code, seconds, result.timed_out, result.tampered, log.name)
             )

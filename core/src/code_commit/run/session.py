@@ -1,4 +1,4 @@
-"""Runs one workflow: opens the project and the run folder, calls the workflow, and records how it ended."""
+"""Run one workflow: open the project and the run folder, call the workflow, and record its ending."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, Protocol
+from typing import Any
 
 from code_commit.config.keys import likely_keys
 from code_commit.config.loading import Settings
@@ -26,19 +26,19 @@ from code_commit.plugin_api.event import MessageLogged, PluginFailed
 from code_commit.plugin_api.workflow import Outcome, Result
 from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost
 from code_commit.plugins.registry import Registry
-from code_commit.run.assembly import Plan, assembled, open_log, open_project
+from code_commit.run.assembly import Plan, assemble_run, open_log, open_project
 from code_commit.run.project_run import ProjectRun
 from code_commit_workspace import Redactor
 
 _AFTER_RUN = "code_commit_after_run"
-_AFTER_INTERRUPTION = 5.0  # seconds for a plugin after Ctrl-C
-_SLICE = 0.2  # seconds; a signal that comes right before a wait is noticed after it
-_ENDS_WITHIN = 2.0  # seconds for worker threads to log that their call or process was ended
+_INTERRUPTED_SECONDS = 5.0  # for `after_run` of a plugin, after Ctrl-C
+_POLL_SECONDS = 0.2  # a signal that arrives just before a wait is noticed after it
+_END_SECONDS = 2.0  # for worker threads to log the end of their calls and processes
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run ended, without keys. `folder` is the run folder, `trace` the traceback of what ended the run early."""
+    """How a run ended, without keys. `folder` is the run folder, `trace` the traceback of the error, if any."""
 
     exit_code: ExitCode
     summary: str
@@ -48,51 +48,43 @@ class Ending:
     late_failures: tuple[PluginFailed, ...] = ()  # of sinks, after the last event
 
 
-class Redacts(Protocol):
-    """What hides live keys."""
-
-    def text(self, text: str, /) -> str:
-        """Return `text` without keys."""
-        ...
-
-
 def run_session(plan: Plan, host: PluginHost, registry: Registry) -> Ending:
-    """Run the workflow of `plan`; whatever happens after the run folder is open becomes its ending.
+    """Run the workflow of `plan`. Once the run folder is open, every error becomes the ending.
 
     Raises:
-        CodeCommitError: the run cannot begin, and there is no run folder.
+        CodeCommitError: the run cannot start; there is no run folder.
     """
     roles = () if plan.workflow.roles is None else plan.workflow.roles or ("default",)
     for role in roles:
         resolve(registry, plan.settings, role)
-    with ExitStack() as held:
-        project = open_project(plan, registry, held)
+    with ExitStack() as stack:
+        project = open_project(plan, registry, stack)
         workspace = project.workspace
         services = Services(registry, plan.settings, project.keys, plan.environ, plan.root)
         log = open_log(plan, host, workspace, token=services.recorded_token(roles))
-        held.enter_context(redirect_stdout(sys.stderr))  # a plugin's own prints are not results
-        # The host's own sinks come first: they show also why the run does not get far.
+        stack.enter_context(redirect_stdout(sys.stderr))  # a plugin's prints are not results
+        # The host's sinks come first: they also show errors of the next steps.
         for plugin in (each for each in host.plugins if each.distribution == HOST):
             for _, sink in host.collect("code_commit_log_sinks", {"settings": lambda _: plan}, only=plugin):
                 log.add_sink(HOST, sink, plugin=sink.name)
-        with _record_ending(log, workspace.redactor, plan.plugin) as ending:
+        with _record_ending(log, workspace.redactor, plan.plugin) as state:
             _report_failures(host, log, plan.environ)
             if workspace.recovered:
                 log.emit(MessageLogged(workspace.recovered, level="warning"))
-            run = assembled(plan, host, registry, project, log, services)
-            # An interactive run keeps its files: the person may continue it later.
+            run = assemble_run(plan, host, registry, project, log, services)
+            # An interactive run keeps its files: the user may continue it later.
             on_failure = "keep" if plan.workflow.interactive else plan.settings.on_failure
-            with _clean_up(run, plan.settings, on_failure, ending), _ended_when_interrupted(run.end_what_waits):
-                ending.result = _checked(import_object(plan.workflow.run)(run))
-    return replace(ending.settle(log.folder), late_failures=ending.late_failures)
+            with _clean_up(run, plan.settings, on_failure, state), _end_on_interruption(run.end_calls_and_processes):
+                state.result = _checked_result(import_object(plan.workflow.run)(run))
+    return replace(state.ending(log.folder), late_failures=state.late_failures)
 
 
 @dataclass(slots=True)
-class _Outcome:
-    """How a run goes so far: its result, or the error that ended it."""
+class _RunState:
+    """The result of the workflow, or the error that ended it."""
 
-    redactor: Redacts
-    plugin: Plugin  # the workflow's
+    redactor: Redactor
+    plugin: Plugin  # the one that offers the workflow
     result: Result | None = None
     error: BaseException | None = None
     late_failures: tuple[PluginFailed, ...] = ()
@@ -103,12 +95,12 @@ class _Outcome:
 
     @property
     def data(self) -> dict[str, Any]:
-        """The data of `run.finished`."""
+        """Return the data of `run.finished`."""
         hint = self._describe()[2]
         data = dict(self.result.data) if self.result and not self.error else {}
         return {**data, "hint": self.redactor.text(hint)} if hint else data
 
-    def settle(self, folder: Path) -> Ending:
+    def ending(self, folder: Path) -> Ending:
         clean = self.redactor.text
         exit_code, summary, hint = self._describe()
         trace = ""
@@ -139,48 +131,48 @@ class _Outcome:
 
 
 @contextmanager
-def _record_ending(log: RunLog, redactor: Redacts, plugin: Plugin) -> Iterator[_Outcome]:
-    """Write the last event, whatever happens in the block."""
-    ending = _Outcome(redactor, plugin)
+def _record_ending(log: RunLog, redactor: Redactor, plugin: Plugin) -> Iterator[_RunState]:
+    """Log the last event, also if the block raises."""
+    state = _RunState(redactor, plugin)
     try:
-        yield ending
+        yield state
     except BaseException as error:  # noqa: BLE001 - becomes the run's ending
-        ending.error = error
+        state.error = error
     finally:
-        settled = ending.settle(log.folder)
-        ending.late_failures = log.finish(settled.exit_code, settled.summary, ending.data)
+        ending = state.ending(log.folder)
+        state.late_failures = log.finish(ending.exit_code, ending.summary, state.data)
 
 
 @contextmanager
-def _clean_up(run: ProjectRun, settings: Settings, on_failure: str, ending: _Outcome) -> Iterator[None]:
-    """End what still runs in threads, restore the files if `--on-failure restore` asks for it, call `after_run`."""
+def _clean_up(run: ProjectRun, settings: Settings, on_failure: str, state: _RunState) -> Iterator[None]:
+    """End running calls and processes, restore the files for `--on-failure restore`, call `after_run`."""
     try:
         yield
     except BaseException as error:
-        ending.error = error
+        state.error = error
         raise
     finally:
-        run.end_what_waits()
-        run.wait_until_over(_ENDS_WITHIN)
-        if on_failure == "restore" and not ending.reached:
+        run.end_calls_and_processes()
+        run.wait_until_over(_END_SECONDS)
+        if on_failure == "restore" and not state.reached:
             run.restore_start("the goal was not reached")
-        run.remember_end()
-        settled = ending.settle(run.folder)
+        run.checkpoint_end()
+        ending = state.ending(run.folder)
         _call_after_run(
             run,
-            api.Ending(settled.exit_code.outcome, int(settled.exit_code), settled.summary, ending.data),
+            api.Ending(ending.exit_code.outcome, int(ending.exit_code), ending.summary, state.data),
             settings.after_run_timeout_seconds,
         )
 
 
 def _call_after_run(run: ProjectRun, ending: api.Ending, seconds: float) -> None:
-    """Call the hook of each plugin, one after the other, each for at most `seconds`.
+    """Call the hook of each plugin in turn, each for at most `seconds`.
 
-    Each call runs in a daemon thread, so that one that hangs cannot hold the run. Ctrl-C ends the wait, and skips the
-    plugins that were not called yet.
+    Each call runs in a daemon thread, so that a hanging one does not block the run. Ctrl-C ends the wait and skips the
+    remaining plugins.
     """
     if ending.exit_code == ExitCode.INTERRUPTED:
-        seconds = min(seconds, _AFTER_INTERRUPTION)
+        seconds = min(seconds, _INTERRUPTED_SECONDS)
     ending = replace(ending, data=run.workspace.redactor.json(ending.data))
     for plugin in [each for each in run.host.plugins if hasattr(each.code, _AFTER_RUN)]:
         thread = threading.Thread(
@@ -190,7 +182,7 @@ def _call_after_run(run: ProjectRun, ending: api.Ending, seconds: float) -> None
             thread.start()
             end = time.monotonic() + seconds
             while thread.is_alive() and time.monotonic() < end:
-                thread.join(_SLICE)
+                thread.join(_POLL_SECONDS)
         except KeyboardInterrupt:
             run.host.reject(plugin, _AFTER_RUN, "interrupted before it came back")
             return
@@ -199,19 +191,19 @@ def _call_after_run(run: ProjectRun, ending: api.Ending, seconds: float) -> None
 
 
 def _call(run: ProjectRun, plugin: Plugin, ending: api.Ending) -> None:
-    arguments = {"settings": run.section_of, "run": lambda each: _run_of(run, each), "ending": lambda _: ending}
+    arguments = {"settings": run.section_of, "run": lambda each: _finished_run(run, each), "ending": lambda _: ending}
     try:
         for _, line in run.host.collect(_AFTER_RUN, arguments, only=plugin):
             if isinstance(line, str):
                 run.emit(MessageLogged(line))
             else:
                 run.host.reject(plugin, _AFTER_RUN, f"it must return a text or None, not {type(line).__name__}")
-    except BaseException as error:  # noqa: BLE001 - `collect` lets a KeyboardInterrupt of the plugin pass
+    except BaseException as error:  # noqa: BLE001 - `collect` passes a plugin's KeyboardInterrupt on
         run.host.reject(plugin, _AFTER_RUN, describe(error))
 
 
-def _run_of(run: ProjectRun, plugin: Plugin) -> ProjectRun:
-    """The run as `plugin` sees it afterwards: its own settings, state and secrets; the files are final."""
+def _finished_run(run: ProjectRun, plugin: Plugin) -> ProjectRun:
+    """Return the run for the `after_run` of `plugin`: with its settings, state and secrets, and read-only."""
     return replace(
         run,
         state=run.workspace.state(plugin.name),
@@ -221,49 +213,48 @@ def _run_of(run: ProjectRun, plugin: Plugin) -> ProjectRun:
     )
 
 
-def _checked(given: Any) -> Result:
-    """Check the type: a plugin may return anything."""
-    match given:
+def _checked_result(value: Any) -> Result:
+    """Return `value` if it is a `Result`: a plugin may return anything."""
+    match value:
         case Result(outcome=Outcome(), summary=str(), data=Mapping()):
-            return given
-    raise TypeError(f"the workflow gave {shorten(repr(given), 200)} for a result")
+            return value
+    raise TypeError(f"the workflow gave {shorten(repr(value), 200)} for a result")
 
 
 def _report_failures(host: PluginHost, log: RunLog, environ: Mapping[str, str]) -> None:
-    def tell(failure: PluginFailure) -> None:
-        # Nobody knows which variable holds the key of a plugin that did not load.
+    def report(failure: PluginFailure) -> None:
+        # A plugin that did not load declares no variable of its key: hide whatever looks like one.
         error = Redactor(likely_keys(environ)).text(failure.error)
         log.emit(PluginFailed(failure.plugin, failure.distribution, failure.stage, error))
 
-    host.on_failure = tell
+    host.on_failure = report
     for failure in host.failures:
-        tell(failure)
+        report(failure)
 
 
 @contextmanager
-def _ended_when_interrupted(end: Callable[[], None]) -> Iterator[None]:
-    """On Ctrl-C or SIGTERM, first call `end` in another thread, then raise as before.
+def _end_on_interruption(end: Callable[[], None]) -> Iterator[None]:
+    """On Ctrl-C or SIGTERM, call `end` in another thread before the exception is raised.
 
-    What is raised cannot get past a thread pool, which waits for its threads: somebody must end what they wait for.
-    `end` may be called more than once.
+    The exception alone cannot leave a thread pool, which waits for its threads. `end` may be called more than once.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield  # signals are handled in the main thread alone
+        yield  # only the main thread handles signals
         return
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    threading.Thread(target=_listen, args=(reader, end), name="code-commit interruption", daemon=True).start()
-    # Python writes there before any handler runs. Otherwise a signal that comes just before a wait for a lock would be
-    # seen only after the wait. An ignored signal is not written.
-    woken = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    threading.Thread(target=_watch_signals, args=(reader, end), name="code-commit interruption", daemon=True).start()
+    # Python writes to it before any handler runs. Without it, a signal that arrives just before a wait for a lock would
+    # be noticed only after the wait. An ignored signal is not written.
+    previous = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     try:
         yield
     finally:
-        signal.set_wakeup_fd(woken)
+        signal.set_wakeup_fd(previous)
         os.close(writer)
 
 
-def _listen(reader: int, end: Callable[[], None]) -> None:
+def _watch_signals(reader: int, end: Callable[[], None]) -> None:
     while number := os.read(reader, 1):
         if number[0] in {signal.SIGINT, signal.SIGTERM}:
             end()
