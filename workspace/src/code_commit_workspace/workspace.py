@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # imported when they are used: a command that only reads star
     from code_commit_workspace.process import ProcessRunner, RunningProcess
     from code_commit_workspace.records import Change, PathRule, ProcessResult, Protected, Refusal
 
-_ENDS_WITHIN = 2.0  # seconds: another thread sees that its process was ended
+_ENDS_WITHIN = 2.0  # seconds for another thread to notice the end of its process
 _PRIVATE_GIT = "no-repository.git"  # in the state folder
 
 Repository = Literal["required", "optional", "private", "existing"]
