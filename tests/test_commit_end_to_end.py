@@ -262,7 +262,9 @@ def test_max_cost_stops_before_the_call_that_could_pass_it(project):
     with ScriptedServer([Reply(replaced("a.txt", "good\n"))]) as server:
         finished = run(project, server, "--max-cost", "0.0001")
         assert (finished.exit_code, len(server.requests)) == (6, 0)
-        assert "could cost" in finished.stderr
+        assert "gpt-5 was not asked: the next call could cost" in finished.stderr
+        shown = project.command("runs", "show", "--json").document
+        assert (shown["cost_usd"], shown["cost_complete"]) == (0.0, True)
         fine = run(project, server, "--max-cost", "5")
         assert fine.exit_code == 0
         assert server.requests[0].json["max_completion_tokens"] > 0

@@ -162,7 +162,7 @@ def test_a_sink_that_waits_for_an_emitting_thread_does_not_block(log):
 
 
 def test_a_sink_that_never_returns_does_not_hold_the_end(log, monkeypatch):
-    monkeypatch.setattr("code_commit.log.sinks._PATIENCE", 0.01)
+    monkeypatch.setattr("code_commit.log.sinks._BUSY_SECONDS", 0.01)
     entered, release = threading.Event(), threading.Event()
 
     def hang(record: Record) -> None:
@@ -229,7 +229,7 @@ def test_what_is_no_sink_is_told(log, sink):
 
 @pytest.mark.parametrize("method", ["receive", "close"])
 def test_a_sink_that_never_comes_back_costs_a_bounded_wait(log, monkeypatch, method):
-    for name in ("_LONGEST_RECEIVE", "_LONGEST_CLOSE"):
+    for name in ("_RECEIVE_SECONDS", "_CLOSE_SECONDS"):
         monkeypatch.setattr(f"code_commit.log.sinks.{name}", 0.05)
     free = threading.Event()
     hanging = Sink(**{"act" if method == "receive" else "at_close": lambda *_: free.wait(60)})

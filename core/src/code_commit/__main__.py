@@ -1,4 +1,4 @@
-"""The command `code-commit`. `--version` answers before anything else is imported."""
+"""The command `code-commit`. `--version` imports nothing else."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import os
 import sys
 
 _INTERRUPTED = 130
-_SELDOM = 100_000  # new objects between two looks for garbage; the imports of a run make fewer
+_GC_THRESHOLD = 100_000  # new objects between two collections; the imports of a run make fewer
 
 
 def main() -> int:
     """Run the command with the process's arguments; return its exit code."""
     _open_missing_streams()
-    # What stdout cannot encode is shown escaped; stderr does so by itself.
+    # Escape what stdout cannot encode; stderr does so by default.
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     arguments = sys.argv[1:]
     if arguments == ["--version"]:
@@ -21,34 +21,34 @@ def main() -> int:
 
         sys.stdout.write(f"code-commit {__version__}\n")
         return 0
-    # Nearly all that is made lives to the end: what looks for garbage in it takes a fifth of a short run.
-    gc.set_threshold(_SELDOM)
+    # Nearly all objects live to the end: collections would take a fifth of a short run.
+    gc.set_threshold(_GC_THRESHOLD)
     try:
         from code_commit.cli.main import run_command
     except KeyboardInterrupt:
-        _leave_at_once(_interrupted_early(arguments))
+        _exit_now(_report_early_interruption(arguments))
     try:
         code = run_command(arguments)
     finally:
-        gc.freeze()  # the end of the process frees it as well, without a look at each
+        gc.freeze()  # the end of the process frees everything without a collection
     if code == _INTERRUPTED:
-        _leave_at_once(code)
+        _exit_now(code)
     return code
 
 
-def _interrupted_early(arguments: list[str]) -> int:
-    """Say what `run_command` would, had it been imported."""
-    from code_commit.cli.output import print_lone_finish
+def _report_early_interruption(arguments: list[str]) -> int:
+    """Report an interruption before `run_command` is imported, as `run_command` would."""
+    from code_commit.cli.output import print_run_finished
     from code_commit.plugin_api.errors import ExitCode
 
     sys.stderr.write("code-commit: interrupted\n")
     if "--json" in arguments:
-        print_lone_finish(ExitCode.INTERRUPTED, "interrupted")
+        print_run_finished(ExitCode.INTERRUPTED, "interrupted")
     return _INTERRUPTED
 
 
 def _open_missing_streams() -> None:
-    """Lead the streams that the caller has closed to nowhere: else the next file to be opened takes their place."""
+    """Open closed standard streams on the null device: otherwise the next opened file takes their descriptor."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is not None:
             continue
@@ -60,14 +60,14 @@ def _open_missing_streams() -> None:
         setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - a descriptor, for good
 
 
-def _leave_at_once(code: int) -> None:
-    """Exit without Python's own last steps. They wait for threads of a pool; and where Ctrl-C hit code that was made
-    from text (a dataclass that was just being imported), they kill the process by that signal: no exit code."""
+def _exit_now(code: int) -> None:
+    """Exit without Python's shutdown, which waits for pool threads. After Ctrl-C in generated code (a dataclass that is
+    being imported), the shutdown also kills the process by that signal, without an exit code."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (OSError, ValueError, AttributeError):
-            continue  # nobody reads it, or it was never open
+            continue  # it has no reader, or was never open
     os._exit(code)
 
 

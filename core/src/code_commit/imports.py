@@ -1,7 +1,7 @@
-"""Imports that are put off, and imports of libraries without their optional parts.
+"""Import objects by name, and libraries without their optional parts.
 
-httpx brings a command line where click and rich are installed, structlog a renderer for developers where rich is. Both
-load them at import, and so half of what a short run takes would be spent on what it never uses.
+If click and rich are installed, httpx imports its command line, and structlog a renderer for developers. A run uses
+neither, and the imports would take half the time of a short run.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from typing import Any
 
 @contextmanager
 def import_without(*modules: str) -> Iterator[None]:
-    """Let the imports inside find `modules` missing, as far as nobody has imported them before.
+    """Make `modules` look missing to the imports in the block, unless they are imported already.
 
-    Afterwards they can be imported as ever; what was imported inside stays without them. For libraries that do well
-    without, by their own documentation.
+    Use it for libraries whose documentation calls these modules optional.
     """
     hidden = [module for module in modules if module not in sys.modules]
     for module in hidden:
-        sys.modules[module] = None  # type: ignore[assignment] # Python's own mark for what cannot be imported
+        sys.modules[module] = None  # type: ignore[assignment] # Python's mark for a module that cannot be imported
     try:
         yield
     finally:
@@ -31,10 +30,10 @@ def import_without(*modules: str) -> Iterator[None]:
 
 
 def import_object(target: str) -> Any:
-    """Return what `"package.module:name"` names.
+    """Return the object called `"package.module:name"`.
 
     Raises:
-        ImportError, AttributeError: there is no such thing.
+        ImportError, AttributeError: it does not exist.
     """
     module, _, path = target.partition(":")
     code: Any = import_module(module)

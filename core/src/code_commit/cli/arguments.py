@@ -1,4 +1,4 @@
-"""The command line as data. Flags of workflows come from the plugins that are installed."""
+"""Parse the command line. The flags of workflows come from the installed plugins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from code_commit_workspace import printable
 
 @dataclass(frozen=True, slots=True)
 class HostFlag:
-    """A flag that every workflow has. `setting`: it overrides the setting of that name."""
+    """A flag of every workflow. It overrides the setting called `setting`."""
 
     flag: Flag
     setting: str | None = None
@@ -67,7 +67,7 @@ RESERVED = ("--help", "-h", "--version", *(name for each in HOST_FLAGS for name 
 
 
 def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
-    """Understand a command line that runs a workflow.
+    """Parse a command line that runs a workflow.
 
     Raises:
         UsageError: an unknown flag, more than one workflow, a flag of another workflow, or one whose plugin is not
@@ -77,18 +77,18 @@ def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
     known, extra = parser.parse_known_args(argv)
     if extra:
         raise _unknown(extra[0], parser, registry)
-    given = {name: value for name, value in vars(known).items() if value is not None and value is not False}
-    workflow = _chosen(given, registry)
+    values = {name: value for name, value in vars(known).items() if value is not None and value is not False}
+    workflow = _selected_workflow(values, registry)
     own = {field_of(flag.names[0]): flag for flag in workflow.flags}
     ignored = {field_of(name) for name in workflow.ignores}
     host_fields = {field_of(each.flag.names[0]): each for each in HOST_FLAGS}
-    for name in given:
+    for name in values:
         if name not in own and name not in ignored and name not in host_fields:
-            raise _misplaced(name, workflow, registry)
+            raise _foreign_flag(name, workflow, registry)
     return Invocation(
         workflow,
-        {name: given[name] for name, flag in own.items() if name in given and not _only_selects(flag)},
-        {each.setting: given[name] for name, each in host_fields.items() if each.setting and name in given},
+        {name: values[name] for name, flag in own.items() if name in values and not _is_selector(flag)},
+        {each.setting: values[name] for name, each in host_fields.items() if each.setting and name in values},
         tuple(argv),
         as_json=known.json,
         quiet=known.quiet,
@@ -97,12 +97,12 @@ def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
 
 
 def workflow_parser(registry: Registry) -> Parser:
-    """Return the parser of the command without a subcommand, with the flags of every installed workflow."""
+    """Return the parser of a command line without a command, with the flags of every installed workflow."""
     commands = {name: command.help for name, (_, command) in registry.commands.items()}
     parser = Parser(
         prog="code-commit",
         usage="code-commit [flags]\n       code-commit COMMAND [flags]",
-        description=_DESCRIPTION + listed("commands", commands),
+        description=_DESCRIPTION + two_columns("commands", commands),
         epilog=_epilog(registry),
     )
     parser._optionals.title = "flags of every workflow"  # noqa: SLF001 - no public way
@@ -119,7 +119,7 @@ def workflow_parser(registry: Registry) -> Parser:
                 also = [other.name for _, other in ordered if other is not workflow and flag in other.flags]
                 _add(group, flag, also=also)
     for _, workflow in ordered:
-        for name in workflow.ignores:  # passed over even where the plugin that has it is not installed
+        for name in workflow.ignores:  # ignored also if its plugin is not installed
             if name not in added:
                 added.add(name)
                 parser.add_argument(name, dest=field_of(name), help=argparse.SUPPRESS)
@@ -155,7 +155,7 @@ def split_command(argv: Sequence[str]) -> tuple[str, Sequence[str], tuple[str, .
 
 
 def disabled_plugins(argv: Sequence[str]) -> tuple[str, ...]:
-    """Return what `--disable-plugin` names: wanted before any plugin is loaded, hence before the real parser exists."""
+    """Return the names after `--disable-plugin`. They are needed before plugins are loaded and the parser exists."""
     parser = Parser(add_help=False)
     parser.add_argument("--disable-plugin", action="append", default=[])
     return tuple(parser.parse_known_args(argv)[0].disable_plugin)
@@ -184,27 +184,27 @@ def _add(
         target.add_argument(*flag.names, dest=dest, metavar=flag.metavar, choices=choices or None, help=text)
 
 
-def _chosen(given: Mapping[str, Any], registry: Registry) -> WorkflowDefinition:
+def _selected_workflow(values: Mapping[str, Any], registry: Registry) -> WorkflowDefinition:
     selected = {
         workflow.name: name
         for _, workflow in registry.workflows.values()
         for name in (field_of(flag.names[0]) for flag in workflow.flags if flag.selects)
-        if name in given
+        if name in values
     }
-    passed_over = {field_of(flag) for name in selected for flag in registry.workflows[name][1].ignores}
-    selected = {name: flag for name, flag in selected.items() if flag not in passed_over}
+    ignored = {field_of(flag) for name in selected for flag in registry.workflows[name][1].ignores}
+    selected = {name: flag for name, flag in selected.items() if flag not in ignored}
     if len(selected) > 1:
         flags = " and ".join(f"--{flag.replace('_', '-')}" for flag in selected.values())
         raise UsageError(f"{flags} exclude each other: a run has one workflow")
     return registry.workflow(next(iter(selected), DEFAULT_WORKFLOW))[1]
 
 
-def _only_selects(flag: Flag) -> bool:
-    """A switch that chose the workflow has nothing more to say to it."""
+def _is_selector(flag: Flag) -> bool:
+    """Return whether the flag only selects the workflow and has no value for it."""
     return flag.selects and flag.metavar is None
 
 
-def _misplaced(name: str, workflow: WorkflowDefinition, registry: Registry) -> UsageError:
+def _foreign_flag(name: str, workflow: WorkflowDefinition, registry: Registry) -> UsageError:
     flag = "--" + name.replace("_", "-")
     owners = sorted(owner for owner in registry.workflows if flag in registry.flags_of(owner))
     if not owners:
@@ -222,28 +222,28 @@ def _unknown(word: str, parser: argparse.ArgumentParser, registry: Registry) -> 
 
 
 _WIDEST = 100  # longer lines are hard to read
-_COLUMN = 30  # where explanations begin, at most
+_COLUMN = 30  # of the explanations, at most
 _HEADING = re.compile(r"(?:\A|(?<=\n\n))([^\s:][^\n:]*:)(?= |$)", re.MULTILINE)
-# What stands first in an indented line: flags with their values, a command, or a placeholder.
+# The first words of an indented line: flags with their values, a command, or a placeholder.
 _NAME = re.compile(r"^( {2,4})(-[^\n]*?|[a-z][\w.-]*(?= {2})|[A-Z]+)(?= {2}|$)", re.MULTILINE)
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse with `UsageError` for errors, without abbreviated flags, and with a help that fits the terminal."""
+    """An argparse parser that raises `UsageError`, takes no abbreviated flags, and fits its help to the terminal."""
 
     def __init__(self, *, add_help: bool = True, **options: Any) -> None:
         super().__init__(add_help=False, allow_abbrev=False, formatter_class=HelpFormatter, **options)
-        self.color = False  # Python 3.14's own would be escaped with all else that a terminal obeys
+        self.color = False  # the colors of Python 3.14 would be escaped
         self._positionals.title, self._optionals.title = "arguments", "flags"
         if add_help:
             self.add_argument("--help", "-h", action="help", help="show this help")
 
     def format_help(self) -> str:
-        """Return the help; only now, as argparse makes a formatter for each flag that is added, is the width asked."""
+        """Return the help. Read the terminal's width only here: argparse makes a formatter for each added flag."""
         self.formatter_class = for_this_terminal
         return super().format_help()
 
-    def print_help(self, file: Any = None) -> None:  # noqa: ARG002 - argparse's signature; stdout is what is meant
+    def print_help(self, file: Any = None) -> None:  # noqa: ARG002 - argparse's signature
         """Show the help on stdout."""
         show_help(self.format_help())
 
@@ -253,7 +253,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Lays a help text out. Of descriptions, what is indented stays as it is."""
+    """Formats a help text. Indented lines of descriptions are not wrapped."""
 
     def __init__(self, prog: str, width: int = _WIDEST) -> None:
         super().__init__(prog, max_help_position=_COLUMN, width=width)
@@ -269,26 +269,26 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 def for_this_terminal(prog: str) -> HelpFormatter:
-    """Return what lays a help text out for the terminal there is."""
+    """Return a formatter as wide as the terminal."""
     import shutil
 
     return HelpFormatter(prog, min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST))
 
 
-def listed(title: str, lines: Mapping[str, str]) -> str:
-    """Return a block of a help text: names, and what they do, in two columns."""
+def two_columns(title: str, lines: Mapping[str, str]) -> str:
+    """Return a block of a help text: names and their explanations in two columns."""
     column = max(map(len, lines)) + 2
     return f"{title}:\n" + "\n".join(f"  {name:<{column}}{text}" for name, text in lines.items())
 
 
 def show_help(text: str) -> None:
-    """Write a help text to stdout. What plugins brought into it is made harmless before colour is added."""
+    """Write a help text to stdout. Texts of plugins are escaped before colors are added."""
     safe = printable(text)
     plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM", "") in {"", "dumb"}
     sys.stdout.write(safe if plain else _coloured(safe))
 
 
 def _coloured(text: str) -> str:
-    """Bold headings, cyan names."""
+    """Return the text with bold headings and cyan names."""
     headed = _HEADING.sub("\x1b[1m\\1\x1b[0m", text)
     return _NAME.sub("\\1\x1b[36m\\2\x1b[0m", headed)

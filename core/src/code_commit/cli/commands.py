@@ -1,4 +1,4 @@
-"""The host's own commands: undo, plugins, models, config. They are registered like a plugin's."""
+"""The host's commands: undo, plugins, models, config. They are registered like those of a plugin."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from code_commit_workspace import Checkpoints, uninterrupted
 
 
 def add_json(parser: ArgumentParser) -> None:
-    """Add `--json`, as every command of ours has it."""
+    """Add `--json`, with the same help in every command."""
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
@@ -31,10 +31,10 @@ def undo_arguments(parser: ArgumentParser) -> None:
 
 
 def undo(host: CommandHost, arguments: Namespace) -> int:
-    """Restore what stood before the first write of a run, by default the latest that wrote.
+    """Restore the files from before the first write of a run, by default the latest that wrote.
 
     Raises:
-        NotReady: there is no such run, it wrote nothing, or files were changed since.
+        NotReady: the run does not exist or wrote nothing, or files were changed since.
     """
     with host.workspace(writes=True, repository="existing") as workspace:
         run = _run_to_undo(host, arguments.run, workspace.checkpoints)
@@ -50,7 +50,7 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
 
 
 def _run_to_undo(host: CommandHost, name: str | None, checkpoints: Checkpoints) -> str:
-    """Return the run that is meant; without a name, the latest one that has a checkpoint."""
+    """Return the run called `name`; without a name, the latest one with a checkpoint."""
     if name is not None:
         run = host.runs.find(name).run
         if not checkpoints.of_run(run):
@@ -89,7 +89,7 @@ def _add_listing(parser: ArgumentParser) -> None:
 
 
 def plugins(host: CommandHost, arguments: Namespace) -> int:
-    """List plugins with what they offer, and what failed and why; `doctor` examines them more closely."""
+    """List plugins, their offers and their failures; `doctor` examines them more closely."""
     if arguments.action == "doctor":
         from code_commit.cli.doctor import doctor
 
@@ -139,7 +139,7 @@ def models_arguments(parser: ArgumentParser) -> None:
 
 
 def models(host: CommandHost, arguments: Namespace) -> int:
-    """List the models of the installed providers, with the names people may type."""
+    """List the models of the installed providers, with their aliases."""
     host.disable(arguments.disable_plugin)
     providers = host.registry.providers
     rows: list[dict[str, Any]] = [
@@ -172,7 +172,7 @@ def config_arguments(parser: ArgumentParser) -> None:
 
 
 def config(host: CommandHost, arguments: Namespace) -> int:
-    """Print the settings that a run in this folder would have."""
+    """Print the settings of a run in this folder."""
     rows = host.configuration.rows()
     if arguments.json:
         host.out.document({"settings": [asdict(row) for row in rows]})

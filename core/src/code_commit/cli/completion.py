@@ -14,7 +14,7 @@ from code_commit.cli.arguments import HOST_FLAGS
 from code_commit.cli.host import CommandHost, command_parser
 from code_commit.plugin_api.errors import ExitCode
 
-_PLAIN = re.compile(r"[\w./:@+-]+")  # what needs no quotes in any shell
+_PLAIN = re.compile(r"[\w./:@+-]+")  # needs no quotes in any shell
 
 _DESCRIPTION = "Print a script that completes commands, flags, models and the names of runs."
 _EPILOG = """\
@@ -70,7 +70,7 @@ compdef _code_commit code-commit
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What there is to complete. `values` are those of a flag, `commands` the flags and actions of each command."""
+    """The words to complete: flags, the values of flags, and the flags and actions of each command."""
 
     flags: Mapping[str, str]
     values: Mapping[str, Sequence[str]]
@@ -86,13 +86,13 @@ def completion_arguments(parser: ArgumentParser) -> None:
 
 
 def completion(host: CommandHost, arguments: Namespace) -> int:
-    """Print the script of one shell. It knows the plugins that are installed now."""
+    """Print the script of one shell, for the plugins installed now."""
     sys.stdout.write(_WRITERS[arguments.shell](known_words(host)))
     return ExitCode.REACHED
 
 
 def known_words(host: CommandHost) -> Words:
-    """Collect commands, flags and models, those of plugins included; a word that would need quotes is left out."""
+    """Collect commands, flags and models, including those of plugins, without words that need quotes."""
     registry = host.registry
     flags = {name: each.flag.help for each in HOST_FLAGS for name in each.flag.names}
     for _, workflow in registry.workflows.values():
@@ -116,7 +116,7 @@ def known_words(host: CommandHost) -> Words:
 
 
 def _words_of(parser: ArgumentParser) -> list[str]:
-    """Return what may follow a command: its actions or choices, and all their flags."""
+    """Return the actions, choices and flags of a command."""
     actions: list[str] = []
     flags: list[str] = []
     for action in parser._actions:  # noqa: SLF001 - no public way

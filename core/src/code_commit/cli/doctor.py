@@ -1,4 +1,4 @@
-"""`code-commit plugins doctor` examines every plugin: beyond a start, it follows every name that plugins give."""
+"""`code-commit plugins doctor`: examine every plugin, and import everything that it names."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from code_commit.plugins.host import HOST, Plugin, PluginHost, interrupted_while
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import settings_model
 
-_LIKE_OURS = re.compile(r"code[-_.]?commit", re.IGNORECASE)
-_NO_PLUGINS = frozenset({"code-commit-testing"})  # depends on the host and is no plugin
+_SIMILAR_GROUP = re.compile(r"code[-_.]?commit", re.IGNORECASE)
+_NOT_PLUGINS = frozenset({"code-commit-testing"})  # they depend on the host
 _METHODS = {"code_commit_path_rules": ("judge",), "code_commit_log_sinks": ("receive", "close")}
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that will not work, or will not work as its author meant."""
+    """Something that does not work, or not as its author intends."""
 
     plugin: str
     distribution: str
@@ -41,7 +41,7 @@ class Problem:
 
 
 def doctor(host: CommandHost, *, as_json: bool) -> int:
-    """Print versions, entry points, load times and whatever is wrong; the exit code is 1 when something is.
+    """Print versions, entry points, load times and problems; return 1 if there are problems.
 
     Raises:
         NotReady: the configuration here cannot be read.
@@ -86,7 +86,7 @@ def doctor(host: CommandHost, *, as_json: bool) -> int:
 
 
 def load_times(sources: Sequence[PluginSource]) -> dict[PluginSource, float]:
-    """Import each plugin, in the order of a start; return seconds. What two of them import counts for the first."""
+    """Import each plugin in the order of a start; return seconds. A shared import counts for the first plugin."""
     import_object("code_commit.plugin_api")
     seconds = {}
     with stdout_aside():
@@ -96,14 +96,14 @@ def load_times(sources: Sequence[PluginSource]) -> dict[PluginSource, float]:
                 import_object(source.value)
             except KeyboardInterrupt:
                 raise interrupted_while_loading(source) from None
-            except BaseException:  # noqa: BLE001, S110 - what fails is reported by the plugin host, which tries again
+            except BaseException:  # noqa: BLE001, S110 - the plugin host tries again and reports it
                 pass
             seconds[source] = time.perf_counter() - began
     return seconds
 
 
 def dependents(sources: Sequence[PluginSource]) -> Iterator[Problem]:
-    """Examine the metadata of all distributions: versions of the host that they need, and where they look for it."""
+    """Examine the metadata of all distributions: required versions of the host, and entry point groups."""
     from importlib.metadata import distributions
 
     from packaging.requirements import InvalidRequirement, Requirement
@@ -124,29 +124,29 @@ def dependents(sources: Sequence[PluginSource]) -> Iterator[Problem]:
                 error = f"it needs code-commit {one.specifier}, and {__version__} is installed"
                 yield Problem(plugin, name, "version", error)
         groups = {entry.group for entry in each.entry_points}
-        wrong = sorted(group for group in groups - {GROUP, PATH_RULES_GROUP} if _LIKE_OURS.match(group))
+        wrong = sorted(group for group in groups - {GROUP, PATH_RULES_GROUP} if _SIMILAR_GROUP.match(group))
         for group in wrong:
-            meant = did_you_mean(group, [GROUP, PATH_RULES_GROUP])
-            yield Problem(plugin, name, "entry points", f"nobody reads the group {group}{meant}")
-        if needed and not (plugins or wrong or "console_scripts" in groups or name in _NO_PLUGINS):
+            suggestion = did_you_mean(group, [GROUP, PATH_RULES_GROUP])
+            yield Problem(plugin, name, "entry points", f"nobody reads the group {group}{suggestion}")
+        if needed and not (plugins or wrong or "console_scripts" in groups or name in _NOT_PLUGINS):
             error = f"it depends on {HOST} and registers no plugin: its metadata has no entry point group {GROUP}"
             yield Problem(plugin, name, "entry points", error)
 
 
 def problems(host: PluginHost, settings: Settings) -> list[Problem]:
-    """Examine every loaded plugin; those of a start, such as clashes of names, come first."""
+    """Examine every loaded plugin; the failures of a start, such as clashing names, come first."""
     registry = Registry(host, reserved_flags=RESERVED)
-    registry.secret_variables()  # reports names that no variable can have
+    registry.secret_variables()  # reports invalid names of variables
     found: list[Problem] = []
     for plugin in tuple(host.plugins):
         checks = (_settings(host, plugin, settings), _providers(registry, plugin), _workflows(registry, plugin))
         for check in (*checks, *(_objects(host, plugin, settings, hook) for hook in _METHODS)):
-            found += _guarded(plugin, check)
+            found += _run_check(plugin, check)
     failures = [Problem(each.plugin, each.distribution, each.stage, each.error) for each in host.failures]
     return list(dict.fromkeys([*failures, *found]))
 
 
-def _guarded(plugin: Plugin, check: Iterator[tuple[str, str]]) -> Iterator[Problem]:
+def _run_check(plugin: Plugin, check: Iterator[tuple[str, str]]) -> Iterator[Problem]:
     try:
         with contextlib.redirect_stdout(sys.stderr):
             rows = list(check)
@@ -159,7 +159,7 @@ def _guarded(plugin: Plugin, check: Iterator[tuple[str, str]]) -> Iterator[Probl
 
 
 def _settings(host: PluginHost, plugin: Plugin, settings: Settings) -> Iterator[tuple[str, str]]:
-    """The model of the plugin's section exists, is one, and takes the section."""
+    """Check that the plugin's settings model exists, is a pydantic model, and accepts the section."""
     stage = "code_commit_settings"
     try:
         model = settings_model(host, plugin)
@@ -191,7 +191,7 @@ def _provider(definition: ProviderDefinition) -> Iterator[str]:
     try:
         fields = import_object(definition.config).model_fields
     except (ImportError, AttributeError):
-        return  # told above
+        return  # reported above
     if "model" not in fields:
         yield f"{definition.config} has no field `model`"
 
@@ -219,21 +219,21 @@ def _workflow(definition: WorkflowDefinition) -> Iterator[str]:
             yield f"the flag {flag.names[0]} has no field {name!r} in {definition.options}"
 
 
-def _code(what: str, target: str, fits: Callable[[Any], bool], kind: str) -> Iterator[str]:
+def _code(what: str, target: str, is_valid: Callable[[Any], bool], kind: str) -> Iterator[str]:
     try:
         code = import_object(target)
     except Exception as error:  # noqa: BLE001 - importing a plugin's code may raise anything
         yield f"{what} {target!r} cannot be imported: {type(error).__name__}: {error}"
         return
-    if not fits(code):
+    if not is_valid(code):
         yield f"{what} {target!r} is not {kind}"
 
 
 def _objects(host: PluginHost, plugin: Plugin, settings: Settings, hook: str) -> Iterator[tuple[str, str]]:
-    """What the plugin gives for a hook has the methods that will be called; what the hook raises, the host reports."""
+    """Check that the items of a hook have the methods that the host calls. The host reports what the hook raises."""
     arguments = {
         "settings": lambda each: settings.plugin(each.name, settings_model(host, each)),
-        "secret": lambda _: lambda _name: None,  # as where no variable is set
+        "secret": lambda _: lambda _name: None,  # as if no variable is set
     }
     for _, item in host.collect(hook, arguments, only=plugin):
         missing = [name for name in _METHODS[hook] if not callable(getattr(item, name, None))]

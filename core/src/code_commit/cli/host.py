@@ -1,4 +1,4 @@
-"""The `Host` of a command: plugins, settings and runs, each loaded when somebody asks for it."""
+"""The `Host` of a command: plugins, settings and runs, each loaded on first use."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BUILTIN = (("code-commit", "code_commit.cli.plugin"),)
 
 
 class CommandHost:
-    """What `plugin_api.Host` promises, for the command that `plugin` offers."""
+    """Implements `plugin_api.Host` for a command of `plugin`."""
 
     def __init__(
         self, environ: Mapping[str, str], *, disabled: Sequence[str] = (), plugin: Plugin | None = None
@@ -43,47 +43,47 @@ class CommandHost:
 
     @property
     def root(self) -> Path:
-        """The working directory: there the project begins."""
+        """The working directory, which is the root of the project."""
         return Path.cwd().resolve()
 
     @property
     def argv0(self) -> str:
-        """The program as it was started."""
+        """The program that started this process, as a shell command."""
         return f"{sys.executable} -m code_commit" if sys.argv[0].endswith("__main__.py") else sys.argv[0]
 
     @cached_property
     def loader(self) -> PluginHost:
-        """All plugins but those that are disabled."""
+        """All plugins except disabled ones."""
         return PluginHost(builtin=BUILTIN, disabled=self._disabled)
 
     @cached_property
     def registry(self) -> Registry:
-        """What they offer."""
+        """The offers of the plugins."""
         from code_commit.cli.arguments import RESERVED
 
         return Registry(self.loader, reserved_flags=RESERVED)
 
     def disable(self, names: Sequence[str]) -> None:
-        """Leave these plugins out as well, before any is loaded."""
+        """Disable more plugins. Call this before any is loaded."""
         self._disabled = [*self._disabled, *names]
 
     @property
     def plugins(self) -> Sequence[Plugin]:
-        """The loaded plugins, without the host's own."""
+        """The loaded plugins, without the host's."""
         return [plugin for plugin in self.loader.plugins if plugin.distribution != HOST]
 
     @property
     def failures(self) -> Sequence[PluginFailure]:
-        """What failed of the others."""
+        """The failures of plugins."""
         return self.loader.failures
 
     @cached_property
     def redactor(self) -> Redactor:
-        """Knows the keys that are configured here, also those of providers of plugins, and the secrets of plugins."""
+        """The redactor of all configured keys and of the secrets of plugins."""
         from code_commit_workspace import Redactor
 
         redactor = Redactor()
-        with suppress(NotReady):  # no key is read in such a project, so none is in use
+        with suppress(NotReady):  # such a project reads no key
             self._keys_for(redactor).censor_all(self.registry.secret_variables())
         return redactor
 
@@ -100,12 +100,12 @@ class CommandHost:
         repository: Repository = "required",
         root: Path | None = None,
     ) -> Workspace:
-        """Open the project, and put right what an earlier run left half done."""
+        """Open the workspace; recover the tree if an earlier run was killed."""
         from code_commit.plugin_api.project_files import PROTECTED
         from code_commit_workspace import SandboxSettings, Workspace
 
         redactor = self.redactor if processes else None
-        # Without the settings nobody knows which variables hold keys: then a process gets none.
+        # Without the settings, any variable may hold a key: hide all of them.
         sandbox = SandboxSettings(mode="require", network=False, secret_prefixes=("",))
         if redactor:
             from code_commit.run.assembly import sandbox_settings
@@ -127,7 +127,7 @@ class CommandHost:
 
     @cached_property
     def configuration(self) -> Settings:
-        """The settings that a run in the working directory has."""
+        """The settings of a run in the working directory."""
         from code_commit.config.loading import load_settings
 
         return load_settings(self.root, environ=self.environ)
@@ -155,7 +155,7 @@ class CommandHost:
         return parse_invocation(argv, self.registry)
 
     def start(self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False) -> RunSummary:
-        """Run a workflow and return how the run ended."""
+        """Run a workflow and return the summary of its run."""
         from code_commit.cli.workflow import QuitError, start
         from code_commit.log import read_run
 
@@ -178,7 +178,7 @@ class CommandHost:
     def _checked_settings(self) -> Settings:
         from code_commit_workspace import check_private_folder
 
-        check_private_folder(self.root)  # before anything in it is read as a setting
+        check_private_folder(self.root)  # before any setting is read
         return self.configuration
 
 
@@ -202,19 +202,19 @@ def run_named(name: str, argv: Sequence[str], environ: Mapping[str, str], disabl
     """Run the command `name`; return its exit code.
 
     Raises:
-        UsageError: there is no such command, its plugin is broken, or `argv` is wrong.
+        UsageError: the command does not exist, its plugin is broken, or `argv` is wrong.
     """
     plugin, definition = find_command(name, disabled)
     arguments = command_parser(plugin, definition).parse_args(argv)
-    run: Callable[[CommandHost, Namespace], int] = _imported(plugin, definition, definition.run)
+    run: Callable[[CommandHost, Namespace], int] = _import_for(plugin, definition, definition.run)
     return int(run(CommandHost(environ, disabled=disabled, plugin=plugin), arguments))
 
 
 def find_command(name: str, disabled: Sequence[str] = ()) -> tuple[Plugin, CommandDefinition]:
-    """Return the command `name` and its plugin. The host's own and a first-party plugin's load no other plugin.
+    """Return the command `name` and its plugin. A command of the host or a first-party plugin loads no other plugin.
 
     Raises:
-        UsageError: there is no such command, or its plugin is broken, or two plugins claim it.
+        UsageError: the command does not exist, its plugin is broken, or two plugins claim it.
     """
     if not disabled:
         owner = first_party.owner("command", name)
@@ -226,17 +226,17 @@ def find_command(name: str, disabled: Sequence[str] = ()) -> tuple[Plugin, Comma
 
 
 def command_parser(plugin: Plugin, definition: CommandDefinition) -> Parser:
-    """Return the parser of a command, with the arguments that it adds.
+    """Return the parser of a command with its arguments.
 
     Raises:
-        UsageError: the code that adds them is broken.
+        UsageError: the code that adds the arguments is broken.
     """
     from code_commit.cli.arguments import Parser
 
     description = f"{definition.help[:1].upper()}{definition.help[1:]}."
     parser = Parser(prog=f"code-commit {definition.name}", description=description)
     if definition.arguments:
-        add = _imported(plugin, definition, definition.arguments)
+        add = _import_for(plugin, definition, definition.arguments)
         try:
             add(parser)
         except Exception as error:
@@ -244,7 +244,7 @@ def command_parser(plugin: Plugin, definition: CommandDefinition) -> Parser:
     return parser
 
 
-def _imported(plugin: Plugin, definition: CommandDefinition, target: str) -> Any:
+def _import_for(plugin: Plugin, definition: CommandDefinition, target: str) -> Any:
     try:
         return import_object(target)
     except Exception as error:

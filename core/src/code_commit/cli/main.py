@@ -1,4 +1,4 @@
-"""What the command does from its arguments to its exit code. Every way to fail ends here, in one place."""
+"""Run the command line: from arguments to exit code. Every error ends here."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from code_commit.plugin_api.errors import (
 
 
 def run_command(argv: Sequence[str]) -> int:
-    """Run a workflow or a command; return the exit code of DESIGN section 6."""
+    """Run a workflow or a command; return the exit code."""
     with _sigterm_like_ctrl_c():
         try:
-            code = _chosen(argv)()
+            code = _select(argv)()
             sys.stdout.flush()
         except BrokenPipeError:
-            _discard_stdout()  # whoever read it is gone; Python would complain once more at exit
+            _discard_stdout()  # the reader is gone; Python would report it again at exit
             return ExitCode.NOT_REACHED
         except CodeCommitError as error:
-            return _failed(error, argv)
+            return _report_error(error, argv)
         except KeyboardInterrupt:
-            return _failed(Interrupted("interrupted"), argv)
+            return _report_error(Interrupted("interrupted"), argv)
         except BaseException as error:  # noqa: BLE001 - a bug must end with 70, not with Python's 1
-            return _unforeseen(error, argv)
+            return _report_unexpected(error, argv)
     return code
 
 
-def _chosen(argv: Sequence[str]) -> Callable[[], int]:
-    """Return what the command line asks for, ready to be called. It is not called here: tracebacks stay short."""
+def _select(argv: Sequence[str]) -> Callable[[], int]:
+    """Return a function that runs the command line. The caller calls it, so that tracebacks stay short."""
     if "--version" in argv:
         return _print_version
     from code_commit.cli.arguments import disabled_plugins, split_command, workflow_parser
@@ -65,24 +65,24 @@ def _print_version() -> int:
     return ExitCode.REACHED
 
 
-def _failed(error: CodeCommitError, argv: Sequence[str]) -> int:
-    """Nothing of a run exists yet: say it to the person, and to the program that waits for a last event."""
-    from code_commit.cli.output import print_error, print_lone_finish
+def _report_error(error: CodeCommitError, argv: Sequence[str]) -> int:
+    """Print an error from before the run: for people, and with `--json` as the last event."""
+    from code_commit.cli.output import print_error, print_run_finished
 
     code = exit_code_of(error)
     print_error(error.message, error.hint)
     if "--json" in argv:
-        print_lone_finish(code, error.message, error.hint)
+        print_run_finished(code, error.message, error.hint)
     return code
 
 
-def _unforeseen(error: BaseException, argv: Sequence[str]) -> int:
+def _report_unexpected(error: BaseException, argv: Sequence[str]) -> int:
     if isinstance(error, SystemExit) and error.code in {None, 0}:
-        return ExitCode.REACHED  # argparse, after it has printed a command's help
-    from code_commit.cli.output import print_error, print_lone_finish
+        return ExitCode.REACHED  # argparse, after a command's help
+    from code_commit.cli.output import print_error, print_run_finished
 
-    if isinstance(error, OSError) and (known := _about_this_place(error) or no_room(error)):
-        return _failed(known, argv)
+    if isinstance(error, OSError) and (cause := _environment_error(error) or no_room(error)):
+        return _report_error(cause, argv)
     message = f"internal error: {describe(error)}"
     hint = "this is a bug in code-commit; --debug shows where"
     if "--debug" in argv:
@@ -91,18 +91,18 @@ def _unforeseen(error: BaseException, argv: Sequence[str]) -> int:
         message, hint = "".join(traceback.format_exception(error)).rstrip(), ""
     print_error(message, hint)
     if "--json" in argv:
-        print_lone_finish(ExitCode.INTERNAL, message)
+        print_run_finished(ExitCode.INTERNAL, message)
     return ExitCode.INTERNAL
 
 
-def _about_this_place(error: OSError) -> NotReady | None:
-    """Say what is wrong with the working directory or with stdout, if that is why `error` came."""
+def _environment_error(error: OSError) -> NotReady | None:
+    """Return the cause of `error` if it is the working directory or stdout."""
     try:
         os.getcwd()  # noqa: PTH109 - pathlib costs
     except OSError as gone:
         return NotReady(f"the working directory is gone: {gone.strerror}", hint="change to a folder that exists")
     try:
-        sys.stdout.flush()  # it still holds what could not be written
+        sys.stdout.flush()  # it still buffers what could not be written
     except OSError:
         _discard_stdout()
         return NotReady(f"stdout cannot be written: {error.strerror}", hint="let it lead somewhere else")
@@ -122,7 +122,7 @@ def _sigterm_like_ctrl_c() -> Iterator[None]:
 
     try:
         before = signal.signal(signal.SIGTERM, interrupt)
-    except ValueError:  # not in the main thread: whoever runs us there keeps the signals
+    except ValueError:  # not in the main thread: the embedding program keeps the signals
         yield
         return
     try:

@@ -1,4 +1,4 @@
-"""What the command prints: results on stdout, notes and errors on stderr. Keys are hidden everywhere."""
+"""Print results on stdout, notes and errors on stderr, without keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def without_keys(text: str) -> str:
-    """Return the text of an error without keys, also without what merely looks like one."""
+    """Return the text of an error without keys and without values that look like keys."""
     import os
 
     from code_commit.config.keys import likely_keys
@@ -28,7 +28,7 @@ def without_keys(text: str) -> str:
 
 
 def _redactor() -> Redactor:
-    """Know the keys that are configured here, as far as they can be found without any plugin."""
+    """Return a redactor of the configured keys that can be found without loading plugins."""
     import os
     from contextlib import suppress
     from pathlib import Path
@@ -39,25 +39,25 @@ def _redactor() -> Redactor:
     from code_commit_workspace import Redactor
 
     redactor = Redactor()
-    with suppress(CodeCommitError, OSError):  # why none can be read is another message
+    with suppress(CodeCommitError, OSError):  # another message reports this
         KeyStore(Path.cwd(), redactor, os.environ).censor_all(first_party.names("key_variable"))
     return redactor
 
 
 def print_error(message: str, hint: str = "", *, folder: str = "") -> None:
-    """Tell a person on stderr what happened and what to do."""
+    """Print an error on stderr: what happened and what to do."""
     lines = [f"code-commit: {message}"]
     if hint:
         lines.append(f"  what to do: {hint}")
     if folder:
         lines.append(f"  the log: {folder}")
-    # A further line of a message cannot pass for one of ours.
+    # Indented, a further line of a message cannot look like one of ours.
     indented = (line.replace("\n", "\n    ") for line in lines)
-    tell(without_keys("\n".join(indented)))
+    print_note(without_keys("\n".join(indented)))
 
 
-def tell(text: str) -> None:
-    """Write `text` to stderr, escaped. That nobody listens changes no exit code."""
+def print_note(text: str) -> None:
+    """Write `text` to stderr, escaped. A closed stderr changes no exit code."""
     from code_commit.log import SafeStream
     from code_commit_workspace import printable
 
@@ -66,8 +66,8 @@ def tell(text: str) -> None:
     stream.flush()
 
 
-def print_lone_finish(exit_code: ExitCode, summary: str, hint: str = "") -> None:
-    """Print the one event of a run that never began."""
+def print_run_finished(exit_code: ExitCode, summary: str, hint: str = "") -> None:
+    """Print `run.finished` for a run that did not start."""
     from code_commit.log import SafeStream
 
     data = {
@@ -86,7 +86,7 @@ def print_lone_finish(exit_code: ExitCode, summary: str, hint: str = "") -> None
 
 
 class CommandOutput:
-    """The `Output` of commands. A result that cannot be written ends the command; a note never does."""
+    """The `Output` of commands. A result that cannot be written ends the command; a note does not."""
 
     @cached_property
     def _clean(self) -> Callable[[str], str]:
@@ -99,7 +99,7 @@ class CommandOutput:
         sys.stdout.write(printable(self._clean(text).rstrip(), newlines=False) + "\n")
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
-        """Print columns on stdout, each as wide as its widest cell."""
+        """Print a table on stdout, each column as wide as its widest cell."""
         from code_commit_workspace import printable
 
         shown = [[printable(cell, newlines=False) for cell in row] for row in rows]
@@ -112,12 +112,12 @@ class CommandOutput:
         sys.stdout.write(self._clean(json.dumps(document, indent=2)) + "\n")
 
     def write(self, text: str) -> None:
-        """Write a text on stdout, escaped where stdout is a terminal."""
+        """Write a text to stdout, escaped if stdout is a terminal."""
         from code_commit_workspace import printable
 
         text = self._clean(text)
         sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
     def note(self, text: str) -> None:
-        """Tell the person one line on stderr."""
-        tell(self._clean(text))
+        """Print one line on stderr."""
+        print_note(self._clean(text))

@@ -1,4 +1,4 @@
-"""The host's own plugin: its commands, progress and JSON events, registered like anybody's."""
+"""The host's plugin: its commands, progress and JSON events, registered like those of any plugin."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COMMANDS = {
 
 @hookimpl
 def code_commit_commands() -> list[CommandDefinition]:
-    """The commands about the host itself, and `undo`, which works without any plugin."""
+    """Return the commands about the host, and `undo`."""
     modules = {"completion": "completion"}
     return [
         CommandDefinition(
@@ -38,7 +38,7 @@ def code_commit_commands() -> list[CommandDefinition]:
 
 @hookimpl
 def code_commit_log_sinks(settings: Plan) -> Iterator[LogSink]:
-    """What a person and a program see of a run. The host has no section: its plugin gets the plan of the run."""
+    """Yield the sinks for people and programs. `settings` is the plan of the run: the host has no section."""
     from code_commit.log import JsonLines, Progress
 
     plan = settings

@@ -1,4 +1,4 @@
-"""From a parsed command line to a run, and from its ending to what a person reads."""
+"""Start the run that a parsed command line asks for, and print how it ended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from code_commit.cli.host import CommandHost
-from code_commit.cli.output import print_error, print_lone_finish, tell
+from code_commit.cli.output import print_error, print_note, print_run_finished
 from code_commit.config.loading import load_settings
 from code_commit.config.schema import about_a_flag, explained
 from code_commit.imports import import_object
@@ -24,20 +24,20 @@ from code_commit_workspace import check_private_folder, printable, read_answer
 
 
 class QuitError(Exception):
-    """The person quit before the run began."""
+    """The user quit before the run started."""
 
 
 def run_invocation(invocation: Invocation, host: CommandHost) -> int:
-    """Run what the command line asks for; return the exit code.
+    """Run the workflow of `invocation`; return the exit code.
 
     Raises:
-        CodeCommitError: the run cannot begin.
+        CodeCommitError: the run cannot start.
     """
     try:
         plan = _plan(invocation, host)
     except QuitError:
         if invocation.as_json:
-            print_lone_finish(ExitCode.REACHED, "quit before the run began")
+            print_run_finished(ExitCode.REACHED, "quit before the run began")
         return ExitCode.REACHED
     ending = run_session(plan, host.loader, host.registry)
     _report(ending, invocation)
@@ -47,13 +47,13 @@ def run_invocation(invocation: Invocation, host: CommandHost) -> int:
 def start(
     invocation: Invocation, host: CommandHost, *, root: Path | None = None, quiet: bool = False, mute: bool = False
 ) -> Ending:
-    """Run a workflow in `root`, or in the folder that it chooses, and return how the run ended.
+    """Run a workflow in `root`, or in the folder that it chooses, and return its ending.
 
-    With `mute` the run prints no result: stdout belongs to the command that starts it.
+    With `mute` the run writes nothing to stdout, which belongs to the calling command.
 
     Raises:
-        CodeCommitError: the run cannot begin.
-        QuitError: the person quit.
+        CodeCommitError: the run cannot start.
+        QuitError: the user quit.
     """
     plan = _plan(invocation, host, root, quiet=quiet, mute=mute)
     return run_session(plan, host.loader, host.registry)
@@ -66,7 +66,7 @@ def _plan(
 
     Raises:
         UsageError: a flag's value is wrong.
-        NotReady: the configuration is.
+        NotReady: the configuration is wrong.
     """
     plugin, workflow = host.registry.workflow(invocation.workflow.name)
     model = import_object(workflow.options) if workflow.options else None
@@ -77,7 +77,7 @@ def _plan(
         raise QuitError
     if not root.is_dir():
         raise NotReady(f"there is no folder {root}")
-    check_private_folder(root)  # before anything in it is read as a setting
+    check_private_folder(root)  # before any setting is read
     section_model = settings_model(host.loader, plugin)
     shared = set(invocation.flags) & set(section_model.model_fields if section_model else ())
     flags = {f"plugins.{plugin.name}.{name}": invocation.flags[name] for name in shared}
@@ -90,8 +90,8 @@ def _plan(
     )
     section = settings.plugin(plugin.name, section_model)
     if model and section_model:
-        settled = {name: getattr(section, name) for name in model.model_fields if name in section_model.model_fields}
-        options = _options(model, {**invocation.flags, **settled})
+        values = {name: getattr(section, name) for name in model.model_fields if name in section_model.model_fields}
+        options = _options(model, {**invocation.flags, **values})
     shown = {"progress": not (quiet or invocation.quiet), "json": invocation.as_json and not mute}
     return Plan(
         plugin,
@@ -108,7 +108,7 @@ def _plan(
 
 
 def _ask(workflow: WorkflowDefinition, question: str) -> str | None:
-    """Ask the person before there is a run. On stderr: whoever reads stdout expects events there, and nothing else."""
+    """Ask the user before the run starts. The question goes to stderr: stdout may hold events only."""
     if not workflow.interactive:
         raise NotReady("a workflow that runs unattended asked a question", hint="its plugin is at fault")
     sys.stderr.write(printable(question) + "\n")
@@ -131,8 +131,8 @@ def _report(ending: Ending, invocation: Invocation) -> None:
         print_error(f"the log sink {failure.plugin} of {failure.distribution} failed: {failure.error}")
     if ending.exit_code is ExitCode.REACHED:
         if not invocation.quiet:
-            tell(f"code-commit: {ending.summary} ({folder})")
+            print_note(f"code-commit: {ending.summary} ({folder})")
         return
     if invocation.debug:
-        tell(ending.trace.rstrip())
+        print_note(ending.trace.rstrip())
     print_error(ending.summary, ending.hint, folder=str(folder))

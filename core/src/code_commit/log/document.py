@@ -1,4 +1,4 @@
-"""`run.json`: a summary of the records of a run, made live or when they are read back."""
+"""`run.json`: a summary of the records of a run, made live or from its events."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from code_commit.plugin_api.run_files import (
 )
 
 _TOKENS = ("input", "output", "cache_read", "cache_write", "reasoning")
-_WRITTEN_AFTER = frozenset({"run.started", "call.finished", "process.finished", "attempt.finished", "run.finished"})
+_WRITE_AFTER = frozenset({"run.started", "call.finished", "process.finished", "attempt.finished", "run.finished"})
 
 
 class RunDocument:
     """The content of `run.json` after the records received so far.
 
-    A total counts what services reported, and is null when none did; `calls.unknown` counts the calls without token
-    counts, so that no total looks complete when it is not. An attempt is a span of that kind; in a workflow without
-    such spans, every call is one. Times are UTC, durations are seconds.
+    A total sums the counts that services report, and is null without any; `calls.unknown` counts the calls without
+    token counts. An attempt is a span of that kind; in a workflow without such spans, every call is an attempt. Times
+    are UTC, durations are seconds.
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class RunDocument:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The document. Not a copy: it changes with the next record."""
+        """The document. It is not a copy: the next record changes it."""
         return self._fields
 
     def text(self) -> str:
@@ -75,7 +75,7 @@ class RunDocument:
         return json.dumps(self._fields, indent=2, allow_nan=False) + "\n"
 
     def receive(self, record: Record) -> bool:
-        """Add a record; return whether the file should be written now."""
+        """Add a record; return whether to write the file now."""
         data = record.data
         if record.kind == "run.started":
             self._start(record)
@@ -93,21 +93,21 @@ class RunDocument:
         elif record.kind == "plugin.failed":
             self._fields["plugins_failed"].append(dict(data))
         elif record.kind == "run.finished":
-            named = ("outcome", "exit_code", "summary", "data")
+            names = ("outcome", "exit_code", "summary", "data")
             self._fields |= {"state": "finished", "finished": _utc(record.time)} | {
-                name: data.get(name) for name in named
+                name: data.get(name) for name in names
             }
         self._fields["seconds"]["total"] = round(max(0.0, record.time - self._started), 3)
-        return record.kind in _WRITTEN_AFTER
+        return record.kind in _WRITE_AFTER
 
     def close(self) -> None:
         """Do nothing: nothing is open."""
 
     def _start(self, record: Record) -> None:
         self._started = record.time
-        named = ("workflow", "root", "folder", "commit", "pid", "argv", "versions")
+        names = ("workflow", "root", "folder", "commit", "pid", "argv", "versions")
         self._fields |= {"run": record.run, "started": _utc(record.time)} | {
-            name: record.data.get(name) for name in named
+            name: record.data.get(name) for name in names
         }
 
     def _finish_call(self, record: Record) -> None:
@@ -126,8 +126,8 @@ class RunDocument:
         if cost := data.get("cost_usd"):
             self._fields["cost_usd"] = (self._fields["cost_usd"] or 0.0) + _number(cost)
 
-    def _add_seconds(self, what: str, seconds: Any) -> None:
-        self._fields["seconds"][what] = round(self._fields["seconds"][what] + _number(seconds), 3)
+    def _add_seconds(self, kind: str, seconds: Any) -> None:
+        self._fields["seconds"][kind] = round(self._fields["seconds"][kind] + _number(seconds), 3)
 
     def _model_row(self, provider: str, model: str) -> dict[str, Any]:
         rows: list[dict[str, Any]] = self._fields["models"]
@@ -139,12 +139,12 @@ class RunDocument:
 
 
 def is_build(argv: Any) -> bool:
-    """Whether a process of this command line was the project's build."""
+    """Return whether `argv` is the command line of the build."""
     return isinstance(argv, list | tuple) and list(argv[-1:]) == ["build.sh"]
 
 
 def _add_tokens(tokens: dict[str, int | None], counts: dict[str, Any]) -> None:
-    """Add a call's tokens. Without a total, its parts mean nothing."""
+    """Add the tokens of a call. Ignore details without input and output counts."""
     if counts["input"] is None and counts["output"] is None:
         return
     for name, count in counts.items():
@@ -168,34 +168,34 @@ _LARGEST = 64 * 1024 * 1024  # bytes of a run.json
 
 
 def list_runs(root: Path) -> list[RunSummary]:
-    """Return every run below `root`, the oldest first; skip anything else in `logs`."""
+    """Return every run of the project at `root`, the oldest first; skip other files in `logs`."""
     return [read_run(folder) for folder in run_folders(root)]
 
 
 def read_run(folder: Path) -> RunSummary:
-    """Read a run. One that neither finished nor is running was killed; its events say how far it came.
+    """Read a run from `run.json`, or from its events if it is running or was killed.
 
     Raises:
-        NotReady: there is no such folder.
+        NotReady: the folder does not exist.
     """
     if not is_folder(folder):
         raise NotReady(f"there is no run folder {folder}", hint="the folders in logs are the runs")
     document = _finished_document(folder)
     if document is None:
         running = is_running(folder)
-        document = _fold(folder)
+        document = _replay_events(folder)
         if document["state"] != "finished":
             document["state"] = "running" if running else "killed"
     return _summary(folder, document)
 
 
 def _summary(folder: Path, document: Mapping[str, Any]) -> RunSummary:
-    named = RUN_NAME.fullmatch(folder.name)
+    names = RUN_NAME.fullmatch(folder.name)
     match document:
         case {"workflow": str(workflow)}:
             pass
         case _:
-            workflow = named[2] if named else ""
+            workflow = names[2] if names else ""
     outcome, exit_code, summary = (document.get(name) for name in ("outcome", "exit_code", "summary"))
     state = document.get("state")
     return RunSummary(
@@ -211,7 +211,7 @@ def _summary(folder: Path, document: Mapping[str, Any]) -> RunSummary:
 
 
 def _finished_document(folder: Path) -> dict[str, Any] | None:
-    """Return `run.json` of a finished run; while a run is going on, the file is older than the events."""
+    """Return `run.json` of a finished run; of a running one, the file is older than the events."""
     try:
         with open_regular(folder / DOCUMENT) as file:
             document = from_json(file.read(_LARGEST))
@@ -220,7 +220,7 @@ def _finished_document(folder: Path) -> dict[str, Any] | None:
     return document if isinstance(document, dict) and document.get("state") == "finished" else None
 
 
-def _fold(folder: Path) -> dict[str, Any]:
+def _replay_events(folder: Path) -> dict[str, Any]:
     document = RunDocument()
     with suppress(OSError):
         for record in read_records(folder / EVENTS):

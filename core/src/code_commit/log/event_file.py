@@ -1,4 +1,4 @@
-"""`events.jsonl`: structlog's processors redact each event, put it into its envelope, and render one line."""
+"""`events.jsonl`: processors of structlog redact each event, add its envelope, and render one line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from code_commit.plugin_api.event import Event, Record, RunFinished, RunStarted
 from code_commit.plugin_api.run_files import as_line, record_fields
 from code_commit_workspace import Redactor
 
-with import_without("rich"):  # structlog's tracebacks for developers
+with import_without("rich"):  # for structlog's developer tracebacks
     import structlog
     from structlog.typing import EventDict, WrappedLogger
 
@@ -28,13 +28,13 @@ VERSION = 1
 
 
 class EventFile:
-    """Appends the records of one run. The run log holds its lock: not for several threads at once."""
+    """Appends the records of one run. It is not thread-safe: the run log holds a lock."""
 
     def __init__(self, folder: int, run: str, *, redactor: Redactor, clock: Callable[[], float]) -> None:
         self.failure: OSError | None = None
         self._handle = os.open(EVENTS, _APPEND, 0o600, dir_fd=folder)
-        # Held as long as this process lives: it tells a reader that the run goes on. Where there are no locks, the
-        # reader uses the process id.
+        # Held while this process lives, so that readers know that the run is running. Without file locks, readers use
+        # the process id.
         with suppress(OSError):
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._torn = False
@@ -50,17 +50,17 @@ class EventFile:
         ).bind()
 
     def record(self, kind: str, data: Mapping[str, Any], *, span: int, parent: int | None) -> Record:
-        """Append an event and return its record. An error of the file is kept in `failure`; the run goes on.
+        """Append an event and return its record. An error of the file is stored in `failure`; the run continues.
 
         Raises:
             ValueError: the data is not JSON.
         """
         record: Record = self._logger.append(kind, data=data, seq=self._seq + 1, span=span, parent=parent)
-        self._seq = record.seq  # not before: an event that is not JSON takes no number
+        self._seq = record.seq  # only now: an event that is not JSON takes no number
         return record
 
     def append(self, line: bytes, record: Record) -> Record:
-        """Write what the last processor returns. After a line that could not be finished, begin a new one."""
+        """Write the line of the last processor. Start a new line after an incomplete one."""
         try:
             rest = memoryview(b"\n" + line if self._torn else line)
             while rest:
@@ -76,7 +76,7 @@ class EventFile:
         handle, self._handle = self._handle, -1
         if handle >= 0:
             with suppress(OSError):
-                fcntl.flock(handle, fcntl.LOCK_UN)  # a process about to exec may share the descriptor
+                fcntl.flock(handle, fcntl.LOCK_UN)  # a child before its exec shares the descriptor
             os.close(handle)
 
 
@@ -94,11 +94,11 @@ def _render(_logger: WrappedLogger, _method: str, event: EventDict) -> tuple[tup
 
 
 def kind_and_data(event: Event) -> tuple[str, dict[str, Any]]:
-    """Return the kind and the data of an event that a plugin emits.
+    """Return the kind and the data of a plugin's event.
 
     Raises:
         TypeError: a field is not JSON.
-        ValueError: the kind is not one that this event may have, or a number is not finite.
+        ValueError: the kind is not allowed, or a number is not finite.
     """
     if isinstance(event, RunStarted | RunFinished):
         raise ValueError(f"only the host emits {event.kind}")  # noqa: TRY004 - the type is right, the sender is not
@@ -108,7 +108,7 @@ def kind_and_data(event: Event) -> tuple[str, dict[str, Any]]:
 
 
 def data_of(event: Event) -> dict[str, Any]:
-    """Return the fields of `event` as JSON.
+    """Return the fields of `event` as JSON values.
 
     Raises:
         TypeError, ValueError: as `to_json`.
@@ -120,7 +120,7 @@ def check_kind(kind: object) -> None:
     """Check the kind of a plugin's event.
 
     Raises:
-        ValueError: it has no dot, or it is a kind of the host's own events.
+        ValueError: it has no dot, or is a kind of the host's events.
     """
     if not isinstance(kind, str) or "." not in kind.strip(".") or not kind.isprintable():
         raise ValueError(f"a kind of event reads <plugin>.<what>, not {kind!r}")
@@ -167,7 +167,7 @@ def _name(name: object) -> str:
 
 
 def _encodable(text: str) -> str:
-    """Escape lone surrogates, which UTF-8 cannot encode: Python decodes odd bytes of file names to them."""
+    """Escape lone surrogates, which UTF-8 cannot encode. Python decodes invalid bytes of file names to them."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,6 +1,6 @@
 """The run folder, `logs/<yyyy-mm-dd-hh-mm-ss>-<workflow>/`, and the names of the files in it.
 
-It is kept open by its descriptor, so that no link can lead out of it.
+It stays open as a descriptor, so that no link leads out of it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from code_commit.plugin_api.run_files import LOGS, plain_name
 EVENTS = "events.jsonl"
 DOCUMENT = "run.json"
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-_MORE = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class RunFolder:
-    """An open run folder. Prompts and replies hold the project's code: nobody but the user may read it (mode 0700)."""
+    """An open run folder. Only the user may read it (mode 0700): prompts and replies hold the project's code."""
 
     def __init__(self, path: Path, handle: int) -> None:
         self.path = path
@@ -36,7 +36,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, root: Path, workflow: str, at: float) -> Self:
-        """Make the folder of a run that starts at `at`, seconds since the epoch.
+        """Create the folder of a run that starts at `at`, in seconds since the epoch.
 
         Raises:
             NotReady: `logs` cannot be written, is a link, or is not a folder.
@@ -61,14 +61,14 @@ class RunFolder:
                 os.mkdir(taken, 0o700, dir_fd=logs)
             except FileExistsError:
                 continue
-            return cls(path / taken, os.open(taken, _FOLDER, dir_fd=logs))
+            return cls(path / taken, os.open(taken, _FOLDER_FLAGS, dir_fd=logs))
         raise AssertionError("counting does not end")
 
     def reserve(self, *names: str) -> int:
-        """Reserve `names`; return n, the least number for which none of them, numbered by `counted`, is taken.
+        """Reserve `names`; return the lowest count for which no name, numbered by `counted`, is taken.
 
         Raises:
-            ValueError: one of them is not a plain name.
+            ValueError: a name is not a plain name.
         """
         for name in names:
             plain_name(name)
@@ -81,30 +81,30 @@ class RunFolder:
         raise AssertionError("counting does not end")
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file in place: what a killed run leaves of it is worth keeping.
+        """Write a file in place, so that a killed run leaves a part of it.
 
         Raises:
-            OSError: it cannot be written, or a link stands in its place.
+            OSError: it cannot be written, or is a link.
         """
-        self._put(os.open(name, _NEW_FILE, 0o600, dir_fd=self.handle), content)
+        self._write_all(os.open(name, _NEW_FILE_FLAGS, 0o600, dir_fd=self.handle), content)
 
     def append(self, name: str, content: bytes) -> None:
-        """Add to the end of a file.
+        """Append to a file.
 
         Raises:
-            OSError: it cannot be written, is not there, or a link stands in its place.
+            OSError: it cannot be written, does not exist, or is a link.
         """
-        self._put(os.open(name, _MORE, dir_fd=self.handle), content)
+        self._write_all(os.open(name, _APPEND, dir_fd=self.handle), content)
 
     @staticmethod
-    def _put(handle: int, content: bytes) -> None:
+    def _write_all(handle: int, content: bytes) -> None:
         with open(handle, "wb", buffering=0) as file:
             rest = memoryview(content)
             while rest:
                 rest = rest[file.write(rest) :]
 
     def replace(self, name: str, content: bytes) -> None:
-        """Write a file so that readers see either the old content or the new, never a part.
+        """Replace a file atomically: readers see the old content or the new.
 
         Raises:
             OSError: it cannot be written.
@@ -133,7 +133,7 @@ def _open_logs(root: Path) -> int:
             if not stat.S_ISDIR(mode):
                 what = "a link" if stat.S_ISLNK(mode) else "not a folder"
                 raise NotReady(f"{root / LOGS} is {what}", hint="move it away: the run log is kept there") from None
-        logs = os.open(LOGS, _FOLDER, dir_fd=parent)
+        logs = os.open(LOGS, _FOLDER_FLAGS, dir_fd=parent)
     finally:
         os.close(parent)
     try:
@@ -145,9 +145,9 @@ def _open_logs(root: Path) -> int:
 
 
 def _hide_from_git(logs: int) -> None:
-    """Hide the logs from `git status`. A `.gitignore` that exists belongs to the user and stays."""
+    """Hide the logs from `git status`, unless the user has a `.gitignore` there."""
     try:
-        handle = os.open(".gitignore", _NEW_FILE | os.O_EXCL, 0o666, dir_fd=logs)
+        handle = os.open(".gitignore", _NEW_FILE_FLAGS | os.O_EXCL, 0o666, dir_fd=logs)
     except FileExistsError:
         return
     with open(handle, "wb") as file:  # noqa: PTH123 - a handle
@@ -155,12 +155,12 @@ def _hide_from_git(logs: int) -> None:
 
 
 def stamp(at: float) -> str:
-    """Return the local time that a run's name begins with."""
+    """Return the local time at the start of a run's name."""
     return time.strftime("%Y-%m-%d-%H-%M-%S", time.localtime(at))
 
 
 def counted(name: str, count: int) -> str:
-    """Return `name` for its `count`th use: `query.txt`, `query-2.txt`, `query-3.txt`."""
+    """Return `name` numbered by its use: `query.txt`, `query-2.txt`, `query-3.txt`."""
     if count == 1:
         return name
     stem, dot, suffix = name.rpartition(".")
@@ -169,9 +169,9 @@ def counted(name: str, count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CallFiles:
-    """The files of one model call: the prompt, the text of the reply, the whole reply as JSON.
+    """The files of one model call: the prompt, the text of the reply, and the whole reply as JSON.
 
-    `parts` is for a reply that is more than text: its parts, as `parts_to_json` writes them.
+    `parts` holds the parts of a reply that is more than text, as `parts_to_json` writes them.
     """
 
     request: str
@@ -181,17 +181,17 @@ class CallFiles:
 
 
 def call_files(number: int | None, label: str) -> CallFiles:
-    """Name the files of a call; `number` None leaves the number out.
+    """Return the names of the files of a call, without the number if `number` is None.
 
-    `call_files(1, "initial-query")` begins with `1-initial-query.txt` (seed 002), `call_files(None, "query")` with
-    `query.txt` (seed 001).
+    The prompt of `call_files(1, "initial-query")` is `1-initial-query.txt` (seed 002), that of
+    `call_files(None, "query")` is `query.txt` (seed 001).
     """
     stem = numbered(number, label)
     return CallFiles(f"{stem}.txt", f"{stem}-response.txt", f"{stem}-response.json", f"{stem}-response-parts.json")
 
 
 def numbered(number: int | None, name: str) -> str:
-    """Put a call's number in front of `name`. A build shares the number of the call before it: `1-build.txt`."""
+    """Return `name` after the number of a call. A build shares the number of the call before it: `1-build.txt`."""
     return name if number is None else f"{number}-{name}"
 
 

@@ -35,16 +35,16 @@ if TYPE_CHECKING:  # structlog takes half of the import time, and a list of runs
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """The span of an event. (With a docstring, `dataclass` does not have to make one.)"""
+    """The span of an event. (Without a docstring, `dataclass` would generate one.)"""
 
     id: int
     parent: int | None
 
 
 class RunLog:
-    """Open it with `RunLog.open`, and always call `finish`. Safe for several threads.
+    """The log of a run. Open it with `RunLog.open`, and always call `finish`. It is thread-safe.
 
-    `folder` is the run folder, `run` its name; `token` fences text from outside in this run's prompts.
+    `folder` is the run folder, `run` its name; `token` delimits foreign text in the prompts of this run.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class RunLog:
         self._span: ContextVar[_Span] = ContextVar("span", default=self._root)
         self._spans = 1
         self._reported_files: set[str] = set()
-        self._late: list[PluginFailed] = []
+        self._late_failures: list[PluginFailed] = []
         self._end_logged = False
         self._finished = False
 
@@ -81,9 +81,9 @@ class RunLog:
         commit: str | None = None,
         clock: Callable[[], float] | None = None,
     ) -> Self:
-        """Make the run folder and log `run.started`.
+        """Create the run folder and log `run.started`.
 
-        `commit` is the one that git has checked out; `clock` gives seconds since the epoch.
+        `commit` is the checked-out commit; `clock` returns seconds since the epoch.
 
         Raises:
             NotReady: `logs` cannot be written, is a link, or is not a folder.
@@ -115,19 +115,19 @@ class RunLog:
     # --- events ---------------------------------------------------------------------------------------------------
 
     def emit(self, event: Event) -> None:
-        """Log an event and hand it to the sinks. A broken event is logged as a failure of its plugin instead.
+        """Log an event and pass it to the sinks. An invalid event is logged as a failure of its plugin.
 
         Raises:
             RuntimeError: a log sink emits.
         """
-        self._guarded(lambda: kind_and_data(event), type(event).__module__.partition(".")[0])
+        self._emit_safely(lambda: kind_and_data(event), type(event).__module__.partition(".")[0])
 
     @contextmanager
     def span(self, kind: str, /, **data: Any) -> Iterator[None]:
-        """Nest what is emitted inside between `<kind>.started`, with `data`, and `<kind>.finished`."""
+        """Nest the events of the block between `<kind>.started`, with `data`, and `<kind>.finished`."""
         with self.nested():
-            began = self._clock()
-            self._guarded(lambda: (_checked(f"{kind}.started"), to_json(data)), kind)
+            started = self._clock()
+            self._emit_safely(lambda: (_checked_kind(f"{kind}.started"), to_json(data)), kind)
             error: str | None = None
             try:
                 yield
@@ -135,15 +135,15 @@ class RunLog:
                 error = describe(raised)
                 raise
             finally:
-                end = {"seconds": round(self._clock() - began, 3), "error": error}
-                self._guarded(lambda: (_checked(f"{kind}.finished"), end), kind)
+                end = {"seconds": round(self._clock() - started, 3), "error": error}
+                self._emit_safely(lambda: (_checked_kind(f"{kind}.finished"), end), kind)
 
     @contextmanager
     def nested(self) -> Iterator[None]:
-        """Give what is emitted inside a span of its own, without events for its begin and end.
+        """Put the events of the block into a new span, without events for its start and end.
 
-        For pairs such as `call.started` and `call.finished`. The span holds for this thread; a thread that runs in a
-        copy of this context (`contextvars.copy_context`) inherits it.
+        Use it for pairs such as `call.started` and `call.finished`. The span applies to this thread; a thread that
+        runs in a copy of this context (`contextvars.copy_context`) inherits it.
         """
         with self._lock:
             self._spans += 1
@@ -155,7 +155,7 @@ class RunLog:
         finally:
             self._span.set(outer)
 
-    def _guarded(self, read: Callable[[], tuple[str, Mapping[str, Any]]], sender: str) -> None:
+    def _emit_safely(self, read: Callable[[], tuple[str, Mapping[str, Any]]], sender: str) -> None:
         if self._sinks.delivering_here:
             raise RuntimeError("a log sink must not emit events")
         try:
@@ -177,33 +177,33 @@ class RunLog:
             if self._finished:
                 return
             record = self._events.record(kind, data, span=span.id, parent=span.parent)
-            keep = self._document.receive(record)
+            is_due = self._document.receive(record)
             self._sinks.put(record)
-            if keep:
-                self._keep_document()
+            if is_due:
+                self._write_document()
             if self._events.failure:
                 self._report_file(EVENTS, self._events.failure)
 
-    def _keep_document(self) -> None:
+    def _write_document(self) -> None:
         try:
             self._files.replace(DOCUMENT, self._document.text().encode())
         except (OSError, ValueError) as error:
             self._report_file(DOCUMENT, error)
 
     def _report_file(self, name: str, error: Exception) -> None:
-        """Warn once per file that the log is incomplete. The run goes on: the log does not decide its outcome."""
+        """Warn once per file that the log is incomplete. The run continues."""
         if name in self._reported_files:
             return
         self._reported_files.add(name)
-        if self._end_logged:  # which stays the last event
-            self._late.append(PluginFailed(name, "code-commit", "log", describe(error)))
+        if self._end_logged:  # `run.finished` stays the last event
+            self._late_failures.append(PluginFailed(name, "code-commit", "log", describe(error)))
         else:
             self._append_event(MessageLogged(f"cannot write {self.folder / name}: {error}", level="warning"))
 
     # --- files ----------------------------------------------------------------------------------------------------
 
     def call_files(self, number: int | None, label: str) -> CallFiles:
-        """Name the files of a call and reserve the names; a label used before gets `-2`.
+        """Reserve the names of the files of a call; a label used before gets `-2`.
 
         Raises:
             ValueError: `label` cannot be part of a file name.
@@ -213,7 +213,7 @@ class RunLog:
         return files if count == 1 else call_files(number, f"{label}-{count}")
 
     def reserve(self, name: str) -> str:
-        """Return `name`, or one like it (`1-build-2.txt`) when it was reserved before.
+        """Reserve `name`, or a numbered one (`1-build-2.txt`) if it is taken; return it.
 
         Raises:
             ValueError: it is not a plain name.
@@ -221,22 +221,22 @@ class RunLog:
         return counted(name, self._files.reserve(name))
 
     def write(self, name: str, content: str | bytes) -> Path:
-        """Write a redacted file of the run folder.
+        """Write a redacted file into the run folder.
 
         Raises:
             NotReady: it cannot be written.
             ValueError: `name` is not a plain name, or is one of the log's own.
         """
-        return self._put(name, self._clean(content), self._files.write)
+        return self._write_file(name, self._clean(content), self._files.write)
 
     def append(self, name: str, content: str | bytes) -> None:
-        """Add to a file that `write` made. Each piece is redacted by itself.
+        """Append to a file that `write` created. Each piece is redacted by itself.
 
         Raises:
             NotReady: it cannot be written.
             ValueError: `name` is not a plain name, or is one of the log's own.
         """
-        self._put(name, self._clean(content), self._files.append)
+        self._write_file(name, self._clean(content), self._files.append)
 
     def write_json(self, name: str, value: Any) -> Path:
         """Write a redacted, indented JSON document.
@@ -245,16 +245,16 @@ class RunLog:
             NotReady: it cannot be written.
             ValueError: as `write`, or `value` is not JSON.
         """
-        # Redacted before it is rendered: redacting JSON text could break its quoting.
+        # Redact before rendering: redacting JSON text could break its quoting.
         text = json.dumps(self._redactor.json(value), indent=2, ensure_ascii=False) + "\n"
-        return self._put(name, text.encode("utf-8", "backslashreplace"), self._files.write)
+        return self._write_file(name, text.encode("utf-8", "backslashreplace"), self._files.write)
 
     def _clean(self, content: str | bytes) -> bytes:
         if isinstance(content, str):
             return self._redactor.text(content).encode("utf-8", "backslashreplace")
         return self._redactor.data(content)
 
-    def _put(self, name: str, content: bytes, put: Callable[[str, bytes], None]) -> Path:
+    def _write_file(self, name: str, content: bytes, put: Callable[[str, bytes], None]) -> Path:
         name = plain_name(self._redactor.text(name))
         if name in {EVENTS, DOCUMENT}:
             raise ValueError(f"{name} is the run log's own file")
@@ -269,7 +269,7 @@ class RunLog:
     # --- sinks and the end ----------------------------------------------------------------------------------------
 
     def add_sink(self, distribution: str, sink: LogSink, *, plugin: str = "") -> None:
-        """Give `sink` the records of this run, from the first one on."""
+        """Add a sink, which receives all records of this run from the first one."""
         with self._lock:
             backlog: list[Record] = []
             with suppress(OSError):
@@ -282,8 +282,8 @@ class RunLog:
     ) -> tuple[PluginFailed, ...]:
         """Log the last event, write `run.json`, close the sinks. Later events are dropped.
 
-        A second call does nothing, unless the first was interrupted. Returns the failures of sinks that came too late
-        for an event.
+        A second call does nothing, unless the first was interrupted. Return the failures of sinks after the last
+        event.
         """
         with self._lock:
             self._span.set(self._root)
@@ -294,7 +294,7 @@ class RunLog:
         with self._lock:
             self._events.close()
             self._files.close()
-        return tuple(self._late)
+        return tuple(self._late_failures)
 
     def _log_end(self, outcome: ExitCode, summary: str, data: Mapping[str, Any]) -> None:
         end = RunFinished(outcome=outcome.outcome, exit_code=int(outcome), summary=summary)
@@ -303,14 +303,14 @@ class RunLog:
             self._append(end.kind, {**data_of(end), "data": to_json(data)})
         except Interrupted:
             raise
-        except Exception as error:  # noqa: BLE001 - a workflow's data may be anything; the end is logged all the same
+        except Exception as error:  # noqa: BLE001 - a workflow's data may be anything; log the end anyway
             self._append_event(PluginFailed(plugin="", distribution="", stage="result", error=describe(error)))
             self._append_event(end)
 
     def _report(self, failure: PluginFailed) -> None:
         with self._lock:
             if self._finished:
-                self._late.append(replace(failure, error=self._redactor.text(failure.error)))
+                self._late_failures.append(replace(failure, error=self._redactor.text(failure.error)))
             else:
                 self._append_event(failure)
         self._sinks.deliver()
@@ -322,6 +322,6 @@ def steady_clock() -> Callable[[], float]:
     return lambda: offset + time.monotonic()
 
 
-def _checked(kind: str) -> str:
+def _checked_kind(kind: str) -> str:
     check_kind(kind)
     return kind

@@ -1,4 +1,4 @@
-"""Progress on stderr: a line for everything that happened, a status line for what is going on."""
+"""Progress on stderr: a line for each event, and a status line for running activities."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 _REPAINT = 0.5  # seconds
-_STILL_HERE = 60.0  # seconds; a CI service takes a longer silence for a hang
+_PLAIN_TICK = 60.0  # seconds; CI services end a job after a longer silence
 
 
 class Progress:
     """A log sink. `live` repaints a status line, which needs a terminal; `color` colors the lines.
 
-    With `workflow_reports`, the workflow itself tells the person what it does.
+    With `workflow_reports`, the workflow itself prints what it does.
     """
 
     name = "progress"
@@ -36,37 +36,37 @@ class Progress:
         self._attempt = ""
         self._workflow_reports = workflow_reports
         self._shown_calls: set[str] = set()
-        self._person_types = False
+        self._user_types = False
         self._painter: _Painter = _LivePainter(stream, color=color) if live else _PlainPainter(stream)
-        self._tick = _REPAINT if live else _STILL_HERE
+        self._tick = _REPAINT if live else _PLAIN_TICK
         self._ticker: threading.Thread | None = None
         self._closed = threading.Event()
 
     @classmethod
     def on(cls, stream: TextIO | None, environment: Mapping[str, str], *, workflow_reports: bool = False) -> Self:
-        """Choose what `stream` can show: plain lines without a terminal, with `NO_COLOR` or `TERM=dumb`."""
+        """Return progress for `stream`: plain lines without a terminal, with `NO_COLOR` or `TERM=dumb`."""
         terminal = stream is not None and not stream.closed and stream.isatty()
         live = terminal and not environment.get("NO_COLOR") and environment.get("TERM", "") not in {"", "dumb"}
         return cls(stream, live=live, color=live, workflow_reports=workflow_reports)
 
     def receive(self, record: Record) -> None:
-        """Print what the record means to a person, and update the status line."""
+        """Print the lines of a record, and update the status line."""
         with self._lock:
             if self._start_time is None:
                 self._start_time = record.time
             if record.kind == "attempt.started":
                 self._attempt = f"attempt {record.data.get('number')}, "
-            done = ended(record)
+            done = finished_key(record)
             if done is not None:
                 self._activities = tuple(each for each in self._activities if each[0].key != done)
                 self._painter.status(self._status())
             for line in self._lines(record):
                 self._painter.print(f"[{clock(record.time - self._start_time)}] ", line)
-            if activity := begun(record):
+            if activity := started_activity(record):
                 self._activities = (*self._activities, (activity, time.monotonic()))
                 self._start_ticker()
             if record.kind in {"question.asked", "question.answered"}:
-                self._person_types = record.kind == "question.asked"
+                self._user_types = record.kind == "question.asked"
             self._painter.status(self._status())
 
     def close(self) -> None:
@@ -80,7 +80,7 @@ class Progress:
     def _lines(self, record: Record) -> Sequence[Line]:
         if not self._workflow_reports:
             return lines_of(record)
-        lines = lines_beside_reports(record)
+        lines = lines_beside_workflow(record)
         if record.kind != "call.started":
             return lines
         new = [line for line in lines if line.text not in self._shown_calls]  # once for each model and address
@@ -88,11 +88,11 @@ class Progress:
         return new
 
     def _status(self) -> str:
-        if not self._activities or self._person_types:
+        if not self._activities or self._user_types:
             return ""
         now = time.monotonic()
-        doing = ", ".join(f"{activity.text}... {int(now - since)} s" for activity, since in self._activities)
-        return f"[{clock(now - self._started)}] {self._attempt}{doing}"
+        texts = ", ".join(f"{activity.text}... {int(now - since)} s" for activity, since in self._activities)
+        return f"[{clock(now - self._started)}] {self._attempt}{texts}"
 
     def _start_ticker(self) -> None:
         if self._ticker is None and not self._closed.is_set():
@@ -114,7 +114,7 @@ class _Painter(Protocol):
 
 
 class _PlainPainter:
-    """Lines, for files, pipes and dumb terminals."""
+    """Prints lines to files, pipes and dumb terminals."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = SafeStream(stream)
@@ -124,16 +124,16 @@ class _PlainPainter:
         self._stream.flush()
 
     def status(self, text: str) -> None:
-        """Do nothing: a line that cannot be repainted is not painted."""
+        """Do nothing: the status line cannot be repainted."""
 
     def tick(self, text: str) -> None:
-        """Say that the run is still going on."""
+        """Print that the run is still running."""
         self._stream.write(_shown(text, 0) + "\n")
         self._stream.flush()
 
 
 class _LivePainter:
-    """Writes to a terminal with rich, which knows its width and the width of characters."""
+    """Prints to a terminal with rich, which knows the width of the terminal and of characters."""
 
     _STYLES: Mapping[Tone, str] = {"plain": "", "good": "green", "bad": "red", "faint": "dim"}
 
@@ -141,7 +141,7 @@ class _LivePainter:
         from rich.console import Console
 
         self._console = Console(
-            file=cast("IO[str]", SafeStream(stream)),  # it has all of a stream that rich uses
+            file=cast("IO[str]", SafeStream(stream)),  # it has the methods that rich uses
             force_terminal=True,
             no_color=not color,
             highlight=False,
@@ -175,7 +175,7 @@ class _LivePainter:
 
 
 def _shown(text: str, indent: int) -> str:
-    """Escape text from outside, and indent its further lines, so that they do not look like our own."""
+    """Escape foreign text, and indent its further lines, so that they do not look like ours."""
     from code_commit_workspace import printable
 
     return printable(text).replace("\n", "\n" + " " * indent)
@@ -188,7 +188,7 @@ _SHOWN_COMMAND = 80
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Something that happened."""
+    """A line about an event."""
 
     text: str
     tone: Tone = "plain"
@@ -196,20 +196,20 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Something that is going on; `key` finds it again when it ends."""
+    """A running activity; `key` identifies it when it ends."""
 
     key: str
     text: str
 
 
 def lines_of(record: Record) -> Sequence[Line]:
-    """Describe what happened; nothing for kinds that people do not need."""
-    words = _WORDS.get(record.kind)
-    return () if words is None else words(record.data)
+    """Return the lines about a record; none for kinds that people do not need."""
+    describe = _LINES.get(record.kind)
+    return () if describe is None else describe(record.data)
 
 
-def lines_beside_reports(record: Record) -> Sequence[Line]:
-    """Describe what a workflow that reports to people leaves out: the models it asks, failures, messages."""
+def lines_beside_workflow(record: Record) -> Sequence[Line]:
+    """Return the lines that a workflow with its own reports leaves out: models, failures, messages."""
     data = record.data
     match record.kind:
         case "call.started":
@@ -226,8 +226,8 @@ def lines_beside_reports(record: Record) -> Sequence[Line]:
     return lines_of(record)
 
 
-def begun(record: Record) -> Activity | None:
-    """Return the activity that begins with `record`."""
+def started_activity(record: Record) -> Activity | None:
+    """Return the activity that starts with `record`."""
     data = record.data
     if record.kind == "call.started":
         return Activity(_call_key(data), f"asking {data.get('model')}")
@@ -236,7 +236,7 @@ def begun(record: Record) -> Activity | None:
     return None
 
 
-def ended(record: Record) -> str | None:
+def finished_key(record: Record) -> str | None:
     """Return the key of the activity that ends with `record`."""
     if record.kind == "call.finished":
         return _call_key(record.data)
@@ -266,9 +266,9 @@ def _process(data: Mapping[str, Any]) -> str:
 
 
 def _call_started(data: Mapping[str, Any]) -> Sequence[Line]:
-    asked = f"call {data.get('number')}, {data.get('label')}: asking {data.get('model')}"
+    text = f"call {data.get('number')}, {data.get('label')}: asking {data.get('model')}"
     where = [data[name] for name in ("address", "key_source") if data.get(name)]
-    return (Line(f"{asked} ({', '.join(where)})" if where else asked),)
+    return (Line(f"{text} ({', '.join(where)})" if where else text),)
 
 
 def _call_retried(data: Mapping[str, Any]) -> Sequence[Line]:
@@ -279,7 +279,8 @@ def _call_retried(data: Mapping[str, Any]) -> Sequence[Line]:
 
 def _call_finished(data: Mapping[str, Any]) -> Sequence[Line]:
     if data.get("error") is not None:
-        return (Line(f"{data.get('model')} failed after {_seconds(data.get('seconds'))}: {data.get('error')}", "bad"),)
+        failed = "was not asked" if data.get("cost_usd") == 0 else f"failed after {_seconds(data.get('seconds'))}"
+        return (Line(f"{data.get('model')} {failed}: {data.get('error')}", "bad"),)
     tokens = [
         f"{data[name]} tokens {way}"
         for way, name in (("in", "input_tokens"), ("out", "output_tokens"))
@@ -292,12 +293,12 @@ def _call_finished(data: Mapping[str, Any]) -> Sequence[Line]:
 
 def _changes_applied(data: Mapping[str, Any]) -> Sequence[Line]:
     written, deleted = data.get("written") or (), data.get("deleted") or ()
-    told = [
+    texts = [
         f"{_count(paths, 'file')} {done}: {_paths(paths)}"
         for done, paths in (("written", written), ("deleted", deleted))
         if paths
     ]
-    return tuple(Line(text) for text in told)
+    return tuple(Line(text) for text in texts)
 
 
 def _changes_refused(data: Mapping[str, Any]) -> Sequence[Line]:
@@ -341,7 +342,7 @@ def _message(data: Mapping[str, Any]) -> Sequence[Line]:
     return (Line(str(data.get("text"))) if level == "info" else Line(f"{level}: {data.get('text')}", "bad"),)
 
 
-_WORDS: dict[str, Callable[[Mapping[str, Any]], Sequence[Line]]] = {
+_LINES: dict[str, Callable[[Mapping[str, Any]], Sequence[Line]]] = {
     "run.started": lambda data: (Line(f"{data.get('workflow')}, log in {data.get('folder')}", "faint"),),
     "attempt.started": lambda data: (Line(f"attempt {data.get('number', '')}".rstrip()),),
     "call.started": _call_started,

@@ -1,4 +1,4 @@
-"""Delivers records to the log sinks, in order. No sink can stop another one, or the run."""
+"""Deliver records to the log sinks in order. A failing sink stops neither the others nor the run."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from code_commit.plugin_api.errors import describe
 from code_commit.plugin_api.event import LogSink, PluginFailed, Record
 
 HOST = "code-commit"
-_LONGEST_RECEIVE, _LONGEST_CLOSE = 15.0, 90.0  # seconds for one call of a plugin's sink
-_PATIENCE = 5.0  # seconds that the end of a run waits for a sink in use by another thread
+_RECEIVE_SECONDS, _CLOSE_SECONDS = 15.0, 90.0  # for one call of a plugin's sink
+_BUSY_SECONDS = 5.0  # at the end of a run, for a sink in use by another thread
 
 
 class Sinks:
-    """The sinks of a run. `report` is called with a failure once per sink."""
+    """The sinks of a run. `report` is called with one failure per sink."""
 
     def __init__(self, report: Callable[[PluginFailed], None]) -> None:
         self._report = report
@@ -24,7 +24,7 @@ class Sinks:
         self._delivering = threading.local()
 
     def add(self, plugin: str, distribution: str, sink: LogSink, backlog: Iterable[Record]) -> None:
-        """Queue the records of `backlog` for `sink`, then all that follow."""
+        """Add a sink, which receives the records of `backlog` and all later ones."""
         self._outlets = (*self._outlets, _Outlet(plugin, distribution, sink, deque(backlog)))
 
     def put(self, record: Record) -> None:
@@ -35,48 +35,48 @@ class Sinks:
 
     @property
     def delivering_here(self) -> bool:
-        """Whether this thread is inside a sink."""
+        """Whether this thread is inside a call of a sink."""
         return getattr(self._delivering, "now", False)
 
     def deliver(self) -> None:
-        """Deliver what is queued. A sink in use by another thread is served by that thread."""
+        """Deliver queued records. The thread that uses a sink delivers its records."""
         for outlet in self._outlets:
-            self._drain(outlet, patience=0)
+            self._drain(outlet, timeout=0)
 
     def close(self) -> None:
-        """Deliver the rest and close every sink. After an interruption, a second call continues."""
+        """Deliver the remaining records and close every sink. After an interruption, a second call continues."""
         for outlet in self._outlets:
-            self._drain(outlet, patience=_PATIENCE)
+            self._drain(outlet, timeout=_BUSY_SECONDS)
             if outlet.closed:
                 continue
             outlet.closed = True
             if outlet.pending:
                 self._report(_failure(outlet, "receive", "still busy with an earlier record when the run ended"))
-            elif error := outlet.call("close", self._guarded, patience=_LONGEST_CLOSE):
+            elif error := outlet.call("close", self._run_safely, timeout=_CLOSE_SECONDS):
                 self._report(_failure(outlet, "close", error))
 
-    def _drain(self, outlet: _Outlet, patience: float) -> None:
-        # Look at `pending` again after `busy` is released: nobody else delivers a record queued in between.
+    def _drain(self, outlet: _Outlet, timeout: float) -> None:
+        # Check `pending` again after releasing `busy`: no other thread delivers a record queued in between.
         while outlet.pending and not outlet.closed:
-            if not outlet.busy.acquire(timeout=patience):
+            if not outlet.busy.acquire(timeout=timeout):
                 return
             error = ""
             try:
                 while outlet.pending and not outlet.closed:
                     record = outlet.pending.popleft()
-                    if error := outlet.call("receive", self._guarded, record, patience=_LONGEST_RECEIVE):
+                    if error := outlet.call("receive", self._run_safely, record, timeout=_RECEIVE_SECONDS):
                         outlet.closed = True
             finally:
                 outlet.busy.release()
             if error:
                 self._report(_failure(outlet, "receive", error))
-                outlet.call("close", self._guarded, patience=_LONGEST_CLOSE)
+                outlet.call("close", self._run_safely, timeout=_CLOSE_SECONDS)
 
-    def _guarded(self, act: Callable[[], None]) -> str:
-        """Run a sink's code and return its error in words, or nothing."""
+    def _run_safely(self, function: Callable[[], None]) -> str:
+        """Run code of a sink; return its error as text, or an empty text."""
         self._delivering.now = True
         try:
-            act()
+            function()
         except KeyboardInterrupt:
             if threading.current_thread() is threading.main_thread():
                 raise  # Ctrl-C
@@ -89,10 +89,10 @@ class Sinks:
 
 
 class _Outlet:
-    """A sink and the records that wait for it.
+    """A sink and its queued records.
 
-    A plugin's sink runs in a thread of its own, and the run waits for it: records arrive in order, one at a time, and
-    a sink that hangs costs the run a limited wait.
+    A plugin's sink runs in its own thread, and the run waits for it: records arrive in order, and a hanging sink
+    delays the run for a limited time.
     """
 
     def __init__(self, plugin: str, distribution: str, sink: LogSink, backlog: deque[Record]) -> None:
@@ -102,35 +102,39 @@ class _Outlet:
         self.pending = backlog
         self.busy = threading.Lock()
         self.closed = False
-        self._lost = False
-        self._asked: SimpleQueue[tuple[Callable[[], str], SimpleQueue[str]]] | None = None
+        self._hangs = False
+        self._work_queue: SimpleQueue[tuple[Callable[[], str], SimpleQueue[str]]] | None = None
 
-    def call(self, method: str, guarded: Callable[[Callable[[], None]], str], *given: Record, patience: float) -> str:
-        """Call a method of the sink; return its error in words, or nothing."""
+    def call(
+        self, method: str, guarded: Callable[[Callable[[], None]], str], *arguments: Record, timeout: float
+    ) -> str:
+        """Call a method of the sink; return its error as text, or an empty text."""
 
-        def act() -> str:
-            return guarded(lambda: getattr(self.sink, method)(*given))
+        def function() -> str:
+            return guarded(lambda: getattr(self.sink, method)(*arguments))
 
         if self.distribution == HOST:
-            return act()
-        if self._lost:
+            return function()
+        if self._hangs:
             return ""  # reported already
-        if self._asked is None:
-            self._asked = SimpleQueue()
-            threading.Thread(target=_work, args=(self._asked,), name=f"sink {self.plugin}", daemon=True).start()
-        answer: SimpleQueue[str] = SimpleQueue()
-        self._asked.put((act, answer))
+        if self._work_queue is None:
+            self._work_queue = SimpleQueue()
+            threading.Thread(
+                target=_run_worker, args=(self._work_queue,), name=f"sink {self.plugin}", daemon=True
+            ).start()
+        result: SimpleQueue[str] = SimpleQueue()
+        self._work_queue.put((function, result))
         try:
-            return answer.get(timeout=patience)
+            return result.get(timeout=timeout)
         except Empty:
-            self._lost = True
-            return f"it did not come back within {patience:g} s"
+            self._hangs = True
+            return f"it did not come back within {timeout:g} s"
 
 
-def _work(asked: SimpleQueue[tuple[Callable[[], str], SimpleQueue[str]]]) -> None:
+def _run_worker(work_queue: SimpleQueue[tuple[Callable[[], str], SimpleQueue[str]]]) -> None:
     while True:
-        act, answer = asked.get()
-        answer.put(act())
+        function, result = work_queue.get()
+        result.put(function())
 
 
 def _failure(outlet: _Outlet, stage: str, error: str) -> PluginFailed:

@@ -1,4 +1,4 @@
-"""Standard streams, whose readers may go away at any time."""
+"""Standard streams whose readers may close at any time."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from code_commit.plugin_api.run_files import as_line, record_fields
 
 
 class SafeStream:
-    """Writes to `stream` until that fails, and drops everything from then on.
+    """Writes to `stream` until an error, and drops everything after it.
 
-    A user who pipes into `head`, or closes the terminal, does not change how the run ends.
+    A pipe into `head` or a closed terminal does not change how the run ends.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream  # None: Python found the descriptor closed
-        self.failure: Exception | None = None  # why nothing is written any more, unless the reader went away
+        self.failure: Exception | None = None  # of the stream, unless the reader closed it
 
     @property
     def encoding(self) -> str:
@@ -26,7 +26,7 @@ class SafeStream:
         return getattr(self._stream, "encoding", None) or "ascii"
 
     def write(self, text: str) -> int:
-        """Write `text` if a reader is there."""
+        """Write `text`, unless the stream failed before."""
         if self._stream is not None:
             try:
                 self._stream.write(text)
@@ -37,7 +37,7 @@ class SafeStream:
         return len(text)
 
     def flush(self) -> None:
-        """Send what was written."""
+        """Flush the stream."""
         if self._stream is not None:
             try:
                 self._stream.flush()
@@ -59,7 +59,7 @@ class SafeStream:
         return self._stream.fileno()
 
     def _give_up(self, error: Exception) -> None:
-        """Drop the stream. The interpreter flushes the rest at its end, and would exit with 120 where that fails."""
+        """Drop the stream. The interpreter flushes it at exit, and an error there would exit with 120."""
         self.failure = None if isinstance(error, BrokenPipeError) else error
         stream, self._stream = self._stream, None
         if stream is not None:
@@ -67,7 +67,7 @@ class SafeStream:
 
 
 def discard_output(stream: TextIO) -> None:
-    """Send what was and will be written to `stream` to the null device: it cannot be written."""
+    """Redirect `stream` to the null device, including buffered output: it cannot be written."""
     with suppress(OSError, ValueError, AttributeError):
         null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         try:
@@ -77,7 +77,7 @@ def discard_output(stream: TextIO) -> None:
 
 
 class JsonLines:
-    """The log sink of `--json`: prints each record at once as a line of JSON. The run does not depend on its reader."""
+    """The log sink of `--json`: print each record as a line of JSON. A closed pipe does not end the run."""
 
     name = "json"
 
@@ -88,7 +88,7 @@ class JsonLines:
         """Print a line.
 
         Raises:
-            OSError: it cannot be written, though a reader is there.
+            OSError: it cannot be written, and the pipe is not closed.
         """
         self._stream.write(as_line(record_fields(record)) + "\n")
         self._stream.flush()

@@ -1,4 +1,4 @@
-"""The layer that keeps `--max-cost`."""
+"""The layer that enforces `--max-cost`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from code_commit.plugin_api.conversation import (
 from code_commit.plugin_api.errors import LimitReached, NotReady
 from code_commit.plugin_api.provider import ModelCall, NextLayer
 
-# A limit on cost needs a bound of the reply: this one is sent where neither the request nor the configuration has one.
+# A limit on cost needs a limit on the reply. This one is sent if the request and the configuration have none.
 _MAX_TOKENS = 32_000
-# After any other error, the service may have worked on the request and charge for it.
+# After any other error, the service may charge for the request.
 _COSTS_NOTHING = frozenset({"auth", "quota", "rate", "rejected"})
 
 
 class Budget:
-    """Reserves the most that a try could cost before it begins; so the sum never passes `limit` USD."""
+    """Reserves the highest cost of a try before it starts, so that the sum never passes `limit` USD."""
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
@@ -33,9 +33,9 @@ class Budget:
         self._lock = threading.Lock()
 
     def spend(self, call: ModelCall, *, next: NextLayer, max_tokens: int | None) -> Completion:  # noqa: A002
-        """Reserve what one try could cost, and settle what it did cost: all of it where the service does not tell.
+        """Reserve the highest cost of one try, then count its actual cost. An unknown cost counts in full.
 
-        `max_tokens` is the configured bound of a reply, if there is one.
+        `max_tokens` is the configured limit of a reply, if any.
 
         Raises:
             NotReady: the model's price is unknown.
@@ -58,7 +58,7 @@ class Budget:
         return replace(completion, cost=cost)
 
     def _reserve(self, model: str, request: Request) -> float:
-        """Every token of the prompt stands for at least one byte of it."""
+        """Reserve the highest cost of a request: a prompt has at most as many tokens as bytes."""
         size = _size(request)
         bound = cost_of(model, Usage(size, request.max_tokens))
         if bound is None:
@@ -75,7 +75,7 @@ class Budget:
 
 
 def _size(request: Request) -> int:
-    """Bytes that the service may count tokens of: all words, and the schemas of the tools."""
+    """Return the bytes of a request that count as tokens: all texts, and the schemas of the tools."""
     tools = sum(len(tool.name) + len(tool.description) + len(str(tool.parameters)) for tool in request.tools)
     calls = sum(len(part.raw or str(part.arguments)) for each in request.messages for part in each.parts
                 if isinstance(part, ToolCall))  # fmt: skip

@@ -1,4 +1,4 @@
-"""The outermost layer: counts the calls of a run, and puts each on record."""
+"""The outermost layer: count and log the calls of a run."""
 
 from __future__ import annotations
 
@@ -10,45 +10,46 @@ from dataclasses import replace
 from code_commit.log import CallFiles, RunLog, failure_text
 from code_commit.models.resolution import Service
 from code_commit.plugin_api.conversation import Completion, Finish, Text, Usage, parts_to_json, request_text
-from code_commit.plugin_api.errors import CodeCommitError, ProviderFailed
+from code_commit.plugin_api.errors import CodeCommitError, LimitReached, NotReady, ProviderFailed
 from code_commit.plugin_api.event import CallFinished, CallRetried, CallStarted, MessageLogged
 from code_commit.plugin_api.provider import ModelCall, NextLayer
 
-_QUOTED = 200  # characters of what a model says when it refuses
+_QUOTED = 200  # characters of a model's refusal
 
 
 class CallLog:
-    """The calls of one run, in the order they were made."""
+    """The calls of one run, numbered in order."""
 
     def __init__(self, log: RunLog, *, numbered: bool) -> None:
         self._log = log
         self._numbered = numbered
         self._count = 0
+        self._retried: set[int] = set()
         self._latest: ContextVar[int] = ContextVar("latest call")
         self._running = 0
-        self._over = threading.Condition()
+        self._condition = threading.Condition()
 
     @property
     def last_number(self) -> int | None:
-        """The number of the latest call, which its build shares; None where there is none, or files have no numbers.
+        """The number of the latest call, which its build shares; None without a call, or if files have no numbers.
 
-        In a thread of its own, that is the latest call of its context: other threads' calls do not count.
+        In a worker thread, calls of other threads do not count.
         """
         own = None if threading.current_thread() is threading.main_thread() else self._latest.get(None)
         return (own or self._count or None) if self._numbered else None
 
     def next_number(self) -> int:
         """Return the number of a new call."""
-        with self._over:
+        with self._condition:
             self._count += 1
             number = self._count
         self._latest.set(number)
         return number
 
     def record(self, call: ModelCall, *, next: NextLayer, service: Service) -> Completion:  # noqa: A002
-        """Write down how a call begins and ends."""
+        """Log the start and the end of a call."""
         files = self._log.call_files(call.number if self._numbered else None, call.label)
-        with self._over:
+        with self._condition:
             self._running += 1
         try:
             text = request_text(call.request)
@@ -57,40 +58,44 @@ class CallLog:
             with self._log.nested():
                 of_call = (call.number, call.label, call.provider, call.model)
                 self._log.emit(CallStarted(*of_call, service.address, service.key_source, files.request))
-                began = time.monotonic()
+                started = time.monotonic()
                 try:
                     completion = next(call)
                 except BaseException as error:
-                    self._failed(call, files, error, time.monotonic() - began)
+                    self._log_failure(call, files, error, time.monotonic() - started)
                     raise
-                self._finished(call, files, completion, time.monotonic() - began, free=service.free)
+                self._log_completion(call, files, completion, time.monotonic() - started, free=service.free)
         finally:
-            with self._over:
+            with self._condition:
                 self._running -= 1
-                self._over.notify_all()
+                self._condition.notify_all()
         return completion
 
     def retried(self, call: ModelCall, attempt: int, wait: float, reason: str) -> None:
-        """Tell of a try that is repeated after `wait` seconds."""
+        """Log that a try is repeated after `wait` seconds."""
+        self._retried.add(call.number)
         self._log.emit(CallRetried(call.number, attempt, wait, reason))
 
     def warn(self, text: str) -> None:
-        """Show a warning."""
+        """Log a warning."""
         self._log.emit(MessageLogged(text, level="warning"))
 
     def wait_until_over(self, seconds: float) -> bool:
-        """Wait until no thread has a call under way; False when that takes longer."""
-        with self._over:
-            return self._over.wait_for(lambda: not self._running, seconds)
+        """Wait until no call is running; return False if that takes longer than `seconds`."""
+        with self._condition:
+            return self._condition.wait_for(lambda: not self._running, seconds)
 
-    def _failed(self, call: ModelCall, files: CallFiles, error: BaseException, seconds: float) -> None:
+    def _log_failure(self, call: ModelCall, files: CallFiles, error: BaseException, seconds: float) -> None:
         message = _message(error)
         self._log.write(files.response, failure_text(message))
         kind = error.kind if isinstance(error, ProviderFailed) else None
-        failed = CallFinished(call.number, call.label, call.model, None, "", seconds, None, None)
+        # These two are raised before a try is sent, so the first try of a call costs nothing.
+        unsent = isinstance(error, LimitReached | NotReady) and call.number not in self._retried
+        tokens, cost = (0, 0.0) if unsent else (None, None)
+        failed = CallFinished(call.number, call.label, call.model, None, "", seconds, tokens, tokens, cost_usd=cost)
         self._log.emit(replace(failed, response=files.response, error=message, error_kind=kind))
 
-    def _finished(
+    def _log_completion(
         self, call: ModelCall, files: CallFiles, completion: Completion, seconds: float, *, free: bool
     ) -> None:
         refused = refusal(completion, call.number)
@@ -122,15 +127,15 @@ class CallLog:
 
 
 def refusal(completion: Completion, number: int) -> str:
-    """Say that the service would not answer; nothing where it did."""
+    """Return a message if the model refused or the service filtered the reply, else an empty text."""
     if completion.finish not in {Finish.REFUSED, Finish.FILTERED}:
         return ""
-    told = f"call {number} ({completion.finish_detail})"
+    what = f"call {number} ({completion.finish_detail})"
     if completion.finish is Finish.FILTERED:
-        return f"{completion.model} filtered {told}"
+        return f"{completion.model} filtered {what}"
     words = " ".join(completion.text.split())
     quoted = f': "{words[:_QUOTED]}{"…" * (len(words) > _QUOTED)}"' if words else ""
-    return f"{completion.model} refused {told}{quoted}"
+    return f"{completion.model} refused {what}{quoted}"
 
 
 def _message(error: BaseException) -> str:

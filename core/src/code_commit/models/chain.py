@@ -1,8 +1,8 @@
-"""The models of a run, and the chain of layers that each of their calls goes through.
+"""The models of a run, and the chain of layers around each model call.
 
     log → plugin layers → deadline → retry → budget → checked provider → HTTP
 
-Each layer takes a call and the `next` layer, and knows no other.
+Each layer takes a call and the `next` layer, and knows no other layer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Gives workflows their models."""
+    """Makes the models of workflows."""
 
     services: Services
     log: CallLog
@@ -46,7 +46,7 @@ class Models:
         """Return the model that the settings give to `role`.
 
         Raises:
-            UsageError: there is no such model.
+            UsageError: the model does not exist.
             NotReady: a role or the default names nothing, its config is wrong, or its key is missing.
         """
         service, reason = self.services.of(role)
@@ -61,23 +61,23 @@ class Models:
         return ChainedModel(self, service, role, reason, partial(self.log.record, next=chain, service=service))
 
     def wait(self, seconds: float) -> None:
-        """Wait, unless the run ends.
+        """Wait for `seconds`.
 
         Raises:
-            Interrupted: it has ended.
+            Interrupted: the run ended.
         """
         if self.ended.wait(seconds):
             raise Interrupted("the run ended before the call did")
 
     def close(self) -> None:
-        """End the calls under way, from any thread, and begin no other."""
+        """End running calls, and start no new ones. Any thread may call this."""
         self.ended.set()
         self.services.close()
 
 
 @dataclass(frozen=True, slots=True)
 class ChainedModel:
-    """A `Model`: takes keys out of the request, sends it through the chain, and judges the reply."""
+    """A `Model`: redacts the request, sends it through the chain, and checks the reply."""
 
     models: Models
     service: Service
@@ -91,7 +91,7 @@ class ChainedModel:
         return self.service.model
 
     def complete(self, request: Request, *, label: str) -> Completion:
-        """Ask once, as `Model.complete` says."""
+        """Send one request. Implements `Model.complete`."""
         models, service = self.models, self.service
         call = ModelCall(
             request=_without_keys(request, models.redactor),
@@ -106,7 +106,7 @@ class ChainedModel:
             warn=models.log.warn,
         )
         completion = self.chain(call)
-        _require_answer(completion, call.number, models.redactor)
+        _refuse_bad_reply(completion, call.number, models.redactor)
         return completion
 
 
@@ -122,8 +122,8 @@ def _without_keys(request: Request, redactor: Redactor) -> Request:
     return replace(request, messages=messages, system=redactor.text(request.system))
 
 
-def _require_answer(completion: Completion, number: int, redactor: Redactor) -> None:
-    """Refuse a reply that shows a live key, or in which the service would not answer."""
+def _refuse_bad_reply(completion: Completion, number: int, redactor: Redactor) -> None:
+    """Raise for a reply that holds a live key, or that the model or service refused."""
     texts = [completion.text, *(call.raw or str(call.arguments) for call in completion.tool_calls)]
     if any(redactor.holds_key(text) for text in texts):
         raise ResponseRefused(

@@ -1,4 +1,4 @@
-"""Calls into providers and layers of plugins. What they give is checked; an error names the distribution."""
+"""Call providers and layers of plugins. Check their results; name their distribution in errors."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ AT_FAULT = "its plugin is at fault; --debug shows where"
 
 
 def ask_provider(call: ModelCall, *, provider: Provider, distribution: str) -> Completion:
-    """Ask `provider`, of `distribution`, once; let nothing but a completion or an error of a known kind pass."""
+    """Call `provider` once; return a completion, or raise an error of a known kind that names `distribution`."""
     try:
-        given: Any = provider.complete(call)
+        value: Any = provider.complete(call)
     except ProviderError as error:
         if error.kind in HINTS:
             raise
@@ -33,19 +33,19 @@ def ask_provider(call: ModelCall, *, provider: Provider, distribution: str) -> C
         raise ProviderFailed(
             f"the provider {call.provider} of {distribution} failed: {describe(error)}", hint=AT_FAULT
         ) from error
-    if is_completion(given):
-        return given
+    if is_completion(value):
+        return value
     raise ProviderFailed(
-        f"the provider {call.provider} of {distribution} gave {shorten(repr(given), 200)} for a completion",
+        f"the provider {call.provider} of {distribution} gave {shorten(repr(value), 200)} for a completion",
         hint=AT_FAULT,
     )
 
 
-def is_completion(given: Any) -> TypeGuard[Completion]:
-    """Whether a plugin gave what its types promise."""
-    match given:
+def is_completion(value: Any) -> TypeGuard[Completion]:
+    """Return whether `value` is a `Completion` whose fields have their annotated types."""
+    match value:
         case Completion(message=Message(parts=tuple(parts)), finish=Finish(), usage=Usage(), model=str()):
-            cost: Any = given.cost
+            cost: Any = value.cost
             texts = all(isinstance(part.text, str) for part in parts if isinstance(part, Text))
             return texts and (cost is None or (isinstance(cost, int | float) and 0 <= cost < math.inf))
     return False
@@ -53,16 +53,16 @@ def is_completion(given: Any) -> TypeGuard[Completion]:
 
 HOOK = "code_commit_model_layers"
 Layer = Callable[..., Completion]
-"""Takes a call and `next`; composed by `functools.partial`, which costs no frame."""
+"""Takes a call and `next`; `functools.partial` composes layers without extra frames."""
 
 
 def collect_layers(
     host: PluginHost, settings_of: Callable[[Plugin], Any], secret_of: Callable[[Plugin], Any]
 ) -> tuple[Layer, ...]:
-    """Return the layers of all plugins, the outermost first: sorted by the plugin's name.
+    """Return the layers of all plugins, sorted by the name of the plugin, the outermost first.
 
     Raises:
-        NotReady: a plugin that offers layers is broken. One may be a policy, so no call goes without it.
+        NotReady: a plugin that offers layers is broken. A layer may be a policy, so no call skips it.
     """
     found = list(host.collect(HOOK, {"settings": settings_of, "secret": secret_of}))
     for plugin, layer in found:
@@ -79,11 +79,11 @@ def collect_layers(
 
 
 def _run_layer(call: ModelCall, *, next: NextLayer, layer: ModelLayer, distribution: str) -> Completion:  # noqa: A002
-    """Run one layer; what it does wrong ends the call with its distribution's name."""
-    passing: list[BaseException] = []
+    """Run one layer. Its errors end the call and name its distribution."""
+    from_next: list[BaseException] = []
 
-    def rest_of_chain(given: ModelCall) -> Completion:
-        if given is not call:
+    def rest_of_chain(value: ModelCall) -> Completion:
+        if value is not call:
             raise ProviderFailed(
                 f"a model layer of {distribution} passed on another call than it got",
                 hint="its plugin is at fault: only the host changes a call",
@@ -91,19 +91,19 @@ def _run_layer(call: ModelCall, *, next: NextLayer, layer: ModelLayer, distribut
         try:
             return next(call)
         except BaseException as error:
-            passing.append(error)
+            from_next.append(error)
             raise
 
     try:
-        given: Any = layer(call, rest_of_chain)
+        value: Any = layer(call, rest_of_chain)
     except (CodeCommitError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        if any(error is each for each in passing):
-            raise  # the layer let it pass, and is not to blame
+        if any(error is each for each in from_next):
+            raise  # the layer only passed it on
         raise ProviderFailed(f"a model layer of {distribution} failed: {describe(error)}", hint=AT_FAULT) from error
-    if is_completion(given):
-        return given
+    if is_completion(value):
+        return value
     raise ProviderFailed(
-        f"a model layer of {distribution} gave {shorten(repr(given), 200)} for a completion", hint=AT_FAULT
+        f"a model layer of {distribution} gave {shorten(repr(value), 200)} for a completion", hint=AT_FAULT
     )

@@ -1,4 +1,4 @@
-"""From a model's name to the service that is asked: its provider, made from its plugin's definition."""
+"""Resolve a model's name to a service, and make its provider from the plugin's definition."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ HOST_FIELDS = frozenset({"base_url", "allow_http"})
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A model at its address. `max_tokens` is the configured bound of a reply, if there is one."""
+    """A model at its address. `max_tokens` is the configured limit of a reply, if any."""
 
     provider: Provider
     name: str  # the provider's
     model: str
-    distribution: str  # whom to name when the plugin breaks its promises
+    distribution: str  # named in errors of the plugin
     free: bool
-    token: str | None  # of the recorded run that answers
+    token: str | None  # of the replayed run
     address: str = ""
     key_source: str = ""
     max_tokens: int | None = None
 
 
 def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelChoice, ResolvedModel]:
-    """Return what the settings choose for `role`, and the model that it stands for.
+    """Return the choice of the settings for `role`, and the model that it names.
 
     Raises:
-        UsageError: `--model`, or the setting, names none.
-        NotReady: `[providers]` names none.
+        UsageError: the model in `--model` or `model` does not exist.
+        NotReady: the model in `[providers]` does not exist.
     """
 
     def has_config(provider: str, config: str) -> bool:
@@ -64,7 +64,7 @@ def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelCho
 
 
 class Services:
-    """The services of a run; each is connected once."""
+    """The services of a run. Each is connected once."""
 
     def __init__(
         self, registry: Registry, settings: Settings, keys: KeyStore, environ: Mapping[str, str], root: Path
@@ -78,10 +78,10 @@ class Services:
         self._lock = threading.Lock()
 
     def of(self, role: str) -> tuple[Service, str]:
-        """Return the service that the settings give to `role`, and what chose it, in words.
+        """Return the service for `role`, and a text that says which setting chose it.
 
         Raises:
-            UsageError: there is no such model.
+            UsageError: the model does not exist.
             NotReady: a role or the default names nothing, its config is wrong, or its key is missing.
         """
         choice, resolved = resolve(self._registry, self._settings, role)
@@ -91,15 +91,15 @@ class Services:
             return self._connected[choice.name], choice.reason
 
     def recorded_token(self, roles: Iterable[str]) -> str | None:
-        """Connect the services of `roles`; return the token of the recorded run that one of them answers from."""
+        """Connect the services of `roles`; return the token of the run that one of them replays."""
         return next((service.token for service, _ in map(self.of, roles) if service.token), None)
 
     def close(self) -> None:
-        """End the calls under way, from any thread."""
+        """End running calls. Any thread may call this."""
         with self._lock:
             services = tuple(self._connected.values())
         for service in services:
-            with suppress(Exception):  # one that cannot end its calls must not keep the others from ending theirs
+            with suppress(Exception):  # an error of one service must not keep the others open
                 service.provider.close()
 
     def _connect(self, resolved: ResolvedModel) -> Service:
@@ -111,15 +111,15 @@ class Services:
             section["model"] = resolved.model
         elif "model" not in section and definition.models:
             section["model"] = next(iter(definition.models))
-        config, made = self._made(definition, section, where, resolved.plugin.distribution)
+        config, built = self._make(definition, section, where, resolved.plugin.distribution)
         bound = getattr(config, "max_tokens", None)
-        if not hasattr(made, "encode"):
+        if not hasattr(built, "encode"):
             _require_no_address(definition, table, where)
-            return self._service(resolved, made, config.model, max_tokens=bound)
+            return self._service(resolved, built, config.model, max_tokens=bound)
         address = address_of(definition, resolved.config, table, self._environ)
         key = self._keys.key_for(definition, resolved.config, table)
         endpoint = Endpoint(address.url, key.value if key else None, read_timeout=self._settings.http.timeout_seconds)
-        provider = HttpProvider(definition, endpoint, made)
+        provider = HttpProvider(definition, endpoint, built)
         source = key.source if key else NO_KEY
         return self._service(resolved, provider, config.model, address=address.url, key_source=source, max_tokens=bound)
 
@@ -137,34 +137,34 @@ class Services:
             **of_http,
         )
 
-    def _made(
+    def _make(
         self, definition: ProviderDefinition, section: Mapping[str, Any], where: str, owner: str
     ) -> tuple[Any, Any]:
-        """Return the validated config and the provider or wire that the factory makes of it."""
+        """Return the validated config, and the provider or wire made from it."""
         from code_commit.config.schema import validated
 
         try:
             config: Any = validated(import_object(definition.config), section, where)
             factory = import_object(definition.factory)
             takes_root = "root" in inspect.signature(factory).parameters
-            made = factory(config, root=self._root) if takes_root else factory(config)
+            built = factory(config, root=self._root) if takes_root else factory(config)
         except (CodeCommitError, KeyboardInterrupt):
             raise
         except BaseException as error:
             raise NotReady(f"the provider {definition.name} of {owner} cannot be made: {describe(error)}") from error
-        if not any(callable(getattr(made, name, None)) for name in ("encode", "complete")):
+        if not any(callable(getattr(built, name, None)) for name in ("encode", "complete")):
             raise NotReady(
-                f"the factory of the provider {definition.name} of {owner} gave {type(made).__name__}, not a provider",
+                f"the factory of the provider {definition.name} of {owner} gave {type(built).__name__}, not a provider",
                 hint="its plugin is at fault; --debug shows where",
             )
-        return config, made
+        return config, built
 
 
 def _require_no_address(definition: ProviderDefinition, table: Mapping[str, Any], where: str) -> None:
-    """Let nobody take a provider that is no `Wire` for one to which the host gives address and key.
+    """Check that a provider with its own connections has no address, which the host would not use.
 
     Raises:
-        NotReady: its definition has an address, or its config has.
+        NotReady: its definition or its config has an address.
     """
     if definition.base_url:
         raise NotReady(

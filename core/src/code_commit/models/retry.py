@@ -1,4 +1,4 @@
-"""The layers that bound a call in time and try again what may pass."""
+"""The layers that limit the time of a call and retry it."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ HINTS_WITHOUT_KEY = {
     "auth": "no key was sent to this address: name one by api_key or api_key_file in the provider's config",
 }
 LONGEST_WAIT = 60.0
-_MAY_PASS = frozenset({"rate", "server", "network"})
+_RETRIED = frozenset({"rate", "server", "network"})
 _FIRST_WAIT = 1.0
 _LONGEST_BACKOFF = 30.0
 
 Report = Callable[[ModelCall, int, float, str], None]
-"""Called before a wait, with the number of the try that failed, the seconds to wait, and why it failed."""
+"""Called before a wait with the number of the failed try, the seconds to wait, and the reason of the failure."""
 
 
 def deadline(call: ModelCall, *, next: NextLayer, seconds: float) -> Completion:  # noqa: A002
-    """Give the call `seconds`, for all of its tries together."""
+    """Limit the call to `seconds` for all its tries."""
     return next(replace(call, deadline=time.monotonic() + seconds))
 
 
@@ -47,13 +47,13 @@ def retry(
     report: Report,
     hints: Mapping[str, str] = HINTS,
 ) -> Completion:
-    """Try once, and up to `retries` times more, all before the call's deadline.
+    """Try once, and retry up to `retries` times before the call's deadline.
 
-    Errors of kind rate, server and network are tried again, after as long as the service asks for, else after a random
+    Errors of kind rate, server and network are retried after the time that the service asks for, else after a random
     part of a doubling interval (full jitter).
 
     Raises:
-        ProviderFailed: the last try's error, and why there was no other.
+        ProviderFailed: the error of the last try, and why it is not retried.
         Interrupted: the run ended.
     """
     wait = 0.0
@@ -62,32 +62,32 @@ def retry(
         try:
             return next(call)
         except ProviderError as error:
-            call.wait(0)  # the end of the run looks like a failure of the call, which a workflow may catch
+            call.wait(0)  # raise if the run ended: a workflow may catch a `ProviderFailed`
             try:
                 wait = _wait_after(error, attempt, retries, call.deadline)
-            except _GivenUp as given_up:
+            except _GiveUp as given_up:
                 message = f"{call.model}: {error}{given_up}"
                 raise ProviderFailed(message, hint=hints[error.kind], kind=error.kind) from error
             report(call, attempt, wait, str(error))
     raise AssertionError("counting does not end")
 
 
-class _GivenUp(Exception):  # noqa: N818
-    """There is no other try; the text says why, for the end of the error's message."""
+class _GiveUp(Exception):  # noqa: N818
+    """The call is not retried. The text is the end of the error message."""
 
 
 def _wait_after(error: ProviderError, attempt: int, retries: int, deadline: float) -> float:
-    """Return the seconds to wait before the next try."""
-    if error.kind not in _MAY_PASS:
-        raise _GivenUp
+    """Return the seconds to wait before the next try, or raise `_GiveUp`."""
+    if error.kind not in _RETRIED:
+        raise _GiveUp
     if attempt > retries:
-        raise _GivenUp(f" (gave up after {attempt} tries)" if attempt > 1 else "")
+        raise _GiveUp(f" (gave up after {attempt} tries)" if attempt > 1 else "")
     backoff = min(_LONGEST_BACKOFF, _FIRST_WAIT * 2.0 ** (attempt - 1))
     wait = random.uniform(0, backoff)  # noqa: S311 - spreads clients, guards nothing
     if error.retry_after is not None:
         wait = error.retry_after
     if wait > LONGEST_WAIT:
-        raise _GivenUp(f" (gave up: the service asks to wait {wait:.0f} s, more than {LONGEST_WAIT:.0f} s)")
+        raise _GiveUp(f" (gave up: the service asks to wait {wait:.0f} s, more than {LONGEST_WAIT:.0f} s)")
     if time.monotonic() + wait >= deadline:
-        raise _GivenUp(" (gave up: the time limit of the call leaves no other try)")
+        raise _GiveUp(" (gave up: the time limit of the call leaves no other try)")
     return wait

@@ -1,4 +1,4 @@
-"""What can go wrong, as far as an exit code tells it apart.
+"""The errors that have an exit code.
 
     CodeCommitError
     ├── UsageError        2  flags, an unknown model, something that is not installed
@@ -8,7 +8,7 @@
     ├── LimitReached      6  the next step could pass a limit
     └── Interrupted     130  Ctrl-C or SIGTERM
 
-`ProviderError` (in `conversation`) stands apart: it is one failed try, which the host may repeat before it becomes
+`ProviderError` (in `conversation`) is not among them: it is one failed try, which the host may repeat before it raises
 `ProviderFailed`. Any other exception is a bug and ends with 70.
 """
 
@@ -57,13 +57,13 @@ class ExitCode(IntEnum):
 
 
 class UsageError(CodeCommitError):
-    """The command line asks for what does not exist."""
+    """The command line names something that does not exist."""
 
 
 class ProviderFailed(CodeCommitError):  # noqa: N818 - as above
-    """No completion could be had, after the retries that made sense.
+    """A call returned no completion, after all retries.
 
-    `kind` is that of the last `ProviderError`; None when the service answered, but refused or filtered.
+    `kind` is the kind of the last `ProviderError`, or None if the service answered, but refused or filtered.
     """
 
     def __init__(self, message: str, *, hint: str = "", kind: ProviderErrorKind | None = None) -> None:
@@ -72,7 +72,7 @@ class ProviderFailed(CodeCommitError):  # noqa: N818 - as above
 
     @property
     def may_pass(self) -> bool:
-        """Whether the same request may be answered later: nothing about it, the key or the account was wrong."""
+        """Whether the same request may succeed later: the request, the key and the account are not the cause."""
         return self.kind in {"rate", "network", "server", "invalid_response"}
 
 
@@ -81,7 +81,7 @@ class ResponseRefused(CodeCommitError):  # noqa: N818 - as above
 
 
 class LimitReached(CodeCommitError):  # noqa: N818 - as above
-    """The next step could pass a limit that the user has set."""
+    """The next step could pass a limit of the user."""
 
 
 _EXIT_CODES: dict[type[CodeCommitError], ExitCode] = {
@@ -95,12 +95,12 @@ _EXIT_CODES: dict[type[CodeCommitError], ExitCode] = {
 
 
 def exit_code_of(error: CodeCommitError) -> ExitCode:
-    """Return the exit code that tells of `error`: that of the nearest class in the table."""
+    """Return the exit code of `error`: that of its nearest class in the table."""
     return next((_EXIT_CODES[kind] for kind in type(error).__mro__ if kind in _EXIT_CODES), ExitCode.INTERNAL)
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
-    """Return the one of `known` that `word` looks like, or None when nothing is close."""
+    """Return the name in `known` that is most similar to `word`, or None."""
     from difflib import get_close_matches
 
     folded = {name.casefold(): name for name in known}
@@ -109,6 +109,6 @@ def closest(word: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return `; is X meant?` for the known word that is close to `word`, or nothing."""
+    """Return `; is X meant?` for the known name similar to `word`, or an empty text."""
     close = closest(word, known)
     return f"; is {close} meant?" if close else ""

@@ -1,8 +1,8 @@
 """The hooks, for plugins to implement with `code_commit.plugin_api.hookimpl`.
 
 A plugin is a module or object named by an entry point of the group `code_commit`, or, if it guards paths, of the
-group `code_commit.path_rules`, which fails closed. Each implementation is called by itself: what one raises never
-keeps another from being heard. None of these hooks stops at the first result.
+group `code_commit.path_rules`, which fails closed. Each implementation is called separately: an error in one
+does not affect the others. None of these hooks stops at the first result.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-if TYPE_CHECKING:  # for annotations alone: this module is imported at every start
+if TYPE_CHECKING:  # only for annotations: every start imports this module
     from collections.abc import Callable, Iterable
 
     from code_commit.plugin_api.command import CommandDefinition

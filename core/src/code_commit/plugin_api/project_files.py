@@ -1,4 +1,4 @@
-"""What a plugin sees of the project folder, and the names that no response may change there."""
+"""The project folder as plugins see it, and the names that no response may change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = [
     "read_text",
 ]
 
-# The union of the lists in seeds 000 to 002, in the order of the prompt. What git ignores is protected as well.
+# The union of the lists in seeds 000 to 002, in the order of the prompt. Files that git ignores are protected too.
 PROTECTED = (
     Protected(".gitignore", anywhere=True),
     Protected("Cargo.lock"),
@@ -34,5 +34,5 @@ _IGNORED = "anything specified in the .gitignore file"
 
 
 def protected_list() -> str:
-    """Return the list as prompts show it, one `+ ` line each, without a final newline."""
+    """Return the list for prompts, with a `+ ` line for each name and no final newline."""
     return "\n".join(f"+ {line}" for line in (*map(str, PROTECTED), _IGNORED))

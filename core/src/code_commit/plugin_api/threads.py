@@ -1,4 +1,4 @@
-"""Steps that wait (for a service, for a process), taken at the same time."""
+"""Run waiting steps (for a service, for a process) concurrently."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ T = TypeVar("T")
 
 
 def run_concurrently(steps: Sequence[Callable[[], T]]) -> list[T | BaseException]:
-    """Take all `steps` at once; return what each gave or raised, in their order.
+    """Run all `steps` concurrently; return their results and exceptions in order. The caller handles exceptions.
 
-    Each runs in a thread of its own and in a copy of this context, so that its spans and the numbers of its logs are
-    its own. The threads are daemons, unlike those of `concurrent.futures`, which Python joins before it exits: Ctrl-C
-    ends the process, whatever a step waits for. A single step is taken in this thread, where Ctrl-C reaches it.
-
-    What a step raised stands in its place: whoever called decides, in the thread that matters.
+    Each step runs in its own thread with a copy of this context, so that it has its own spans and log numbers. The
+    threads are daemons, unlike those of `concurrent.futures`, which Python joins at exit: Ctrl-C ends the process,
+    whatever a step waits for. A single step runs in this thread, where Ctrl-C reaches it.
     """
     if len(steps) == 1:
         try:
@@ -26,14 +24,14 @@ def run_concurrently(steps: Sequence[Callable[[], T]]) -> list[T | BaseException
             return [error]
     results: list[T | BaseException] = [RuntimeError("a thread ended without a result") for _ in steps]
 
-    def keep(index: int, step: Callable[[], T]) -> None:
+    def run_step(index: int, step: Callable[[], T]) -> None:
         try:
             results[index] = step()
-        except BaseException as error:  # noqa: BLE001 - it has to reach the thread that waits
+        except BaseException as error:  # noqa: BLE001 - passed to the caller
             results[index] = error
 
     threads = [
-        threading.Thread(target=contextvars.copy_context().run, args=(keep, index, step), daemon=True)
+        threading.Thread(target=contextvars.copy_context().run, args=(run_step, index, step), daemon=True)
         for index, step in enumerate(steps)
     ]
     for thread in threads:

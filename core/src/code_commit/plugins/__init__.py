@@ -1,1 +1,1 @@
-"""Which plugins are installed, and what they offer."""
+"""Discovery and loading of plugins, and the registry of their offers."""

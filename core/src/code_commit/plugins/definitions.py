@@ -1,4 +1,4 @@
-"""Checks that the fields of a definition have the types of their annotations, so that a wrong one is named."""
+"""Check that the fields of a definition have their annotated types, and name a wrong one."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _FLAG = re.compile(r"-[A-Za-z0-9]|--[A-Za-z0-9][A-Za-z0-9-]*")
 
 
 def fault_of(definition: Any) -> str:
-    """Return what is wrong with the fields of a provider, workflow or command, or nothing."""
-    for fields, fits, kind in next(rows for record, rows in _ROWS.items() if isinstance(definition, record)):
+    """Return an error text about the fields of a definition, or an empty text."""
+    for fields, is_valid, kind in next(rows for record, rows in _ROWS.items() if isinstance(definition, record)):
         for field in fields.split():
             value = getattr(definition, field)
-            if not fits(value):
+            if not is_valid(value):
                 return f"`{field}` must be {kind}, not {value!r:.100}"
     return ""
 
@@ -36,8 +36,8 @@ def _are_texts(value: Any) -> bool:
     return isinstance(value, tuple | list | frozenset | set) and all(map(_is_text, value))
 
 
-def _or_none(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: value is None or fits(value)
+def _or_none(is_valid: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or is_valid(value)
 
 
 def _are_models(value: Any) -> bool:

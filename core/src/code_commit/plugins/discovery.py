@@ -1,6 +1,6 @@
-"""Finds the entry points of installed plugins, without importing the plugins.
+"""Find the entry points of installed plugins without importing the plugins.
 
-Entry points are read as plain files, because `importlib.metadata` takes three times as long as the rest of a start: it
+Entry points are read as plain files. `importlib.metadata` takes three times as long as the rest of a start: it
 imports an e-mail parser and reads the metadata of every distribution.
 """
 
@@ -30,14 +30,14 @@ class PluginSource:
 
     @property
     def guards_paths(self) -> bool:
-        """Whether a workflow that writes must not start without it."""
+        """Whether a writing workflow must not start without the plugin."""
         return self.group == PATH_RULES_GROUP
 
 
 def discover(path: Sequence[str] | None = None) -> tuple[PluginSource, ...]:
-    """Return the entry points of both groups, in the order of loading: by name, then distribution.
+    """Return the entry points of both groups in loading order: by name, then distribution.
 
-    A distribution that is on `path` (default `sys.path`) twice counts once, the first time, as for imports.
+    Of a distribution that is on `path` (default `sys.path`) twice, the first one counts, as for imports.
     """
     found: set[PluginSource] = set()
     seen: set[str] = set()
@@ -67,7 +67,7 @@ def _in_folder(folder: str) -> Iterator[tuple[str, str, bytes]]:
 
 
 def _in_archive(path: str) -> Iterator[tuple[str, str, bytes]]:
-    """Find distributions in a zip file. This is rare, so it may be slow."""
+    """Find distributions in a zip file. It is rare and may be slow."""
     from importlib.metadata import distributions
 
     for distribution in distributions(path=[path]):

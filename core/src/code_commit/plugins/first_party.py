@@ -1,7 +1,7 @@
-"""What first-party plugins offer, for messages about a plugin that is not installed.
+"""The offers of first-party plugins, for messages about plugins that are not installed.
 
-`python tests/test_first_party.py` writes `first_party.json` from the plugins themselves. The file is read only when
-something is missing or clashes, and when a run needs the names of all key variables.
+`python tests/test_first_party.py` generates `first_party.json` from the plugins. The file is read only if something is
+missing or clashes, or a run needs the names of all key variables.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def offers() -> Mapping[str, Mapping[str, Sequence[str]]]:
 
 
 def names(kind: str) -> frozenset[str]:
-    """Return every name of `kind` that a first-party plugin offers."""
+    """Return all names of `kind` that first-party plugins offer."""
     return frozenset(name for offered in offers().values() for name in offered.get(kind, ()))
 
 
 def owner(kind: str, name: str) -> str | None:
-    """Return the first-party distribution that offers `name`, or for a model the one whose models begin like it."""
+    """Return the first-party distribution that offers `name`; for a model, also one with similar names."""
     for distribution, offered in offers().items():
         if name in offered.get(kind, ()):
             return distribution
@@ -42,21 +42,22 @@ def owner(kind: str, name: str) -> str | None:
 
 
 def keeps_its_names(distribution: str) -> bool:
-    """Whether other distributions cannot take a name away: `code-commit` and its first-party commands stay as they are.
+    """Return whether the distribution keeps its names when another one claims them.
 
-    A name that two other distributions claim belongs to neither.
+    The host, the default workflow and first-party commands keep theirs. A name that two other distributions claim
+    belongs to neither.
     """
     offered = offers().get(distribution, {})
     return distribution == "code-commit" or "command" in offered or "committing-code" in offered.get("workflow", ())
 
 
 def installation(distribution: str) -> str:
-    """Return the command that installs a first-party plugin, from an index or wheelhouse and in a checkout."""
+    """Return the commands that install a first-party plugin, from an index and in a checkout."""
     extra = distribution.removeprefix("code-commit-")
     return f'pip install "code-commit[{extra}]" (in a checkout of code-commit: pip install ".[{extra}]")'
 
 
 def _family(model: str) -> str:
-    """Return the letters that a model's name begins with: "gpt" for "gpt-5-mini"."""
+    """Return the first letters of a model's name: "gpt" for "gpt-5-mini"."""
     found = re.match("[a-z]*", model.lower())
     return found[0] if found else ""

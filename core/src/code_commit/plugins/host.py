@@ -1,6 +1,6 @@
-"""Loads plugins and calls their hooks. A plugin that fails is reported and left out; the others go on.
+"""Load plugins and call their hooks. A failing plugin is reported and left out; the others continue.
 
-pluggy does not isolate plugins: an import that fails stops all later loading, the second of two plugins with one name
+pluggy does not isolate plugins: a failing import stops all later loading, the second of two plugins with the same name
 is dropped silently, and a misspelled hook is accepted.
 """
 
@@ -43,7 +43,7 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True)
 class PluginFailure:
-    """A failure of a plugin. `stage` is "import", "name", a hook, or the kind of definition that is refused."""
+    """A failure of a plugin. `stage` is "import", "name", a hook, or the kind of the refused definition."""
 
     plugin: str
     distribution: str
@@ -54,10 +54,10 @@ class PluginFailure:
 
 
 class PluginHost:
-    """The plugins of one run, with a pluggy manager of their own.
+    """The plugins of one run, with their own pluggy manager.
 
-    `builtin` holds (name, module) pairs of the host's own plugins.
-    `on_failure` is called with each failure after loading; those of loading are in `failures` when the host exists.
+    `builtin` holds (name, module) pairs of the host's plugins. `on_failure` is called with each failure after loading;
+    `failures` also holds those of loading.
     """
 
     def __init__(
@@ -72,19 +72,21 @@ class PluginHost:
         self.on_failure: Callable[[PluginFailure], None] | None = None
         self._manager = pluggy.PluginManager("code_commit")
         self._manager.add_hookspecs(hookspecs)
-        own = [PluginSource(name, HOST, __version__, "code_commit", module) for name, module in builtin]
+        builtins = [PluginSource(name, HOST, __version__, "code_commit", module) for name, module in builtin]
         found = discover() if sources is None else sources
         self.disabled = frozenset(disabled)
         _require_known(self.disabled, found)
-        kept = [*own, *(each for each in found if not self.disabled & {each.name, each.distribution})]
+        kept = [*builtins, *(each for each in found if not self.disabled & {each.name, each.distribution})]
         with stdout_aside():
             for source in kept:
-                rivals = sorted({each.distribution for each in kept if each.name == source.name})
-                if len(rivals) > 1 and not first_party.keeps_its_names(source.distribution):
-                    self.reject(source, "name", f"the plugin name {source.name!r} is claimed by {' and '.join(rivals)}")
+                claimants = sorted({each.distribution for each in kept if each.name == source.name})
+                if len(claimants) > 1 and not first_party.keeps_its_names(source.distribution):
+                    self.reject(
+                        source, "name", f"the plugin name {source.name!r} is claimed by {' and '.join(claimants)}"
+                    )
                 else:
                     self._load(source)
-        # All hooks are declared before any plugin is registered: one that implements a hook wrongly fails alone.
+        # Declare all hooks before registering plugins, so that a wrong implementation of a hook fails alone.
         for plugin in self.plugins:
             self._declare(plugin)
         self.plugins = [plugin for plugin in self.plugins if self._register(plugin)]
@@ -97,11 +99,11 @@ class PluginHost:
         *,
         only: Plugin | None = None,
     ) -> Iterator[tuple[Plugin, Any]]:
-        """Call `hook` of each plugin, or of `only`; yield each item it returns with the plugin that returned it.
+        """Call `hook` of each plugin, or of `only`; yield each returned item with its plugin.
 
-        `arguments` maps the hook's arguments to functions that make their values; only those that an implementation
-        names are called. An argument without a function is None. A plugin whose implementation fails yields nothing,
-        not even the items before the failure.
+        `arguments` maps the hook's arguments to functions that make their values; only the arguments that an
+        implementation names are made. An argument without a function is None. A failing implementation yields nothing,
+        not even its items before the failure.
         """
         caller = getattr(self._manager.hook, hook, None)
         for plugin in (only,) if only else tuple(self.plugins):
@@ -145,15 +147,15 @@ class PluginHost:
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
             self.reject(source, "import", _description(error))
             return
-        twin = next((index for index, each in enumerate(self.plugins) if each.code is code), None)
-        if twin is None:
+        duplicate = next((index for index, each in enumerate(self.plugins) if each.code is code), None)
+        if duplicate is None:
             self.plugins.append(Plugin(source.name, source.distribution, source.version, source.guards_paths, code))
         elif source.guards_paths:  # one module in both groups: the stricter one counts
-            self.plugins[twin] = replace(self.plugins[twin], guards_paths=True)
+            self.plugins[duplicate] = replace(self.plugins[duplicate], guards_paths=True)
 
     def _declare(self, plugin: Plugin) -> None:
         try:
-            # pluggy before 1.6 raises for what is not there.
+            # pluggy before 1.6 raises for a missing attribute.
             if hasattr(plugin.code, ADDHOOKS) and self._manager.parse_hookimpl_opts(plugin.code, ADDHOOKS) is not None:
                 with contextlib.redirect_stdout(sys.stderr):
                     getattr(plugin.code, ADDHOOKS)(self._manager)
@@ -167,7 +169,7 @@ class PluginHost:
             self.reject(plugin, "import", _description(error))
             return False
         if not plugin.guards_paths and PATH_RULES in self.hooks_of(plugin):
-            # Elsewhere a plugin that cannot be imported is left out, and its rules with it.
+            # The other group leaves out a plugin that cannot be imported, together with its rules.
             error_text = f"a path rule must be registered in the entry point group {PATH_RULES_GROUP}"
             self.reject(replace(plugin, guards_paths=True), PATH_RULES, error_text)
         return True
@@ -187,7 +189,7 @@ class PluginHost:
 
 
 def interrupted_while_loading(source: PluginSource) -> Interrupted:
-    """Return the error for an import that the person ended."""
+    """Return the error for an interrupted import."""
     return Interrupted(
         f"interrupted while the plugin {source.name} of {source.distribution} was imported",
         hint=f"if it never ends, --disable-plugin {source.name} leaves it out",
@@ -196,14 +198,14 @@ def interrupted_while_loading(source: PluginSource) -> Interrupted:
 
 @contextlib.contextmanager
 def stdout_aside() -> Iterator[None]:
-    """Send output on stdout to stderr, also that of child processes, and restore the working directory at the end.
+    """Redirect stdout to stderr, also for child processes, and restore the working directory at the end.
 
-    stdout may be a stream of JSON. Use it only while there is one thread.
+    stdout may be a stream of JSON. Use this only while there is one thread.
     """
-    folder = os.open(".", getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)  # it need not be readable
+    folder = os.open(".", getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)  # it may be unreadable
     try:
         kept = os.dup(1)
-    except OSError:  # closed by the caller: nothing can get there
+    except OSError:  # the caller closed it
         kept = -1
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -220,21 +222,21 @@ def stdout_aside() -> Iterator[None]:
 
 
 def _nothing(_plugin: Plugin) -> None:
-    """Return the value of an argument that the caller does not give."""
+    """Return the value of an argument without a function."""
 
 
-def _items(given: Any) -> list[Any]:
+def _items(result: Any) -> list[Any]:
     """Return the items of a hook's result. Generators run here, where errors are caught; a text is one item."""
-    if given is None:
+    if result is None:
         return []
-    return [given] if isinstance(given, str) else list(given)
+    return [result] if isinstance(result, str) else list(result)
 
 
 def _description(error: BaseException) -> str:
     """Return a description of what a plugin raised.
 
     Raises:
-        KeyboardInterrupt: the person may have pressed Ctrl-C.
+        KeyboardInterrupt: the user may have pressed Ctrl-C.
     """
     if isinstance(error, KeyboardInterrupt):
         raise error

@@ -1,4 +1,4 @@
-"""What the loaded plugins offer, by name, and why something is not offered."""
+"""The offers of the loaded plugins by name, and why a name is not available."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _Offer = tuple[Plugin, Any]
 
 @dataclass(frozen=True, slots=True)
 class ResolvedModel:
-    """The model that a name stands for. `model` None: the one that the config `config` of the provider names."""
+    """The model that a name stands for. If `model` is None, `config` names the config that sets it."""
 
     provider: ProviderDefinition
     plugin: Plugin
@@ -49,7 +49,7 @@ class Registry:
         self._host = host
         self._denied: dict[tuple[Kind, str], UsageError] = {}
         self.providers: Mapping[str, tuple[Plugin, ProviderDefinition]] = self._collect("provider")
-        self._models: Mapping[str, tuple[Plugin, ProviderDefinition]] = self._settle(
+        self._models: Mapping[str, tuple[Plugin, ProviderDefinition]] = self._assign_names(
             "model", self.providers.values(), lambda each: [name for kind, name in _names(each) if kind == "model"]
         )
         self.workflows: Mapping[str, tuple[Plugin, WorkflowDefinition]] = self._collect("workflow")
@@ -83,7 +83,7 @@ class Registry:
         `has_config` says whether the settings hold a named config of a provider.
 
         Raises:
-            UsageError: nothing has this name; says what is close, what is installed, and what to install.
+            UsageError: the name is unknown. The error names similar models, installed providers, and what to install.
         """
         if name in self._models:
             plugin, definition = self._models[name]
@@ -111,7 +111,7 @@ class Registry:
 
     @cached_property
     def secrets(self) -> Mapping[str, frozenset[str]]:
-        """The environment variables that each plugin declares as its secrets, by the plugin's name."""
+        """The environment variables that plugins declare as secrets, by the plugin's name."""
         declared: dict[str, set[str]] = {}
         for plugin, name in self._host.collect("code_commit_secrets"):
             if isinstance(name, str) and _VARIABLE.fullmatch(name):
@@ -123,7 +123,7 @@ class Registry:
         return {plugin: frozenset(names) for plugin, names in declared.items()}
 
     def flags_of(self, name: str) -> tuple[str, ...]:
-        """Return the names of all flags that workflow `name` reads."""
+        """Return the names of all flags of the workflow `name`."""
         return tuple(each for flag in self.workflows[name][1].flags for each in flag.names)
 
     def secret_variables(self) -> frozenset[str]:
@@ -132,37 +132,39 @@ class Registry:
         return first_party.names("key_variable").union(keys, *self.secrets.values())
 
     def missing(self, kind: Kind, name: str, known: Iterable[str], *, hint: str = "") -> UsageError:
-        """Return the error for a name that nothing offers: why that is, what to install, or which is close."""
+        """Return the error for an unknown name: its cause, what to install, or similar names."""
         if error := self.broken(kind, name):
             return error
         if (owner := first_party.owner(kind, name)) and not self._loads(owner):
             what = name if kind == "flag" else f"the {kind} {name}"
             return UsageError(f"{what} needs the plugin {owner}", hint=first_party.installation(owner))
         quoted = repr(name) if kind == "workflow" else name
-        return UsageError(f"there is no {kind} {quoted}{did_you_mean(name, known)}{self._suspects(kind)}", hint=hint)
+        return UsageError(
+            f"there is no {kind} {quoted}{did_you_mean(name, known)}{self._possible_causes(kind)}", hint=hint
+        )
 
     def broken(self, kind: Kind, name: str) -> UsageError | None:
-        """Return the error that names the plugin which should offer `name` and cannot, if one is known."""
+        """Return the error that names the failed plugin of `name`, if it is known."""
         if (kind, name) in self._denied:
             return self._denied[kind, name]
         owner = first_party.owner(kind, name)
         for failure in self._failures(kind):
             if failure.distribution == owner or (kind == "provider" and failure.plugin == name):
-                twins = {each.distribution for each in self._host.failures if each.plugin == failure.plugin}
-                return _denial(kind, name, failure, twins if failure.stage == "name" else ())
+                claimants = {each.distribution for each in self._host.failures if each.plugin == failure.plugin}
+                return _denial(kind, name, failure, claimants if failure.stage == "name" else ())
         if owner and (left_out := self._host.disabled & {owner, *first_party.offers()[owner].get("plugin", ())}):
             return UsageError(f"the {kind} {name} is of {owner}, which --disable-plugin {min(left_out)} leaves out")
         return None
 
     def failed_plugins(self) -> str:
-        """Return one line that names the plugins that failed, or nothing."""
+        """Return a line that names the failed plugins, or an empty text."""
         failed = sorted({each.plugin for each in self._host.failures})
         return f"plugins that failed: {', '.join(failed)}; `code-commit plugins` says why" if failed else ""
 
     def known_providers(self) -> frozenset[str] | None:
-        """Return the providers that exist, installed or first-party; None when a plugin of others is left out.
+        """Return the installed and first-party providers, or None if a third-party plugin is left out.
 
-        What such a plugin offers is unknown, so a name that nothing here offers need not be a mistake.
+        The offers of such a plugin are unknown, so an unknown name may be correct.
         """
         facts = first_party.offers()
         first = {name for each, offered in facts.items() for name in (each, *offered.get("plugin", ()))}
@@ -171,14 +173,14 @@ class Registry:
         return first_party.names("provider").union(self.providers)
 
     def known_roles(self) -> frozenset[str]:
-        """Return the roles that workflows ask for, installed or first-party."""
+        """Return the roles of installed and first-party workflows."""
         return first_party.names("role").union(*(workflow.roles or () for _, workflow in self.workflows.values()))
 
     def _loads(self, distribution: str) -> bool:
         return any(plugin.distribution == distribution for plugin in self._host.plugins)
 
     def _failures(self, kind: Kind) -> Iterator[PluginFailure]:
-        """Yield the failures that may be why something of this kind is missing, misspelled hooks included."""
+        """Yield the failures that may be the cause of a missing name of this kind, also misspelled hooks."""
         record = _OFFERED_IN.get(kind, kind)
         stages = {"import", "name", record, f"{PREFIX}{record}s"}
         for failure in self._host.failures:
@@ -186,8 +188,8 @@ class Registry:
             if failure.stage in stages or misspelled:
                 yield failure
 
-    def _suspects(self, kind: Kind) -> str:
-        """Return the failures of plugins that may offer what is missing: what a failed plugin offers is unknown."""
+    def _possible_causes(self, kind: Kind) -> str:
+        """Return the failures of third-party plugins as text: a failed plugin may offer the missing name."""
         failures = [each for each in self._failures(kind) if each.distribution not in first_party.offers()]
         return "".join(f"; {_words(each)}" for each in failures)
 
@@ -200,10 +202,10 @@ class Registry:
             hints.append(f"for a model: {first_party.installation('code-commit-gemini')}")
         hints.append("`code-commit models` lists them; any other id is written as provider/id")
         close = did_you_mean(name, self._models)
-        return UsageError(f"there is no model {name!r}{close}{self._suspects('model')}", hint="; ".join(hints))
+        return UsageError(f"there is no model {name!r}{close}{self._possible_causes('model')}", hint="; ".join(hints))
 
     def _collect(self, kind: Kind) -> dict[str, _Offer]:
-        """Return the definitions of one kind that plugins offer, without those that are malformed or clash."""
+        """Return the definitions of one kind, without malformed and clashing ones."""
         record, offers = _RECORDS[kind], []
         for plugin, item in self._host.collect(f"code_commit_{kind}s"):
             if not isinstance(item, record):
@@ -212,30 +214,30 @@ class Registry:
                 self._leave_out(kind, (plugin, item), fault, _names(item))
             else:
                 offers.append((plugin, item))
-        return self._settle(kind, offers, lambda each: [each.name])
+        return self._assign_names(kind, offers, lambda each: [each.name])
 
-    def _settle(
+    def _assign_names(
         self, kind: Kind, offers: Iterable[_Offer], names_of: Callable[[Any], Iterable[str]]
     ) -> dict[str, _Offer]:
-        """Give each name to its only owner. Others that claim it are reported, and asking for it names them all."""
+        """Assign each name to its only owner. Report the other claimants; the error for the name lists all of them."""
         claims: dict[str, list[_Offer]] = {}
         for plugin, item in offers:
             for name in dict.fromkeys(names_of(item)):
                 claims.setdefault(name, []).append((plugin, item))
-        settled = {}
+        assigned = {}
         for name, claimed in sorted(claims.items()):
-            rivals = sorted({plugin.distribution for plugin, _ in claimed})
-            owned = [offer for offer in claimed if offer[0].distribution == _owner(rivals)]
+            claimants = sorted({plugin.distribution for plugin, _ in claimed})
+            owned = [offer for offer in claimed if offer[0].distribution == _owner(claimants)]
             if len(owned) == 1:
-                settled[name] = owned[0]
+                assigned[name] = owned[0]
             for offer in claimed:
-                if offer is not settled.get(name):
+                if offer is not assigned.get(name):
                     names = [(kind, name)] if kind == "model" else _names(offer[1])
-                    self._leave_out(kind, offer, f"the {kind} name {name!r}", names, rivals)
-        return settled
+                    self._leave_out(kind, offer, f"the {kind} name {name!r}", names, claimants)
+        return assigned
 
     def _drop_flag_clashes(self, reserved: frozenset[str]) -> None:
-        """Leave out a workflow with a flag that is the host's, or another distribution's."""
+        """Leave out workflows with a flag of the host or of another distribution."""
         owners: dict[str, set[str]] = {}  # workflows of one distribution may share a flag
         for name, offer in self.workflows.items():
             for flag in self.flags_of(name):
@@ -255,20 +257,20 @@ class Registry:
         self.workflows = kept
 
     def _leave_out(
-        self, kind: Kind, offer: _Offer, reason: str, names: Iterable[tuple[Kind, str]], rivals: Sequence[str] = ()
+        self, kind: Kind, offer: _Offer, reason: str, names: Iterable[tuple[Kind, str]], claimants: Sequence[str] = ()
     ) -> None:
-        """Report why an offer is left out, and remember it for whoever asks for one of `names`.
+        """Leave an offer out: report the reason, and record the error for requests of `names`.
 
-        With `rivals`, `reason` is what these distributions claim.
+        With `claimants`, `reason` is what these distributions claim.
         """
-        claimed = f" is claimed by {' and '.join(rivals)}" if rivals else ""
+        claimed = f" is claimed by {' and '.join(claimants)}" if claimants else ""
         failure = self._host.reject(offer[0], kind, reason + claimed)
         for kind_of_name, name in names:
-            self._denied.setdefault((kind_of_name, name), _denial(kind_of_name, name, failure, rivals))
+            self._denied.setdefault((kind_of_name, name), _denial(kind_of_name, name, failure, claimants))
 
 
 def _names(definition: Any) -> list[tuple[Kind, str]]:
-    """Return every name that a definition claims; those that can be read, of one that is malformed."""
+    """Return the names that a definition claims; of a malformed one, those that can be read."""
     found: list[tuple[Kind, Any]] = []
     try:
         match definition:
@@ -281,12 +283,12 @@ def _names(definition: Any) -> list[tuple[Kind, str]]:
             case CommandDefinition():
                 found.append(("command", definition.name))
     except (AttributeError, TypeError):
-        pass  # a field is not what its annotation says
+        pass  # a field has the wrong type
     return [(kind, name) for kind, name in found if isinstance(name, str)]
 
 
 def _owner(distributions: Collection[str]) -> str | None:
-    """Return the distribution that has a name which these claim: the only one, or the only one that keeps its names."""
+    """Return the owner of a name: the only claimant, or the only one that keeps its names."""
     keepers = [each for each in distributions if len(distributions) == 1 or first_party.keeps_its_names(each)]
     return keepers[0] if len(keepers) == 1 else None
 
@@ -296,10 +298,10 @@ def _words(failure: PluginFailure) -> str:
     return f"the plugin {where} failed ({failure.stage}): {failure.error}"
 
 
-def _denial(kind: Kind, name: str, failure: PluginFailure, rivals: Collection[str]) -> UsageError:
-    """Return the error for whoever asks for `name`, which is missing because of `failure`."""
+def _denial(kind: Kind, name: str, failure: PluginFailure, claimants: Collection[str]) -> UsageError:
+    """Return the error for a request of `name`, which `failure` makes unavailable."""
     hint = "repair or uninstall the plugin; `code-commit plugins doctor` examines it"
-    if rivals:
-        left_out = min(rivals, key=lambda each: (each in first_party.offers(), each))
+    if claimants:
+        left_out = min(claimants, key=lambda each: (each in first_party.offers(), each))
         hint = f"uninstall one of them, or leave one out with --disable-plugin {left_out}"
     return UsageError(f"the {kind} {name} is not available: {_words(failure)}", hint=hint)

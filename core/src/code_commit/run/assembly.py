@@ -44,7 +44,7 @@ class Plan:
     environ: Mapping[str, str] = field(repr=False)
     as_json: bool = False
     shows: frozenset[str] = frozenset()  # the host's sinks to add: "progress", "json"
-    stdout: TextIO = field(default_factory=lambda: sys.stdout, repr=False, compare=False)  # for results private
+    stdout: TextIO = field(default_factory=lambda: sys.stdout, repr=False, compare=False)  # for results only
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Project:
 
 
 def open_project(plan: Plan, registry: Registry, stack: ExitStack) -> Project:
-    """Find the keys, then open the workspace: with the lock stack, and whole again, for a workflow that writes.
+    """Find the keys, then open the workspace. A workflow that writes takes the lock and recovers the tree.
 
     Raises:
         NotReady: something is missing or in the way.
@@ -167,7 +167,7 @@ def assemble_run(
 
 
 def plugin_secret(registry: Registry, keys: KeyStore, plugin: Plugin) -> Callable[[str], str | None]:
-    """Return the function that gives `plugin` the secrets that it declares, and no installed."""
+    """Return the function that gives `plugin` only the secrets that it declares."""
 
     def secret(name: str, /) -> str | None:
         if name not in registry.secrets.get(plugin.name, ()):

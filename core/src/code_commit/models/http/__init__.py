@@ -1,8 +1,8 @@
-"""HTTP for every provider: one POST and its answer, within limits. The only package that imports httpx.
+"""HTTP for every provider: one POST and its answer, within limits. Only this package imports httpx.
 
-Each POST runs in a thread of its own, so that its deadline, Ctrl-C and `close` end it at once, wherever it hangs: in
-name resolution, in a handshake, in a slow answer. The key goes into its header and nowhere else: the host follows no
-redirect, uses no cookie or netrc entry, sends plain HTTP and loopback through no proxy, and shows the key in no error.
+Each POST runs in its own thread, so that its deadline, Ctrl-C and `close` end it at once: during name resolution, a
+handshake or a slow answer. The key is sent in its header only: the host follows no redirect, uses no cookie or netrc
+entry, sends plain HTTP and loopback through no proxy, and shows the key in no error.
 """
 
 from __future__ import annotations

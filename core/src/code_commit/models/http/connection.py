@@ -1,4 +1,4 @@
-"""One connection: sends a request, reads an answer of limited size, and says in words what failed."""
+"""One connection: send a request, read an answer of limited size, and describe errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WRITE_SECONDS = 120.0
 _PIECE = 1 << 20  # characters or bytes
 _ENDED_EARLY = re.compile("disconnected|closed connection")
 
-# A model may think for many minutes without a byte: keep NATs and balancers on the way from forgetting the connection.
+# A model may send no byte for minutes: keep NATs and load balancers from dropping the connection.
 _KEEPALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
     (socket.IPPROTO_TCP, getattr(socket, name), value)
     for name, value in (("TCP_KEEPIDLE", 45), ("TCP_KEEPINTVL", 45), ("TCP_KEEPCNT", 6))
@@ -45,7 +45,7 @@ _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=Fa
 
 
 class Content:
-    """A JSON document to send, in UTF-8. It is encoded piece by piece, because a prompt may be large.
+    """A JSON document to send, in UTF-8, encoded in pieces because a prompt may be large.
 
     Raises:
         ValueError: a number is not finite, or (UnicodeEncodeError) text is not Unicode.
@@ -68,7 +68,7 @@ class Content:
 
 
 ResultQueue = queue.SimpleQueue["Answer | Exception | None"]
-"""Where `post` leaves its result. None means that the provider was closed."""
+"""Holds the result of `post`, or None if the provider was closed."""
 
 
 class HttpConnection:
@@ -106,7 +106,7 @@ class HttpConnection:
                 response.close()
             names_and_values = {name.lower(): value for name, value in response.headers.items()}
             result = Answer(response.status_code, names_and_values, body)
-        except Exception as error:  # noqa: BLE001 - handed to the thread that waits
+        except Exception as error:  # noqa: BLE001 - passed to the waiting thread
             result = error
         with self._lock:
             self._in_use = False
@@ -116,13 +116,13 @@ class HttpConnection:
         result_queue.put(result)
 
     def abort(self) -> None:
-        """Close the connection; a `post` on it ends with an error."""
+        """Close the connection; a running `post` ends with an error."""
         with self._lock:
             self._aborted.set()
             in_use, sockets = self._in_use, tuple(self._sockets)
         for held in sockets:
             with suppress(OSError):
-                # Of the socket below TLS: it wakes a thread that is reading, which closing would not.
+                # Shut down the socket below TLS: this wakes a reading thread, and `close` does not.
                 socket.socket.shutdown(held, socket.SHUT_RDWR)
         if not in_use:
             self._transport.close()
@@ -136,7 +136,7 @@ class HttpConnection:
         return httpx.Request("POST", target, headers=headers, content=iter(content), extensions=extensions)
 
     def _traced(self, event: str, info: Mapping[str, Any]) -> None:
-        """Remember the sockets that the transport opens."""
+        """Record the sockets that the transport opens."""
         get_extra_info = getattr(info.get("return_value"), "get_extra_info", None)
         if not event.endswith(".complete") or get_extra_info is None:
             return
@@ -149,7 +149,7 @@ def _read_body(response: httpx.Response, cap: int) -> bytes:
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
         raise ProviderError("the answer is compressed in a way that was not asked for", kind="invalid_response")
-    # A small answer may unpack to any size: zlib is told where to stop.
+    # A small answer may unpack to any size: limit it.
     unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16) if "gzip" in encoding else None
     body = bytearray()
     received = 0
@@ -167,7 +167,7 @@ def _read_body(response: httpx.Response, cap: int) -> bytes:
 
 
 def transport_error(error: httpx.TransportError, endpoint: Endpoint) -> ProviderError:
-    """Say what failed. httpx's own message is used only where it cannot quote the request."""
+    """Describe an error. Use httpx's message only where it cannot quote the request."""
     if isinstance(error, httpx.ConnectError):
         return _connect_error(str(error))
     if isinstance(error, httpx.TimeoutException):

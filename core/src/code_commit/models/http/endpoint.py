@@ -1,4 +1,4 @@
-"""Where a provider is reached, and how: address, certificates, proxy."""
+"""The endpoint of a provider: address, certificates, proxy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def checked_address(base_url: str, provider: str) -> httpx.URL:
 
 def trust(address: httpx.URL) -> ssl.SSLContext:
     if address.scheme == "http":
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody; loading authorities takes 20 ms
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without authorities: loading them takes 20 ms
     try:
         return httpx.create_ssl_context()
     except OSError as error:
@@ -49,7 +49,7 @@ def trust(address: httpx.URL) -> ssl.SSLContext:
 
 
 def proxy_for(address: httpx.URL) -> httpx.Proxy | None:
-    """Return the environment's proxy. It is used for HTTPS alone: it tunnels, and sees no header of ours."""
+    """Return the proxy of the environment. Only HTTPS uses it: through a tunnel it sees no headers."""
     if address.scheme != "https" or _is_loopback(address.host):
         return None
     proxies = urllib_request.getproxies_environment()

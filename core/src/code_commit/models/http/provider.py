@@ -45,7 +45,7 @@ class HttpProvider:
         self._address = checked_address(endpoint.base_url, definition.name)
         self._key = endpoint.key
         self._key_header = definition.key_header[0].lower()
-        self._headers = _own_headers(definition, endpoint.key)
+        self._headers = _host_headers(definition, endpoint.key)
         self._ssl_context: ssl.SSLContext | None = None
         self._lock = threading.Lock()
         self._closed = False
@@ -110,9 +110,9 @@ class HttpProvider:
             case Answer():
                 return result
             case httpx.TransportError():
-                raise self._located(transport_error(result, self._endpoint)) from None
+                raise self._with_address(transport_error(result, self._endpoint)) from None
             case ProviderError() | None:
-                raise self._located(result or _closed()) from None
+                raise self._with_address(result or _closed()) from None
         raise result
 
     def _decoded(self, answer: Answer) -> Completion:
@@ -120,15 +120,15 @@ class HttpProvider:
             _refuse_redirect(answer)
             return self._wire.decode(answer.status, answer.headers, self._body(answer))
         except ProviderError as error:
-            raise self._located(error, answer.headers) from None
+            raise self._with_address(error, answer.headers) from None
         except Exception as error:  # a plugin's wire met an answer that it was not written for
-            stumbled = f"its plugin could not read the answer (HTTP {answer.status}): {type(error).__name__}"
-            raise self._located(ProviderError(stumbled, kind="invalid_response"), answer.headers) from error
+            message = f"its plugin could not read the answer (HTTP {answer.status}): {type(error).__name__}"
+            raise self._with_address(ProviderError(message, kind="invalid_response"), answer.headers) from error
 
     def _take_connection(self, result_queue: ResultQueue) -> HttpConnection:
         with self._lock:
             if self._closed:
-                raise self._located(_closed())
+                raise self._with_address(_closed())
             connection = self._idle.pop() if self._idle else self._new_connection()
             self._busy[connection] = result_queue
             return connection
@@ -153,14 +153,14 @@ class HttpProvider:
             return answer.body
         return Redactor([self._key]).data(answer.body)
 
-    def _located(self, error: ProviderError, headers: Mapping[str, str] = _NO_HEADERS) -> ProviderError:
+    def _with_address(self, error: ProviderError, headers: Mapping[str, str] = _NO_HEADERS) -> ProviderError:
         """Return `error` with the name and address of the service and its `Retry-After`, without the key."""
         where = self._address.host if self._address.port is None else f"{self._address.host}:{self._address.port}"
         words, raw = str(error), error.raw
         if self._key:
-            words = _blotted(Redactor([self._key]).text(words), self._key)
-            told = json.dumps(raw, ensure_ascii=False)
-            if _blotted(told, self._key) != told:
+            words = _hide_parts(Redactor([self._key]).text(words), self._key)
+            text = json.dumps(raw, ensure_ascii=False)
+            if _hide_parts(text, self._key) != text:
                 raw = None
         message = f"{self._name} at {where}: {words}"
         retry_after = retry_after_seconds(headers) if error.retry_after is None else error.retry_after
@@ -176,12 +176,12 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
     milliseconds = _duration(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
-    told = headers.get("retry-after", "")
-    seconds = _duration(told)
+    text = headers.get("retry-after", "")
+    seconds = _duration(text)
     if seconds is not None:
         return seconds
     try:
-        until = parsedate_to_datetime(told).timestamp()
+        until = parsedate_to_datetime(text).timestamp()
     except (ValueError, TypeError, OverflowError):
         return None
     try:
@@ -199,7 +199,7 @@ def _duration(text: str) -> float | None:
     return value if math.isfinite(value) and value >= 0 else None
 
 
-def _blotted(text: str, key: str) -> str:
+def _hide_parts(text: str, key: str) -> str:
     """Return `text` with `***` for each part of `key` in it: services often show both ends of a key."""
     hidden = bytearray(len(text))
     for start in range(max(1, len(key) - _QUOTED + 1)):
@@ -230,7 +230,7 @@ def _closed() -> ProviderError:
     return ProviderError("the call was ended", kind="rejected")
 
 
-def _own_headers(definition: ProviderDefinition, key: str | None) -> dict[str, str]:
+def _host_headers(definition: ProviderDefinition, key: str | None) -> dict[str, str]:
     headers = {
         "accept": "application/json",
         "accept-encoding": "gzip",
