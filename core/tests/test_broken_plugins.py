@@ -185,15 +185,6 @@ def test_what_a_plugin_may_offer_that_fails_is_no_mistake(tmp_path):
     assert project.command("--odd", plugins=[plugins]).exit_code == 0
 
 
-def test_an_entry_point_that_is_no_utf8_fails_alone(tmp_path):
-    project = Project.create(tmp_path)
-    plugins = install_plugin(tmp_path / "plugins", "odd", "")
-    (plugins / "code_commit_odd-1.0.dist-info" / "entry_points.txt").write_bytes(b"[code_commit]\nodd = od\xff\n")
-    finished = project.command("plugins", plugins=[plugins])
-    assert (finished.exit_code, "odd" in finished.stdout) == (0, True)
-    assert project.command("--help", plugins=[plugins]).exit_code == 0
-
-
 def test_python_m_imports_nothing_from_the_project(tmp_path):
     project = Project.create(tmp_path)
     project.write({"pluggy.py": "raise SystemExit('imported')"})

@@ -92,6 +92,15 @@ def test_a_command_whose_code_is_missing_names_its_distribution(project, tmp_pat
     assert "the command greet of code-commit-greeter 1.0 is broken" in finished.stderr
 
 
+@pytest.mark.parametrize(("body", "words"), [("raise KeyError('z')", "KeyError: 'z'"), ("return None", "TypeError")])
+def test_a_bug_in_a_command_names_its_distribution(project, install, body, words):
+    finished = project.command("greet", "you", plugins=install(body=body))
+    assert finished.exit_code == 70
+    assert words in finished.stderr
+    assert "in the command greet of code-commit-greeter" in finished.stderr
+    assert "a bug in code-commit;" not in finished.stderr
+
+
 def test_undo_works_whatever_becomes_of_plugins(project, tmp_path):
     plugins = [install_plugin(tmp_path / "plugins", "slow", "import os; os._exit(9)")]
     finished = project.command("undo", plugins=plugins)
@@ -149,7 +158,7 @@ def test_an_error_in_a_command_names_its_plugin_and_debug_shows_where(project, i
     plugins = install(body="raise ValueError('no cake')")
     finished = project.command("greet", "you", plugins=plugins)
     assert (finished.exit_code, "Traceback" in finished.stderr) == (70, False)
-    assert "the command greet of code-commit-greeter 1.0 failed: ValueError: no cake" in finished.stderr
+    assert "ValueError: no cake, in the command greet of code-commit-greeter" in finished.stderr
     shown = project.command("greet", "you", "--debug", plugins=plugins)
     assert (shown.exit_code, "greeter_plugin.py" in shown.stderr) == (70, True)
 
@@ -158,4 +167,4 @@ def test_an_error_in_a_command_names_its_plugin_and_debug_shows_where(project, i
 def test_what_is_no_exit_code_is_an_error_of_the_plugin(project, install, code):
     finished = project.command("greet", "you", plugins=install(body=f"return {code}"))
     assert finished.exit_code == 70
-    assert f"the command greet of code-commit-greeter 1.0 gave {code} for an exit code" in finished.stderr
+    assert ", in the command greet of code-commit-greeter" in finished.stderr

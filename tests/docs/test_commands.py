@@ -82,6 +82,7 @@ SCENES = {
     "docs/response-format.md": Scene(endings={"code-commit check src/main.py build.sh ../elsewhere.txt": 1}),
     "docs/plugins/provider.md": Scene(examples=("parrot",)),
     "docs/plugins/workflow.md": Scene(examples=("explain",)),
+    "docs/plugins/command.md": Scene(examples=("todo",)),
     "docs/plugins/own-hooks.md": Scene(examples=("advice",)),
 }
 

@@ -72,6 +72,7 @@ def _exit_now(code: int) -> None:
 
 
 if __name__ == "__main__":
-    if not sys.flags.safe_path:
-        del sys.path[0]  # `python -m` put the working directory there: import nothing from the project
+    del sys.path[
+        : not sys.flags.safe_path
+    ]  # `python -m` put the working directory there: import nothing from the project
     sys.exit(main())

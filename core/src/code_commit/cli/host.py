@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from code_commit.cli.output import CommandOutput, hide_secrets_of
 from code_commit.imports import import_object
-from code_commit.plugin_api.errors import CodeCommitError, Interrupted, NotReady, UsageError, describe, did_you_mean
+from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError, describe, did_you_mean
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import discover
 from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost
@@ -168,7 +168,7 @@ class CommandHost:
     def _secret_of(self, plugin: Plugin) -> Callable[[str], str | None]:
         from code_commit.run.assembly import plugin_secret
 
-        return plugin_secret(self.registry, self._keys_for(self.redactor), plugin)
+        return plugin_secret(self.registry, self._keys_for(self.redactor).secret, plugin)
 
     def _section_of(self, plugin: Plugin) -> Any:
         from code_commit.run.assembly import settings_model
@@ -203,7 +203,7 @@ def run_named(name: str, argv: Sequence[str], environ: Mapping[str, str], disabl
 
     Raises:
         UsageError: the command does not exist, its plugin is broken, or `argv` is wrong.
-        RuntimeError, TypeError: its code fails or returns no exit code.
+        ValueError: it returns no exit code.
     """
     plugin, definition = find_command(name, disabled)
     parser = command_parser(plugin, definition)
@@ -211,16 +211,13 @@ def run_named(name: str, argv: Sequence[str], environ: Mapping[str, str], disabl
     if unknown := [word for word in rest if word != "--debug"]:  # every command accepts it: see `main`
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     run: Callable[[CommandHost, Namespace], Any] = _import_for(plugin, definition, definition.run)
-    told = f"the command {name} of {plugin.distribution} {plugin.version}"
     try:
-        code = run(CommandHost(environ, disabled=disabled, plugin=plugin), arguments)
-    except (CodeCommitError, OSError):
-        raise
+        # `index` returns the code itself, and raises for what no process can return.
+        return range(256).index(run(CommandHost(environ, disabled=disabled, plugin=plugin), arguments))
     except Exception as error:
-        raise RuntimeError(f"{told} failed: {describe(error)}") from error
-    if code in range(256):
-        return int(code)
-    raise TypeError(f"{told} gave {code!r:.100} for an exit code")
+        if plugin.distribution != HOST:
+            error.add_note(f"in the command {name} of {plugin.distribution}")
+        raise
 
 
 def find_command(name: str, disabled: Sequence[str] = ()) -> tuple[Plugin, CommandDefinition]:

@@ -101,6 +101,5 @@ def _sources(distribution: str, version: str, text: bytes) -> Iterable[PluginSou
     for title, body in zip(sections[1::2], sections[2::2], strict=True):
         group = title.strip().decode("utf-8", "replace")
         if group in {GROUP, PATH_RULES_GROUP}:
-            for pair in _ENTRY.findall(body):
-                name, value = (part.decode("utf-8", "replace") for part in pair)
-                yield PluginSource(name, distribution, version, group, value)
+            for name, value in _ENTRY.findall(body):
+                yield PluginSource(name.decode("utf-8", "replace"), distribution, version, group, value.decode())
