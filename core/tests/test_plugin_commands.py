@@ -92,6 +92,15 @@ def test_a_command_whose_code_is_missing_names_its_distribution(project, tmp_pat
     assert "the command greet of code-commit-greeter 1.0 is broken" in finished.stderr
 
 
+@pytest.mark.parametrize(("body", "words"), [("raise KeyError('z')", "KeyError: 'z'"), ("return None", "TypeError")])
+def test_a_bug_in_a_command_names_its_distribution(project, install, body, words):
+    finished = project.command("greet", "you", plugins=install(body=body))
+    assert finished.exit_code == 70
+    assert words in finished.stderr
+    assert "in the command greet of code-commit-greeter" in finished.stderr
+    assert "a bug in code-commit;" not in finished.stderr
+
+
 def test_undo_works_whatever_becomes_of_plugins(project, tmp_path):
     plugins = [install_plugin(tmp_path / "plugins", "slow", "import os; os._exit(9)")]
     finished = project.command("undo", plugins=plugins)

@@ -168,7 +168,7 @@ class CommandHost:
     def _secret_of(self, plugin: Plugin) -> Callable[[str], str | None]:
         from code_commit.run.assembly import plugin_secret
 
-        return plugin_secret(self.registry, self._keys_for(self.redactor), plugin)
+        return plugin_secret(self.registry, self._keys_for(self.redactor).secret, plugin)
 
     def _section_of(self, plugin: Plugin) -> Any:
         from code_commit.run.assembly import settings_model
@@ -207,7 +207,12 @@ def run_named(name: str, argv: Sequence[str], environ: Mapping[str, str], disabl
     plugin, definition = find_command(name, disabled)
     arguments = command_parser(plugin, definition).parse_args(argv)
     run: Callable[[CommandHost, Namespace], int] = _import_for(plugin, definition, definition.run)
-    return int(run(CommandHost(environ, disabled=disabled, plugin=plugin), arguments))
+    try:
+        return int(run(CommandHost(environ, disabled=disabled, plugin=plugin), arguments))
+    except Exception as error:
+        if plugin.distribution != HOST:
+            error.add_note(f"in the command {name} of {plugin.distribution}")
+        raise
 
 
 def find_command(name: str, disabled: Sequence[str] = ()) -> tuple[Plugin, CommandDefinition]:
