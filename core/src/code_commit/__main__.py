@@ -72,7 +72,5 @@ def _exit_now(code: int) -> None:
 
 
 if __name__ == "__main__":
-    del sys.path[
-        : not sys.flags.safe_path
-    ]  # `python -m` put the working directory there: import nothing from the project
-    sys.exit(main())
+    # `python -m` put the working directory there: import nothing from the project.
+    del sys.path[: not sys.flags.safe_path]
