@@ -74,3 +74,4 @@ def _exit_now(code: int) -> None:
 if __name__ == "__main__":
     # `python -m` put the working directory there: import nothing from the project.
     del sys.path[: not sys.flags.safe_path]
+    sys.exit(main())
