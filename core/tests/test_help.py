@@ -95,6 +95,10 @@ def test_what_a_plugin_says_brings_no_sequences_of_its_own(project, tmp_path):
     assert "\x07" not in shown
 
 
+def test_the_help_of_plugins_describes_its_action(project):
+    assert re.search(r"doctor\S* +examine every plugin", project.command("plugins", "--help").stdout)
+
+
 def test_the_help_of_a_command_that_is_misspelled_is_an_error(project):
     done = project.command("rnus", "--help")
     assert (done.exit_code, done.stdout) == (2, "")

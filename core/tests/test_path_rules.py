@@ -92,6 +92,20 @@ def test_a_broken_rule_refuses_and_the_hint_leaves_its_plugin_out(commit, projec
     assert "--disable-plugin code-commit-tidy" in end["data"]["hint"]
 
 
+@pytest.mark.parametrize(
+    ("rule", "words"), [("object()", "object has no method judge"), ("Nameless()", "Nameless has no `name`")]
+)
+def test_a_rule_that_is_none_keeps_a_writing_run_from_starting(project, tmp_path, rule, words):
+    code = RULE.format(judge="return []").replace("[Rule()]", f"[{rule}]")
+    folder = install_plugin(tmp_path / "p", "scripted", SCRIPTED)
+    code += "\nclass Nameless:\n    name = None\n    judge = Rule.judge\n"
+    install_plugin(folder, "tidy", code, group="code_commit.path_rules")
+    finished = project.command("--model", "scripted", "--json", plugins=[folder])
+    assert finished.exit_code == 3
+    assert words in finished.stderr
+    assert "call.started" not in kinds(finished)
+
+
 def test_ctrl_c_in_a_rule_ends_the_run(commit, project):
     finished = commit("os.kill(os.getpid(), signal.SIGINT); return ()")
     end = finished.events[-1]["data"]

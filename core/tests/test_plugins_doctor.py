@@ -8,7 +8,7 @@ from code_commit_testing import Project, install_plugin
 
 GOOD = """
 from pydantic import BaseModel
-from code_commit.plugin_api import Flag, ProviderDefinition, WorkflowDefinition, hookimpl
+from code_commit.plugin_api import CommandDefinition, Flag, ProviderDefinition, WorkflowDefinition, hookimpl
 
 class Config(BaseModel):
     model: str = "m"
@@ -42,6 +42,30 @@ def code_commit_workflows():
 @hookimpl
 def code_commit_log_sinks(settings):
     return [Sink()]
+
+GIVEN = {}
+
+def add(parser):
+    pass
+
+def say(host, arguments):
+    pass
+
+@hookimpl
+def code_commit_commands():
+    return [CommandDefinition("sound", "a command", "sound_plugin:say", "sound_plugin:add")]
+
+def layer(call, next):
+    return next(call)
+
+@hookimpl
+def code_commit_secrets():
+    return ["SOUND_TOKEN"]
+
+@hookimpl
+def code_commit_model_layers(settings, secret):
+    secret("SOUND_TOKEN")
+    return [layer]
 """
 RULE = """
 from code_commit.plugin_api import hookimpl
@@ -67,6 +91,13 @@ WRONG = {
     "settings that are no model": ('"sound_plugin:Options"\n', '"sound_plugin:Sink"\n', "code_commit_settings", "no pydantic model"),
     "settings that are not there": ('"sound_plugin:Options"\n', '"sound_plugin:X"\n', "code_commit_settings", "not there"),
     "a hook that raises": ("return [Sink()]", "raise KeyError(1)", "code_commit_log_sinks", "KeyError"),
+    "a command that is not there": ("sound_plugin:say", "nowhere:say", "command sound", "No module named 'nowhere'"),
+    "arguments that are not callable": ("sound_plugin:add", "sound_plugin:GIVEN", "command sound", "arguments 'sound_plugin:GIVEN' is not callable"),
+    "a command of the host": ('CommandDefinition("sound"', 'CommandDefinition("undo"', "command", "claimed by code-commit and code-commit-sound"),
+    "a layer that cannot be called": ("return [layer]", "return [7]", "code_commit_model_layers", "int has no method __call__"),
+    "a hook of layers that raises": ("return [layer]", "raise KeyError(1)", "code_commit_model_layers", "KeyError"),
+    "a secret that is not declared": ('secret("SOUND_TOKEN")', 'secret("TOKEN")', "code_commit_model_layers", "'TOKEN', which it does not declare"),
+    "a wrong argument of a hook": ("code_commit_log_sinks(settings)", "code_commit_log_sinks(setings)", "code_commit_log_sinks", "setings"),
     "a misspelled hook": ("def code_commit_log_sinks", "def code_commit_log_sink", "code_commit_log_sink", "code_commit_log_sinks meant"),
     "an import that fails": ("from pydantic", "from pydantik", "import", "pydantik"),
     "what prints at import": ("class Sink:", "print('{')\nclass Sink(Nothing):", "import", "Nothing"),

@@ -1,4 +1,4 @@
-"""The folder for keys and settings, which nobody else may have had a hand in: git must not bring any of it along."""
+"""The folder for keys and settings. It must not come from git."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check_private_folder(root: Path, private_folder: str = PRIVATE_FOLDER) -> No
 
 
 def require_gitignore_line(root: Path, private_folder: str = PRIVATE_FOLDER) -> None:
-    """Return when `.gitignore` in `root` keeps git from taking in the private folder.
+    """Check that `.gitignore` in `root` ignores the private folder.
 
     Raises:
         NotReady: the file or the line is missing, or a later line takes it back.
@@ -60,7 +60,7 @@ def _require_untracked(root: Path, private_folder: str) -> None:
         try:
             git.require_repository()
         except NoRepository:
-            return  # then nothing came with one
+            return  # no repository, so nothing is tracked
         raise NotReady(
             f"git cannot tell whether it tracks {private_folder}: {error}", hint="mend the repository, and run again"
         ) from error
@@ -90,5 +90,5 @@ def _takes_back(negation: str, private_folder: str) -> bool:
 
     try:
         return GitIgnoreSpec.from_lines([negation[1:]]).match_file(f"{private_folder}/")
-    except ValueError:  # git passes over what is no pattern
+    except ValueError:  # git ignores an invalid pattern
         return False

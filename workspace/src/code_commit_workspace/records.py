@@ -1,4 +1,4 @@
-"""What the workspace hands around: changes, path rules and their refusals, results of processes."""
+"""The records of the workspace: changes, path rules, refusals, results of processes."""
 
 from __future__ import annotations
 
@@ -116,5 +116,5 @@ class ProcessResult:
 
     @property
     def passed(self) -> bool:
-        """Exit code 0 (seed 002: whatever is on stderr) and the judge untouched."""
+        """Whether the exit code is 0 (seed 002: stderr does not count) and the integrity check found nothing."""
         return self.exit_code == 0 and not self.tampered

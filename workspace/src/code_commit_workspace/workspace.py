@@ -1,4 +1,4 @@
-"""The one way into a project folder: nothing reads, changes or runs anything in it but through a `Workspace`.
+"""The `Workspace`: the only way to read, change or run anything in a project folder.
 
 with Workspace.open(root, writes=True) as workspace:
     if not workspace.check(changes):
@@ -23,13 +23,13 @@ from code_commit_workspace.redaction import Redactor
 from code_commit_workspace.transaction import PRIVATE_FOLDER, STATE_FOLDER, ProjectLock, in_force, open_home, recover
 from code_commit_workspace.transaction import apply as apply_all
 
-if TYPE_CHECKING:  # imported when they are used: a command that only reads starts no process and checks no change
+if TYPE_CHECKING:  # imported on first use: a command that only reads starts no process and checks no change
     from code_commit_workspace.checkpoint import Checkpoints
     from code_commit_workspace.guard import Guard, VisibleTree
     from code_commit_workspace.process import ProcessRunner, RunningProcess
     from code_commit_workspace.records import Change, PathRule, ProcessResult, Protected, Refusal
 
-_ENDS_WITHIN = 2.0  # seconds: another thread sees that its process was ended
+_ENDS_WITHIN = 2.0  # seconds for another thread to notice the end of its process
 _PRIVATE_GIT = "no-repository.git"  # in the state folder
 
 Repository = Literal["required", "optional", "private", "existing"]
@@ -37,7 +37,7 @@ Repository = Literal["required", "optional", "private", "existing"]
 works on an empty repository in the state folder, `existing` does so where an earlier workspace already has."""
 
 Rules = Sequence[tuple[str, "PathRule"]]
-"""Path rules besides the built-in ones, each with the name of the distribution that it comes from."""
+"""Path rules besides the built-in ones, each with the name of its distribution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +143,13 @@ class Workspace:
         self.close()
 
     def close(self) -> None:
-        """End what still runs, give the lock back, and close the folder."""
-        self.end_processes()
-        self.wait_until_over(_ENDS_WITHIN)
-        self._held.close()
+        """End running processes, release the lock, and close the folder."""
+        with self._held:  # releases the lock even if a process cannot be ended
+            self.end_processes()
+            self.wait_until_over(_ENDS_WITHIN)
 
     def name_run(self, run: str) -> None:
-        """Write down which run holds the lock, for those who wait for it."""
+        """Record which run holds the lock, for waiting processes."""
         if self._lock:
             self._lock.name(run)
 
@@ -187,7 +187,7 @@ class Workspace:
         return listed(self.git)
 
     def may_read(self, path: str) -> Refusal | None:
-        """Say why `path` may not be shown to a model, or None."""
+        """Return the refusal if a model may not see `path`, else None."""
         return self._guard.may_read(path)
 
     # --- changes ----------------------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ class Workspace:
         return normalise_changes(changes)
 
     def diff(self, changes: Sequence[Change]) -> str:
-        """Return what `changes` would alter on disk, as a unified diff."""
+        """Return a unified diff of `changes` against the disk."""
         from code_commit_workspace.diff import unified_diff
 
         return unified_diff(self.project, self.normalise(changes))
@@ -264,7 +264,7 @@ class Workspace:
         )
 
     def look_ahead(self) -> None:
-        """Begin to find out whether the sandbox works: the first process then waits less."""
+        """Start checking in the background whether the sandbox works, so that the first process waits less."""
         self._runner.look_ahead()
 
     @property
@@ -282,7 +282,7 @@ class Workspace:
 
     @property
     def build_command(self) -> tuple[str, ...]:
-        """What `run_build` runs."""
+        """The command line of `run_build`."""
         return ("bash", self.build_script)
 
     def run_command(
@@ -317,12 +317,12 @@ class Workspace:
         return process
 
     def end_processes(self) -> None:
-        """End the processes under way, from any thread, and start no other."""
+        """End running processes, and start no new ones. Any thread may call this."""
         if "_runner" in self.__dict__:
             self._runner.close()
 
     def wait_until_over(self, seconds: float) -> bool:
-        """After `end_processes`: wait until no process is under way; False when that takes longer."""
+        """After `end_processes`, wait until no process is running; return False if that takes longer."""
         for process in self._started:
             process.close()
         return "_runner" not in self.__dict__ or self._runner.wait_until_over(seconds)
@@ -398,7 +398,7 @@ def _private_git(root: Path, home: Path, *, anew: bool) -> Git:
     Raises:
         NotReady: it cannot be made.
     """
-    os.close(open_home(home))  # no link leads elsewhere
+    os.close(open_home(home))  # checks that it is no link
     folder = home / _PRIVATE_GIT
     git = Git(root, repository=folder)
     if anew or not folder.exists():
@@ -414,12 +414,12 @@ def _private_git(root: Path, home: Path, *, anew: bool) -> Git:
 
 
 def _recover_for_reading(tree: ProjectTree, home: Path) -> str | None:
-    """Take back what a run left half done, where none goes on that will finish it."""
+    """Undo the incomplete change set of a killed run, unless a running process will finish it."""
     while in_force(home):
         try:
             with ProjectLock(home):
                 return recover(tree, home)
         except NotReady:
-            if in_force(home):  # else the other run has finished meanwhile
+            if in_force(home):  # otherwise the other run has finished meanwhile
                 raise
     return None

@@ -73,7 +73,8 @@ def plugins_arguments(parser: ArgumentParser) -> None:
     )
     parser.usage = "code-commit plugins [doctor] [flags]"
     _add_listing(parser)
-    doctor = parser.add_subparsers(dest="action").add_parser("doctor", prog="code-commit plugins doctor")
+    actions = parser.add_subparsers(dest="action", help="examine every plugin more closely")
+    doctor = actions.add_parser("doctor", prog="code-commit plugins doctor")
     doctor.description = (
         "Examine every installed plugin: versions, entry points, import times, clashes of names, hooks and what they "
         "name. The exit code is 0 when nothing is wrong, else 1."

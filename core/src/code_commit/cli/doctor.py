@@ -9,25 +9,26 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from code_commit import __version__
 from code_commit.cli.arguments import RESERVED, field_of
-from code_commit.cli.host import CommandHost
-from code_commit.cli.output import without_keys
+from code_commit.cli.host import BUILTIN, CommandHost
+from code_commit.cli.output import hide_secrets_of, without_keys
 from code_commit.config.loading import Settings
 from code_commit.imports import import_object
+from code_commit.plugin_api.command import CommandDefinition
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, describe, did_you_mean
 from code_commit.plugin_api.provider import ProviderDefinition
 from code_commit.plugin_api.workflow import WorkflowDefinition
 from code_commit.plugins.discovery import GROUP, PATH_RULES_GROUP, PluginSource, discover
 from code_commit.plugins.host import HOST, Plugin, PluginHost, interrupted_while_loading, stdout_aside
 from code_commit.plugins.registry import Registry
-from code_commit.run.assembly import settings_model
+from code_commit.run.assembly import METHODS, faults_of, plugin_secret, plugin_section, settings_model
 
 _SIMILAR_GROUP = re.compile(r"code[-_.]?commit", re.IGNORECASE)
 _NOT_PLUGINS = frozenset({"code-commit-testing"})  # they depend on the host
-_METHODS = {"code_commit_path_rules": ("judge",), "code_commit_log_sinks": ("receive", "close")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def doctor(host: CommandHost, *, as_json: bool) -> int:
     seconds = load_times(sources)
     found = [
         Problem(each.plugin, each.distribution, each.stage, without_keys(each.error))
-        for each in [*problems(PluginHost(), host.configuration), *dependents(sources)]
+        for each in [*problems(PluginHost(builtin=BUILTIN), host.configuration), *dependents(sources)]
     ]
     rows = [
         {
@@ -70,13 +71,8 @@ def doctor(host: CommandHost, *, as_json: bool) -> int:
     else:
         host.out.line(f"code-commit {__version__}, Python {platform.python_version()}, {len(rows)} plugins")
         host.out.table([
-            (
-                "  ok" if row["sound"] else "  !!",
-                f"{row['name']}",
-                f"{row['distribution']} {row['version']}",
-                f"{row['group']}: {row['entry_point']}",
-                f"{row['load_ms']:.1f} ms",
-            )
+            ("  ok" if row["sound"] else "  !!", f"{row['name']}", f"{row['distribution']} {row['version']}",
+             f"{row['group']}: {row['entry_point']}", f"{row['load_ms']:.1f} ms")
             for row in rows
         ])  # fmt: skip
         for each in found:
@@ -135,12 +131,15 @@ def dependents(sources: Sequence[PluginSource]) -> Iterator[Problem]:
 
 def problems(host: PluginHost, settings: Settings) -> list[Problem]:
     """Examine every loaded plugin; the failures of a start, such as clashing names, come first."""
-    registry = Registry(host, reserved_flags=RESERVED)
+    registry = hide_secrets_of(Registry(host, reserved_flags=RESERVED))
     registry.secret_variables()  # reports invalid names of variables
     found: list[Problem] = []
-    for plugin in tuple(host.plugins):
-        checks = (_settings(host, plugin, settings), _providers(registry, plugin), _workflows(registry, plugin))
-        for check in (*checks, *(_objects(host, plugin, settings, hook) for hook in _METHODS)):
+    section_of = partial(plugin_section, settings, host)
+    secret_of = partial(plugin_secret, registry, lambda _name: None)  # as if no variable is set
+    arguments = {"settings": section_of, "secret": secret_of}
+    for plugin in [each for each in host.plugins if each.distribution != HOST]:
+        checks = [_settings(host, plugin, settings), *(_offers(registry, plugin, kind) for kind in _EXAMINE)]
+        for check in (*checks, *(_objects(host, plugin, hook, arguments) for hook in METHODS)):
             found += _run_check(plugin, check)
     failures = [Problem(each.plugin, each.distribution, each.stage, each.error) for each in host.failures]
     return list(dict.fromkeys([*failures, *found]))
@@ -175,10 +174,10 @@ def _settings(host: PluginHost, plugin: Plugin, settings: Settings) -> Iterator[
         yield stage, error.message
 
 
-def _providers(registry: Registry, plugin: Plugin) -> Iterator[tuple[str, str]]:
-    for owner, definition in registry.providers.values():
+def _offers(registry: Registry, plugin: Plugin, kind: str) -> Iterator[tuple[str, str]]:
+    for owner, definition in getattr(registry, f"{kind}s").values():
         if owner is plugin:
-            yield from ((f"provider {definition.name}", error) for error in _provider(definition))
+            yield from ((f"{kind} {definition.name}", error) for error in _EXAMINE[kind](definition))
 
 
 def _provider(definition: ProviderDefinition) -> Iterator[str]:
@@ -194,12 +193,6 @@ def _provider(definition: ProviderDefinition) -> Iterator[str]:
         return  # reported above
     if "model" not in fields:
         yield f"{definition.config} has no field `model`"
-
-
-def _workflows(registry: Registry, plugin: Plugin) -> Iterator[tuple[str, str]]:
-    for owner, definition in registry.workflows.values():
-        if owner is plugin:
-            yield from ((f"workflow {definition.name}", error) for error in _workflow(definition))
 
 
 def _workflow(definition: WorkflowDefinition) -> Iterator[str]:
@@ -219,6 +212,14 @@ def _workflow(definition: WorkflowDefinition) -> Iterator[str]:
             yield f"the flag {flag.names[0]} has no field {name!r} in {definition.options}"
 
 
+def _command(definition: CommandDefinition) -> Iterator[str]:
+    for what in ("run", "arguments") if definition.arguments else ("run",):
+        yield from _code(what, getattr(definition, what), callable, "callable")
+
+
+_EXAMINE: Any = {"provider": _provider, "workflow": _workflow, "command": _command}
+
+
 def _code(what: str, target: str, is_valid: Callable[[Any], bool], kind: str) -> Iterator[str]:
     try:
         code = import_object(target)
@@ -229,15 +230,7 @@ def _code(what: str, target: str, is_valid: Callable[[Any], bool], kind: str) ->
         yield f"{what} {target!r} is not {kind}"
 
 
-def _objects(host: PluginHost, plugin: Plugin, settings: Settings, hook: str) -> Iterator[tuple[str, str]]:
+def _objects(host: PluginHost, plugin: Plugin, hook: str, arguments: Any) -> Iterator[tuple[str, str]]:
     """Check that the items of a hook have the methods that the host calls. The host reports what the hook raises."""
-    arguments = {
-        "settings": lambda each: settings.plugin(each.name, settings_model(host, each)),
-        "secret": lambda _: lambda _name: None,  # as if no variable is set
-    }
     for _, item in host.collect(hook, arguments, only=plugin):
-        missing = [name for name in _METHODS[hook] if not callable(getattr(item, name, None))]
-        if missing:
-            yield hook, f"{type(item).__name__} has no method {' and no '.join(missing)}"
-        if hook == "code_commit_path_rules" and not isinstance(getattr(item, "name", None), str):
-            yield hook, f"{type(item).__name__} has no `name`"
+        yield from ((hook, fault) for fault in faults_of(hook, item))

@@ -83,8 +83,9 @@ def _report_unexpected(error: BaseException, argv: Sequence[str]) -> int:
 
     if isinstance(error, OSError) and (cause := _environment_error(error) or no_room(error)):
         return _report_error(cause, argv)
-    message = f"internal error: {describe(error)}"
-    hint = "this is a bug in code-commit; --debug shows where"
+    where = getattr(error, "__notes__", ())  # a command of a plugin
+    message = ", ".join([f"internal error: {describe(error)}", *where])
+    hint = f"this is a bug{'' if where else ' in code-commit'}; --debug shows where"
     if "--debug" in argv:
         import traceback
 

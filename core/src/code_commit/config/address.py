@@ -1,4 +1,4 @@
-"""The addresses that providers are called at."""
+"""The addresses of providers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from code_commit.plugin_api.provider import ProviderDefinition
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A base URL without a final slash, where it was set, and whether it is the service's own."""
+    """A base URL without a final slash, its source, and whether it is the service's own."""
 
     url: str
     source: str

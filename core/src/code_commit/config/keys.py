@@ -1,6 +1,6 @@
-"""API keys: the places that hold them, and the one store that reads them.
+"""API keys: their sources, and the store that reads them.
 
-`Settings` never holds a key. The store reads the sources again, after it has checked the project's `.gitignore`.
+`Settings` holds no key. The store reads the sources again, after it checked the project's `.gitignore`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KEY_ENDINGS = ("_KEY", "_TOKEN", "_SECRET")
 
 
 class Censor(Protocol):
-    """Something that hides keys, such as a `Redactor`."""
+    """An object that hides keys, such as a `Redactor`."""
 
     def add(self, key: str) -> None:
         """Hide `key` from now on."""
@@ -35,7 +35,7 @@ class Censor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FoundKey:
-    """A key and the place where it was found. Its `repr` shows the place only."""
+    """A key and its source. Its `repr` shows the source only."""
 
     value: str = field(repr=False)
     source: str
@@ -59,10 +59,10 @@ class KeyStore:
 
         `table` is the config's table (`Settings.connection`), which sets the address. The config's own `api_key` or
         `api_key_file` comes first; then, for the config `default` only, `agent-config/<provider>-key.txt` and the
-        provider's usual variable. So a config with an address of its own never gets the service's key by accident.
+        provider's usual variable. A config with another address never gets the service's key by accident.
 
         Raises:
-            NotReady: a key that is set cannot be read or is no key, or the service's own address needs one.
+            NotReady: a key cannot be read or is invalid, or the service's own address needs one.
         """
         for found in self._candidates(definition, config_name):
             self._redactor.add(found.value)
@@ -76,7 +76,7 @@ class KeyStore:
         """Return the secret in an environment variable, or None where it is unset or empty.
 
         Raises:
-            NotReady: it cannot be censored, so it is not given.
+            NotReady: the value cannot be censored.
         """
         found = self._variable(variable)
         if found is None:
@@ -85,12 +85,12 @@ class KeyStore:
         return found.value
 
     def censor_all(self, variables: Iterable[str]) -> None:
-        """Censor every key that is configured, used in this run or not, and what `variables` hold; skip what is no key.
+        """Censor every configured key, used in this run or not, and the values of `variables`; skip invalid keys.
 
         `variables` are the names of environment variables (`Registry.secret_variables`).
 
         Raises:
-            NotReady: a configuration is broken. Keys that stand elsewhere are censored nevertheless.
+            NotReady: a configuration is broken. Keys in other places are censored anyway.
         """
         for name in self._key_files():
             self._censor(self._key_file, name)
@@ -132,7 +132,7 @@ class KeyStore:
         return sources(self._root, self._environ)
 
     def _candidates(self, definition: ProviderDefinition, config_name: str) -> Iterator[FoundKey]:
-        """Yield keys place by place, strongest first. A place is read only when those before it held no key."""
+        """Yield keys source by source, strongest first. A source is read only if those before it hold no key."""
         for source in self._sources:
             for provider, config, table in source.provider_configs():
                 if (provider, config) == (definition.name, config_name):
@@ -144,11 +144,11 @@ class KeyStore:
 
     def _configured(self, source: Source, provider: str, config: str, table: Mapping[str, Any]) -> FoundKey | None:
         """Return the key that a config's own table sets."""
-        given = sorted(KEY_FIELDS & table.keys())
-        if len(given) > 1:
+        names = sorted(KEY_FIELDS & table.keys())
+        if len(names) > 1:
             where = f"[providers.{provider}.{config}] in {source.label}"
-            raise NotReady(f"{where} sets both {' and '.join(given)}", hint="leave one of the two out")
-        return self._own_key(source, (provider, config, given[0]), table[given[0]]) if given else None
+            raise NotReady(f"{where} sets both {' and '.join(names)}", hint="leave one of the two out")
+        return self._own_key(source, (provider, config, names[0]), table[names[0]]) if names else None
 
     def _own_key(self, source: Source, name: tuple[str, str, str], value: object) -> FoundKey | None:
         """Return the key from the setting `name`, an `api_key` or an `api_key_file`."""
@@ -157,14 +157,14 @@ class KeyStore:
             raise NotReady(f"{where} is not a text")
         if name[2] == "api_key":
             return FoundKey(_key(value, where), where)
-        path = self._outside_the_project(source.folder, value, where)
+        path = self._checked_key_path(source.folder, value, where)
         content = read_anywhere(path, f"{path} ({where})", limit=_LIMIT)
         if content is None:
             raise NotReady(f"{where}: there is no file {path}", hint="write the key into it, on one line")
         return FoundKey(_key_in(content, str(path)), f"{path} ({where})")
 
-    def _outside_the_project(self, folder: Path, value: str, where: str) -> Path:
-        """Return the path of a key file, which must not be where a model can read it or a commit can hold it."""
+    def _checked_key_path(self, folder: Path, value: str, where: str) -> Path:
+        """Return the path of a key file. Refuse a path where models or commits can contain it."""
         try:
             path = folder / Path(value).expanduser()
             real, root = path.resolve(), self._root.resolve()
@@ -183,7 +183,7 @@ class KeyStore:
         return None if content is None else FoundKey(_key_in(content, path), path)
 
     def _key_files(self) -> list[str]:
-        """Return every file that is named like a provider's key, also of providers that are not installed."""
+        """Return every key file by its name, also of providers that are not installed."""
         try:
             with (
                 ProjectTree(self._root) as tree,
@@ -215,9 +215,9 @@ class KeyStore:
 
 
 def likely_keys(environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield values that may be keys, judged by the names of their variables.
+    """Yield values that may be keys, by the names of their variables.
 
-    Use it for error texts only, where the plugin that owns a key could not declare its variable.
+    Use it only for error texts, where the plugin of a key may not have declared its variable.
     """
     for name, value in environ.items():
         if name.endswith(_KEY_ENDINGS):
@@ -231,7 +231,7 @@ def _present(found: FoundKey | None) -> Iterator[FoundKey]:
 
 
 def _key_in(content: bytes, where: str) -> str:
-    return _key(content.decode("latin-1"), where)  # one character a byte, so that a position is the byte's
+    return _key(content.decode("latin-1"), where)  # one character per byte, so that positions are those of bytes
 
 
 def _key(text: str, where: str) -> str:

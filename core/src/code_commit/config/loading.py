@@ -96,7 +96,7 @@ class Settings(HostSettings):
         """Return `[plugins.<name>]` as the plugin's own `model`, or None for a plugin without one.
 
         Raises:
-            NotReady: it does not validate, or something is set for a plugin that has no settings.
+            NotReady: the section is invalid, or is not empty for a plugin without settings.
         """
         section = self.plugin_section(name)
         if model is not None:
@@ -114,7 +114,7 @@ class Settings(HostSettings):
         providers: Collection[str] | None = None,
         roles: Collection[str] = (),
     ) -> None:
-        """Return when every plugin, provider and role that this project's configuration names exists.
+        """Check that every plugin, provider and role in this project's configuration exists.
 
         Each argument holds the names that exist; disabled plugins count. With `providers` None, neither providers nor
         roles are checked. Names in the user's own file are not checked: that file serves many environments.
@@ -234,7 +234,7 @@ def _descriptions(model: type[BaseModel], above: Name = ()) -> dict[Name, str]:
 
 
 def require_named_configs(source: Source) -> None:
-    """Return when `[providers]` holds only roles, which are texts, and tables of named configs.
+    """Check that `[providers]` holds only roles, which are texts, and tables of named configs.
 
     Raises:
         NotReady: it holds something else, such as the old form with a provider's fields right below it. The message
@@ -273,7 +273,7 @@ def unresolved(reference: str, providers: Mapping[str, Any]) -> str | None:
 
 
 def require_resolved(role: str, reference: str, origin: str, providers: Mapping[str, Any]) -> None:
-    """Return when the config that a role names exists.
+    """Check that the config of a role exists.
 
     Raises:
         NotReady: it does not. The hint ends with an example.

@@ -1,6 +1,6 @@
-"""The places that settings come from, as tables: variables, the project's file, the user's file.
+"""The sources of settings as tables: variables, the project's file, the user's file.
 
-This module knows no setting by name and does not import pydantic, so that `keys` can read the sources cheaply.
+This module knows no setting by name and does not import pydantic, so that `keys` reads the sources quickly.
 """
 
 from __future__ import annotations
@@ -28,11 +28,10 @@ Name = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One place that settings come from.
+    """A source of settings.
 
-    `tables` holds its settings, keys included, so do not keep a source longer than you read from it. `label` names
-    the place in messages, relative paths start at `folder`. For the environment, `variables` maps the name of each
-    setting to its variable.
+    `tables` holds its settings, including keys: drop a source after reading it. `label` names it in messages, relative
+    paths start at `folder`. For the environment, `variables` maps the name of each setting to its variable.
     """
 
     label: str
@@ -68,10 +67,10 @@ def sources(root: Path, environ: Mapping[str, str]) -> tuple[Source, ...]:
 def variables_source(environ: Mapping[str, str], root: Path) -> Source:
     """Return the settings among the variables: `CODE_COMMIT_BUILD__TIMEOUT_SECONDS` is `build.timeout_seconds`.
 
-    Values are text, or what they say in JSON if that is a list or table. An empty variable counts as not set.
+    Values are text, or JSON if they are a list or table. An empty variable counts as not set.
 
     Raises:
-        NotReady: a name has an empty part, or one variable sets a value where another sets a table.
+        NotReady: a name has an empty part, or two variables set a value and a table of the same name.
     """
     variables: dict[Name, str] = {}
     tables: dict[str, Any] = {}
@@ -119,7 +118,7 @@ def put(tables: dict[str, Any], name: Name, value: object) -> bool:
 
 
 def holds(tables: Mapping[str, Any], name: Name) -> bool:
-    """Whether `name` is set in `tables`, or a plain value stands where its table would be."""
+    """Return whether `tables` sets `name`, or a plain value in place of its table."""
     here: object = tables
     for part in name:
         if not isinstance(here, Mapping):
@@ -141,7 +140,7 @@ def without_keys(tables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def displayed(name: Name, value: Any) -> Any:
-    """Return the value of a setting for display: secrets, judged by the name, and credentials in URLs are masked."""
+    """Return the value of a setting for display. Mask values with names of secrets, and credentials in URLs."""
     words = set(re.split(r"[^a-z0-9]+", ".".join(name[2:]).lower()))  # the first two name a plugin or provider
     if words & _SECRET_WORDS and not words & {"file", "path"}:
         masked = isinstance(value, str) and value.startswith("***") and len(value) <= len("***") + 2
@@ -156,7 +155,7 @@ def displayed(name: Name, value: Any) -> Any:
 
 
 def _masked(value: object) -> str:
-    """Return `***` and, of a text that is long enough for a key, the last two characters."""
+    """Return `***`, followed by the last two characters of a text as long as a key."""
     text = value.strip() if isinstance(value, str) else ""
     return f"***{text[-2:]}" if len(text) >= _SHORTEST else "***"
 
@@ -177,7 +176,7 @@ def _decoded(text: str) -> Any:
 
 
 def _parsed(content: bytes | None, label: str) -> dict[str, Any]:
-    """Parse TOML. An error gives the line and the kind of mistake, not the text: it may hold a key."""
+    """Parse TOML. An error names the line and the mistake, not the text, which may hold a key."""
     if content is None:
         return {}
     import tomllib

@@ -72,7 +72,7 @@ def collect_layers(
         raise NotReady(
             f"the plugin {broken.plugin} of {broken.distribution} offers layers around model calls and is broken: "
             f"{broken.error}",
-            hint=f"mend or uninstall it, or run with --disable-plugin {broken.plugin}",
+            hint=f"fix it or its settings, or run with --disable-plugin {broken.plugin}",
         )
     found.sort(key=lambda each: each[0].name)
     return tuple(partial(_run_layer, layer=layer, distribution=plugin.distribution) for plugin, layer in found)

@@ -166,7 +166,9 @@ class PluginHost:
         try:
             self._manager.register(plugin.code)
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-            self.reject(plugin, "import", _description(error))
+            # pluggy names the hook that takes no such argument.
+            stage = next((name for name in dir(plugin.code) if f"hook '{name}'" in str(error)), "import")
+            self.reject(plugin, stage, _description(error))
             return False
         if not plugin.guards_paths and PATH_RULES in self.hooks_of(plugin):
             # The other group leaves out a plugin that cannot be imported, together with its rules.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,6 +28,13 @@ from code_commit.plugins.host import HOST, PATH_RULES, Plugin, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.project_run import ProjectRun
 from code_commit_workspace import PathRule, Redactor, SandboxSettings, Workspace, disable_ptrace
+
+METHODS = {
+    PATH_RULES: "judge",
+    "code_commit_log_sinks": "receive close",
+    "code_commit_model_layers": "__call__",
+}
+_Secret = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +128,8 @@ def assemble_run(
         NotReady: a plugin that guards paths or a section of the settings is broken.
     """
     settings, workflow, workspace = plan.settings, plan.workflow, project.workspace
-    section_of = partial(_section, settings, host)
-    secret_of = partial(plugin_secret, registry, project.keys)
+    section_of = partial(plugin_section, settings, host)
+    secret_of = partial(plugin_secret, registry, project.keys.secret)
     installed = [plugin for plugin in host.plugins if plugin.distribution != HOST]
     arguments = {"settings": section_of, "secret": secret_of}
     sinks = [each for plugin in installed for each in host.collect("code_commit_log_sinks", arguments, only=plugin)]
@@ -166,7 +173,7 @@ def assemble_run(
     )
 
 
-def plugin_secret(registry: Registry, keys: KeyStore, plugin: Plugin) -> Callable[[str], str | None]:
+def plugin_secret(registry: Registry, value_of: _Secret, plugin: Plugin) -> _Secret:
     """Return the function that gives `plugin` only the secrets that it declares."""
 
     def secret(name: str, /) -> str | None:
@@ -176,12 +183,13 @@ def plugin_secret(registry: Registry, keys: KeyStore, plugin: Plugin) -> Callabl
                 "which it does not declare",
                 hint="its plugin is at fault: code_commit_secrets has to name it",
             )
-        return keys.secret(name)
+        return value_of(name)
 
     return secret
 
 
-def _section(settings: Settings, host: PluginHost, plugin: Plugin) -> Any:
+def plugin_section(settings: Settings, host: PluginHost, plugin: Plugin) -> Any:
+    """Return the validated section of `plugin`, or None if it has no settings."""
     return settings.plugin(plugin.name, settings_model(host, plugin))
 
 
@@ -205,12 +213,23 @@ def _path_rules(
     Raises:
         NotReady: a plugin that guards paths is broken, and the workflow writes.
     """
-    rules = [(plugin.distribution, rule) for plugin, rule in host.collect(PATH_RULES, {"settings": section_of})]
+    rules = list(host.collect(PATH_RULES, {"settings": section_of}))
+    for plugin, fault in [(plugin, fault) for plugin, rule in rules for fault in faults_of(PATH_RULES, rule)]:
+        host.reject(plugin, PATH_RULES, fault)
     broken = [each for each in host.failures if each.guards_paths or each.stage == PATH_RULES]
     if broken and fail_closed:
         first = broken[0]
         raise NotReady(
             f"{first.distribution} guards paths and is broken ({first.stage}): {first.error}",
-            hint=f"fix or uninstall it, or run with --disable-plugin {first.plugin}",
+            hint=f"fix it or its settings, or run with --disable-plugin {first.plugin}",
         )
-    return rules
+    return [(plugin.distribution, rule) for plugin, rule in rules]
+
+
+def faults_of(hook: str, item: Any) -> Iterator[str]:
+    """Yield what is missing in an object that a plugin gives for a hook of `METHODS`."""
+    missing = [name for name in METHODS[hook].split() if not callable(getattr(item, name, None))]
+    if missing:
+        yield f"{type(item).__name__} has no method {' and no '.join(missing)}"
+    if hook == PATH_RULES and not isinstance(getattr(item, "name", None), str):
+        yield f"{type(item).__name__} has no `name`"

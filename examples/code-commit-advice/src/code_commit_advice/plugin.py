@@ -10,7 +10,7 @@ from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
 
 @hookimpl
 def code_commit_addhooks(pluginmanager: Any) -> None:
-    """Declare the hook, so that a plugin which misspells it is told."""
+    """Declare the hook, so that a misspelled implementation is an error."""
     from code_commit_advice import hooks
 
     pluginmanager.add_hookspecs(hooks)

@@ -1,6 +1,6 @@
-"""Tells an answer from an echo: a model that repeats its prompt repeats blocks which nobody meant to be applied.
+"""Refuse an echo: a model that repeats its prompt repeats blocks that must not be applied.
 
-A prompt holds some: the examples of the instructions, and whatever stands in the code and in the build's output.
+A prompt holds such blocks in the examples of the instructions, in the code and in the build's output.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from code_commit_commit.response import DELETE, END, FENCE, MalformedResponse, f
 
 
 def reject_echo(response: str, changes: Sequence[Change], instructions: str, foreign: Sequence[str]) -> None:
-    """Make sure that `response`, out of which `changes` were read, repeats no block of its prompt.
+    """Check that `response`, which holds `changes`, repeats no block of its prompt.
 
-    The prompt's parts are our `instructions`, and what is `foreign`, for neither we nor the person wrote it. A block
-    that is repeated together with the line above it is an echo: a path alone may well come up again. Content that
-    stands as a block in a foreign part is an echo in any case. Linear in the length of all.
+    The prompt consists of our `instructions` and of `foreign` parts, which neither we nor the user wrote. A block
+    repeated with the line above it is an echo; a repeated path is not. Content that is a block in a foreign part is
+    always an echo. The check is linear in the length of all texts.
 
     Raises:
-        MalformedResponse: it repeats one.
+        MalformedResponse: the response repeats a block.
     """
     repeated = frozenset(_introduced(response))
     for part in (instructions, *foreign) if repeated else ():
@@ -42,7 +42,7 @@ def _echo(fence: str) -> MalformedResponse:
 
 
 def _introduced(text: str) -> Iterator[tuple[str, str]]:
-    """Give each fence that may open a block, behind the line above it; blank lines do not count."""
+    """Yield each fence that may open a block after the line above it; ignore blank lines."""
     for fence in fences(text):
         above, end = "", fence.start
         while end > 0 and not above:

@@ -1,4 +1,4 @@
-"""Whether the files still are what the model was shown: the manifest that `code-commit rollup` leaves tells."""
+"""Compare the files with the rollup that the model sees, by the manifest of `code-commit rollup`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from code_commit.plugin_api import Tree
 
 MANIFEST = "agent-config/.code-commit/rollup.json"
 FRESH = "collect the code anew with `code-commit rollup`, then run again"
-_NAMED = 10
+_SHOWN_PATHS = 10
 
 
 class RolledUp:
-    """The digests of the files in the rollup, kept up with what this run itself does to them.
+    """The digests of the files in the rollup, updated after the builds of this run.
 
-    Empty, and with it no file ever changed, where there is no manifest or it is that of another rollup.
+    Without a manifest of this rollup it is empty, and no file counts as changed.
     """
 
     def __init__(self, tree: Tree, digests: Mapping[str, str], others: Iterable[str] | None = None) -> None:
@@ -26,7 +26,7 @@ class RolledUp:
 
     @classmethod
     def of(cls, tree: Tree, rollup: str) -> RolledUp:
-        """Read the manifest, if it is the one of `rollup`."""
+        """Read the manifest if it belongs to `rollup`."""
         try:
             manifest = json.loads(tree.read(MANIFEST) or b"{}")
         except (OSError, ValueError, RecursionError):
@@ -42,9 +42,9 @@ class RolledUp:
         return cls(tree, {})
 
     def changed(self, among: Iterable[str] | None = None) -> list[str]:
-        """Return the files that are not what they were, of all that the model was shown or of those `among` it.
+        """Return the files in the rollup that changed since; with `among`, only those of these paths.
 
-        Of `among`, also those that were not there at all when the rollup was made.
+        Of `among`, files that were created since the rollup count too.
         """
         paths = set(self._digests if among is None else among)
         known = {path for path in paths if path in self._digests}
@@ -53,15 +53,15 @@ class RolledUp:
         return sorted(found | {path for path in created if _digest_of(self._tree, path) is not None})
 
     def renew(self) -> None:
-        """Take what stands there now as known: a build may have written files, and that is no one else's work."""
+        """Update the digests to the files on disk: the build of this run may have written them."""
         self._others = None
         self._digests = {path: _digest_of(self._tree, path) or "" for path in self._digests}
 
 
-def named(paths: list[str]) -> str:
-    """Return the first of `paths` as one text."""
-    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-    return ", ".join(paths[:_NAMED]) + more
+def join_paths(paths: list[str]) -> str:
+    """Return the first paths as one text."""
+    more = f" and {len(paths) - _SHOWN_PATHS} more" if len(paths) > _SHOWN_PATHS else ""
+    return ", ".join(paths[:_SHOWN_PATHS]) + more
 
 
 def _digest_of(tree: Tree, path: str) -> str | None:

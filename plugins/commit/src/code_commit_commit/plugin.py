@@ -1,4 +1,4 @@
-"""What the commit workflow registers. Light, for it is imported at every start."""
+"""The hooks of the plugin. Every start imports this module: keep it light."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from code_commit.plugin_api import CommandDefinition, Flag, WorkflowDefinition, 
 
 @hookimpl
 def code_commit_settings() -> str:
-    """The section `[plugins.commit]`."""
+    """Return the model of the section `[plugins.commit]`."""
     return "code_commit_commit.settings:CommitSettings"
 
 
 @hookimpl
 def code_commit_workflows() -> list[WorkflowDefinition]:
-    """The default workflow."""
+    """Return the default workflow."""
     return [
         WorkflowDefinition(
             name="committing-code",
@@ -32,7 +32,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
 
 @hookimpl
 def code_commit_commands() -> list[CommandDefinition]:
-    """The commands around the workflow."""
+    """Return the commands around the workflow."""
     return [
         _command("init", "make what a project needs before its first run", "commands.init"),
         _command("rollup", "collect the code that the model is shown", "commands.rollup"),

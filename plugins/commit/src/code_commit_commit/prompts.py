@@ -1,4 +1,4 @@
-"""The prompts of the commit workflow: the seeds' texts in seed 002's order, the project's own pieces between them."""
+"""The prompts of the commit workflow: the texts of the seeds in the order of seed 002, with the project's parts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ SYSTEM_PROMPTS = ("project_structure", "code_modification_instructions", "initia
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the supervisor provides: what to do, and the code to do it to, both unmodified."""
+    """The query and the code rollup, both unmodified."""
 
     query: str = field(repr=False)
     codebase: str = field(repr=False)
 
 
 def system_prompt(name: str) -> str:
-    """Return one of `SYSTEM_PROMPTS`, ending in a newline. The protected list in it is the one that is enforced."""
+    """Return one of `SYSTEM_PROMPTS`, ending in a newline, with the enforced protected list."""
     text = (files("code_commit_commit") / "system_prompts" / f"{name}.txt").read_text("utf-8")
     return text.replace("{protected_list}", protected_list())
 
@@ -39,9 +39,9 @@ def initial_prompt(context: Context) -> str:
 def repair_prompt(context: Context, failure: str, replacements: Iterable[Change], token: str) -> str:
     """Return the prompt of a repair (seed 002, "Running the Build").
 
-    `failure` is the build's output, or why the last response could not be used; it stands between two lines that
-    hold `token`, which it does not hold itself: a build could have read it in the run log. `replacements` are the
-    latest of each file.
+    `failure` is the build's output, or why the last response could not be applied. It is put between two lines with
+    `token`, which is removed from it: a build could read the token in the run log. `replacements` holds the latest
+    replacement of each file.
     """
     failure = failure.replace(token, "…")
     return _joined(
@@ -56,7 +56,7 @@ def repair_prompt(context: Context, failure: str, replacements: Iterable[Change]
 
 
 def file_replacements(replacements: Iterable[Change]) -> str:
-    """Show what has been replaced and removed so far, in the seeds' syntax, sorted by path."""
+    """Return the files replaced and removed so far, in the syntax of the seeds, sorted by path."""
     shown = []
     for change in sorted(replacements, key=lambda change: change.path):
         if change.content is None:
@@ -67,7 +67,7 @@ def file_replacements(replacements: Iterable[Change]) -> str:
 
 
 def build_failure(result: ProcessResult, limit: int) -> str:
-    """Describe a build that did not pass: how it ended, then stdout and stderr, together at most `limit` bytes."""
+    """Describe a failed build: its end, then stdout and stderr, together at most `limit` bytes."""
     if result.timed_out:
         ended = "build.sh ran into its time limit and was stopped"
     elif result.exit_code is None:
@@ -79,7 +79,7 @@ def build_failure(result: ProcessResult, limit: int) -> str:
 
 
 def _shared(stdout: bytes, stderr: bytes, limit: int) -> tuple[str, str]:
-    """Cut both to `limit` bytes together; what one does not need, the other may use."""
+    """Cut both outputs to `limit` bytes together; a long one may use the rest of a short one's share."""
     half = limit // 2
     for_stdout = max(half, limit - len(stderr))
     for_stderr = max(half, limit - len(stdout))
@@ -96,7 +96,7 @@ def _head_and_tail(output: bytes, limit: int) -> str:
 
 
 def _labelled(label: str, text: str) -> tuple[str, str]:
-    return f"[{label}]", _ended(text)  # not put together: a codebase may be large
+    return f"[{label}]", _ended(text)  # two texts: joining would copy a large codebase
 
 
 def _ended(text: str) -> str:

@@ -1,7 +1,7 @@
 """The response format of the seeds: `^^^path`, the new content, `^^^end`; or `^^^path`, `^^^delete`.
 
-Lines end at LF alone, and `^^^` counts at column 0 alone. Nothing is ever guessed: what does not follow the format is
-an error, so that half an answer is never applied. Linear in the length of the text.
+Lines end at LF only, and `^^^` counts at column 0 only. Anything outside the format is an error, so that no part of a
+response is applied. Parsing is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from code_commit.plugin_api import Change
 FENCE = "^^^"
 END = "^^^end"
 DELETE = "^^^delete"
-LONGEST_PATH = 4096  # what Linux allows in bytes; bounds the work below
+LONGEST_PATH = 4096  # the limit of Linux in bytes; it also bounds parsing
 
 
-class MalformedResponse(Exception):  # noqa: N818 - what it is, not that it is an error
-    """The text is not an answer in the format. The message is for the model that gets to repair it."""
+class MalformedResponse(Exception):  # noqa: N818 - the name of a response, not of an error
+    """The text does not follow the response format. The message is for the model that repairs it."""
 
 
 def parse_changes(text: str) -> tuple[Change, ...]:
-    """Read the changes out of a response, in its order.
+    """Return the changes of a response, in its order.
 
-    Content is every line between the fences with its newline, as UTF-8, its bytes as they were sent.
+    Content is every line between the fences with its newline, as UTF-8, with unchanged bytes.
 
     Raises:
-        MalformedResponse: no block, an unfinished or stray one, a path that is missing or comes twice, a file that
-            is also the folder of another, content that is not Unicode text.
+        MalformedResponse: there is no block, or an unfinished or stray one; a path is missing or repeated; a file is
+            also the folder of another; content is not Unicode text.
     """
     changes: list[Change] = []
     opened: tuple[str, int, int] | None = None  # path, line number, where the content begins
@@ -67,7 +67,7 @@ class Fence(NamedTuple):
 
 
 def fences(text: str) -> Iterator[Fence]:
-    """Give every line that begins with `^^^`."""
+    """Yield every line that begins with `^^^`."""
     counted = 1 if text.startswith("\ufeff") else 0
     start = counted if text.startswith(FENCE, counted) else _next_fence(text, counted)
     number = 1

@@ -1,4 +1,4 @@
-"""The code rollup: what a model is shown of a project, as one text, and a manifest that says what it was made of."""
+"""The code rollup: the code that a model sees, as one text, and a manifest of its files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from code_commit_workspace import ProjectTree, Workspace
 
 FOLDER, NAME = "agent-config", "codeRollup.txt"
 MANIFEST = "rollup.json"  # in the state folder
-_BYTES_PER_TOKEN = 4  # what prices pages of the services count with, for English and code
+_BYTES_PER_TOKEN = 4  # as on the prices pages of services, for English and code
 _LARGEST = 16 * 1024 * 1024  # bytes of one file
 _SECRET = re.compile(
     r"(?:^|/)(?:\.env(?!\.(?:example|sample|template|dist)$)(?:\.[^/]*)?|\.netrc|\.pgpass|\.npmrc|\.pypirc|"
@@ -29,7 +29,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(slots=True)
 class Rollup:
-    """What was collected: the SHA-256 of each file by path, in the order of the rollup.
+    """The collected files: the SHA-256 of each file by path, in the order of the rollup.
 
     `size` is in bytes; `left_out` are files that are no UTF-8 text, or larger than 16 MiB.
     """
@@ -40,28 +40,28 @@ class Rollup:
 
     @property
     def doubtful(self) -> list[str]:
-        """The files in it whose names say that they may keep secrets; whoever has none in them need not mind."""
+        """The collected files that may hold secrets, by their names."""
         return [path for path in self.files if _SECRET.search(path)]
 
     @property
     def tokens(self) -> int:
-        """About how many tokens the text is: no two models count alike."""
+        """The approximate number of tokens: models count differently."""
         return self.size // _BYTES_PER_TOKEN
 
 
 def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[str]) -> Rollup:
     """Write `agent-config/codeRollup.txt`, and the manifest into the state folder.
 
-    It holds every text file that git tracks or would offer to track and that a model may read, sorted, each behind a
-    line `--- path ---`. `include` and `exclude` are patterns of `.gitignore` files; without `include`, all are meant.
-    The files are read one by one: a large project does not have to fit into memory.
+    It holds every text file that git tracks or does not ignore and that a model may read, sorted, each after a line
+    `--- path ---`. `include` and `exclude` are patterns of `.gitignore` files; without `include`, all files match.
+    Files are read one by one: a large project need not fit into memory.
 
     Raises:
         NotReady: there is no git repository, or the rollup cannot be written.
         ValueError: a pattern is malformed.
     """
-    tree, every = workspace.project, workspace.listed()
-    paths = _without(workspace.files(include, among=every), exclude)
+    tree, all_paths = workspace.project, workspace.listed()
+    paths = _exclude(workspace.files(include, among=all_paths), exclude)
     if not paths:
         raise NotReady("there is nothing to collect", hint="git tracks no file here that fits the patterns")
     try:
@@ -71,13 +71,13 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
             with open(handle, "wb") as file:  # noqa: PTH123 - a handle
                 rollup, digest = _collect(tree, paths, file)
             os.replace(f".{NAME}.new", NAME, src_dir_fd=folder, dst_dir_fd=folder)
-        _keep_manifest(workspace, digest, rollup, sorted(every - rollup.files.keys()))
+        _write_manifest(workspace, digest, rollup, sorted(all_paths - rollup.files.keys()))
     except OSError as error:
         raise NotReady(f"cannot write {tree.root / FOLDER / NAME}: {error.strerror}") from error
     return rollup
 
 
-def _without(paths: Sequence[str], exclude: Sequence[str]) -> list[str]:
+def _exclude(paths: Sequence[str], exclude: Sequence[str]) -> list[str]:
     if not exclude:
         return list(paths)
     from pathspec import GitIgnoreSpec
@@ -87,16 +87,16 @@ def _without(paths: Sequence[str], exclude: Sequence[str]) -> list[str]:
 
 
 def _collect(tree: ProjectTree, paths: Sequence[str], file: BinaryIO) -> tuple[Rollup, str]:
-    rollup, whole = Rollup(), hashlib.sha256()
+    rollup, digest = Rollup(), hashlib.sha256()
 
-    def keep(pieces: list[bytes]) -> None:
+    def write(pieces: list[bytes]) -> None:
         text = b"".join(pieces)
-        whole.update(text)
+        digest.update(text)
         file.write(text)
 
     pieces: list[bytes] = []
     waiting = 0
-    with ThreadPoolExecutor(1, "rollup") as behind:  # one batch is hashed and written while the next is read
+    with ThreadPoolExecutor(1, "rollup") as executor:  # one batch is hashed and written while the next is read
         written: Future[None] | None = None
         for path, content in tree.contents(paths, _LARGEST):
             if content is None or not _is_text(content):
@@ -109,18 +109,18 @@ def _collect(tree: ProjectTree, paths: Sequence[str], file: BinaryIO) -> tuple[R
             if waiting >= _BATCH:
                 if written is not None:
                     written.result()
-                written = behind.submit(keep, pieces)
+                written = executor.submit(write, pieces)
                 rollup.size += waiting
                 pieces, waiting = [], 0
         if written is not None:
             written.result()
-        keep(pieces)
+        write(pieces)
         rollup.size += waiting
-    return rollup, whole.hexdigest()
+    return rollup, digest.hexdigest()
 
 
 def _is_text(content: bytes) -> bool:
-    """Whether a prompt can hold it: UTF-8 without NUL."""
+    """Return whether a prompt can hold `content`: UTF-8 without NUL."""
     if b"\0" in content:
         return False
     try:
@@ -129,10 +129,10 @@ def _is_text(content: bytes) -> bool:
         return False
 
 
-def _keep_manifest(workspace: Workspace, digest: str, rollup: Rollup, others: list[str]) -> None:
-    """Write what the rollup was made of; `others` were there and are not in it.
+def _write_manifest(workspace: Workspace, digest: str, rollup: Rollup, others: list[str]) -> None:
+    """Write the manifest: the files in the rollup, and `others` in the project.
 
-    A manifest of another rollup is as good as none, so it may be replaced after the rollup itself.
+    A manifest of another rollup is ignored, so it may be replaced after the rollup.
     """
     manifest = {"version": 1, "rollup": digest, "files": rollup.files, "others": others}
     text = json.dumps(manifest) + "\n"

@@ -30,25 +30,25 @@ from code_commit.plugin_api import (
     read_text,
 )
 from code_commit_commit.echo import reject_echo
-from code_commit_commit.freshness import FRESH, RolledUp, named
+from code_commit_commit.freshness import FRESH, RolledUp, join_paths
 from code_commit_commit.prompts import Context, build_failure, initial_prompt, repair_prompt, system_prompt
 from code_commit_commit.response import MalformedResponse, parse_changes
 
 QUERY = "agent-config/query.txt"
 CODEBASE = "agent-config/codeRollup.txt"
 
-_SAY_LESS = "raise max_tokens in the provider's config, or ask for less at once"
-_ASK_ANOTHER = "read the response in the run folder; another model, or a smaller change, may keep to the format"
-_ASK_WITHIN_BOUNDS = "word the query so that it needs allowed files alone; `code-commit check PATH` tells which are"
+_HINT_TOO_LONG = "raise max_tokens in the provider's config, or ask for less at once"
+_HINT_FORMAT = "read the response in the run folder; another model, or a smaller change, may keep to the format"
+_HINT_PATHS = "word the query so that it needs allowed files alone; `code-commit check PATH` tells which are"
 
 
 def commit(run: Run) -> Result:
-    """Change the code as the query asks, and let `build.sh` decide; repair up to `repairs` times.
+    """Change the code as the query asks until `build.sh` passes, with up to `repairs` repairs.
 
     Raises:
-        NotReady: no query or rollup, no build.sh, or a rollup that files have been changed since.
-        ResponseRefused: a response names a path that is not allowed, or a file that somebody changed meanwhile;
-            nothing of it was written. Or the repairs are spent, and the last response could not be applied.
+        NotReady: the query, the rollup or build.sh is missing, or files changed since the rollup.
+        ResponseRefused: a response names a path that is not allowed, or a file that changed meanwhile; nothing of it
+            was written. Or no repair is left, and the last response could not be applied.
     """
     context = read_context(run)
     rolled_up = compare_with_rollup(run, context)
@@ -62,40 +62,44 @@ def commit(run: Run) -> Result:
     for number in range(1, attempts + 1):
         with run.span("attempt", number=number):
             completion = model.complete(_request(prompt), label="initial-query" if number == 1 else "repair-query")
-            judged = judge(completion, run, shown=(context.codebase, failed.for_the_model), rolled_up=rolled_up)
-            if isinstance(judged, _Failure):
-                failed = judged
+            parsed = read_response(completion, run, shown=(context.codebase, failed.prompt_text), rolled_up=rolled_up)
+            if isinstance(parsed, _Failure):
+                failed = parsed
             elif run.options.dry_run:
-                run.say(run.diff(judged))
-                return Result(Outcome.REACHED, f"{_count(judged)} would change; nothing was written", _paths(judged))
+                run.say(run.diff(parsed))
+                return Result(
+                    Outcome.REACHED,
+                    f"{_count(parsed)} would change; nothing was written",
+                    _paths(parsed),
+                )
             else:
-                run.apply(judged)
-                replaced.update({_file_of(change): change for change in judged})
+                run.apply(parsed)
+                replaced.update({_file_of(change): change for change in parsed})
                 build = run.build()
                 if build.passed:
                     changes = [replaced[path] for path in sorted(replaced)]
                     return Result(Outcome.REACHED, f"{_count(changes)} changed, the build passes", _paths(changes))
                 if build.tampered:
                     return _tampered(build)
-                failed = _red(build, run)
+                failed = _failed_build(build, run)
                 rolled_up.renew()
-        prompt = repair_prompt(context, failed.for_the_model, replaced.values(), run.token)
+        prompt = repair_prompt(context, failed.prompt_text, replaced.values(), run.token)
     if failed.hint:
-        told = f"attempt {attempts} of {attempts} gave no response that can be applied: {failed.reason}"
-        raise ResponseRefused(told, hint=failed.hint)
+        text = f"attempt {attempts} of {attempts} gave no response that can be applied: {failed.reason}"
+        raise ResponseRefused(text, hint=failed.hint)
     after = f"after {attempts} attempt{'s' * (attempts > 1)}"
     return Result(Outcome.NOT_REACHED, f"the build is red: {failed.reason} {after}")
 
 
 def read_context(run: Run) -> Context:
-    """Read the query and the code rollup, as the supervisor left them.
+    """Read the query and the code rollup unmodified.
 
     Raises:
-        NotReady: one is missing, empty, or not UTF-8; or build.sh is missing.
+        NotReady: one of them is missing, empty, or not UTF-8; or build.sh is missing.
     """
     _require_build(run)
     if run.options.query is not None:
-        query = decode_text(os.fsencode(run.options.query), "--query")  # as typed, whatever the locale made of it
+        query = decode_text(os.fsencode(run.options.query), "--query")  # the bytes as typed, in any locale
     elif run.options.query_file is not None:
         name = run.options.query_file
         query = decode_text(_read_query_file(name), "standard input" if name == "-" else name)
@@ -124,51 +128,48 @@ def compare_with_rollup(run: Run, context: Context) -> RolledUp:
     """Compare the files with the rollup's manifest.
 
     Raises:
-        NotReady: some were changed since; a model that is shown yesterday's code is not worth its price.
+        NotReady: files changed since the rollup, so the model would see old code.
     """
     if run.settings.changed_since_rollup == "ignore":
         return RolledUp(run.tree, {})
     rolled_up = RolledUp.of(run.tree, context.codebase)
     changed = rolled_up.changed()
     if changed and run.settings.changed_since_rollup == "stop":
-        raise NotReady(f"changed since the rollup was made: {named(changed)}", hint=FRESH)
+        raise NotReady(f"changed since the rollup was made: {join_paths(changed)}", hint=FRESH)
     if changed:
-        run.emit(MessageLogged(f"changed since the rollup was made: {named(changed)}; {FRESH}", level="warning"))
+        run.emit(MessageLogged(f"changed since the rollup was made: {join_paths(changed)}; {FRESH}", level="warning"))
     return rolled_up
 
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """Why an attempt did not stand: in words for the model, and in case it was the last one.
+    """Why an attempt failed: `prompt_text` for the model, `reason` for the summary of the run.
 
-    A `hint` says what a person can do about a response that could not be applied; a red build has none.
+    `hint` tells people what to do about a response that could not be applied; a red build has none.
     """
 
-    for_the_model: str
+    prompt_text: str
     reason: str
     hint: str = ""
 
 
-def judge(
+def read_response(
     completion: Completion, run: Run, shown: Sequence[str] = (), rolled_up: RolledUp | None = None
 ) -> tuple[Change, ...] | _Failure:
-    """Read the changes out of a response and have every path judged; nothing is written here.
+    """Parse a response and check its changes; write nothing. Return the changes, or a failure to repair.
 
-    `shown` is what the prompt held of others than the person: blocks that stand there are not an answer.
-
-    Returns the changes, or why the response is worth a repair.
+    `shown` holds the parts of the prompt that the user did not write: a response must not repeat their blocks.
 
     Raises:
-        ResponseRefused: a path is not allowed, a file was changed by somebody else since the model was shown it, or
-            the settings send no response back.
+        ResponseRefused: a path is not allowed, a file changed since the rollup, or the settings allow no repair.
     """
     try:
-        changes = _changes_of(completion, run)
+        changes = _parse(completion, run)
         reject_echo(completion.text, changes, system_prompt("code_modification_instructions"), shown)
     except MalformedResponse as problem:
         run.emit(ChangesRefused(reason=str(problem)))
-        hint = _SAY_LESS if completion.finish is Finish.LENGTH else _ASK_ANOTHER
-        return _sent_back(str(problem), run.settings.unusable_response, hint)
+        hint = _HINT_TOO_LONG if completion.finish is Finish.LENGTH else _HINT_FORMAT
+        return _repair_or_stop(str(problem), run.settings.unusable_response, hint)
     run.emit(ChangesParsed(_written(changes), _deleted(changes)))
     refusals = run.check(changes)
     if not refusals:
@@ -179,7 +180,7 @@ def judge(
     rows = tuple({"path": each.path, "rule": each.rule, "reason": each.reason} for each in refusals)
     run.emit(ChangesRefused(reason, rows))
     final = any(refusal.then == "stop" for refusal in refusals)
-    return _sent_back(reason, run.settings.refused_path if final else "repair", _hint(refusals))
+    return _repair_or_stop(reason, run.settings.refused_path if final else "repair", _hint(refusals))
 
 
 def _require_unchanged(changes: Sequence[Change], run: Run, rolled_up: RolledUp) -> None:
@@ -187,12 +188,12 @@ def _require_unchanged(changes: Sequence[Change], run: Run, rolled_up: RolledUp)
     if changed:
         reason = "It was changed since the model was shown it."
         run.emit(ChangesRefused(reason, tuple({"path": path, "rule": "rollup", "reason": reason} for path in changed)))
-        raise ResponseRefused(f"nothing was written: somebody else changed {named(changed)} meanwhile", hint=FRESH)
+        raise ResponseRefused(f"nothing was written: somebody else changed {join_paths(changed)} meanwhile", hint=FRESH)
 
 
-def _changes_of(completion: Completion, run: Run) -> tuple[Change, ...]:
+def _parse(completion: Completion, run: Run) -> tuple[Change, ...]:
     if completion.finish is not Finish.STOP:
-        raise MalformedResponse(f"the response is not finished: {_ended(completion)}")
+        raise MalformedResponse(f"the response is not finished: {_finish_text(completion)}")
     changes = parse_changes(completion.text)
     if all(_is_on_disk(change, run) for change in changes):
         raise MalformedResponse("the response changes nothing: every file is already as it asks for")
@@ -200,7 +201,7 @@ def _changes_of(completion: Completion, run: Run) -> tuple[Change, ...]:
 
 
 def _file_of(change: Change) -> str:
-    """The file that is meant: `./a` and `a` are one."""
+    """Return the path without `./`: `./a` and `a` are the same file."""
     return change.path.removeprefix("./")
 
 
@@ -208,40 +209,40 @@ def _is_on_disk(change: Change, run: Run) -> bool:
     try:
         return run.tree.read(_file_of(change)) == change.content
     except (OSError, ValueError):
-        return False  # not a plain file or path: the guard has a word for it
+        return False  # not a regular file or path: the path rules refuse it
 
 
-def _ended(completion: Completion) -> str:
-    word = completion.finish_detail
-    return f"it ended with `{word}`" if word else "the service did not tell why it ended"
+def _finish_text(completion: Completion) -> str:
+    detail = completion.finish_detail
+    return f"it ended with `{detail}`" if detail else "the service did not tell why it ended"
 
 
-def _sent_back(reason: str, then: str, hint: str) -> _Failure:
+def _repair_or_stop(reason: str, then: str, hint: str) -> _Failure:
     if then == "stop":
         raise ResponseRefused(f"the response was refused, nothing of it was applied: {reason}", hint=hint)
-    told = "The last response could not be applied, and build.sh was not run. The reason:\n" + reason
-    return _Failure(told, reason, hint)
+    text = "The last response could not be applied, and build.sh was not run. The reason:\n" + reason
+    return _Failure(text, reason, hint)
 
 
-def _red(build: ProcessResult, run: Run) -> _Failure:
-    how = "ran into its time limit" if build.timed_out else f"ended with exit code {build.exit_code}"
+def _failed_build(build: ProcessResult, run: Run) -> _Failure:
+    ending = "ran into its time limit" if build.timed_out else f"ended with exit code {build.exit_code}"
     return _Failure(
         build_failure(build, run.settings.build_output_limit),
-        f"build.sh {how}",
+        f"build.sh {ending}",
     )
 
 
 def _tampered(build: ProcessResult) -> Result:
-    """A build that altered what judges it cannot judge again: the run ends."""
-    named = ", ".join(build.tampered)
-    return Result(Outcome.NOT_REACHED, f"the build altered what judges it: {named}", {"tampered": list(build.tampered)})
+    """End the run after a build that altered its own checks: its result means nothing."""
+    paths = ", ".join(build.tampered)
+    return Result(Outcome.NOT_REACHED, f"the build altered what judges it: {paths}", {"tampered": list(build.tampered)})
 
 
 def _hint(refusals: Sequence[Refusal]) -> str:
-    """Return what a person can do about `refusals`; `code-commit check` knows the built-in rules only."""
+    """Return a hint about `refusals`; `code-commit check` knows the built-in rules only."""
     refusal = refusals[0]
     if not all(each.plugin for each in refusals):
-        return _ASK_WITHIN_BOUNDS
+        return _HINT_PATHS
     if refusal.rule == "plugin":
         return f"update or fix {refusal.plugin}, or leave it out with --disable-plugin {refusal.plugin}"
     return f"the rule {refusal.rule} of the plugin {refusal.plugin} refused: change the query, or the plugin's settings"

@@ -1,4 +1,4 @@
-"""What a response may change, and what a model may read.
+"""Path rules for responses, and rules for what a model may read.
 
 `names` and `protected` judge the text of a path, `path_conflicts` the paths of one response among themselves, `places`
 what stands there on disk, `ignored` asks git, and `redacted` looks at the content. `reading` decides what a model may

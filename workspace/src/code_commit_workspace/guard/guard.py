@@ -79,7 +79,7 @@ class Guard:
         return (*whole, *(refusal for _, refusal in sorted(as_given, key=lambda pair: pair[0])))
 
     def may_read(self, path: str) -> Refusal | None:
-        """Say why `path` may not be shown to a model, or None. It may be a folder, or absent."""
+        """Return the refusal if a model may not see `path`, else None. It may be a folder, or absent."""
         return self.unreadable([path]).get(path)
 
     def unreadable(self, paths: Sequence[str], *, files_only: bool = False) -> dict[str, Refusal]:
@@ -115,7 +115,7 @@ class Guard:
             return [Refusal(change.path, rule.name, f"No verdict could be had: {error}.") for change in changes]
 
     def _plugin(self, plugin: str, rule: PathRule, changes: Sequence[Change]) -> list[Refusal]:
-        """Ask the rule of a plugin, whose types are a promise and no more: whatever goes wrong refuses everything."""
+        """Ask the rule of a plugin. An error or a result of a wrong type refuses the whole change set."""
         name = quote(str(getattr(rule, "name", type(rule).__name__)))
         try:
             return list(_checked(rule.judge(changes, self.visible), {change.path for change in changes}, plugin))
@@ -129,8 +129,8 @@ class Guard:
         return [Refusal("", "plugin", reason, plugin=plugin)]
 
 
-class _WrongAnswer(Exception):  # noqa: N818 - an answer, no error of ours
-    """A rule of a plugin gave what no rule may give."""
+class _WrongAnswer(Exception):  # noqa: N818 - caught below
+    """A rule of a plugin returned a result of a wrong type."""
 
 
 def _checked(answer: object, paths: AbstractSet[str], plugin: str) -> Iterator[Refusal]:

@@ -12,7 +12,7 @@ _QUESTIONS = 100  # to git, to find the paths that it fails at
 
 
 class Ignored:
-    """git itself decides, by every file of patterns that it reads."""
+    """Refuses the files that git ignores, by its own decision."""
 
     name = "ignored"
 

@@ -1,4 +1,4 @@
-"""What the text of a path may look like, before anything else looks at the path."""
+"""Rules for the text of a path, checked before the disk."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class PlainPath:
                 yield Refusal(change.path, self.name, reason)
 
     def reason(self, path: str) -> str | None:
-        """Say why `path` is no plain relative path; None if it is one."""
+        """Return why `path` is no plain relative path, or None if it is one."""
         if not path.strip():
             return "The path is empty."
         if path.startswith("/"):

@@ -1,4 +1,4 @@
-"""What is on disk at a path and on the way to it. Links are neither followed nor accepted."""
+"""Rules for the files and folders on disk along a path. Links are neither followed nor accepted."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def _split(path: str) -> list[str]:
 
 
 def _as_windows_opens(part: str) -> str:
-    """Drop the name of a stream, and dots and blanks at the end; blanks at the front too, in case somebody trims."""
+    """Drop the name of a stream, and dots and blanks at the end; also leading blanks, which a system may trim."""
     return part.partition(":")[0].rstrip(". ").strip()
 
 

@@ -1,4 +1,4 @@
-"""What a model may see: the visible files of the project, and no secret of the person or of this program."""
+"""The files that a model may see: visible files of the project, without secrets of the user or of this program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model sees `***7Q` in place of a key and writes back what it saw: the key in the file must survive that."""
+"""Refuse changes that overwrite a key with its mark: a model sees `***7Q` in place of a key and writes it back."""
 
 from __future__ import annotations
 

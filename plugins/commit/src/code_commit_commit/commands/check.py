@@ -1,4 +1,4 @@
-"""`code-commit check PATH…`: what the guard says of paths, and why; with `--keys`, whether files hold an API key."""
+"""`code-commit check PATH…`: whether a response may change paths; with `--keys`, whether files hold an API key."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def check(host: Host, arguments: Namespace) -> int:
-    """Judge each path by itself; the exit code is 0 when all are in order, else 1.
+    """Check each path separately; return 0 if all are allowed, else 1.
 
-    The rules of plugins are not asked: they judge content, and here there is none.
+    The path rules of plugins are not called: they judge content, and a path has none.
 
     Raises:
         NotReady: there is no git repository; with `--keys`, the project does not keep its keys out of git, a file
@@ -34,10 +34,10 @@ def check(host: Host, arguments: Namespace) -> int:
     with host.workspace(repository="optional" if arguments.keys else "required") as workspace:
         if arguments.keys:
             check_private_folder(host.root)
-            host.settings()  # a broken configuration may hold a key that nobody finds
-            verdicts = {path: _held(workspace.project, host.redactor, path) for path in arguments.paths}
+            host.settings()  # a broken configuration may hold an unknown key
+            verdicts = {path: _key_refusals(workspace.project, host.redactor, path) for path in arguments.paths}
         else:
-            verdicts = {path: _verdict(workspace, path, read=arguments.read) for path in arguments.paths}
+            verdicts = {path: _refusals(workspace, path, read=arguments.read) for path in arguments.paths}
     if arguments.json:
         rows = [
             {"path": path, "allowed": not refusals, "reasons": [{"rule": r.rule, "reason": r.reason} for r in refusals]}
@@ -52,20 +52,20 @@ def check(host: Host, arguments: Namespace) -> int:
     return ExitCode.NOT_REACHED if any(verdicts.values()) else ExitCode.REACHED
 
 
-def _verdict(workspace: Workspace, path: str, *, read: bool) -> tuple[Refusal, ...]:
+def _refusals(workspace: Workspace, path: str, *, read: bool) -> tuple[Refusal, ...]:
     if not read:
         return workspace.check([Change(path, b"")])
     refusal = workspace.may_read(path)
     return (refusal,) if refusal else ()
 
 
-def _held(tree: ProjectTree, redactor: Redactor, path: str) -> tuple[Refusal, ...]:
-    """Say whether a file of the project holds a key, in any of the forms that would be censored."""
+def _key_refusals(tree: ProjectTree, redactor: Redactor, path: str) -> tuple[Refusal, ...]:
+    """Return a refusal if a file of the project holds a key, in any censored form."""
     try:
         content = tree.read(path)
-    except (OSError, ValueError) as error:  # ValueError: a path that is no plain one
-        why = error.strerror if isinstance(error, OSError) else error
-        raise NotReady(f"{path} cannot be read: {why}", hint="name regular files of the project") from error
+    except (OSError, ValueError) as error:  # ValueError: an invalid path
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise NotReady(f"{path} cannot be read: {reason}", hint="name regular files of the project") from error
     if content is None:
         raise NotReady(f"there is no file {path}", hint="name files of the project, from its root")
     return (Refusal(path, "key", "holds an API key that is configured here"),) if redactor.holds_key(content) else ()
