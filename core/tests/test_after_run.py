@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 
 import pytest
 
@@ -214,3 +215,34 @@ def test_the_data_of_the_ending_holds_no_key(project, plugins):
     finished = run(project, plugins, "--raises", T="raised-canary-0123456789")
     assert finished.exit_code == 0, finished.stderr
     assert seen(project)["ending"] == ["reached", 0, "x", {"got": "***89"}]
+
+
+CLOSES_SLOWLY = """
+import time
+from code_commit.plugin_api import hookimpl
+
+class Slow:
+    def receive(self, record):
+        pass
+
+    def close(self):
+        open("agent-config/closing", "w").close()
+        time.sleep(60)
+
+@hookimpl
+def code_commit_log_sinks():
+    return [Slow()]
+"""
+
+
+def test_ctrl_c_while_a_sink_closes_adds_no_second_ending(project, plugins):
+    install_plugin(plugins, "slow", CLOSES_SLOWLY)
+    with project.start("--json", plugins=[plugins]) as process:
+        while not (project.root / "agent-config/closing").exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=30)  # less than the 60 s that the sink would take
+    finished = Finished(process.returncode, stdout.decode(), stderr.decode())
+    assert [event["data"]["outcome"] for event in finished.events if event["kind"] == "run.finished"] == ["reached"]
+    assert finished.exit_code == 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -181,3 +183,14 @@ def test_what_a_plugin_may_offer_that_fails_is_no_mistake(tmp_path):
     project = Project.create(tmp_path)
     project.write({"agent-config/config.toml": '[providers.theirs.default]\nmodel = "m"\n'})
     assert project.command("--odd", plugins=[plugins]).exit_code == 0
+
+
+def test_python_m_imports_nothing_from_the_project(tmp_path):
+    project = Project.create(tmp_path)
+    project.write({"pluggy.py": "raise SystemExit('imported')"})
+    install_plugin(project.root, "mine", "raise SystemExit('imported')")
+    command = [sys.executable, "-m", "code_commit", "plugins"]
+    done = subprocess.run(
+        command, cwd=project.root, env=project.environment(), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "mine" in done.stdout, "imported" in done.stdout + done.stderr) == (0, False, False)

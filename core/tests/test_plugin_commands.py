@@ -124,3 +124,47 @@ def test_a_command_starts_processes_without_keys(project, install):
     key = "sk-" + "0123456789abcdef"
     options = {"plugins": install(body=body), "environ": {"OPENAI_API_KEY": key, "CODE_COMMIT_SANDBOX": "off"}}
     assert project.command("greet", "you", **options).stdout == "key:\n"
+
+
+URL = "https://hook.example/canary-0123456789"
+SECRET = """
+
+@hookimpl
+def code_commit_secrets():
+    return ["HOOK_URL"]
+
+@hookimpl
+def code_commit_log_sinks():
+    import os
+    raise ValueError(os.environ["HOOK_URL"])
+"""
+TELLS = "import os; host.out.line(os.environ['HOOK_URL']); host.out.note(os.environ['HOOK_URL']); return 0"
+RAISES = "import os; raise ValueError(os.environ['HOOK_URL'])"
+REFUSES = "import os; from code_commit.plugin_api import NotReady; raise NotReady(os.environ['HOOK_URL'])"
+
+
+@pytest.mark.parametrize("body", [TELLS, RAISES, REFUSES])
+@pytest.mark.parametrize("arguments", [("greet", "you", "--json"), ("greet", "you", "--debug"), ("plugins", "doctor")])
+def test_a_secret_of_a_plugin_is_printed_by_no_command(project, install, tmp_path, body, arguments):
+    plugins = install(body=body)
+    with (tmp_path / "plugins" / "greeter_plugin.py").open("a") as code:
+        code.write(SECRET)
+    finished = project.command(*arguments, plugins=plugins, environ={"HOOK_URL": URL})
+    assert "canary" not in finished.stdout + finished.stderr
+    assert "***89" in finished.stdout + finished.stderr
+
+
+def test_an_error_in_a_command_names_its_plugin_and_debug_shows_where(project, install):
+    plugins = install(body="raise ValueError('no cake')")
+    finished = project.command("greet", "you", plugins=plugins)
+    assert (finished.exit_code, "Traceback" in finished.stderr) == (70, False)
+    assert "ValueError: no cake, in the command greet of code-commit-greeter" in finished.stderr
+    shown = project.command("greet", "you", "--debug", plugins=plugins)
+    assert (shown.exit_code, "greeter_plugin.py" in shown.stderr) == (70, True)
+
+
+@pytest.mark.parametrize("code", ["None", "'0'", "300", "-1"])
+def test_what_is_no_exit_code_is_an_error_of_the_plugin(project, install, code):
+    finished = project.command("greet", "you", plugins=install(body=f"return {code}"))
+    assert finished.exit_code == 70
+    assert ", in the command greet of code-commit-greeter" in finished.stderr

@@ -72,4 +72,5 @@ def _exit_now(code: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # `python -m` put the working directory there: import nothing from the project.
+    del sys.path[: not sys.flags.safe_path]

@@ -104,3 +104,21 @@ def test_a_narrow_terminal_gets_two_lines_a_run(project):
     os.close(ours)
     assert lines[0].startswith(RUN)
     assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("broken", ["number", "name", "depth"])
+def test_a_recording_that_is_broken_is_told_by_its_folder(project, broken):
+    odd = {"response": 5} if broken == "name" else {"parts": "parts.json"} if broken == "depth" else {}
+    second = {"number": "b" if broken == "number" else 2}
+    lines = [
+        event(1, "run.started", {"workflow": "committing-code", "argv": []}),
+        event(2, "call.started", CALL),
+        event(3, "call.finished", {**FINISHED, **TOKENS, "finish_detail": "stop"}),
+        event(4, "call.started", {**CALL, **second}),
+        event(5, "call.finished", {**FINISHED, **TOKENS, "finish_detail": "stop", **second, **odd}),
+    ]
+    texts = {"events.jsonl": "".join(lines), "1.txt": "asked", "2.txt": "", "parts.json": "[" * 100_000}
+    project.write({f"logs/{RUN}/{name}": text for name, text in texts.items()})
+    finished = project.command("--model", f"replay/{RUN}", "--dry-run")
+    assert finished.exit_code == 3
+    assert f"{RUN} cannot be read" in finished.stderr

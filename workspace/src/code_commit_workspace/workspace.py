@@ -144,9 +144,9 @@ class Workspace:
 
     def close(self) -> None:
         """End running processes, release the lock, and close the folder."""
-        self.end_processes()
-        self.wait_until_over(_ENDS_WITHIN)
-        self._held.close()
+        with self._held:  # releases the lock even if a process cannot be ended
+            self.end_processes()
+            self.wait_until_over(_ENDS_WITHIN)
 
     def name_run(self, run: str) -> None:
         """Record which run holds the lock, for waiting processes."""

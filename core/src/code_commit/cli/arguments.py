@@ -36,9 +36,7 @@ HOST_FLAGS = (
     HostFlag(Flag(("--max-cost",), "end the run before it could cost more than this", "USD"), "max_cost"),
     HostFlag(
         Flag(
-            ("--on-failure",),
-            "what becomes of the files when the goal is not reached (default keep)",
-            "keep|restore",
+            ("--on-failure",), "what becomes of the files when the goal is not reached (default keep)", "keep|restore"
         ),
         "on_failure",
         choices=("keep", "restore"),

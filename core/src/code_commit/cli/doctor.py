@@ -15,7 +15,7 @@ from typing import Any
 from code_commit import __version__
 from code_commit.cli.arguments import RESERVED, field_of
 from code_commit.cli.host import BUILTIN, CommandHost
-from code_commit.cli.output import without_keys
+from code_commit.cli.output import hide_secrets_of, without_keys
 from code_commit.config.loading import Settings
 from code_commit.imports import import_object
 from code_commit.plugin_api.command import CommandDefinition
@@ -131,7 +131,7 @@ def dependents(sources: Sequence[PluginSource]) -> Iterator[Problem]:
 
 def problems(host: PluginHost, settings: Settings) -> list[Problem]:
     """Examine every loaded plugin; the failures of a start, such as clashing names, come first."""
-    registry = Registry(host, reserved_flags=RESERVED)
+    registry = hide_secrets_of(Registry(host, reserved_flags=RESERVED))
     registry.secret_variables()  # reports invalid names of variables
     found: list[Problem] = []
     section_of = partial(plugin_section, settings, host)

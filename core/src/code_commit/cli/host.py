@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from code_commit.cli.output import CommandOutput
+from code_commit.cli.output import CommandOutput, hide_secrets_of
 from code_commit.imports import import_object
 from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError, describe, did_you_mean
 from code_commit.plugins import first_party
@@ -61,7 +61,7 @@ class CommandHost:
         """The offers of the plugins."""
         from code_commit.cli.arguments import RESERVED
 
-        return Registry(self.loader, reserved_flags=RESERVED)
+        return hide_secrets_of(Registry(self.loader, reserved_flags=RESERVED))
 
     def disable(self, names: Sequence[str]) -> None:
         """Disable more plugins. Call this before any is loaded."""
@@ -203,12 +203,17 @@ def run_named(name: str, argv: Sequence[str], environ: Mapping[str, str], disabl
 
     Raises:
         UsageError: the command does not exist, its plugin is broken, or `argv` is wrong.
+        ValueError: it returns no exit code.
     """
     plugin, definition = find_command(name, disabled)
-    arguments = command_parser(plugin, definition).parse_args(argv)
-    run: Callable[[CommandHost, Namespace], int] = _import_for(plugin, definition, definition.run)
+    parser = command_parser(plugin, definition)
+    arguments, rest = parser.parse_known_args(argv)
+    if unknown := [word for word in rest if word != "--debug"]:  # every command accepts it: see `main`
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    run: Callable[[CommandHost, Namespace], Any] = _import_for(plugin, definition, definition.run)
     try:
-        return int(run(CommandHost(environ, disabled=disabled, plugin=plugin), arguments))
+        # `index` returns the code itself, and raises for what no process can return.
+        return range(256).index(run(CommandHost(environ, disabled=disabled, plugin=plugin), arguments))
     except Exception as error:
         if plugin.distribution != HOST:
             error.add_note(f"in the command {name} of {plugin.distribution}")
@@ -224,10 +229,10 @@ def find_command(name: str, disabled: Sequence[str] = ()) -> tuple[Plugin, Comma
     if not disabled:
         owner = first_party.owner("command", name)
         sources = [source for source in discover() if source.distribution == owner] if owner else []
-        registry = Registry(PluginHost(sources, builtin=BUILTIN))
+        registry = hide_secrets_of(Registry(PluginHost(sources, builtin=BUILTIN)))
         if name in registry.commands:
             return registry.commands[name]
-    return Registry(PluginHost(builtin=BUILTIN, disabled=disabled)).command(name)
+    return hide_secrets_of(Registry(PluginHost(builtin=BUILTIN, disabled=disabled))).command(name)
 
 
 def command_parser(plugin: Plugin, definition: CommandDefinition) -> Parser:

@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api.errors import ExitCode
+from code_commit_workspace import printable
 
 if TYPE_CHECKING:
+    from code_commit.plugins.registry import Registry
     from code_commit_workspace import Redactor
+
+_loaded: list[Registry] = []
+
+
+def hide_secrets_of(registry: Registry) -> Registry:
+    """Hide the secrets that its plugins declare in everything that the command prints from now on."""
+    _loaded.append(registry)
+    return registry
 
 
 def without_keys(text: str) -> str:
     """Return the text of an error without keys and without values that look like keys."""
-    import os
-
     from code_commit.config.keys import likely_keys
 
-    redactor = _redactor()
-    for key in likely_keys(os.environ):
-        redactor.add(key)
-    return redactor.text(text)
+    return _redactor(likely_keys(os.environ)).text(text)
 
 
-def _redactor() -> Redactor:
-    """Return a redactor of the configured keys that can be found without loading plugins."""
-    import os
+def _redactor(keys: Iterable[str] = ()) -> Redactor:
+    """Return a redactor of the `keys`, the keys that are configured here and the loaded plugins' secrets."""
     from contextlib import suppress
     from pathlib import Path
 
@@ -38,9 +43,10 @@ def _redactor() -> Redactor:
     from code_commit.plugins import first_party
     from code_commit_workspace import Redactor
 
-    redactor = Redactor()
+    redactor = Redactor(keys)
     with suppress(CodeCommitError, OSError):  # another message reports this
-        KeyStore(Path.cwd(), redactor, os.environ).censor_all(first_party.names("key_variable"))
+        variables = first_party.names("key_variable").union(*(each.secret_variables() for each in _loaded))
+        KeyStore(Path.cwd(), redactor, os.environ).censor_all(variables)
     return redactor
 
 
@@ -59,7 +65,6 @@ def print_error(message: str, hint: str = "", *, folder: str = "") -> None:
 def print_note(text: str) -> None:
     """Write `text` to stderr, escaped. A closed stderr changes no exit code."""
     from code_commit.log import SafeStream
-    from code_commit_workspace import printable
 
     stream = SafeStream(sys.stderr)
     stream.write(printable(text) + "\n")
@@ -70,12 +75,8 @@ def print_run_finished(exit_code: ExitCode, summary: str, hint: str = "") -> Non
     """Print `run.finished` for a run that did not start."""
     from code_commit.log import SafeStream
 
-    data = {
-        "outcome": exit_code.outcome,
-        "exit_code": int(exit_code),
-        "summary": without_keys(summary),
-        "data": {"hint": without_keys(hint)} if hint else {},
-    }
+    end = {"outcome": exit_code.outcome, "exit_code": int(exit_code), "summary": without_keys(summary)}
+    data = {**end, "data": {"hint": without_keys(hint)} if hint else {}}
     record = {
         "seq": 1, "time": time.time(), "run": "", "span": 0, "parent": None, "kind": "run.finished", "data": data,
         "version": 1,
@@ -94,14 +95,10 @@ class CommandOutput:
 
     def line(self, text: str = "") -> None:
         """Print one line on stdout."""
-        from code_commit_workspace import printable
-
         sys.stdout.write(printable(self._clean(text).rstrip(), newlines=False) + "\n")
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Print a table on stdout, each column as wide as its widest cell."""
-        from code_commit_workspace import printable
-
         shown = [[printable(cell, newlines=False) for cell in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
         lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in shown]
@@ -113,8 +110,6 @@ class CommandOutput:
 
     def write(self, text: str) -> None:
         """Write a text to stdout, escaped if stdout is a terminal."""
-        from code_commit_workspace import printable
-
         text = self._clean(text)
         sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 

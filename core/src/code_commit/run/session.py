@@ -140,7 +140,10 @@ def _record_ending(log: RunLog, redactor: Redactor, plugin: Plugin) -> Iterator[
         state.error = error
     finally:
         ending = state.ending(log.folder)
-        state.late_failures = log.finish(ending.exit_code, ending.summary, state.data)
+        try:
+            state.late_failures = log.finish(ending.exit_code, ending.summary, state.data)
+        except KeyboardInterrupt:  # while a sink closes: the logged end stays the only one
+            state.late_failures = log.finish(ending.exit_code, ending.summary, state.data)
 
 
 @contextmanager

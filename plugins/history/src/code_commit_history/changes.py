@@ -1,4 +1,4 @@
-"""What a run did to the files, step by step, by its checkpoints."""
+"""The changes of a run, step by step, from its checkpoints."""
 
 from __future__ import annotations
 

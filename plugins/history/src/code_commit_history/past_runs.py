@@ -1,4 +1,4 @@
-"""What became of earlier runs: their calls, builds and changes, what they cost, and what they did to the files."""
+"""Earlier runs: their calls, processes, costs and changes."""
 
 from code_commit_history.changes import Step, steps_of, whole_change
 from code_commit_history.cost import Cost

@@ -1,4 +1,4 @@
-"""What the history plugin registers. Light, for `--help` imports it."""
+"""The hooks of the plugin. `--help` imports this module: keep it light."""
 
 from __future__ import annotations
 

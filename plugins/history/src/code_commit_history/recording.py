@@ -31,7 +31,7 @@ from code_commit.plugin_api import (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A recorded reply: the prompt that it answered, and either a completion or the error there was."""
+    """A recorded reply: its prompt, and a completion or an error."""
 
     number: int
     prompt: str
@@ -49,7 +49,7 @@ class ReplayConfig(BaseModel):
 
 
 class Recording:
-    """A `Provider` that gives the answers of a recorded run."""
+    """A `Provider` that answers from a recorded run."""
 
     def __init__(self, name: str, token: str, answers: tuple[Answer, ...]) -> None:
         self.name = name
@@ -60,12 +60,10 @@ class Recording:
         self._lock = threading.Lock()
 
     def complete(self, call: ModelCall) -> Completion:
-        """Return the next recorded reply; warn if it was given to another prompt.
-
-        That is the next reply to this very prompt, for threads ask in any order; without one, the next of all.
+        """Return the next recorded reply to this prompt (threads ask in any order), else the next reply and warn.
 
         Raises:
-            ProviderFailed: the recording is at its end, or this call failed then.
+            ProviderFailed: no recorded reply is left, or the recorded call failed.
         """
         prompt = request_text(call.request)
         with self._lock:
@@ -85,25 +83,25 @@ class Recording:
         return answer.completion
 
     def close(self) -> None:
-        """Do nothing: no answer takes time."""
+        """Do nothing: no call is ever running."""
 
 
 def recorded_run(config: ReplayConfig, root: Path) -> Recording:
     """Return the run that `config` names, in the project `root`.
 
     Raises:
-        NotReady: there is none, or it cannot be read.
+        NotReady: it does not exist or cannot be read.
     """
     return load_recording(find_run(root, config.model))
 
 
 def token_of(run: str, root: Path) -> str:
-    """Return the token of a recorded run: the prompts of its replay hold the same one."""
+    """Return the token of a recorded run, which the prompts of its replay use too."""
     return load_recording(find_run(root, run)).token
 
 
 def load_recording(folder: Path) -> Recording:
-    """Read the calls of a run back.
+    """Read the calls of a run.
 
     Raises:
         NotReady: a file of it is missing or broken.
@@ -117,9 +115,10 @@ def load_recording(folder: Path) -> Recording:
                 started[record.data["number"]] = record.data["request"]
             elif record.kind == "call.finished":
                 answers.append(_answer(folder, started[record.data["number"]], record))
-    except (OSError, KeyError, TypeError, ValueError) as error:
+        answers.sort(key=lambda answer: answer.number)
+    except (OSError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise NotReady(f"the recorded run {folder} cannot be read: {error}") from error
-    return Recording(folder.name, token, tuple(sorted(answers, key=lambda answer: answer.number)))
+    return Recording(folder.name, token, tuple(answers))
 
 
 def _answer(folder: Path, request: str, record: Record) -> Answer:
@@ -149,6 +148,6 @@ def _answer(folder: Path, request: str, record: Record) -> Answer:
 
 
 def _text(folder: Path, name: str) -> str:
-    """Read a file of the run folder, and no other: the folder may have come with the repository."""
+    """Read a file of the run folder only: the folder may come from the repository."""
     with open_run_file(folder, name) as file:
         return file.read().decode()

@@ -1,4 +1,4 @@
-"""`code-commit replay RUN`: the run once more, offline, in a scratch copy of the tree it began with; then compared."""
+"""`code-commit replay RUN`: run a recorded run again, offline, in a scratch copy of its first tree, and compare."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _INPUTS = ("query.txt", "codeRollup.txt")  # a run keeps each as `input-NAME`; a
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One thing in which a run and its replay may differ, in words."""
+    """One compared property of a run and its replay, as texts."""
 
     what: str
     recorded: str
@@ -41,7 +41,7 @@ class Comparison:
 
     @property
     def same(self) -> bool:
-        """Whether there is no difference."""
+        """Whether both are equal."""
         return self.recorded == self.replayed
 
 
@@ -61,10 +61,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def replay(host: Host, arguments: Namespace) -> int:
-    """Run a recorded run again, and say in what it went another way; the project itself is not touched.
+    """Run a recorded run again and print the differences. The project is not changed.
 
     Raises:
-        NotReady: there is no such run, or it cannot be replayed.
+        NotReady: the run does not exist or cannot be replayed.
     """
     root = host.root
     recorded = host.runs.find(arguments.run)
@@ -72,7 +72,7 @@ def replay(host: Host, arguments: Namespace) -> int:
     if not calls:
         raise NotReady(f"{recorded.run} asked no model, so there is nothing to replay", hint="name another run")
     scratch = Path(tempfile.mkdtemp(prefix="code-commit-replay-")).resolve()
-    keep = False  # an interrupted replay, or one that could not be made, shows nothing
+    keep = False  # a failed or interrupted replay shows nothing
     try:
         before = _copy_project(host, recorded, scratch)
         _copy_inputs(host, recorded, scratch)
@@ -80,7 +80,7 @@ def replay(host: Host, arguments: Namespace) -> int:
         again = _run_again(host, recorded, scratch, quiet=arguments.quiet or arguments.json)
         if again.exit_code == ExitCode.INTERRUPTED:
             raise Interrupted("interrupted")
-        rows = list(_compared(recorded, again, before, _final_tree(host, scratch, again.run)))
+        rows = list(_compare(recorded, again, before, _final_tree(host, scratch, again.run)))
         same = all(row.same for row in rows)
         keep = arguments.keep or not same
     finally:
@@ -99,9 +99,9 @@ def replay(host: Host, arguments: Namespace) -> int:
 
 
 def _copy_project(host: Host, recorded: RunSummary, scratch: Path) -> dict[str, str]:
-    """Lay out the tree that the run started from, with its log; return how the run left its files."""
+    """Copy the first tree and the log of the run; return the digests of its last tree."""
     before: dict[str, str] = {}
-    check_private_folder(host.root)  # in the copy it would look like the person's own
+    check_private_folder(host.root)  # in the copy it would look like the user's
     with host.workspace(writes=True, repository="existing") as project:
         home = scratch / project.state_folder.relative_to(project.root)
         whole = whole_change(project.checkpoints.of_run(recorded.run))
@@ -111,9 +111,9 @@ def _copy_project(host: Host, recorded: RunSummary, scratch: Path) -> dict[str, 
                 project.checkpoints.copy(whole[0], into, home)
                 before = project.checkpoints.listing(whole[1])
             else:
-                _copy_as_it_is(host, project, into, home, recorded)
+                _copy_current_files(host, project, into, home, recorded)
     log = scratch / "logs" / recorded.run
-    if log.exists():  # where git does not ignore it, it is a part of the tree, links and all
+    if log.exists():  # part of the tree, with links, if git does not ignore it
         shutil.rmtree(log)
     shutil.copytree(recorded.folder, log, ignore=_not_regular)
     (scratch / "logs" / ".gitignore").unlink(missing_ok=True)
@@ -122,12 +122,12 @@ def _copy_project(host: Host, recorded: RunSummary, scratch: Path) -> dict[str, 
 
 
 def _not_regular(folder: str, names: list[str]) -> list[str]:
-    """A run folder holds files alone; links and pipes in one are somebody's trick."""
+    """Return the names that are no regular files: links and pipes in a run folder are an attack."""
     return [name for name in names if not stat.S_ISREG(os.lstat(os.path.join(folder, name)).st_mode)]  # noqa: PTH118
 
 
-def _copy_as_it_is(host: Host, project: Workspace, into: ProjectTree, home: Path, recorded: RunSummary) -> None:
-    """A run that wrote nothing has no checkpoint; the files of today stand in for those of then."""
+def _copy_current_files(host: Host, project: Workspace, into: ProjectTree, home: Path, recorded: RunSummary) -> None:
+    """Copy the current files for a run that wrote nothing and so has no checkpoint."""
     host.out.note(f"code-commit: {recorded.run} wrote nothing, so it is replayed on the files of now")
     run = "replay"
     commit = project.checkpoints.take(run, "now")
@@ -138,7 +138,7 @@ def _copy_as_it_is(host: Host, project: Workspace, into: ProjectTree, home: Path
 
 
 def _copy_inputs(host: Host, recorded: RunSummary, scratch: Path) -> None:
-    """Copy what else the run read: the configuration, but for keys, and what the run kept of its inputs."""
+    """Copy the other inputs of the run: the configuration without keys, and the inputs that the run kept."""
     for name in _configuration(host.root):
         shutil.copyfile(host.root / _CONFIG / name, scratch / _CONFIG / name)
     for name in _INPUTS:
@@ -155,14 +155,14 @@ def _configuration(root: Path) -> list[str]:
 
 
 def _drop_configuration(root: Path, scratch: Path) -> None:
-    """A copy that stays keeps no settings: they may hold a key, or name a file that does."""
+    """Delete the settings in a kept copy: they may hold a key, or name a key file."""
     for name in _configuration(root):
         if name not in _INPUTS:
             (scratch / _CONFIG / name).unlink(missing_ok=True)
 
 
 def _commit(scratch: Path) -> None:
-    """Make the copy a repository, as workflows want one."""
+    """Make the copy a repository, which workflows require."""
     git = Git(scratch)
     git.run(["init", "--quiet"])
     git.run(["add", "--all"])
@@ -172,7 +172,7 @@ def _commit(scratch: Path) -> None:
 
 
 def _run_again(host: Host, recorded: RunSummary, scratch: Path, *, quiet: bool) -> RunSummary:
-    """Run the workflow of then with the flags of then, answered from the record."""
+    """Run the recorded workflow with its flags; the recording answers."""
     os.chdir(scratch)
     invocation = _invocation(host, recorded)
     if invocation.workflow.interactive:
@@ -187,9 +187,9 @@ def _invocation(host: Host, recorded: RunSummary) -> Invocation:
         then = host.parse(argv)
     except CodeCommitError as error:
         raise NotReady(f"the command of {recorded.run} is not understood any more: {error.message}") from error
-    # Where the query was read from is gone, standard input for one; its words are in agent-config/query.txt.
+    # The source of the query, such as stdin, may be gone; its text is in agent-config/query.txt.
     flags = {name: value for name, value in then.flags.items() if name not in {"query", "query_file"}}
-    # A log may have come with the repository: isolation is what the person has set now.
+    # The log may come from the repository: use the user's current isolation.
     settings = {name: value for name, value in then.settings.items() if name not in {"max_cost", "sandbox"}}
     settings["model"] = f"replay/{recorded.run}"
     return replace(then, flags=flags, settings=settings, as_json=False)
@@ -201,7 +201,7 @@ def _final_tree(host: Host, scratch: Path, run: str) -> dict[str, str]:
         return project.checkpoints.listing(whole[1]) if whole else {}
 
 
-def _compared(
+def _compare(
     recorded: RunSummary, again: RunSummary, before: Mapping[str, str], after: Mapping[str, str]
 ) -> Iterator[Comparison]:
     first, second = read_story(recorded.folder), read_story(again.folder)

@@ -1,4 +1,4 @@
-"""A run, told by its events: calls with what they cost, processes, changes."""
+"""The calls, processes and changes of a run, read from its events."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Applied:
 
 @dataclass(slots=True)
 class Story:
-    """What happened, each kind in its own order."""
+    """The calls, processes and changes of a run, each in order."""
 
     calls: list[Call] = field(default_factory=list)
     processes: list[Process] = field(default_factory=list)
@@ -63,12 +63,12 @@ class Story:
 
     @property
     def cost(self) -> Cost:
-        """What all calls cost together."""
+        """The cost of all calls."""
         return Cost.sum(call.cost for call in self.calls)
 
 
 def read_story(folder: Path) -> Story:
-    """Read the events of a run. What is not there, or torn, is left out: the run may have been killed."""
+    """Read the events of a run. Skip missing and incomplete ones: the run may have been killed."""
     teller = _Teller()
     with suppress(OSError):
         for record in read_records(folder / "events.jsonl"):

@@ -1,4 +1,4 @@
-"""`code-commit runs export --sink NAME`: an earlier run, told to a log sink as if it happened now."""
+"""`code-commit runs export --sink NAME`: send the records of earlier runs to a log sink."""
 
 from __future__ import annotations
 
@@ -25,40 +25,40 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def export(host: Host, arguments: argparse.Namespace) -> int:
-    """Feed the records of runs to the sinks of one plugin: all to the same ones where they can tell runs apart.
+    """Send the records of runs to the sinks of a plugin. Sinks with `next_run` receive all runs.
 
     Raises:
-        UsageError: there is no such plugin.
-        NotReady: there is no such run, or the plugin gives no sink.
+        UsageError: the plugin does not exist.
+        NotReady: a run does not exist, or the plugin has no sink.
     """
     name = arguments.sink
     first = _sinks(host, name)
     chosen = host.runs.list() if arguments.all else [host.runs.find(each) for each in arguments.runs or ["latest"]]
-    named = [summary.folder for summary in chosen]
+    folders = [summary.folder for summary in chosen]
     failures: dict[str, str] = {}
-    lasting: list[LogSink] = []  # sinks that can tell runs apart
-    for folder in named:
+    shared: list[LogSink] = []  # sinks with `next_run`, which receive all runs
+    for folder in folders:
         try:
-            records = list(_as_of_now(host, folder))
+            records = list(_current_records(host, folder))
         except OSError as unreadable:
             failures[folder.name] = f"its events cannot be read: {unreadable.strerror}"
             host.out.note(f"code-commit: {folder.name} was not told: {failures[folder.name]}")
             continue
-        sinks, first = lasting or first or _sinks(host, name), []
-        lasting = sinks if all(hasattr(sink, _NEXT) for sink in sinks) else []
+        sinks, first = shared or first or _sinks(host, name), []
+        shared = sinks if all(hasattr(sink, _NEXT) for sink in sinks) else []
         for sink in sinks:
-            if error := _told(sink, records, over=_NEXT if lasting else "close"):
+            if error := _feed(sink, records, over=_NEXT if shared else "close"):
                 failures[folder.name] = error
                 host.out.note(f"code-commit: the log sink {name} failed for {folder.name}: {error}")
-    for sink in lasting:
-        if error := _told(sink, [], over="close"):
-            failures[named[-1].name] = error
+    for sink in shared:
+        if error := _feed(sink, [], over="close"):
+            failures[folders[-1].name] = error
             host.out.note(f"code-commit: the log sink {name} failed at the end: {error}")
-    told = [folder.name for folder in named if folder.name not in failures]
+    exported = [folder.name for folder in folders if folder.name not in failures]
     if arguments.json:
-        host.out.document({"sink": name, "exported": told, "failed": failures})
+        host.out.document({"sink": name, "exported": exported, "failed": failures})
     else:
-        for run in told:
+        for run in exported:
             host.out.line(f"{run} told to {name}")
     return ExitCode.NOT_REACHED if failures else ExitCode.REACHED
 
@@ -73,29 +73,29 @@ def _sinks(host: Host, name: str) -> list[LogSink]:
     raise NotReady(f"the plugin {name} gives no sink", hint="its settings may have switched it off")
 
 
-def _told(sink: LogSink, records: list[Record], *, over: str) -> str:
-    """Hand the records over, then call the method `over`; return what went wrong."""
+def _feed(sink: LogSink, records: list[Record], *, over: str) -> str:
+    """Send the records to a sink, then call its method `over`; return the error as text, or an empty text."""
     error = ""
     try:
         for record in records:
             sink.receive(record)
     except BaseException as raised:  # noqa: BLE001 - a plugin's code may raise anything
-        error = _words(raised)
+        error = _description(raised)
     try:
         getattr(sink, over)()
     except BaseException as raised:  # noqa: BLE001 - as above
-        error = error or _words(raised)
+        error = error or _description(raised)
     return error
 
 
-def _words(raised: BaseException) -> str:
+def _description(raised: BaseException) -> str:
     if isinstance(raised, KeyboardInterrupt):
         raise raised
     return describe(raised)
 
 
-def _as_of_now(host: Host, folder: Path) -> Iterator[Record]:
-    """Read the records back: with the place where the project is today, and with the diffs that sinks read."""
+def _current_records(host: Host, folder: Path) -> Iterator[Record]:
+    """Read the records; replace the root by the current one, and add the diffs that sinks read."""
     diffs = _diffs(host, folder)
     for record in read_records(folder / "events.jsonl"):
         if record.kind == "run.started":
@@ -107,22 +107,24 @@ def _as_of_now(host: Host, folder: Path) -> Iterator[Record]:
 
 
 def _diffs(host: Host, folder: Path) -> dict[int, str]:
-    """Write the diffs that the run did not keep itself, from its checkpoints; return their names by event."""
+    """Write the diffs that the run did not keep, from its checkpoints; return their names by event."""
     try:
         with host.workspace(writes=True, repository="existing") as project:
             steps = steps_of(project.checkpoints.of_run(folder.name), read_story(folder).applied)
             texts = [(step, project.checkpoints.diff(step.old, step.new)) for step in steps if step.applied]
     except CodeCommitError:
-        return {}  # a run is under way, or there is no repository any more: a report without diffs is still one
-    return {step.applied.seq: _kept(folder, step, host.redactor.data(text)) for step, text in texts if step.applied}
+        return {}  # a run is running, or the repository is gone: export without diffs
+    return {
+        step.applied.seq: _write_diff(folder, step, host.redactor.data(text)) for step, text in texts if step.applied
+    }
 
 
-def _kept(folder: Path, step: Step, text: bytes) -> str:
+def _write_diff(folder: Path, step: Step, text: bytes) -> str:
     call = step.applied.call if step.applied else None
     name = "changes.diff" if call is None else f"{call}-changes.diff"
     try:
         with open(os.open(folder / name, _NEW, 0o600), "wb") as file:  # noqa: PTH123 - a handle
             file.write(text)
     except FileExistsError:
-        pass  # an earlier export made it
+        pass  # an earlier export wrote it
     return name
