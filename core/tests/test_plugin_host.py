@@ -105,7 +105,7 @@ BROKEN = {
     ),
     "an argument that the hook has not": (
         "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_providers(nonsense):\n    return []",
-        "import",
+        "code_commit_providers",
         "nonsense",
     ),
 }
