@@ -194,3 +194,24 @@ def test_python_m_imports_nothing_from_the_project(tmp_path):
         command, cwd=project.root, env=project.environment(), capture_output=True, text=True, check=False
     )
     assert (done.returncode, "mine" in done.stdout, "imported" in done.stdout + done.stderr) == (0, False, False)
+
+
+def test_a_broken_run_token_is_named(tmp_path):
+    code = PROVIDER.format(complete="raise AssertionError", made="return Odd()").replace(
+        '"odd_plugin:made")]', '"odd_plugin:made", run_token="odd_plugin:token")]\n\ndef token(model, root):\n    1 / 0'
+    )
+    _, done, _ = ran(tmp_path, code, "--model", "odd")
+    assert done.exit_code == 3
+    assert "the provider odd of code-commit-odd cannot be made: ZeroDivisionError" in done.stderr
+
+
+def test_an_entry_point_that_is_no_text_breaks_its_plugin_alone(tmp_path):
+    project = Project.create(tmp_path)
+    folder = install_plugin(tmp_path / "plugins", "odd", "")
+    [entry_points] = folder.glob("*.dist-info/entry_points.txt")
+    entry_points.write_bytes(b"[code_commit]\nodd = odd_\xff\n")
+    listed = project.command("plugins", plugins=[folder])
+    assert listed.exit_code == 0, listed.stderr
+    assert "code-commit-odd" in listed.stdout
+    assert "FAILED at import" in listed.stdout
+    assert project.command("--help", plugins=[folder]).exit_code == 0

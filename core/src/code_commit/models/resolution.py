@@ -111,36 +111,23 @@ class Services:
             section["model"] = resolved.model
         elif "model" not in section and definition.models:
             section["model"] = next(iter(definition.models))
-        config, built = self._make(definition, section, where, resolved.plugin.distribution)
+        config, built, token = self._make(definition, section, where, resolved.plugin.distribution)
         bound = getattr(config, "max_tokens", None)
         if not hasattr(built, "encode"):
             _require_no_address(definition, table, where)
-            return self._service(resolved, built, config.model, max_tokens=bound)
+            return _service(resolved, built, config.model, token=token, max_tokens=bound)
         address = address_of(definition, resolved.config, table, self._environ)
         key = self._keys.key_for(definition, resolved.config, table)
         endpoint = Endpoint(address.url, key.value if key else None, read_timeout=self._settings.http.timeout_seconds)
         provider = HttpProvider(definition, endpoint, built)
         source = key.source if key else NO_KEY
-        return self._service(resolved, provider, config.model, address=address.url, key_source=source, max_tokens=bound)
-
-    def _service(self, resolved: ResolvedModel, provider: Provider, model: str, **of_http: Any) -> Service:
-        definition = resolved.provider
-        token = import_object(definition.run_token)(model, self._root) if definition.run_token else None
-        exact = getattr(provider, "model", None)
-        return Service(
-            provider,
-            definition.name,
-            exact if isinstance(exact, str) else model,
-            resolved.plugin.distribution,
-            definition.free,
-            token,
-            **of_http,
-        )
+        http = {"address": address.url, "key_source": source}
+        return _service(resolved, provider, config.model, token=token, max_tokens=bound, **http)
 
     def _make(
         self, definition: ProviderDefinition, section: Mapping[str, Any], where: str, owner: str
-    ) -> tuple[Any, Any]:
-        """Return the validated config, and the provider or wire made from it."""
+    ) -> tuple[Any, Any, Any]:
+        """Return the validated config, the provider or wire made from it, and the token of the run that it replays."""
         from code_commit.config.schema import validated
 
         try:
@@ -148,6 +135,7 @@ class Services:
             factory = import_object(definition.factory)
             takes_root = "root" in inspect.signature(factory).parameters
             built = factory(config, root=self._root) if takes_root else factory(config)
+            token = import_object(definition.run_token)(config.model, self._root) if definition.run_token else None
         except (CodeCommitError, KeyboardInterrupt):
             raise
         except BaseException as error:
@@ -157,7 +145,14 @@ class Services:
                 f"the factory of the provider {definition.name} of {owner} gave {type(built).__name__}, not a provider",
                 hint="its plugin is at fault; --debug shows where",
             )
-        return config, built
+        return config, built, token
+
+
+def _service(resolved: ResolvedModel, provider: Provider, model: str, **more: Any) -> Service:
+    exact = getattr(provider, "model", None)
+    name = exact if isinstance(exact, str) else model
+    definition = resolved.provider
+    return Service(provider, definition.name, name, resolved.plugin.distribution, definition.free, **more)
 
 
 def _require_no_address(definition: ProviderDefinition, table: Mapping[str, Any], where: str) -> None:

@@ -101,5 +101,6 @@ def _sources(distribution: str, version: str, text: bytes) -> Iterable[PluginSou
     for title, body in zip(sections[1::2], sections[2::2], strict=True):
         group = title.strip().decode("utf-8", "replace")
         if group in {GROUP, PATH_RULES_GROUP}:
-            for name, value in _ENTRY.findall(body):
-                yield PluginSource(name.decode("utf-8", "replace"), distribution, version, group, value.decode())
+            for entry in _ENTRY.findall(body):
+                name, value = (part.decode("utf-8", "replace") for part in entry)
+                yield PluginSource(name, distribution, version, group, value)
