@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from code_commit_workspace import Redactor, Workspace
     from code_commit_workspace.workspace import Repository
 
+_HIGHEST_CODE = 255  # that a process can return
 BUILTIN = (("code-commit", "code_commit.cli.plugin"),)
 
 
@@ -212,12 +213,17 @@ def run_named(name: str, argv: Sequence[str], environ: Mapping[str, str], disabl
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     run: Callable[[CommandHost, Namespace], Any] = _import_for(plugin, definition, definition.run)
     try:
-        # `index` returns the code itself, and raises for what no process can return.
-        return range(256).index(run(CommandHost(environ, disabled=disabled, plugin=plugin), arguments))
+        return _exit_code(run(CommandHost(environ, disabled=disabled, plugin=plugin), arguments))
     except Exception as error:
         if plugin.distribution != HOST:
             error.add_note(f"in the command {name} of {plugin.distribution}")
         raise
+
+
+def _exit_code(returned: Any) -> int:
+    if isinstance(returned, int) and 0 <= returned <= _HIGHEST_CODE:
+        return returned
+    raise TypeError(f"it returned {returned!r:.100}, not an exit code")
 
 
 def find_command(name: str, disabled: Sequence[str] = ()) -> tuple[Plugin, CommandDefinition]:
