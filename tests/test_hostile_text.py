@@ -298,7 +298,7 @@ def run(run):
 @hookimpl
 def code_commit_workflows():
     flag = Flag(("--tell",), "tell " + EVIL, selects=True)
-    return [WorkflowDefinition(name="telling", help=EVIL, flags=(flag,), run="telling_plugin:run")]
+    return [WorkflowDefinition(name="telling", help=EVIL, flags=(flag,), run="telling_plugin:run", roles=None)]
 
 @hookimpl
 def code_commit_providers():
