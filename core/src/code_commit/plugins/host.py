@@ -179,6 +179,7 @@ class PluginHost:
     def _report_unknown_hooks(self) -> None:
         known = sorted(name for name in vars(self._manager.hook) if self.knows_hook(name))
         for plugin in self.plugins:
+            implemented = self.hooks_of(plugin)
             for name in sorted(vars(plugin.code) if hasattr(plugin.code, "__dict__") else dir(plugin.code)):
                 if not name.startswith(PREFIX) or not callable(getattr(plugin.code, name, None)):
                     continue
@@ -186,7 +187,7 @@ class PluginHost:
                     marks = self._manager.parse_hookimpl_opts(plugin.code, name)
                     if marks is None or not marks["optionalhook"]:
                         self.reject(plugin, name, "there is no such hook" + did_you_mean(name, known))
-                elif name not in self.hooks_of(plugin):
+                elif name not in implemented:
                     self.reject(plugin, name, "it is not marked with @hookimpl, so it is never called")
 
 
