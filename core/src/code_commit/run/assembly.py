@@ -162,7 +162,6 @@ def assemble_run(
         host=host,
         log=log,
         models=models,
-        calls=models.log,
         build_timeout=settings.build.timeout_seconds,
         as_json=plan.as_json,
         stdout=plan.stdout,

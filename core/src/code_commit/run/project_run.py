@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from code_commit.log import RunLog, discard_output, find_run, numbered
-from code_commit.models.call_log import CallLog
 from code_commit.models.chain import Models
 from code_commit.plugin_api.errors import CodeCommitError, NotReady, ResponseRefused
 from code_commit.plugin_api.event import (
@@ -62,7 +61,6 @@ class ProjectRun:
     host: PluginHost = field(repr=False)
     log: RunLog = field(repr=False)
     models: Models = field(repr=False)
-    calls: CallLog = field(repr=False)
     build_timeout: float  # seconds
     as_json: bool
     stdout: TextIO = field(repr=False)
@@ -233,7 +231,7 @@ class ProjectRun:
 
     def wait_until_over(self, seconds: float) -> None:
         """Wait until threads of the workflow have logged the end of their calls and processes."""
-        self.calls.wait_until_over(seconds)
+        self.models.log.wait_until_over(seconds)
         self.workspace.wait_until_over(seconds)
 
     def restore_start(self, reason: str) -> bool:
@@ -264,7 +262,7 @@ class ProjectRun:
                 ChangesApplied(
                     tuple(change.path for change in changes if change.content is not None),
                     tuple(change.path for change in changes if change.content is None),
-                    diff and self._keep_diff(numbered(self.calls.last_number, "changes.diff"), diff),
+                    diff and self._keep_diff(numbered(self.models.log.last_number, "changes.diff"), diff),
                 )
             )
             self._unsaved = True
@@ -322,7 +320,7 @@ class ProjectRun:
     ) -> ProcessResult:
         if self.writes:
             self._checkpoint_unsaved()
-        log = self.folder / self.log.reserve(numbered(self.calls.last_number, name))
+        log = self.folder / self.log.reserve(numbered(self.models.log.last_number, name))
         sandbox = self.workspace.sandbox_in_use
         # The integrity check of an unisolated process covers the host's own state: nothing else may write it meanwhile.
         with self.log.nested(), self._tree_lock if sandbox == "off" else nullcontext():

@@ -51,10 +51,9 @@ class ReplayConfig(BaseModel):
 class Recording:
     """A `Provider` that answers from a recorded run."""
 
-    def __init__(self, name: str, token: str, answers: tuple[Answer, ...]) -> None:
+    def __init__(self, name: str, answers: tuple[Answer, ...]) -> None:
         self.name = name
         self.model = f"replay/{name}"
-        self.token = token
         self._left = list(answers)
         self._count = len(answers)
         self._lock = threading.Lock()
@@ -97,7 +96,8 @@ def recorded_run(config: ReplayConfig, root: Path) -> Recording:
 
 def token_of(run: str, root: Path) -> str:
     """Return the token of a recorded run, which the prompts of its replay use too."""
-    return load_recording(find_run(root, run)).token
+    records = read_records(find_run(root, run) / "events.jsonl")
+    return next((record.data.get("token", "") for record in records if record.kind == "run.started"), "")
 
 
 def load_recording(folder: Path) -> Recording:
@@ -106,19 +106,17 @@ def load_recording(folder: Path) -> Recording:
     Raises:
         NotReady: a file of it is missing or broken.
     """
-    token, started, answers = "", {}, []
+    started, answers = {}, []
     try:
         for record in read_records(folder / "events.jsonl"):
-            if record.kind == "run.started":
-                token = record.data.get("token", "")
-            elif record.kind == "call.started":
+            if record.kind == "call.started":
                 started[record.data["number"]] = record.data["request"]
             elif record.kind == "call.finished":
                 answers.append(_answer(folder, started[record.data["number"]], record))
         answers.sort(key=lambda answer: answer.number)
     except (OSError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise NotReady(f"the recorded run {folder} cannot be read: {error}") from error
-    return Recording(folder.name, token, tuple(answers))
+    return Recording(folder.name, tuple(answers))
 
 
 def _answer(folder: Path, request: str, record: Record) -> Answer:
