@@ -24,7 +24,7 @@ from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change
 from code_commit_workspace.transaction import apply, recover
-from code_commit_workspace.transaction.journal import FileStep, Plan
+from code_commit_workspace.transaction.plan import FileStep, Plan
 
 # A server thread of another test may still exist; the child does not use it.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.folding import folded
 from code_commit_workspace.git import Git, GitError, NoRepository
-from code_commit_workspace.guard.protected import folded
 from code_commit_workspace.small_file import read_in_project
 from code_commit_workspace.transaction import PRIVATE_FOLDER
 

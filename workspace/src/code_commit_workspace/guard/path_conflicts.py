@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
+from code_commit_workspace.folding import folded
 from code_commit_workspace.guard.names import quote
-from code_commit_workspace.guard.protected import folded
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change, Refusal, Tree
 

@@ -7,14 +7,10 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
+from code_commit_workspace.folding import folded
 from code_commit_workspace.guard.names import quote
 from code_commit_workspace.records import Change, Protected, Refusal, Tree
 
-# Unicode's Default_Ignorable_Code_Point; HFS+ ignores some of them in names.
-_IGNORABLE = re.compile(
-    "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
-    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
 _SEPARATOR = re.compile(r"[/\\]")
 _SHORT_DIGITS = "[1-4]"  # after four names with the same beginning, NTFS uses a hash instead
 _HASHED = {".gitignore": "gi250a~[1-9]"}  # the one that git knows and refuses as well
@@ -60,14 +56,6 @@ class ProtectedNames:
 @lru_cache(maxsize=4096)
 def _key(part: str) -> str:
     return _as_windows_opens(folded(part))
-
-
-def folded(text: str) -> str:
-    """Return `text` as the most lenient file system compares it: one form, one case, nothing ignorable."""
-    if text.isascii():
-        return text.lower()
-    once = unicodedata.normalize("NFKC", _IGNORABLE.sub("", text)).casefold()
-    return _IGNORABLE.sub("", unicodedata.normalize("NFKC", once))
 
 
 def _split(path: str) -> list[str]:

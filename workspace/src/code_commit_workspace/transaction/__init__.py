@@ -2,18 +2,20 @@
 
 lock      one run at a time in a project
 survey    the files at the changed paths, and the folders that are made or removed
-journal   everything a rollback needs, below the state folder
+journal   the folder of everything that a rollback needs, below the state folder
+plan      what each path was and becomes; `parse_plan` reads it back
 stage     puts new content and old files into the journal
 apply     activates the journal, changes the project, closes the journal
-recover   rolls back the changes of a journal that is still active
+recover   clears away the journal of an earlier run
+rollback  undoes the changes of a journal that is still active
 """
 
 from __future__ import annotations
 
 from code_commit_workspace.transaction.apply import apply, replace
 from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER, open_folder, open_home
-from code_commit_workspace.transaction.journal import check_path
 from code_commit_workspace.transaction.lock import ProjectLock
+from code_commit_workspace.transaction.plan import check_path
 from code_commit_workspace.transaction.recover import in_force, recover
 from code_commit_workspace.transaction.survey import Write
 

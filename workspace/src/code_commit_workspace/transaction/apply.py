@@ -14,8 +14,9 @@ from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change
 from code_commit_workspace.transaction import disk
 from code_commit_workspace.transaction.disk import Step, no_step
-from code_commit_workspace.transaction.journal import ACTIVE, DONE, STAGING, Journal, Plan
-from code_commit_workspace.transaction.recover import recover_with, roll_back
+from code_commit_workspace.transaction.journal import ACTIVE, DONE, STAGING, Journal
+from code_commit_workspace.transaction.plan import Plan
+from code_commit_workspace.transaction.recover import recover_with
 from code_commit_workspace.transaction.stage import stage
 from code_commit_workspace.transaction.survey import Survey, Target, Write, survey
 
@@ -100,6 +101,8 @@ def _carry_out(tree: ProjectTree, journal: Journal, found: Survey, doing: _Doing
 def _abandon(tree: ProjectTree, journal: Journal, doing: _Doing, error: BaseException, step: Step) -> None:
     """Restore the project, unless the journal is already closed: then the change is complete."""
     if journal.has(ACTIVE):
+        from code_commit_workspace.transaction.rollback import roll_back
+
         try:
             roll_back(tree, journal, step, only=doing.touched)
         except (CodeCommitError, OSError) as second:

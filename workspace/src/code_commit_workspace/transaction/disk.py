@@ -1,4 +1,4 @@
-"""Single disk operations through directory handles: flush, write, copy, move into place."""
+"""Single disk operations through directory handles: flush, write, move into place."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import errno
 import hashlib
 import os
 import posixpath
-import shutil
-import stat
 from collections.abc import Callable, Collection
 from contextlib import suppress
 
@@ -67,21 +65,6 @@ def flush_parents(tree: ProjectTree, paths: Collection[str]) -> None:
                 flush_file_system(handle)
 
 
-def digest(folder: int, name: str) -> str | None:
-    """Return the SHA-256 of the file or link `name` in `folder`, None when it is neither.
-
-    Raises:
-        FileNotFoundError: it does not exist.
-    """
-    mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-    if stat.S_ISLNK(mode):
-        return digest_of(os.fsencode(os.readlink(name, dir_fd=folder)), link=True)
-    if not stat.S_ISREG(mode):
-        return None
-    with os.fdopen(os.open(name, OLD_FILE, dir_fd=folder), "rb") as file:
-        return "file " + hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def digest_of(content: bytes | memoryview, *, link: bool) -> str:
     """Return what `digest` returns for a file or link with this content."""
     return ("link " if link else "file ") + hashlib.sha256(content).hexdigest()
@@ -100,26 +83,6 @@ def write_file(folder: int, name: str, content: bytes | memoryview, mode: int | 
         os.close(handle)
         raise
     return handle
-
-
-def copy(source: int, name: str, folder: int, copied: str, *, private: bool = False) -> None:
-    """Copy a file or link with mode, times and, if permitted, owner; `private` gives the copy mode 0600."""
-    status = os.stat(name, dir_fd=source, follow_symlinks=False)
-    if stat.S_ISLNK(status.st_mode):
-        os.symlink(os.readlink(name, dir_fd=source), copied, dir_fd=folder)
-        return
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "not a regular file", name)
-    with (
-        os.fdopen(os.open(name, OLD_FILE, dir_fd=source), "rb", buffering=0) as old,
-        os.fdopen(os.open(copied, NEW_FILE, 0o600, dir_fd=folder), "wb", buffering=0) as new,
-    ):
-        shutil.copyfileobj(old, new, 1 << 20)
-        if not private:
-            give(new.fileno(), status.st_uid, status.st_gid)
-            os.fchmod(new.fileno(), stat.S_IMODE(status.st_mode) & 0o777)
-        os.utime(new.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
-        os.fsync(new.fileno())
 
 
 def give(handle: int, owner: int, group: int) -> None:
@@ -141,6 +104,8 @@ def place(source: int, staged: str, folder: int, name: str, beside: str) -> os.s
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
+        from code_commit_workspace.transaction.contents import copy
+
         try:
             copy(source, staged, folder, beside)
             status = os.stat(beside, dir_fd=folder, follow_symlinks=False)

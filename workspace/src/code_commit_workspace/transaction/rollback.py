@@ -1,4 +1,4 @@
-"""Roll back a plan. Each step can be repeated, so that a kill in the middle does no harm."""
+"""Roll back the active journal. Each step can be repeated, so that a kill in the middle does no harm."""
 
 from __future__ import annotations
 
@@ -8,22 +8,91 @@ import stat
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 
+from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.transaction import disk
+from code_commit_workspace.transaction import contents, disk
 from code_commit_workspace.transaction.disk import Step
-from code_commit_workspace.transaction.journal import FileStep, Plan
+from code_commit_workspace.transaction.journal import ACTIVE, DONE, Journal
+from code_commit_workspace.transaction.parse_plan import read_plan
+from code_commit_workspace.transaction.plan import FileStep, Plan
+
+_NAMED = 20  # paths that one message names
+
+
+def roll_back(tree: ProjectTree, journal: Journal, step: Step, only: Collection[str] | None = None) -> int:
+    """Roll back the changes of the active journal, then close it. Return the number of files in it.
+
+    `only` names the paths that were touched, if known.
+
+    Raises:
+        NotReady: the journal is damaged, and nothing was touched; or something blocks the paths that the message names,
+            and all others are restored. The journal stays active.
+        OSError: a disk operation failed.
+    """
+    folder = _open(journal)
+    try:
+        plan = _trusted(journal, folder)
+        blocked = _Rollback(tree, folder, plan, step).run(only)
+        if blocked:
+            more = f" and {len(blocked) - _NAMED} more" if len(blocked) > _NAMED else ""
+            raise NotReady(
+                f"an earlier change was cut short, and these paths cannot be put back: "
+                f"{'; '.join(blocked[:_NAMED])}{more}",
+                hint="move what is there now out of the way, make missing folders again, and start again; "
+                "all other files are as they were before",
+            )
+        step("flush")
+        disk.flush_parents(tree, [entry.path for entry in plan.files] + [path for path, _mode in plan.gone])
+    finally:
+        os.close(folder)
+    step("close the journal")
+    if journal.has(DONE):
+        journal.drop(DONE)
+    journal.move(ACTIVE, DONE)
+    journal.flush()
+    step("drop the journal")
+    with suppress(OSError):  # everything is restored; the next start cleans up
+        journal.drop(DONE)
+    return len(plan.files)
+
+
+def _open(journal: Journal) -> int:
+    try:
+        return journal.open(ACTIVE)
+    except OSError as error:
+        raise _damaged(journal, str(error)) from error
+
+
+def _trusted(journal: Journal, folder: int) -> Plan:
+    """Read the plan and check that every old file exists, before the first step."""
+    try:
+        plan = read_plan(folder, journal.private_folder)
+        for number, entry in enumerate(plan.files):
+            if entry.old != "absent":
+                _check_old(folder, f"old-{number}", entry)
+    except (OSError, ValueError) as error:
+        raise _damaged(journal, str(error)) from error
+    return plan
+
+
+def _check_old(folder: int, name: str, entry: FileStep) -> None:
+    mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+        raise ValueError(f"the old content of {entry.path} is no file")
+    if entry.old == "copied" and contents.digest(folder, name) != entry.old_digest:
+        raise ValueError(f"the old content of {entry.path} is damaged")
+
+
+def _damaged(journal: Journal, why: str) -> NotReady:
+    return NotReady(
+        f"the journal of a run that was cut short cannot be used: {why}",
+        hint=f"compare the project with `git status` and `git diff`, put right what is half changed, "
+        f"then delete {journal.path / ACTIVE}",
+    )
 
 
 class _InTheWayError(Exception):
     """A file that matches neither the old nor the new state of the plan: it belongs to somebody else, and stays."""
-
-
-def take_back(tree: ProjectTree, folder: int, plan: Plan, step: Step, only: Collection[str] | None) -> list[str]:
-    """Roll back all that can be, and return the paths that cannot, each with the reason.
-
-    `folder` is a handle on the journal's stage. `only` names the paths that were touched; None means perhaps all.
-    """
-    return _Rollback(tree, folder, plan, step).run(only)
 
 
 class _Rollback:
@@ -37,7 +106,11 @@ class _Rollback:
         self._stood = {entry.path for entry in plan.files if entry.old != "absent"}
 
     def run(self, only: Collection[str] | None) -> list[str]:
-        """Roll everything back, new files first, so that the places of old ones are free."""
+        """Roll back all that can be, and return the paths that cannot, each with the reason.
+
+        New files go first, so that the places of old ones are free. `only` names the paths that were touched; None
+        means perhaps all.
+        """
         files = [(n, entry) for n, entry in enumerate(self._plan.files) if only is None or entry.path in only]
         for number, entry in files:
             with self._trying(entry.path):
@@ -131,7 +204,7 @@ class _Rollback:
             disk.place(self._folder, back, parent, name, self._plan.beside(number))
 
     def _copy(self, old: str, back: str, entry: FileStep) -> None:
-        disk.copy(self._folder, old, self._folder, back, private=True)
+        contents.copy(self._folder, old, self._folder, back, private=True)
         if entry.old_digest.startswith("file "):
             handle = os.open(back, disk.OLD_FILE, dir_fd=self._folder)
             try:
@@ -153,8 +226,8 @@ class _Rollback:
         kept = os.stat(old, dir_fd=self._folder, follow_symlinks=False)
         if (now.st_dev, now.st_ino) == (kept.st_dev, kept.st_ino):
             return True
-        there = disk.digest(parent, name)
-        if there == disk.digest(self._folder, old):
+        there = contents.digest(parent, name)
+        if there == contents.digest(self._folder, old):
             mode = entry.old_mode if entry.old == "copied" else kept.st_mode & 0o777
             if stat.S_ISLNK(now.st_mode) or now.st_mode & 0o777 == mode:
                 return True
@@ -170,7 +243,7 @@ def _ours(parent: int, name: str, new: str | None) -> bool:
         _InTheWayError: another file is there.
     """
     try:
-        there = disk.digest(parent, name)
+        there = contents.digest(parent, name)
     except FileNotFoundError:
         return False
     if there is None or there != new:

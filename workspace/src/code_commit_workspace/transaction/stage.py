@@ -10,7 +10,7 @@ import stat
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.transaction import disk
 from code_commit_workspace.transaction.disk import Step
-from code_commit_workspace.transaction.journal import FileStep, Plan, write_plan
+from code_commit_workspace.transaction.plan import FileStep, Plan, write_plan
 from code_commit_workspace.transaction.survey import Survey, Target
 
 _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS}
@@ -66,13 +66,15 @@ def _stage_old(tree: ProjectTree, path: str, new: str | None, folder: int, name:
         except OSError as error:
             if error.errno not in _NO_LINK:
                 raise
+        from code_commit_workspace.transaction import contents
+
         status = os.stat(target, dir_fd=parent, follow_symlinks=False)
-        disk.copy(parent, target, folder, name, private=True)
+        contents.copy(parent, target, folder, name, private=True)
     return FileStep(
         path,
         "copied",
         new,
         old_mode=status.st_mode & 0o777,
         old_time=status.st_mtime_ns,
-        old_digest=disk.digest(folder, name) or "",
+        old_digest=contents.digest(folder, name) or "",
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.transaction.journal import check_path
+from code_commit_workspace.transaction.plan import check_path
 
 
 @dataclass(frozen=True, slots=True)

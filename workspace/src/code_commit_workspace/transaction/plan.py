@@ -1,0 +1,70 @@
+"""The plan of a change set: what each path was, and what it becomes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from code_commit_workspace.folding import folded
+from code_commit_workspace.project_tree import parts_of
+from code_commit_workspace.transaction.disk import flush_files, write_file
+
+PLAN = "plan"  # its file in the folder of a stage
+
+
+@dataclass(frozen=True, slots=True)
+class FileStep:
+    """One path: its old and its new state."""
+
+    path: str
+    old: Literal["absent", "linked", "copied"]
+    new: str | None  # `contents.digest` of the new file or link; None: removed
+    old_mode: int = 0  # permission bits and modification time, for a copy
+    old_time: int = 0  # nanoseconds
+    old_digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A whole set of changes."""
+
+    token: str  # part of each temporary name beside a target
+    files: tuple[FileStep, ...]
+    gone: tuple[tuple[str, int], ...]  # folders that may be removed, outermost first, with their permission bits
+    made: tuple[str, ...]  # folders that are made, outermost first
+
+    def beside(self, number: int) -> str:
+        """Return the temporary name of file `number` in its target's folder, used across a mount point."""
+        return f".code-commit-{self.token}-{number}"
+
+    def encode(self) -> bytes:
+        """Return the stored form: one line of JSON, one line with its checksum."""
+        text = json.dumps(asdict(self)).encode()
+        return text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n"
+
+
+def write_plan(folder: int, plan: Plan) -> None:
+    """Write `plan` into the folder of a stage and make that whole folder survive a power loss."""
+    os.close(write_file(folder, PLAN, plan.encode(), 0o600))
+    names = [name for name in os.listdir(folder) if not stat.S_ISLNK(_mode(folder, name))]
+    flush_files(folder, names)
+
+
+def _mode(folder: int, name: str) -> int:
+    return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+
+
+def check_path(path: str, private_folder: str) -> None:
+    """Refuse paths that no transaction may touch. The guard checks changes, but nothing else checks a journal.
+
+    Raises:
+        ValueError: `path` is no plain relative path, cannot be encoded, or leads into git's folder or `private_folder`.
+    """
+    os.fsencode(path)
+    parts = [folded(part).rstrip(". ") for part in parts_of(path)]
+    if "\0" in path or ".git" in parts or parts[0] == folded(private_folder).rstrip(". "):
+        raise ValueError(f"{path!r} is not for a transaction to touch")
