@@ -1,4 +1,4 @@
-"""The line in `.gitignore` without which no key is read."""
+"""The private folder: the line in `.gitignore` without which no key is read, and nothing of it in git."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.private_folder import require_gitignore_line
+from code_commit_workspace.private_folder import check_private_folder, require_gitignore_line
 
 
 @pytest.fixture
@@ -65,6 +65,19 @@ def test_a_missing_or_linked_file_holds_no_line(root: Path) -> None:
     (root / ".gitignore").symlink_to("real")
     with pytest.raises(NotReady, match="it is a link"):  # git does not follow it either
         require_gitignore_line(root)
+
+
+@pytest.mark.parametrize(("folder", "tracked"), [("agent-config", "Agent-Config"), ("Secrets", "secrets")])
+def test_git_tracks_nothing_of_the_folder_in_any_spelling(root: Path, folder: str, tracked: str) -> None:
+    git = ["git", "-C", str(root)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    (root / ".gitignore").write_text(f"/{folder}\n")
+    check_private_folder(root, folder)
+    blob = subprocess.run([*git, "hash-object", "-w", "--stdin"], input=b"", capture_output=True, check=True).stdout
+    entry = f"100644,{blob.decode().strip()},{tracked}/key.txt"
+    subprocess.run([*git, "update-index", "--add", "--cacheinfo", entry], check=True)
+    with pytest.raises(NotReady, match=f"git tracks {tracked}/key.txt"):
+        check_private_folder(root, folder)
 
 
 LINES = st.lists(

@@ -65,7 +65,7 @@ def _require_untracked(root: Path, private_folder: str) -> None:
             f"git cannot tell whether it tracks {private_folder}: {error}", hint="mend the repository, and run again"
         ) from error
     for path in os.fsdecode(listing).split("\0"):
-        if folded(path.partition("/")[0]) == private_folder:
+        if folded(path.partition("/")[0]) == folded(private_folder):
             raise NotReady(
                 f"git tracks {path}, so it came with the repository and may not be yours",
                 hint=f"read it; if it is yours, `git rm --cached {path}`",
