@@ -197,6 +197,19 @@ class Git:
             raise _error(args, done)
         return done.stdout.decode().strip() or None
 
+    def list_files(self) -> set[str]:
+        """Return the paths that git tracks or does not ignore, below the root.
+
+        Raises:
+            NotReady: the root is not in a git repository, or git cannot list its files.
+        """
+        try:
+            listing = self.run(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        except GitError:
+            self.require_repository()
+            raise
+        return set(os.fsdecode(listing).split("\0")) - {""}
+
     def submodules(self) -> frozenset[str]:
         """Return the paths of submodules in the index below the root, checked out or not.
 

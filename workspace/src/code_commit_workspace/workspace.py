@@ -182,9 +182,7 @@ class Workspace:
         Raises:
             NotReady: the root lies in no git repository, or git cannot list its files.
         """
-        from code_commit_workspace.guard import listed
-
-        return listed(self.git)
+        return self.git.list_files()
 
     def may_read(self, path: str) -> Refusal | None:
         """Return the refusal if a model may not see `path`, else None."""

@@ -21,11 +21,10 @@ def visible(git: Git, private_folder: str) -> Collection[str]:
     Leave out nested repositories, the private folder, and git's own folders, whatever their name.
 
     Raises:
-        GitError: git cannot list the files.
+        NotReady: git cannot list the files.
     """
-    listing = git.run(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+    paths = git.list_files()
     git_folders = tuple(_below(git.root, git.layout().folders))
-    paths = set(os.fsdecode(listing).split("\0"))
     return [path for path in paths if _ours(path, private_folder) and not path.startswith(git_folders)]
 
 
@@ -51,7 +50,7 @@ def _ours(path: str, private_folder: str) -> bool:
     try:
         check_path(path, private_folder)
     except ValueError:
-        return False  # also the empty end of the list, and `folder/`, a nested repository
+        return False  # also `folder/`, a nested repository
     return True
 
 

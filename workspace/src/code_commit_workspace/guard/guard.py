@@ -14,8 +14,8 @@ from code_commit_workspace.guard.names import PlainPath, PortableName, normalise
 from code_commit_workspace.guard.path_conflicts import PathConflicts
 from code_commit_workspace.guard.places import Places
 from code_commit_workspace.guard.protected import ProtectedNames
-from code_commit_workspace.guard.reading import VisibleTree, listed, matching, unreadable
 from code_commit_workspace.guard.redacted import RedactedText
+from code_commit_workspace.guard.visible_tree import VisibleTree
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change, PathRule, Protected, Refusal
 
@@ -87,6 +87,8 @@ class Guard:
 
         With `files_only`, also those where no regular file stands.
         """
+        from code_commit_workspace.guard.reading import unreadable
+
         return unreadable(paths, self._tree, self._git, self._closed, files_only=files_only)
 
     def files(
@@ -98,13 +100,15 @@ class Guard:
         patterns, all files are selected. With `recursive`, a plain name matches at any depth, and a folder selects
         everything below it. Without, nothing below a pattern's own folder matches: `*.py` selects files in the root;
         `src/*.py`, `src/**/*.py` and `src/` select those directly in `src`. Links and files in submodules are left
-        out. (Seed 004, `context.files`.) `among` is an earlier result of `listed`.
+        out. (Seed 004, `context.files`.) `among` is an earlier result of `Git.list_files`.
 
         Raises:
             NotReady: the root is not in a git repository, or git cannot list its files.
             ValueError: a pattern is malformed.
         """
-        found = sorted(matching(listed(self._git) if among is None else among, patterns, recursive=recursive))
+        from code_commit_workspace.guard.reading import matching
+
+        found = sorted(matching(self._git.list_files() if among is None else among, patterns, recursive=recursive))
         refused = self.unreadable(found, files_only=True)
         return tuple(path for path in found if path not in refused)
 

@@ -1,12 +1,11 @@
-"""The files that a model may see: visible files of the project, without secrets of the user or of this program."""
+"""Select files by patterns, and refuse what a model may not see."""
 
 from __future__ import annotations
 
-import os
 import posixpath
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from code_commit_workspace.git import Git, GitError
@@ -18,40 +17,6 @@ from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Refusal
 
 _ANY_DEPTH = re.compile(r"(?:^|(?<=/))\*\*/")
-
-
-class VisibleTree:
-    """The project as path rules see it: see `Tree`. `files` is `Guard.files`."""
-
-    def __init__(self, tree: ProjectTree, files: Callable[..., tuple[str, ...]]) -> None:
-        self._tree = tree
-        self._files = files
-
-    def read(self, path: str, limit: int | None = None) -> bytes | None:
-        """Return the content of the regular file at `path`, or None if there is none."""
-        return self._tree.read(path, limit)
-
-    def contents(self, paths: Sequence[str], limit: int) -> Iterator[tuple[str, bytes | None]]:
-        """Yield each path with its content; None for what is no regular file of at most `limit` bytes."""
-        return self._tree.contents(paths, limit)
-
-    def list(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
-        """Return the files that git tracks or does not ignore and that a model may see, sorted."""
-        return self._files(patterns, recursive=recursive)
-
-
-def listed(git: Git) -> set[str]:
-    """Return all paths that git tracks or does not ignore.
-
-    Raises:
-        NotReady: the root is not in a git repository, or git cannot list its files.
-    """
-    try:
-        listing = git.run(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-    except GitError:
-        git.require_repository()
-        raise
-    return set(os.fsdecode(listing).split("\0")) - {""}
 
 
 def matching(paths: AbstractSet[str], patterns: Sequence[str], *, recursive: bool) -> AbstractSet[str]:
