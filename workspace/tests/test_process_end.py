@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from code_commit_workspace.process import ProcessRunner
+from code_commit_workspace.process.runner import ProcessRunner
 from code_commit_workspace.process.sandbox import why_not
+from code_commit_workspace.records import SandboxSettings
 from code_commit_workspace.redaction import Redactor
 
 MINUTE = 60.0
@@ -119,7 +120,7 @@ def mode(request):
 @pytest.fixture
 def run(mode, tmp_path, mark):
     (tmp_path / "project").mkdir()
-    runner = ProcessRunner(tmp_path / "project", redactor=Redactor(), sandbox=mode)
+    runner = ProcessRunner(tmp_path / "project", SandboxSettings(mode), redactor=Redactor())
 
     def run(script, timeout=MINUTE):
         return runner.run(["bash", "-c", script.replace("MARK", mark)], log=tmp_path / "log", timeout=timeout)
@@ -140,7 +141,7 @@ def test_no_process_sees_another_one_die(tmp_path, mark):
     race, so without the stop this test fails only sometimes.
     """
     (tmp_path / "project").mkdir()
-    runner = ProcessRunner(tmp_path / "project", redactor=Redactor(), sandbox="off")
+    runner = ProcessRunner(tmp_path / "project", SandboxSettings("off"), redactor=Redactor())
     result = runner.run(["bash", "-c", GUARDS.replace("MARK", mark)], log=tmp_path / "log", timeout=MINUTE)
 
     assert result.passed
@@ -176,7 +177,7 @@ def test_output_that_never_ends_ends_with_the_time_limit(run):
 
 def test_processes_run_concurrently_leave_each_other_alone(run, mode, tmp_path):
     """Each waits for the other: this fails if ending one kills the other's children."""
-    other = ProcessRunner(tmp_path / "project", redactor=Redactor(), sandbox=mode)
+    other = ProcessRunner(tmp_path / "project", SandboxSettings(mode), redactor=Redactor())
     os.mkfifo(tmp_path / "project" / "pipe")
     results = []
     long = threading.Thread(
@@ -198,11 +199,12 @@ def test_processes_run_concurrently_leave_each_other_alone(run, mode, tmp_path):
 HOST = """
     import sys
     from pathlib import Path
-    from code_commit_workspace.process import ProcessRunner
+    from code_commit_workspace.process.runner import ProcessRunner
+    from code_commit_workspace.records import SandboxSettings
     from code_commit_workspace.redaction import Redactor
 
     root, mode, script = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-    runner = ProcessRunner(root / "project", redactor=Redactor(), sandbox=mode)
+    runner = ProcessRunner(root / "project", SandboxSettings(mode), redactor=Redactor())
     print("ready", flush=True)
     try:
         runner.run(["bash", "-c", script], log=root / "log", timeout=600.0)

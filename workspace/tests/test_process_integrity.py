@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from code_commit_workspace.process import ProcessRunner
 from code_commit_workspace.process.integrity import IntegrityCheck
+from code_commit_workspace.process.runner import ProcessRunner
+from code_commit_workspace.records import SandboxSettings
 from code_commit_workspace.redaction import Redactor
 
 MINUTE = 60.0
@@ -47,7 +48,7 @@ def _ignored(folders):
 @pytest.fixture
 def tampered(project, tmp_path):
     runner = ProcessRunner(
-        project, redactor=Redactor(), sandbox="off", ignored=_ignored, not_searched=["logs", "target"]
+        project, SandboxSettings("off"), redactor=Redactor(), ignored=_ignored, not_searched=["logs", "target"]
     )
 
     def tampered(script):

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.process import ProcessRunner
+from code_commit_workspace.process.runner import ProcessRunner
 from code_commit_workspace.process.sandbox import why_not
+from code_commit_workspace.records import SandboxSettings
 from code_commit_workspace.redaction import Redactor
 
 KEY = "sk-canary-0123456789"
@@ -32,10 +33,8 @@ def runner(request, project):
     mode = "require" if request.param == "bubblewrap" else "off"
     return ProcessRunner(
         project,
+        SandboxSettings(mode, secret_variables=frozenset({"GEMINI_API_KEY"}), secret_prefixes=("CODE_COMMIT_",)),
         redactor=Redactor([KEY]),
-        sandbox=mode,
-        secret_variables=["GEMINI_API_KEY"],
-        secret_prefixes=["CODE_COMMIT_"],
     )
 
 
@@ -180,7 +179,7 @@ def test_a_folder_that_is_gone_is_named(runner, project, tmp_path):
 
 def test_a_missing_bash_is_named(runner, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    runner._mode = "off"  # bubblewrap is not on this PATH either
+    runner._settings = SandboxSettings("off")  # bubblewrap is not on this PATH either
 
     with pytest.raises(NotReady, match="bash"):
         runner.run(["bash", "build.sh"], log=tmp_path / "log", timeout=MINUTE)
@@ -190,7 +189,7 @@ def test_a_project_reached_through_a_link(project, tmp_path, runner):
     link = tmp_path / "link"
     link.symlink_to(project)
     (project / "build.sh").write_text("pwd -P; echo x > new")
-    linked = ProcessRunner(link, redactor=Redactor(), sandbox=runner._mode)
+    linked = ProcessRunner(link, runner._settings, redactor=Redactor())
 
     result = linked.run(["bash", "build.sh"], log=tmp_path / "log", timeout=MINUTE)
 
@@ -201,7 +200,7 @@ def test_a_project_reached_through_a_link(project, tmp_path, runner):
 def test_a_name_that_is_not_utf8(tmp_path, runner):
     root = tmp_path / os.fsdecode(b"pro\xffject")
     root.mkdir()
-    odd = ProcessRunner(root, redactor=Redactor(), sandbox=runner._mode)
+    odd = ProcessRunner(root, runner._settings, redactor=Redactor())
 
     result = odd.run(["bash", "-c", "pwd", "\udcff"], log=tmp_path / "log", timeout=MINUTE)
 
@@ -209,7 +208,7 @@ def test_a_name_that_is_not_utf8(tmp_path, runner):
 
 
 def test_an_output_limit_is_a_setting(project, tmp_path):
-    small = ProcessRunner(project, redactor=Redactor(), sandbox="off", output_limit=10)
+    small = ProcessRunner(project, SandboxSettings("off", output_limit=10), redactor=Redactor())
 
     result = small.run(["bash", "-c", "printf 0123456789abcdef"], log=tmp_path / "log", timeout=MINUTE)
 

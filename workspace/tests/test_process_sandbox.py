@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.process import ProcessRunner, sandbox
+from code_commit_workspace.process import sandbox
+from code_commit_workspace.process.runner import ProcessRunner
+from code_commit_workspace.records import SandboxSettings
 from code_commit_workspace.redaction import Redactor
 
 MINUTE = 60.0
@@ -62,8 +64,13 @@ def _tree(root: Path) -> dict[str, str]:
 
 @pytest.fixture
 def run(bubblewrap, project, tmp_path):
-    def run(script, **settings):
-        runner = ProcessRunner(project, redactor=Redactor(), sandbox="require", read_only=["logs"], **settings)
+    def run(script, protected=(), **settings):
+        runner = ProcessRunner(
+            project,
+            SandboxSettings("require", read_only=("logs",), **settings),
+            redactor=Redactor(),
+            protected=protected,
+        )
         assert runner.sandbox_in_use == "bubblewrap"
         return runner.run(["bash", "-c", script], log=tmp_path / "log", timeout=MINUTE, isolation_required=True)
 
@@ -225,7 +232,7 @@ def test_a_link_that_would_hide_the_project_itself_is_refused(run, project, tmp_
 
 
 def test_without_bubblewrap_auto_says_off(no_bubblewrap, project, tmp_path):
-    runner = ProcessRunner(project, redactor=Redactor())
+    runner = ProcessRunner(project, SandboxSettings(), redactor=Redactor())
 
     assert runner.sandbox_in_use == "off"
     result = runner.run(["bash", "build.sh"], log=tmp_path / "log", timeout=MINUTE)
@@ -234,7 +241,7 @@ def test_without_bubblewrap_auto_says_off(no_bubblewrap, project, tmp_path):
 
 
 def test_without_bubblewrap_require_does_not_run(no_bubblewrap, project, tmp_path):
-    runner = ProcessRunner(project, redactor=Redactor(), sandbox="require")
+    runner = ProcessRunner(project, SandboxSettings("require"), redactor=Redactor())
 
     with pytest.raises(NotReady, match="No permissions to create a new namespace") as refused:
         runner.run(["touch", "ran"], log=tmp_path / "log", timeout=MINUTE)
@@ -245,7 +252,7 @@ def test_without_bubblewrap_require_does_not_run(no_bubblewrap, project, tmp_pat
 
 @pytest.mark.parametrize(("mode", "runs"), [("auto", False), ("off", True)])
 def test_commands_of_the_models_choosing_need_isolation_or_a_clear_word(no_bubblewrap, project, tmp_path, mode, runs):
-    runner = ProcessRunner(project, redactor=Redactor(), sandbox=mode)
+    runner = ProcessRunner(project, SandboxSettings(mode), redactor=Redactor())
 
     def execute():
         return runner.run(["true"], log=tmp_path / "log", timeout=MINUTE, isolation_required=True)
@@ -259,7 +266,9 @@ def test_commands_of_the_models_choosing_need_isolation_or_a_clear_word(no_bubbl
 
 def test_a_network_that_cannot_be_turned_off_is_no_secret(no_bubblewrap, project, tmp_path):
     with pytest.raises(NotReady, match="network"):
-        ProcessRunner(project, redactor=Redactor(), network=False).run(["true"], log=tmp_path / "log", timeout=MINUTE)
+        ProcessRunner(project, SandboxSettings(network=False), redactor=Redactor()).run(
+            ["true"], log=tmp_path / "log", timeout=MINUTE
+        )
 
 
 def test_bubblewrap_that_is_not_installed_is_named(monkeypatch, tmp_path, project):
@@ -274,7 +283,7 @@ def test_bubblewrap_that_is_not_installed_is_named(monkeypatch, tmp_path, projec
 def test_a_sandbox_that_cannot_be_set_up_is_no_failed_build(bubblewrap, project, tmp_path, monkeypatch):
     broken = lambda *_, **__: [shutil.which("bwrap"), "--bind", "/no/such/place", "/"]  # noqa: E731 - one use
     monkeypatch.setattr(sandbox, "wrapper", broken)
-    runner = ProcessRunner(project, redactor=Redactor(), sandbox="require")
+    runner = ProcessRunner(project, SandboxSettings("require"), redactor=Redactor())
 
     with pytest.raises(NotReady, match=r"could not be set up.*no/such/place"):
         runner.run(["true"], log=tmp_path / "log", timeout=MINUTE)
@@ -283,7 +292,7 @@ def test_a_sandbox_that_cannot_be_set_up_is_no_failed_build(bubblewrap, project,
 
 
 def test_many_runs_at_once(bubblewrap, project, tmp_path):
-    runner = ProcessRunner(project, redactor=Redactor(), sandbox="require")
+    runner = ProcessRunner(project, SandboxSettings("require"), redactor=Redactor())
     results = []
 
     def run(number):

@@ -19,14 +19,15 @@ _PUBLIC = {
     "git": ("Git", "GitError", "NoRepository"),
     "interruption": ("uninterrupted",),
     "private_folder": ("check_private_folder", "require_gitignore_line"),
-    "process": ("RunningProcess", "disable_ptrace"),
+    "process.ptrace": ("disable_ptrace",),
+    "process.running": ("RunningProcess",),
     "project_text": ("decode_text", "read_text"),
     "project_tree": ("ProjectTree",),
-    "records": ("Change", "PathRule", "ProcessResult", "Protected", "Refusal", "Tree"),
+    "records": ("Change", "PathRule", "ProcessResult", "Protected", "Refusal", "SandboxSettings", "Tree"),
     "redaction": ("RedactingStream", "Redactor"),
     "small_file": ("read_anywhere", "read_in_project"),
     "terminal": ("printable", "read_answer"),
-    "workspace": ("SandboxSettings", "Workspace"),
+    "workspace": ("Workspace",),
 }
 _MODULES = {name: module for module, names in _PUBLIC.items() for name in names}
 __all__ = ["__version__", *sorted(_MODULES)]  # noqa: PLE0604 - names all the same

@@ -12,8 +12,8 @@ from .git import NoRepository as NoRepository
 from .interruption import uninterrupted as uninterrupted
 from .private_folder import check_private_folder as check_private_folder
 from .private_folder import require_gitignore_line as require_gitignore_line
-from .process import RunningProcess as RunningProcess
-from .process import disable_ptrace as disable_ptrace
+from .process.ptrace import disable_ptrace as disable_ptrace
+from .process.running import RunningProcess as RunningProcess
 from .project_text import decode_text as decode_text
 from .project_text import read_text as read_text
 from .project_tree import ProjectTree as ProjectTree
@@ -22,6 +22,7 @@ from .records import PathRule as PathRule
 from .records import ProcessResult as ProcessResult
 from .records import Protected as Protected
 from .records import Refusal as Refusal
+from .records import SandboxSettings as SandboxSettings
 from .records import Tree as Tree
 from .redaction import RedactingStream as RedactingStream
 from .redaction import Redactor as Redactor
@@ -29,7 +30,6 @@ from .small_file import read_anywhere as read_anywhere
 from .small_file import read_in_project as read_in_project
 from .terminal import printable as printable
 from .terminal import read_answer as read_answer
-from .workspace import SandboxSettings as SandboxSettings
 from .workspace import Workspace as Workspace
 
 __version__: str

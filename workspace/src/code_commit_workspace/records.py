@@ -1,4 +1,4 @@
-"""The records of the workspace: changes, path rules, refusals, results of processes."""
+"""The records of the workspace: changes, path rules, refusals, settings and results of processes."""
 
 from __future__ import annotations
 
@@ -97,6 +97,27 @@ class Protected:
     def __str__(self) -> str:
         """The line that the model reads."""
         return self.description or self.name
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSettings:
+    """How processes run.
+
+    `mode` "auto" uses bubblewrap where it works, "require" refuses to run without it, "off" never uses it. Without
+    `network`, processes reach no network, which takes the sandbox. `hidden` are files and folders that a process in
+    the sandbox cannot see, `read_only` names below the root that it cannot change. Processes never see
+    `secret_variables`, nor a variable whose name begins with one of `secret_prefixes` or whose value holds a key.
+    `output_limit` is how many bytes of stdout, and of stderr, a result keeps; `log_limit` how many its log keeps.
+    """
+
+    mode: Literal["auto", "require", "off"] = "auto"
+    network: bool = True
+    hidden: tuple[Path, ...] = ()
+    read_only: tuple[str, ...] = ()
+    secret_variables: frozenset[str] = frozenset()
+    secret_prefixes: tuple[str, ...] = ()
+    output_limit: int = 256 * 1024
+    log_limit: int = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from code_commit_workspace.errors import ChangesRefused, NotReady
 from code_commit_workspace.git import Git, GitError, NoRepository
 from code_commit_workspace.interruption import uninterrupted
 from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.records import Protected, SandboxSettings
 from code_commit_workspace.redaction import Redactor
 from code_commit_workspace.transaction import PRIVATE_FOLDER, STATE_FOLDER, ProjectLock, in_force, open_home, recover
 from code_commit_workspace.transaction import apply as apply_all
@@ -26,8 +27,9 @@ from code_commit_workspace.transaction import apply as apply_all
 if TYPE_CHECKING:  # imported on first use: a command that only reads starts no process and checks no change
     from code_commit_workspace.checkpoint import Checkpoints
     from code_commit_workspace.guard import Guard, VisibleTree
-    from code_commit_workspace.process import ProcessRunner, RunningProcess
-    from code_commit_workspace.records import Change, PathRule, ProcessResult, Protected, Refusal
+    from code_commit_workspace.process.runner import ProcessRunner
+    from code_commit_workspace.process.running import RunningProcess
+    from code_commit_workspace.records import Change, PathRule, ProcessResult, Refusal
 
 _ENDS_WITHIN = 2.0  # seconds for another thread to notice the end of its process
 _PRIVATE_GIT = "no-repository.git"  # in the state folder
@@ -38,27 +40,6 @@ works on an empty repository in the state folder, `existing` does so where an ea
 
 Rules = Sequence[tuple[str, "PathRule"]]
 """Path rules besides the built-in ones, each with the name of its distribution."""
-
-
-@dataclass(frozen=True, slots=True)
-class SandboxSettings:
-    """How processes run.
-
-    `mode` "auto" uses bubblewrap where it works, "require" refuses to run without it, "off" never uses it. Without
-    `network`, processes reach no network, which takes the sandbox. `hidden` are files and folders that a process in
-    the sandbox cannot see, `read_only` names below the root that it cannot change. Processes never see
-    `secret_variables`, nor a variable whose name begins with one of `secret_prefixes` or whose value holds a key.
-    `output_limit` is how many bytes of stdout, and of stderr, a result keeps; `log_limit` how many its log keeps.
-    """
-
-    mode: Literal["auto", "require", "off"] = "auto"
-    network: bool = True
-    hidden: tuple[Path, ...] = ()
-    read_only: tuple[str, ...] = ()
-    secret_variables: frozenset[str] = frozenset()
-    secret_prefixes: tuple[str, ...] = ()
-    output_limit: int = 256 * 1024
-    log_limit: int = 64 * 1024 * 1024
 
 
 @dataclass(kw_only=True, eq=False)
@@ -240,25 +221,18 @@ class Workspace:
 
     @cached_property
     def _runner(self) -> ProcessRunner:
-        from code_commit_workspace.process import ProcessRunner
+        from code_commit_workspace.process.runner import ProcessRunner
 
         return ProcessRunner(
             self.root,
+            self.sandbox,
             redactor=self.redactor,
-            sandbox=self.sandbox.mode,
-            network=self.sandbox.network,
-            output_limit=self.sandbox.output_limit,
-            log_limit=self.sandbox.log_limit,
-            secret_variables=self.sandbox.secret_variables,
-            protected=self._checked_elsewhere(),
-            hidden=self.sandbox.hidden,
-            ignored=self.git.ignored,
             private_folder=self.private_folder,
             state_folder=str(self.state_folder.relative_to(self.root)),
             build_script=self.build_script,
-            read_only=self.sandbox.read_only,
+            protected=self._checked_elsewhere(),
+            ignored=self.git.ignored,
             not_searched=[each.name for each in self.protected if not each.anywhere],
-            secret_prefixes=self.sandbox.secret_prefixes,
         )
 
     def look_ahead(self) -> None:
@@ -344,7 +318,6 @@ class Workspace:
     @cached_property
     def _guard(self) -> Guard:
         from code_commit_workspace.guard import Guard
-        from code_commit_workspace.records import Protected
 
         private = Protected(self.private_folder, f"anything in the {self.private_folder} folder", readable=False)
         return Guard(self.project, self.git, (private, *self.protected), redactor=self.redactor)

@@ -3,10 +3,5 @@
 `runner` is the entry point. `launch` starts a process under a `supervisor`, inside the `sandbox` where that works, and
 the supervisor outlives everything that the process starts. `capture` keeps the output, `integrity` checks whether a
 process altered what checks the project, `environment` removes keys from its environment, `ptrace` protects the keys in
-our memory.
+our memory. `running` is a process to talk to.
 """
-
-from code_commit_workspace.process.ptrace import disable_ptrace
-from code_commit_workspace.process.runner import ProcessRunner, RunningProcess
-
-__all__ = ["ProcessRunner", "RunningProcess", "disable_ptrace"]

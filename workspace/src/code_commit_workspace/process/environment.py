@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
+from code_commit_workspace.records import SandboxSettings
 from code_commit_workspace.redaction import Redactor
 
 
-def without_keys(
-    environment: Mapping[str, str],
-    redactor: Redactor,
-    secret_variables: Iterable[str],
-    secret_prefixes: Iterable[str] = (),
-) -> dict[str, str]:
-    """Return `environment` without `secret_variables`, names with `secret_prefixes`, and values that hold a key."""
-    secret, prefixes = frozenset(secret_variables), tuple(secret_prefixes)
+def without_keys(environment: Mapping[str, str], redactor: Redactor, settings: SandboxSettings) -> dict[str, str]:
+    """Return `environment` without the secret variables of `settings`, and without values that hold a key."""
     return {
         name: value
         for name, value in environment.items()
-        if name not in secret and not name.startswith(prefixes) and not redactor.holds_key(os.fsencode(value))
+        if name not in settings.secret_variables
+        and not name.startswith(settings.secret_prefixes)
+        and not redactor.holds_key(os.fsencode(value))
     }

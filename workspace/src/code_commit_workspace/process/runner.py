@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal
 
 from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.process import sandbox
@@ -22,9 +22,12 @@ from code_commit_workspace.process.environment import without_keys
 from code_commit_workspace.process.integrity import BUILD_SCRIPT, Ignored, IntegrityCheck, Sealed
 from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.under_way import UnderWay
-from code_commit_workspace.records import ProcessResult
+from code_commit_workspace.records import ProcessResult, SandboxSettings
 from code_commit_workspace.redaction import Redactor
 from code_commit_workspace.transaction import PRIVATE_FOLDER, STATE_FOLDER
+
+if TYPE_CHECKING:
+    from code_commit_workspace.process.running import RunningProcess
 
 _CHUNK = 128 * 1024
 _LONGEST_WAIT = 3600.0  # seconds in one system call; the deadline may be later
@@ -38,54 +41,34 @@ class ProcessRunner:
 
     Args:
         root: the project, where processes start.
+        settings: how processes run.
         redactor: keeps live keys out of logs and results, and finds them in the environment.
-        sandbox: "auto" uses bubblewrap where it works, "require" refuses to run without, "off" never uses it.
-        network: whether processes reach the network; turning it off requires the sandbox.
-        output_limit: bytes of stdout, and of stderr, that a result keeps: the head and the tail.
-        log_limit: bytes of each that go to the log.
-        secret_variables: environment variables that processes never see.
-        protected: what else is read-only and checked: git's folders of a linked worktree or of a repository above.
-        hidden: what else processes cannot see in the sandbox: files with keys.
-        private_folder: hidden as well; `state_folder` is below it.
+        private_folder: hidden from processes; `state_folder` is below it.
         build_script: read-only and checked, like `.gitignore` files and `.git`.
-        read_only: more names below the root that processes cannot change.
-        not_searched: see `IntegrityCheck`.
-        secret_prefixes: processes see no environment variable whose name begins with one of them.
+        protected: what else is read-only and checked: git's folders of a linked worktree or of a repository above.
         ignored: returns which of some folders (relative to the root) git ignores.
+        not_searched: see `IntegrityCheck`.
     """
 
     def __init__(
         self,
         root: Path,
+        settings: SandboxSettings,
         *,
         redactor: Redactor,
-        sandbox: Literal["auto", "require", "off"] = "auto",
-        network: bool = True,
-        output_limit: int = 256 * 1024,
-        log_limit: int = 64 * 1024 * 1024,
-        secret_variables: Iterable[str] = (),
-        protected: Iterable[Path] = (),
-        hidden: Iterable[Path] = (),
-        ignored: Ignored | None = None,
         private_folder: str = PRIVATE_FOLDER,
         state_folder: str = STATE_FOLDER,
         build_script: str = BUILD_SCRIPT,
-        read_only: Iterable[str] = (),
+        protected: Iterable[Path] = (),
+        ignored: Ignored | None = None,
         not_searched: Iterable[str] = (),
-        secret_prefixes: Iterable[str] = (),
     ) -> None:
         self._root = root
+        self._settings = settings
         self._redactor = redactor
-        self._mode = sandbox
-        self._network = network
-        self._output_limit = output_limit
-        self._log_limit = log_limit
-        self._secret_variables = frozenset(secret_variables)
         self._protected = tuple(protected)
-        self._hidden = tuple(hidden)
-        self._private_folder = private_folder
-        self._read_only = (".git", build_script, *read_only)
-        self._secret_prefixes = tuple(secret_prefixes)
+        self._hidden = (root / private_folder, *settings.hidden)
+        self._read_only = (".git", build_script, *settings.read_only)
         self._integrity = partial(
             IntegrityCheck,
             root,
@@ -101,8 +84,8 @@ class ProcessRunner:
 
     def look_ahead(self) -> None:
         """Start checking in the background whether the sandbox works, which takes a process."""
-        if self._mode != "off" and self._looking is None:
-            arguments = {"network": self._network}
+        if self._settings.mode != "off" and self._looking is None:
+            arguments = {"network": self._settings.network}
             self._looking = threading.Thread(target=sandbox.why_not, kwargs=arguments, name="sandbox", daemon=True)
             self._looking.start()
 
@@ -113,16 +96,16 @@ class ProcessRunner:
         Raises:
             NotReady: the settings require isolation that does not work here.
         """
-        if self._mode == "off":
+        if self._settings.mode == "off":
             return "off"
         if self._looking is not None:
             self._looking.join()
-        reason = sandbox.why_not(network=self._network)
+        reason = sandbox.why_not(network=self._settings.network)
         if not reason:
             return "bubblewrap"
-        if self._mode == "require":
+        if self._settings.mode == "require":
             raise NotReady(f"No sandbox: {reason}.", hint="Install bubblewrap, or pass --sandbox auto or off.")
-        if not self._network:
+        if not self._settings.network:
             raise NotReady(
                 f"The network cannot be turned off for a build: {reason}.",
                 hint="Install bubblewrap, or allow the network, or pass --sandbox off.",
@@ -151,7 +134,7 @@ class ProcessRunner:
         ready = self._get_ready(argv, isolation_required=isolation_required)
         with self._log(log, argv, isolated=ready.wrapper is not None) as record:
             try:
-                ending = _run(argv, ready.wrapper, self._root, ready.env, stdin, timeout, record, self._under_way)
+                ending = self._run(argv, ready, stdin, timeout, record)
             except BaseException as error:
                 with suppress(OSError):
                     record.end(f"interrupted ({type(error).__name__})")
@@ -181,6 +164,8 @@ class ProcessRunner:
             process = Process(argv, wrapper=ready.wrapper, cwd=self._root, env=variables, stdin=None)
         except (OSError, ValueError) as error:
             raise NotReady(f"{argv[0]} cannot be started: {error}") from error
+        from code_commit_workspace.process.running import RunningProcess
+
         with ExitStack() as held:
             held.enter_context(process)
             held.enter_context(self._under_way.holding(process))
@@ -194,19 +179,44 @@ class ProcessRunner:
         """Wait until no process is running; return False after `seconds`."""
         return self._under_way.wait_until_over(seconds)
 
+    def _run(self, argv: Sequence[str], ready: _Ready, stdin: bytes, timeout: float, record: ProcessLog) -> _Ending:
+        failed = _not_startable(argv, self._root, ready.env)
+        if failed:
+            return failed
+        try:
+            process = Process(argv, wrapper=ready.wrapper, cwd=self._root, env=ready.env, stdin=stdin)
+        except (OSError, ValueError) as error:  # the command is too long, or holds NUL
+            return _Ending(_NOT_EXECUTABLE, trouble=f"{argv[0]}: {error}")
+        with process, self._under_way.holding(process):
+            try:
+                killed = _attend(process, record, timeout)
+            finally:
+                process.end()
+                _drain(process, record)
+        if self._under_way.closed:
+            raise Interrupted("the process was ended")
+        if process.exit_code is None and killed:
+            return _Ending(None, time_limit=timeout, trouble=process.trouble)
+        if not process.ran:
+            stderr = record.finish()[1]
+            if stderr.startswith(b"bwrap: execvp "):
+                return _Ending(_NOT_FOUND)
+            return _Ending(None, sandbox_failed=stderr.startswith(b"bwrap: "))
+        return _Ending(process.exit_code, process.signal, trouble=process.trouble)
+
     def _get_ready(self, argv: Sequence[str], *, isolation_required: bool) -> _Ready:
         if self._under_way.closed:
             raise Interrupted("no process starts any more: the run is over")
         if not self._root.is_dir():
             raise NotReady(f"The project folder {self._root} is gone.", hint="Change to the project and start again.")
         isolated = self.sandbox_in_use == "bubblewrap"
-        if isolation_required and not isolated and self._mode != "off":
-            reason = sandbox.why_not(network=self._network)
+        if isolation_required and not isolated and self._settings.mode != "off":
+            reason = sandbox.why_not(network=self._settings.network)
             raise NotReady(
                 f"Commands of the model's choosing run isolated only: {reason}.",
                 hint="Install bubblewrap, or pass --sandbox off to run them with your own rights.",
             )
-        env = without_keys(os.environ, self._redactor, self._secret_variables, self._secret_prefixes)
+        env = without_keys(os.environ, self._redactor, self._settings)
         _require_bash(argv, env)
         integrity = self._integrity(state_hidden=isolated)
         sealed = integrity.seal()
@@ -215,74 +225,18 @@ class ProcessRunner:
     def _sandbox(self, sealed: Sealed) -> list[str]:
         return sandbox.wrapper(
             self._root,
-            hidden=(self._root / self._private_folder, *self._hidden),
-            read_only=(
-                *(self._root / name for name in (*self._read_only, *sealed.rules)),
-                *self._protected,
-            ),
-            network=self._network,
+            hidden=self._hidden,
+            read_only=(*(self._root / name for name in (*self._read_only, *sealed.rules)), *self._protected),
+            network=self._settings.network,
         )
 
     def _log(self, path: Path, argv: Sequence[str], *, isolated: bool) -> ProcessLog:
         # Redact each one by itself: shell quoting could split a key.
         command = shlex.join(self._redactor.text(argument) for argument in argv)
-        network = "" if self._network else ", no network"
+        network = "" if self._settings.network else ", no network"
         heading = f"command: {command}\nsandbox: {f'bubblewrap{network}' if isolated else 'off'}"
-        return ProcessLog(path, self._redactor, heading, in_memory=self._output_limit, on_disk=self._log_limit)
-
-
-class RunningProcess:
-    """A process that runs beside the caller: write to `stdin`, read from `stdout` and `stderr`, all unbuffered.
-
-    As a context, it is ended when that is left, with all that it has started. `tampered` then names the files that
-    check the project and that were altered meanwhile.
-    """
-
-    def __init__(self, process: Process, altered: Callable[[], tuple[str, ...]], held: ExitStack) -> None:
-        self.stdin, self.stdout, self.stderr = process.pipes
-        self.tampered: tuple[str, ...] = ()
-        self._process = process
-        self._altered = altered
-        self._held: ExitStack | None = held
-        self._lock = threading.Lock()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def wait(self, timeout: float | None = None) -> int | None:
-        """Wait until it has ended and return its exit code; None after a signal.
-
-        Raises:
-            TimeoutError: that takes longer than `timeout` seconds.
-        """
-        deadline = None if timeout is None else time.monotonic() + timeout
-        with self._lock, selectors.DefaultSelector() as selector:
-            if self._held is None:
-                return self._process.exit_code
-            selector.register(self._process.status, selectors.EVENT_READ)
-            while True:
-                if not selector.select(None if deadline is None else max(0.0, deadline - time.monotonic())):
-                    raise TimeoutError
-                data = os.read(self._process.status, _CHUNK)
-                if not data:
-                    return self._process.exit_code
-                self._process.feed_status(data)
-
-    def kill(self) -> None:
-        """Begin to end it, from any thread."""
-        self._process.kill()
-
-    def close(self) -> None:
-        """End it, wait until it is gone, and close its pipes. Calling it again does nothing."""
-        self.kill()
-        with self._lock:
-            held, self._held = self._held, None
-            if held is not None:
-                held.close()
-                self.tampered = self._altered()
+        limits = {"in_memory": self._settings.output_limit, "on_disk": self._settings.log_limit}
+        return ProcessLog(path, self._redactor, heading, **limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,41 +272,6 @@ class _Ending:
         else:
             ending = f"ended by signal {self.signal}" if self.signal else "ended by a signal"
         return f"{ending}\n{self.trouble}" if self.trouble else ending
-
-
-def _run(
-    argv: Sequence[str],
-    wrapper: list[str] | None,
-    root: Path,
-    env: Mapping[str, str],
-    stdin: bytes,
-    timeout: float,
-    record: ProcessLog,
-    under_way: UnderWay,
-) -> _Ending:
-    failed = _not_startable(argv, root, env)
-    if failed:
-        return failed
-    try:
-        process = Process(argv, wrapper=wrapper, cwd=root, env=env, stdin=stdin)
-    except (OSError, ValueError) as error:  # the command is too long, or holds NUL
-        return _Ending(_NOT_EXECUTABLE, trouble=f"{argv[0]}: {error}")
-    with process, under_way.holding(process):
-        try:
-            killed = _attend(process, record, timeout)
-        finally:
-            process.end()
-            _drain(process, record)
-    if under_way.closed:
-        raise Interrupted("the process was ended")
-    if process.exit_code is None and killed:
-        return _Ending(None, time_limit=timeout, trouble=process.trouble)
-    if not process.ran:
-        stderr = record.finish()[1]
-        if stderr.startswith(b"bwrap: execvp "):
-            return _Ending(_NOT_FOUND)
-        return _Ending(None, sandbox_failed=stderr.startswith(b"bwrap: "))
-    return _Ending(process.exit_code, process.signal, trouble=process.trouble)
 
 
 def _attend(process: Process, record: ProcessLog, timeout: float) -> bool:
