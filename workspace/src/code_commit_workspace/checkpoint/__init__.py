@@ -2,8 +2,10 @@
 
 repository    a private git repository below the state folder
 visible       which files are saved, and their permission bits
-snapshot      one visible tree, and the differences between two
-checkpoints   take, compare, restore, undo
+snapshot      one visible tree
+saved         earlier snapshots, and the differences between two
+restore       restore and undo
+checkpoints   all of that, by run
 """
 
 from __future__ import annotations

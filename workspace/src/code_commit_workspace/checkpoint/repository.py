@@ -1,7 +1,7 @@
 """A private git repository that stores the exact bytes of files.
 
-Filters, line ending conversion and the user's configuration do not apply. It reads the user's objects as alternates, so
-what is committed there takes no space here; it writes only into its own folder.
+Attributes such as filters and `-diff`, line ending conversion and the user's configuration do not apply. It reads the
+user's objects as alternates, so what is committed there takes no space here; it writes only into its own folder.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.transaction import open_folder, open_home
 
+REFS = "refs/runs/"  # run, `/`, label
 _NAME = "checkpoint.git"
-_ATTRIBUTES = "* -text !eol !crlf !filter -ident !working-tree-encoding\n"
+_ATTRIBUTES = "* -text !diff !eol !crlf !filter -ident !working-tree-encoding\n"
 _CONFIG = """\
 [core]
 	repositoryformatversion = {version}

@@ -1,0 +1,214 @@
+"""The private repository of checkpoints: what it stores, for any kind of project, and whoever edited it meanwhile."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from code_commit_workspace.checkpoint import Checkpoints, snapshot, visible
+from code_commit_workspace.checkpoint.repository import PrivateRepository
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.git import Git
+from code_commit_workspace.project_tree import ProjectTree
+
+RUN = "2025-01-02-03-04-05-committing-code"
+
+
+@pytest.fixture(autouse=True)
+def _own_git_configuration(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+
+
+def git(root: Path, *args: str) -> bytes:
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]
+    return subprocess.run(["git", *identity, *args], cwd=root, check=True, capture_output=True).stdout
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path / "project"
+    (root / "agent-config").mkdir(parents=True)
+    (root / ".gitignore").write_text("/agent-config\n/logs\n*.o\n")
+    git(root, "init", "--quiet")
+    return root
+
+
+@pytest.fixture
+def checkpoints(root):
+    with ProjectTree(root) as tree:
+        yield of(tree)
+
+
+def of(tree: ProjectTree) -> Checkpoints:
+    return Checkpoints(tree, Git(tree.root), tree.root / "agent-config" / ".code-commit")
+
+
+def plant(root: Path, files: dict[str, bytes | None]) -> None:
+    for path, content in files.items():
+        if content is None:
+            (root / path).unlink()
+        else:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(content)
+
+
+def test_a_repository_that_was_edited_meanwhile_is_set_right(root, checkpoints, tmp_path):
+    plant(root, {"a.txt": b"1\r\n"})
+    start = checkpoints.take(RUN, "start")
+    evidence = tmp_path / "ran"
+    private = root / "agent-config/.code-commit/checkpoint.git"
+    (private / "config").write_text(
+        f'[core]\nfsmonitor = "touch {evidence}"\n[filter "x"]\nclean = touch {evidence}; cat\n'
+    )
+    (private / "info/attributes").write_text("* filter=x text\n")
+    (private / "commondir").write_text("/tmp\n")
+    (private / "index.lock").write_bytes(b"")
+    (private / "objects/info/alternates").write_text("/nowhere\n")
+    with ProjectTree(root) as tree:
+        plant(root, {"a.txt": b"2\r\n"})
+        again = of(tree)
+        again.take(RUN, "end")
+        assert again.undo(RUN) == ("a.txt",)
+    assert (root / "a.txt").read_bytes() == b"1\r\n"
+    assert not evidence.exists()
+    assert start
+
+
+def test_refs_that_are_not_ours_are_left_out(root, checkpoints):
+    plant(root, {"a.txt": b"1"})
+    start = checkpoints.take(RUN, "start")
+    private = root / "agent-config/.code-commit/checkpoint.git"
+    tree = git(private, "rev-parse", f"{start}^{{tree}}").decode().strip()
+    foreign = git(private, "commit-tree", "-m", "a subject of many words", tree).decode().strip()
+    for name, target in {"one/foreign": foreign, "two/tree": tree, f"{RUN}/deep/er": start}.items():
+        git(private, "update-ref", f"refs/runs/{name}", target)
+
+    assert checkpoints.runs() == [RUN]
+    assert checkpoints.of_run(RUN) == [("start", start)]
+    assert checkpoints.undo(RUN) == ()
+
+
+def test_a_diff_shows_files_that_attributes_call_binary(root, checkpoints):
+    plant(root, {".gitattributes": b"*.py -diff\n*.js binary\n", "a.py": b"1\n", "a.js": b"1\n"})
+    start = checkpoints.take(RUN, "start")
+    plant(root, {"a.py": b"2\n", "a.js": b"2\n"})
+    end = checkpoints.take(RUN, "end")
+
+    assert checkpoints.diff(start, end).count(b"\n-1\n+2\n") == 2
+
+
+def test_an_object_that_the_user_cleaned_up_is_taken_anew(root, checkpoints):
+    plant(root, {"a.txt": b"committed\n"})
+    git(root, "add", "a.txt")
+    lost = checkpoints.take("one", "start")
+    for path in (root / ".git/objects").glob("??/*"):
+        path.unlink()
+    git(root, "read-tree", "--empty")
+    plant(root, {"a.txt": b"2"})
+    with pytest.raises(NotReady, match="not whole: 1 of its objects"):
+        checkpoints.restore(lost)
+    plant(root, {"a.txt": b"committed\n"})
+    start = checkpoints.take("two", "start")
+    plant(root, {"a.txt": b"2"})
+    assert checkpoints.restore(start) == ("a.txt",)
+    assert (root / "a.txt").read_bytes() == b"committed\n"
+
+
+def test_runs_are_forgotten(checkpoints, root):
+    for run in ("r1", "r2", "r3"):
+        checkpoints.take(run, "start")
+        checkpoints.take(run, "start")
+    assert checkpoints.runs() == ["r1", "r2", "r3"]
+    assert [label for label, _ in checkpoints.of_run("r1")] == ["start", "start-2"]
+    checkpoints.forget(["r1"])
+    assert checkpoints.runs() == ["r2", "r3"]
+    checkpoints.forget(["r1"])
+    assert checkpoints.runs() == ["r2", "r3"]
+
+
+def test_names_that_are_no_names(checkpoints):
+    for run, label in (("../x", "start"), ("run", "a/b"), ("run", ""), ("run", "x.lock"), ("-x", "start")):
+        with pytest.raises(ValueError, match="no name for a checkpoint"):
+            checkpoints.take(run, label)
+    for commit in ("--output=x", "HEAD", ""):
+        with pytest.raises(NotReady, match="is no checkpoint"):
+            checkpoints.restore(commit)
+
+
+@pytest.mark.parametrize("kind", ["worktree", "sha256", "moved"])
+def test_other_kinds_of_repositories(root, tmp_path, kind):
+    if kind == "sha256":
+        shutil.rmtree(root / ".git")
+        git(root, "init", "--quiet", "--object-format=sha256")
+    plant(root, {"a": b"1"})
+    git(root, "add", "-A")
+    git(root, "commit", "--quiet", "-m", "first")
+    if kind == "worktree":
+        root = tmp_path / "a tree"
+        git(tmp_path / "project", "worktree", "add", "--quiet", "-b", "other", str(root))
+        (root / "agent-config").mkdir()
+    with ProjectTree(root) as tree:
+        of(tree).take(RUN, "start")
+    if kind == "moved":
+        root = root.rename(tmp_path / "elsewhere")
+    plant(root, {"a": b"2"})
+    with ProjectTree(root) as tree:
+        of(tree).take(RUN, "end")
+        assert of(tree).undo(RUN) == ("a",)
+    assert (root / "a").read_bytes() == b"1"
+    stored = [path for path in (root / "agent-config").rglob("objects/??/*") if path.is_file()]
+    assert len(stored) == 4, "two commits, the changed file and its tree: the rest is read from the user's objects"
+
+
+@pytest.fixture
+def slow_clock(monkeypatch):
+    """Make a tick of the file system's clock a day for the checkpoint; git sees the real times."""
+    tick = 24 * 3600 * 10**9
+
+    def statuses(tree, paths):
+        return {path: Dated(status, tick) for path, status in visible.statuses(tree, paths).items()}
+
+    monkeypatch.setattr(snapshot, "statuses", statuses)
+    clock = PrivateRepository.clock
+    monkeypatch.setattr(PrivateRepository, "clock", lambda repository: clock(repository) // tick * tick)
+
+
+class Dated:
+    """The status of a file, its times rounded down to a tick."""
+
+    def __init__(self, status, tick):
+        self._status = status
+        self.st_mtime_ns = status.st_mtime_ns // tick * tick
+        self.st_ctime_ns = status.st_ctime_ns // tick * tick
+
+    def __getattr__(self, name):
+        return getattr(self._status, name)
+
+
+@pytest.mark.usefixtures("slow_clock")
+def test_a_change_within_one_tick_of_the_clock_is_not_missed(root, checkpoints):
+    plant(root, {"a.txt": b"10"})
+    checkpoints.take(RUN, "a")
+    plant(root, {"a.txt": b"11"})  # the same file, with the same length and time
+    commit = checkpoints.take(RUN, "b")
+    assert git(root / "agent-config/.code-commit/checkpoint.git", "show", f"{commit}:a.txt") == b"11"
+
+
+def test_a_changed_mode_is_seen_after_a_look_that_found_nothing_new(root, checkpoints):
+    plant(root, {"a.sh": b"x"})
+    first, second = checkpoints.take(RUN, "a"), checkpoints.take(RUN, "b")
+    (root / "a.sh").chmod(0o755)
+    third = checkpoints.take(RUN, "c")
+    assert checkpoints.changes(first, second) == ()
+    assert checkpoints.changes(second, third) == ("a.sh",)
+
+
+def test_git_finds_nothing_wrong_with_what_is_stored(root, checkpoints):
+    plant(root, {"a.txt": b"x"})
+    commit = checkpoints.take(RUN, "start")
+    store = root / "agent-config/.code-commit/checkpoint.git"
+    git(store, "fsck", "--strict", "--full")
+    assert git(store, "rev-parse", f"refs/runs/{RUN}/start").decode().strip() == commit
+    assert not list(store.rglob("*.lock")) + list(store.rglob("tmp_*"))
