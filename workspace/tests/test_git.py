@@ -95,11 +95,15 @@ def test_git_must_be_installed(root, monkeypatch, tmp_path):
         Git(root).version()
 
 
-def test_git_is_never_taken_from_the_project(root, monkeypatch):
-    program = root / "git"
-    program.write_text("#!/bin/sh\ntouch ran\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", "." + os.pathsep + os.environ["PATH"])
+@pytest.mark.parametrize("folder", [".", "{root}", "{root}/.venv/bin", "{link}/.venv/bin"])
+def test_git_is_never_taken_from_the_project(root, tmp_path, monkeypatch, folder):
+    (root / ".venv/bin").mkdir(parents=True)
+    link = tmp_path / "link"
+    link.symlink_to(root)
+    for program in (root / "git", root / ".venv/bin/git"):
+        program.write_text("#!/bin/sh\ntouch ran\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", folder.format(root=root, link=link) + os.pathsep + os.environ["PATH"])
     Git(root).version()
     assert not (root / "ran").exists()
 

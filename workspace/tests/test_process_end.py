@@ -109,10 +109,10 @@ def mark():
 
 
 @pytest.fixture(params=["bubblewrap", "off"])
-def mode(request):
+def mode(request, tmp_path):
     if request.param == "off":
         return "off"
-    if reason := why_not(network=True):
+    if reason := why_not(tmp_path, network=True):
         pytest.skip(f"needs bubblewrap: {reason}")
     return "require"
 

@@ -28,7 +28,7 @@ def project(tmp_path):
 
 @pytest.fixture(params=["bubblewrap", "off"])
 def runner(request, project):
-    if request.param == "bubblewrap" and (reason := why_not(network=True)):
+    if request.param == "bubblewrap" and (reason := why_not(project, network=True)):
         pytest.skip(f"needs bubblewrap: {reason}")
     mode = "require" if request.param == "bubblewrap" else "off"
     return ProcessRunner(

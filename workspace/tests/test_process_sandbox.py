@@ -21,8 +21,8 @@ KEY = "sk-canary-0123456789"
 
 
 @pytest.fixture
-def bubblewrap():
-    if reason := sandbox.why_not(network=True):
+def bubblewrap(tmp_path):
+    if reason := sandbox.why_not(tmp_path, network=True):
         pytest.skip(f"needs bubblewrap: {reason}")
 
 
@@ -202,8 +202,8 @@ def listener():
 
 
 @pytest.mark.parametrize("network", [True, False])
-def test_the_network_can_be_turned_off(run, listener, network):
-    if reason := sandbox.why_not(network=network):
+def test_the_network_can_be_turned_off(run, project, listener, network):
+    if reason := sandbox.why_not(project, network=network):
         pytest.skip(f"needs bubblewrap: {reason}")
     result = run(f"exec 3<> /dev/tcp/127.0.0.1/{listener.getsockname()[1]}", network=network)
 
@@ -275,9 +275,21 @@ def test_bubblewrap_that_is_not_installed_is_named(monkeypatch, tmp_path, projec
     monkeypatch.setenv("PATH", str(tmp_path))
     sandbox.why_not.cache_clear()
     try:
-        assert "not installed" in sandbox.why_not(network=True)
+        assert "not installed" in sandbox.why_not(project, network=True)
     finally:
         sandbox.why_not.cache_clear()
+
+
+def test_bubblewrap_is_never_taken_from_the_project(bubblewrap, project, tmp_path, monkeypatch):
+    """An active virtual environment in the project, for example: a build can write there."""
+    (project / ".venv/bin").mkdir(parents=True)
+    monkeypatch.setenv("PATH", f"{project / '.venv/bin'}{os.pathsep}{os.environ['PATH']}")
+    runner = ProcessRunner(project, SandboxSettings("require"), redactor=Redactor())
+    plant = "printf '#!/bin/sh\ntouch ran' > .venv/bin/bwrap; chmod +x .venv/bin/bwrap"
+
+    assert runner.run(["bash", "-c", plant], log=tmp_path / "log", timeout=MINUTE).passed
+    assert runner.run(["true"], log=tmp_path / "log", timeout=MINUTE).passed
+    assert not (project / "ran").exists()
 
 
 def test_a_sandbox_that_cannot_be_set_up_is_no_failed_build(bubblewrap, project, tmp_path, monkeypatch):

@@ -28,7 +28,7 @@ def unified_diff(tree: ProjectTree, changes: Sequence[Change]) -> str:
         for side in ("a", "b"):
             Path(scratch, side).mkdir(exist_ok=True)
         # git exits with 1 when there is a difference.
-        shown = Git(Path(scratch)).run([*_DIFF, "a", "b"], check=False)
+        shown = Git(tree.root).run(["-C", scratch, *_DIFF, "a", "b"], check=False)
     return shown.decode("utf-8", "replace")
 
 

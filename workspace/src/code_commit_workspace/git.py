@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.programs import find_program
 
 # Where git finds programs and the user's configuration, and how far it searches for a repository.
 _KEPT = (
@@ -295,14 +296,10 @@ class Git:
         return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
     def _found(self) -> str:
-        """Return git's path from PATH. Relative entries are skipped: they could mean the project."""
         if self._program is None:
-            for program in (Path(folder, "git") for folder in os.get_exec_path()):
-                if program.is_absolute() and os.access(program, os.X_OK) and program.is_file():
-                    self._program = str(program)
-                    break
-            else:
-                raise NotReady("git was not found on PATH", hint="install git")
+            self._program = find_program("git", self.root)
+        if self._program is None:
+            raise NotReady("git was not found on PATH", hint="install git, outside of the project")
         return self._program
 
 

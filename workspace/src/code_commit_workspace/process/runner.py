@@ -85,8 +85,8 @@ class ProcessRunner:
     def look_ahead(self) -> None:
         """Start checking in the background whether the sandbox works, which takes a process."""
         if self._settings.mode != "off" and self._looking is None:
-            arguments = {"network": self._settings.network}
-            self._looking = threading.Thread(target=sandbox.why_not, kwargs=arguments, name="sandbox", daemon=True)
+            look = partial(sandbox.why_not, self._root, network=self._settings.network)
+            self._looking = threading.Thread(target=look, name="sandbox", daemon=True)
             self._looking.start()
 
     @property
@@ -100,7 +100,7 @@ class ProcessRunner:
             return "off"
         if self._looking is not None:
             self._looking.join()
-        reason = sandbox.why_not(network=self._settings.network)
+        reason = sandbox.why_not(self._root, network=self._settings.network)
         if not reason:
             return "bubblewrap"
         if self._settings.mode == "require":
@@ -211,7 +211,7 @@ class ProcessRunner:
             raise NotReady(f"The project folder {self._root} is gone.", hint="Change to the project and start again.")
         isolated = self.sandbox_in_use == "bubblewrap"
         if isolation_required and not isolated and self._settings.mode != "off":
-            reason = sandbox.why_not(network=self._settings.network)
+            reason = sandbox.why_not(self._root, network=self._settings.network)
             raise NotReady(
                 f"Commands of the model's choosing run isolated only: {reason}.",
                 hint="Install bubblewrap, or pass --sandbox off to run them with your own rights.",

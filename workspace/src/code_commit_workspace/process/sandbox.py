@@ -8,13 +8,13 @@ outside.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.programs import find_program, within
 
 _SECONDS_TO_PROVE = 20
 # Devices that builds use, besides those of every sandbox. No disks, and no terminals of others.
@@ -31,15 +31,15 @@ _TOO_POWERFUL = ("CAP_SYS_ADMIN", "CAP_DAC_READ_SEARCH", "CAP_SYS_MODULE", "CAP_
 
 
 @cache
-def why_not(*, network: bool) -> str:
-    """Return why bubblewrap does not work here, or "". Runs it once per process to find out."""
-    command = [*_isolated(network=network), "--tmpfs", "/tmp", "--", "true"]  # noqa: S108 - a folder that exists
+def why_not(root: Path, *, network: bool) -> str:
+    """Return why bubblewrap does not work for the project at `root`, or "". Runs it once per process to find out."""
     try:
+        command = [*_isolated(root, network=network), "--tmpfs", "/tmp", "--", "true"]  # noqa: S108 - it exists
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS_TO_PROVE, check=False, cwd="/"
         )
-    except FileNotFoundError:
-        return "bubblewrap (bwrap) is not installed"
+    except NotReady as error:
+        return error.message
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"bubblewrap does not run: {error}"
     if done.returncode:
@@ -55,7 +55,7 @@ def wrapper(root: Path, *, hidden: Iterable[Path], read_only: Iterable[Path], ne
         NotReady: the project itself lies in a hidden or read-only folder.
     """
     here = os.path.realpath(root)
-    command = _isolated(network=network)
+    command = _isolated(root, network=network)
     shut: list[str] = []
     for path in _places(hidden, here):
         shut.append(path)
@@ -64,13 +64,15 @@ def wrapper(root: Path, *, hidden: Iterable[Path], read_only: Iterable[Path], ne
         else:
             command += ("--ro-bind", os.devnull, path)
     for path in _places(read_only, here):
-        if not any(_within(path, folder) for folder in shut):
+        if not any(within(path, folder) for folder in shut):
             command += ("--ro-bind", path, path)
     return [*command, "--die-with-parent", "--chdir", here]
 
 
-def _isolated(*, network: bool) -> list[str]:
-    bubblewrap = shutil.which("bwrap") or "bwrap"
+def _isolated(root: Path, *, network: bool) -> list[str]:
+    bubblewrap = find_program("bwrap", root)
+    if bubblewrap is None:
+        raise NotReady("bubblewrap (bwrap) is not installed", hint="Install it, outside of the project.")
     command = [bubblewrap, "--unshare-pid", "--new-session"]
     command += ("--bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
     if not network:
@@ -93,13 +95,9 @@ def _places(paths: Iterable[Path], root: str) -> Sequence[str]:
     """Return the real paths of those `paths` that exist; bubblewrap would create the others."""
     places = dict.fromkeys(os.path.realpath(path) for path in paths if path.exists())
     for place in places:
-        if _within(root, place):
+        if within(root, place):
             raise NotReady(
                 f"The project {root} lies inside of {place}, which a build must not see or change.",
                 hint="Make it a folder or file of the project, not a link to what holds the project.",
             )
     return sorted(places)
-
-
-def _within(path: str, folder: str) -> bool:
-    return os.path.commonpath((path, folder)) == folder
