@@ -72,7 +72,9 @@ def tampered(project, tmp_path):
         ("rm sub/.gitignore", {"sub/.gitignore"}),
         ("mv sub bus; mkdir sub", {"sub/.gitignore"}),
         ("echo '!secret' > src/.gitignore", {"src/.gitignore"}),
-        ("echo x > sub/CACHEDIR.TAG", {"sub/.gitignore"}),
+        ("echo x > sub/CACHEDIR.TAG", {"sub/CACHEDIR.TAG"}),
+        ("echo x > src/CACHEDIR.TAG; echo '!secret' > src/.gitignore", {"src/CACHEDIR.TAG", "src/.gitignore"}),
+        ("echo x > src/pyvenv.cfg", {"src/pyvenv.cfg"}),
         ("echo '[core] hooksPath=x' >> .git/config", {".git/config"}),
         ("echo x > .git/config.worktree", {".git/config.worktree"}),
         ("echo x > .git/hooks/post-checkout", {".git/hooks/post-checkout"}),
@@ -107,6 +109,7 @@ def test_what_judges_cannot_be_altered_unseen(tampered, script, names):
         "rm -r node_modules/left-pad; mkdir node_modules/other; echo x > node_modules/.gitignore",
         "ln -s / link; ln -s . loop; mkfifo pipe",
         "cat build.sh agent-config/* > /dev/null",
+        CACHE.format("node_modules/left-pad"),
     ],
 )
 def test_what_builds_do_every_day_is_no_crime(tampered, script):
@@ -116,6 +119,8 @@ def test_what_builds_do_every_day_is_no_crime(tampered, script):
 def test_caches_may_come_and_go(tampered):
     assert tampered(CACHE.format(".cache")) == ()
     assert tampered("rm -r .cache") == ()
+    assert tampered(CACHE.format(".cache")) == ()
+    assert tampered("rm .cache/CACHEDIR.TAG") == ()
 
 
 @pytest.mark.parametrize("where", ["build.sh", "agent-config/query.txt", ".git/config"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -19,6 +20,7 @@ BUILD_SCRIPT = "build.sh"
 
 _LARGE = 4 * 1024 * 1024
 _MANY = 64  # above this many folders at one depth, ask git which of them it ignores
+_CACHE_MARKS = {"CACHEDIR.TAG", "pyvenv.cfg"}
 _GIT_PARTS = ("config", "config.worktree", "commondir", "hooks", "info")
 
 Ignored = Callable[[Sequence[str]], frozenset[str]]
@@ -43,8 +45,8 @@ class Seal:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """The state of all checked files at one moment. `rules` are the `.gitignore` files that count, `folders` those that
-    were searched for one; all relative to the root.
+    """The state of all checked files at one moment. `rules` are the `.gitignore` files that count, `folders` those in
+    which one would count; all relative to the root.
     """
 
     seals: dict[str, Seal]
@@ -82,9 +84,9 @@ class IntegrityCheck:
         self._ignored = ignored
         self._state_hidden = state_hidden
 
-    def seal(self) -> Sealed:
-        """Record the current state."""
-        rules, folders = self._rules()
+    def seal(self, folders: frozenset[str] = frozenset()) -> Sealed:
+        """Record the current state. `folders` are no caches, whatever marks them as one now."""
+        rules, folders = self._rules(folders)
         seals = {"": _place(self._root)}
         for name in (self._build_script, *rules):
             seals |= self._file(self._root / name)
@@ -99,25 +101,31 @@ class IntegrityCheck:
 
     def altered(self, before: Sealed) -> tuple[str, ...]:
         """Return what differs from `before`: paths relative to the root, `.` for the root itself."""
-        after = self.seal()
+        after = self.seal(before.folders)
         changed = {name for name, seal in before.seals.items() if not seal.holds(after.seals.get(name))}
         # Caches and virtual environments bring their own .gitignore; in a new folder it affects no old file.
         fresh_rules = {name for name in after.rules if _folder_of(name) not in before.folders}
         changed |= after.seals.keys() - before.seals.keys() - fresh_rules
         return tuple(sorted(_shown(name) for name in changed))
 
-    def _rules(self) -> tuple[list[str], frozenset[str]]:
-        """Return the `.gitignore` files that count, and the folders that were searched."""
+    def _rules(self, known: frozenset[str]) -> tuple[list[str], frozenset[str]]:
+        """Return the `.gitignore` files that count, and the folders in which one would.
+
+        In `known` folders, what marks a cache counts too: a build could hide a `.gitignore` behind it.
+        """
         rules: list[str] = []
         folders: set[str] = set()
         level = [""]
         while level:
-            folders.update(level)
             below: list[str] = []
             for folder in level:
-                found, inside = _look(self._root, folder, self._not_searched)
-                rules += found
+                names, inside = _look(self._root, folder, self._not_searched)
                 below += inside
+                marks = names & _CACHE_MARKS if folder else frozenset()
+                if marks and folder not in known:
+                    continue  # a cache or virtual environment, which builds may empty
+                folders.add(folder)
+                rules += (f"{folder}/{name}".lstrip("/") for name in marks | (names & {".gitignore"}))
             level = self._not_ignored(below) if len(below) > _MANY else below
         nested = [_folder_of(rule) for rule in rules if "/" in rule]
         counting = {"", *self._not_ignored(nested)}
@@ -166,20 +174,18 @@ def _folder_of(name: str) -> str:
     return name.rpartition("/")[0]
 
 
-def _look(root: Path, folder: str, not_searched: frozenset[str]) -> tuple[list[str], list[str]]:
-    """Return the `.gitignore` of one folder, if it counts, and the folders in it to search next."""
+def _look(root: Path, folder: str, not_searched: frozenset[str]) -> tuple[AbstractSet[str], list[str]]:
+    """Return the names in one folder, and the folders in it to search next."""
     try:
         with os.scandir(root / folder) as entries:
             names = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
     except OSError:
-        return [], []
+        return frozenset(), []
     before = f"{folder}/" if folder else ""
     inside = [f"{before}{name}" for name, is_folder in names.items() if is_folder and name != ".git"]
     if not folder:
         inside = [name for name in inside if name not in not_searched]
-    elif names.keys() & {"CACHEDIR.TAG", "pyvenv.cfg"}:
-        return [], inside  # a cache or virtual environment, which builds may empty
-    return [f"{before}.gitignore"] if ".gitignore" in names else [], inside
+    return names.keys(), inside
 
 
 def _files(top: Path, *, skip: frozenset[str]) -> Iterator[Path]:
