@@ -15,6 +15,8 @@ from code_commit_workspace.records import Change
 from code_commit_workspace.transaction import ProjectLock, Write, apply, recover, replace
 from code_commit_workspace.transaction.journal import Journal
 
+HANDLES = Path("/proc/self/fd")
+
 
 @pytest.fixture
 def root(tmp_path):
@@ -263,6 +265,23 @@ def test_the_lock_is_held_by_one_run_and_says_by_which(root):
     with ProjectLock(home(root)):
         pass
     assert (home(root) / "lock").exists()
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b'{"pid": "x", "run": 1}', b"[" * 4096], ids=len)
+def test_a_lock_whose_file_says_nothing_useful_is_still_held(root, text):
+    with ProjectLock(home(root)):
+        (home(root) / "lock").write_bytes(text)
+        with pytest.raises(NotReady, match=r"another run holds the lock of this project$"):
+            ProjectLock(home(root)).__enter__()
+
+
+@pytest.mark.skipif(not HANDLES.is_dir(), reason="looks for open handles in /proc")
+def test_a_state_folder_that_cannot_be_opened_leaves_no_handle_open(root):
+    home(root).symlink_to(root)
+    before = len(list(HANDLES.iterdir()))
+    with pytest.raises(NotReady, match="state folder"):
+        ProjectLock(home(root)).__enter__()
+    assert len(list(HANDLES.iterdir())) == before
 
 
 def test_two_changes_at_once_do_not_mix(root, tree):

@@ -23,7 +23,7 @@ def read_in_project(root: Path, path: str, *, limit: int) -> bytes | None:
             if found is None:
                 return None
             _require_small(found, limit)
-            return tree.read(path)
+            return tree.read(path, limit)
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENOTDIR}:
             raise NotReady(

@@ -23,8 +23,10 @@ def open_home(home: Path) -> int:
     try:
         handle = os.open(home.parent.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         for name in (home.parent.name, home.name):
-            below = open_folder(handle, name)
-            os.close(handle)
+            try:
+                below = open_folder(handle, name)
+            finally:
+                os.close(handle)
             handle = below
     except OSError as error:
         raise NotReady(

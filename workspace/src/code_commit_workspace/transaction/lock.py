@@ -76,6 +76,6 @@ def _holder(handle: int) -> str:
     try:
         said = json.loads(os.pread(handle, 4096, 0))
         pid, run = int(said["pid"]), str(said["run"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""
     return f": process {pid}, run {run}" if run else f": process {pid}"
