@@ -52,8 +52,7 @@ _LAYOUT = (
     *(("--git-path", "index"), ("--git-path", "objects"), ("--show-object-format",)),
 )
 _GRACE_PERIOD = 5.0  # seconds for git to remove its lock files after SIGTERM
-_CHECK_IGNORE = ("check-ignore", "--no-index", "-z", "--stdin")
-_EXPLAINED_DEPTH = 12
+CHECK_IGNORE = ("check-ignore", "--no-index", "-z", "--stdin")
 _SUBMODULE = re.compile(rb"(?:^|\0)160000 [0-9a-f]+ \d\t([^\0]+)")
 _UNREACHABLE = re.compile(r"warning: unable to access '/.*(?<!/info/exclude)': .*")
 
@@ -64,21 +63,6 @@ class GitError(NotReady):
 
 class NoRepository(NotReady):
     """The root is not in a git repository."""
-
-
-@dataclass(frozen=True, slots=True)
-class IgnoreRule:
-    """The line that makes git ignore a path. `source` is its file, relative to the top of the repository or
-    absolute.
-    """
-
-    source: str
-    line: int
-    pattern: str
-
-    def __str__(self) -> str:
-        """Return the rule and its location, for people."""
-        return f"{self.pattern!r} in line {self.line} of {self.source}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +115,6 @@ class Git:
         if check and done.returncode:
             raise _error(args, done)
         return done.stdout
-
-    def version(self) -> str:
-        """Return git's version, like `2.39.5`.
-
-        Raises:
-            NotReady: git is not installed.
-        """
-        return self.run(["version"]).decode(errors="replace").removeprefix("git version ").strip()
 
     def require_repository(self) -> None:
         """Check that the root is in the work tree of a git repository.
@@ -232,33 +208,10 @@ class Git:
         Raises:
             GitError: git could not check one of them, or could not read a file with rules. No result is returned then.
         """
-        done = self._check_ignore(paths)
+        done = self._done(CHECK_IGNORE, stdin=listing(paths))
         if done.returncode not in {0, 1} or _has_warnings(done):
-            raise _error(_CHECK_IGNORE, done)
+            raise _error(CHECK_IGNORE, done)
         return frozenset(os.fsdecode(path.removeprefix(b"./")) for path in done.stdout.split(b"\0")[:-1])
-
-    def ignore_rules(self, paths: Sequence[str]) -> dict[str, IgnoreRule]:
-        """Return the rules by which git ignores `paths`, where git can explain them: for messages, not for
-        decisions.
-        """
-        # With --verbose, git 2.39 reads freed memory (and may crash) below about 24 folders.
-        paths = [path for path in paths if path.count("/") < _EXPLAINED_DEPTH]
-        done = self._check_ignore(paths, "--verbose")
-        source, line, pattern, path = (done.stdout.split(b"\0")[field::4] for field in range(4))
-        return {
-            os.fsdecode(path.removeprefix(b"./")): IgnoreRule(_decode(source), int(line), _decode(pattern))
-            for source, line, pattern, path in zip(source, line, pattern, path, strict=False)
-        }
-
-    def _check_ignore(self, paths: Sequence[str], *options: str) -> subprocess.CompletedProcess[bytes]:
-        try:
-            # With `./` in front, no path looks like an option or pathspec magic.
-            question = b"".join(b"./%b\0" % os.fsencode(path) for path in paths)
-        except UnicodeEncodeError as error:
-            raise GitError("git cannot be asked about a path that cannot be encoded") from error
-        if question.count(b"\0") != len(paths):
-            raise GitError("git cannot be asked about a path that holds NUL")
-        return self._done([*_CHECK_IGNORE, *options], stdin=question)
 
     def _done(
         self,
@@ -301,6 +254,21 @@ class Git:
         if self._program is None:
             raise NotReady("git was not found on PATH", hint="install git, outside of the project")
         return self._program
+
+
+def listing(paths: Sequence[str]) -> bytes:
+    """Return `paths` as the input of `CHECK_IGNORE`. With `./` in front, none looks like an option or pathspec magic.
+
+    Raises:
+        GitError: git cannot be asked about one of them.
+    """
+    try:
+        names = b"".join(b"./%b\0" % os.fsencode(path) for path in paths)
+    except UnicodeEncodeError as error:
+        raise GitError("git cannot be asked about a path that cannot be encoded") from error
+    if names.count(b"\0") != len(paths):
+        raise GitError("git cannot be asked about a path that holds NUL")
+    return names
 
 
 def _state(index: Path) -> tuple[int, ...]:

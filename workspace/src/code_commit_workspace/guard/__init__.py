@@ -2,7 +2,8 @@
 
 `names` and `protected` judge the text of a path, `path_conflicts` the paths of one response among themselves, `places`
 what stands there on disk, `ignored` asks git, and `redacted` looks at the content. The `Guard` asks them in order.
-`reading` decides what a model may see, and `visible_tree` is the project as rules see it.
+`ignore_rules` says why git ignores a path, `reading` decides what a model may see, and `visible_tree` is the project as
+rules see it.
 """
 
 from code_commit_workspace.guard.guard import Guard, normalise_changes

@@ -14,7 +14,6 @@ from code_commit_workspace.guard.names import PlainPath, PortableName, normalise
 from code_commit_workspace.guard.path_conflicts import PathConflicts
 from code_commit_workspace.guard.places import Places
 from code_commit_workspace.guard.protected import ProtectedNames
-from code_commit_workspace.guard.redacted import RedactedText
 from code_commit_workspace.guard.visible_tree import VisibleTree
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change, PathRule, Protected, Refusal
@@ -27,6 +26,8 @@ _GIT_NAMES = (
     Protected(".gitignore", anywhere=True),
     Protected(".git", "anything in the .git folder", anywhere=True, readable=False),
 )
+
+_EVERY_MARK = b"***"  # all marks begin like this
 
 
 class Guard:
@@ -47,8 +48,8 @@ class Guard:
         self._rules: tuple[PathRule, ...] = (
             *(PlainPath(tree.root), ProtectedNames(protected), PortableName()),
             *(PathConflicts(tree), Places(tree, git), Ignored(git)),
-            *((RedactedText(redactor),) if redactor else ()),
         )
+        self._redactor = redactor
         self.visible = VisibleTree(tree, self.files)
 
     def check(self, changes: Sequence[Change], rules: Sequence[tuple[str, PathRule]] = ()) -> tuple[Refusal, ...]:
@@ -63,7 +64,7 @@ class Guard:
             given.setdefault(normalise_path(change.path), {}).setdefault(change.path, place)
         left = normalise_changes(changes)
         found: list[Refusal] = []
-        for rule in self._rules:
+        for rule in (*self._rules, *self._rules_about_marks(left)):
             if left:
                 refused = self._built_in(rule, left)
                 found += refused
@@ -96,11 +97,8 @@ class Guard:
     ) -> tuple[str, ...]:
         """Return the regular files that git tracks or does not ignore and that a model may see, sorted.
 
-        `patterns` are those of a `.gitignore` file in the root: the last match decides, `!` excludes again. Without
-        patterns, all files are selected. With `recursive`, a plain name matches at any depth, and a folder selects
-        everything below it. Without, nothing below a pattern's own folder matches: `*.py` selects files in the root;
-        `src/*.py`, `src/**/*.py` and `src/` select those directly in `src`. Links and files in submodules are left
-        out. (Seed 004, `context.files`.) `among` is an earlier result of `Git.list_files`.
+        Links and files in submodules are left out. `reading.matching` has the rules of `patterns`; `among` is an
+        earlier result of `Git.list_files`.
 
         Raises:
             NotReady: the root is not in a git repository, or git cannot list its files.
@@ -111,6 +109,14 @@ class Guard:
         found = sorted(matching(self._git.list_files() if among is None else among, patterns, recursive=recursive))
         refused = self.unreadable(found, files_only=True)
         return tuple(path for path in found if path not in refused)
+
+    def _rules_about_marks(self, changes: Sequence[Change]) -> tuple[PathRule, ...]:
+        """Return the rule for responses that hold the mark of a redacted key; few do."""
+        if self._redactor is None or not any(change.content and _EVERY_MARK in change.content for change in changes):
+            return ()
+        from code_commit_workspace.guard.redacted import RedactedText
+
+        return (RedactedText(self._redactor),)
 
     def _built_in(self, rule: PathRule, changes: Sequence[Change]) -> list[Refusal]:
         try:

@@ -20,7 +20,12 @@ _ANY_DEPTH = re.compile(r"(?:^|(?<=/))\*\*/")
 
 
 def matching(paths: AbstractSet[str], patterns: Sequence[str], *, recursive: bool) -> AbstractSet[str]:
-    """Return those of `paths` that `patterns` select, all of them without a pattern. `Guard.files` has the rules.
+    """Return those of `paths` that `patterns` select, all of them without a pattern.
+
+    `patterns` are those of a `.gitignore` file in the root: the last match decides, `!` excludes again. With
+    `recursive`, a plain name matches at any depth, and a folder selects everything below it. Without, nothing below a
+    pattern's own folder matches: `*.py` selects files in the root; `src/*.py`, `src/**/*.py` and `src/` select those
+    directly in `src`. (Seed 004, `context.files`.)
 
     Raises:
         ValueError: a pattern is malformed.

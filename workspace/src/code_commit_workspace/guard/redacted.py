@@ -11,8 +11,6 @@ from code_commit_workspace.records import Change, Refusal, Tree
 if TYPE_CHECKING:
     from code_commit_workspace.redaction import Redactor
 
-_EVERY_MARK = b"***"  # all marks begin like this
-
 
 class RedactedText:
     """A file that holds a key keeps it, or loses it on purpose, but never to the mark that stood for it.
@@ -27,8 +25,6 @@ class RedactedText:
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:
         """Send back a file with more marks than before of a key that a file of the response holds now."""
-        if not any(change.content and _EVERY_MARK in change.content for change in changes):
-            return
         before = {change.path: _content(tree, change.path) for change in changes}  # a file may move
         marks = frozenset().union(*map(self._redactor.marks, before.values()))
         for change in changes:

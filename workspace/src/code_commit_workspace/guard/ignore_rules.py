@@ -1,0 +1,62 @@
+"""Say why git ignores paths, or which of them it cannot decide."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+
+from code_commit_workspace.git import CHECK_IGNORE, Git, GitError, listing
+
+_EXPLAINED = 100  # ignored paths whose rule is looked up
+_EXPLAINED_DEPTH = 12
+_QUESTIONS = 100  # to git, to find the paths that it fails at
+
+
+def reasons(paths: Sequence[str], ignored: Collection[str] | None, git: Git) -> dict[str, str]:
+    """Return those of `paths` that git ignores or cannot decide, and why.
+
+    `ignored` are those that git ignores; None if git failed at one of `paths`.
+    """
+    undecided: dict[str, GitError] = {}
+    if ignored is None:
+        ignored, undecided = _ask_in_parts(paths, git)
+    first = [path for path in paths if path in ignored][:_EXPLAINED]
+    rules = ignore_rules(first, git) if first else {}
+    said = {path: f"git ignores it, by {rules[path]}." if path in rules else "git ignores it." for path in ignored}
+    return said | {path: f"git cannot tell whether it ignores this path: {why}." for path, why in undecided.items()}
+
+
+def ignore_rules(paths: Sequence[str], git: Git) -> dict[str, str]:
+    """Return the rules by which git ignores `paths`, where git can explain them: for messages, not for decisions."""
+    # With --verbose, git 2.39 reads freed memory (and may crash) below about 24 folders.
+    paths = [path for path in paths if path.count("/") < _EXPLAINED_DEPTH]
+    answer = git.run([*CHECK_IGNORE, "--verbose"], stdin=listing(paths), check=False)
+    fields = iter(answer.split(b"\0"))
+    return {
+        os.fsdecode(path.removeprefix(b"./")): f"{_text(pattern)!r} in line {_text(line)} of {_text(source)}"
+        for source, line, pattern, path in zip(fields, fields, fields, fields, strict=False)
+    }
+
+
+def _ask_in_parts(paths: Sequence[str], git: Git) -> tuple[set[str], dict[str, GitError]]:
+    """Ask about ever smaller parts where git fails, so that a bad path spoils no other."""
+    ignored: set[str] = set()
+    undecided: dict[str, GitError] = {}
+    parts = [paths]
+    questions = 0
+    while parts:
+        part = parts.pop()
+        questions += 1
+        try:
+            ignored |= git.ignored(part)
+        except GitError as error:
+            if len(part) == 1 or questions >= _QUESTIONS:
+                undecided.update(dict.fromkeys(part, error))
+            else:
+                middle = len(part) // 2
+                parts += [part[middle:], part[:middle]]
+    return ignored, undecided
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="backslashreplace")
