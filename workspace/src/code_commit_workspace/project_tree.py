@@ -6,13 +6,12 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from itertools import groupby
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class ProjectTree:
@@ -88,7 +87,7 @@ class ProjectTree:
         """
         try:
             with self.parent(path) as (folder, name):
-                handle = os.open(name, _FILE, dir_fd=folder)
+                handle = os.open(name, FILE, dir_fd=folder)
         except FileNotFoundError:
             return None
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -103,34 +102,9 @@ class ProjectTree:
         The content is None for a path that is not a regular file, unreadable, larger than `limit` bytes, or behind a
         link.
         """
-        for folder, group in groupby(paths, lambda path: path.rpartition("/")[0]):
-            with ExitStack() as stack:
-                try:
-                    handle = stack.enter_context(self.folder(folder))
-                except OSError:
-                    yield from ((path, None) for path in group)
-                    continue
-                for path in group:
-                    yield path, _content(handle, path.rpartition("/")[2], limit)
+        from code_commit_workspace.many_files import contents
 
-
-def _content(folder: int, name: str, limit: int) -> bytes | None:
-    try:
-        handle = os.open(name, _FILE, dir_fd=folder)
-    except OSError:
-        return None
-    try:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > limit:
-            return None
-        content = os.read(handle, found.st_size + 1)
-        while len(content) <= limit and (more := os.read(handle, limit)):
-            content += more
-    except OSError:
-        return None
-    finally:
-        os.close(handle)
-    return content if len(content) <= limit else None
+        return contents(self, paths, limit)
 
 
 def parts_of(path: str) -> list[str]:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:  # imported on first use: a command that only reads starts no 
     from code_commit_workspace.records import Change, PathRule, ProcessResult, Refusal
 
 _ENDS_WITHIN = 2.0  # seconds for another thread to notice the end of its process
-_PRIVATE_GIT = "no-repository.git"  # in the state folder
 
 Repository = Literal["required", "optional", "private", "existing"]
 """Where the root lies in no git repository: `required` refuses, `optional` leaves it to whoever needs git, `private`
@@ -97,9 +96,13 @@ class Workspace:
                 tree = held.enter_context(ProjectTree(root))
             except OSError as error:
                 raise NotReady(f"the folder {root} cannot be opened: {error.strerror}") from error
-            alone = _lies_alone(Git(root), repository, home)
+            git = Git(root)
+            alone = _lies_alone(git, repository, home)
             lock = held.enter_context(ProjectLock(home)) if writes else None
-            git = _private_git(root, home, anew=writes) if alone else Git(root)
+            if alone:
+                from code_commit_workspace.private_git import private_git
+
+                git = private_git(root, home, anew=writes)
             recovered = recover(tree, home) if writes else _recover_for_reading(tree, home)
             return cls(
                 root=root,
@@ -354,34 +357,12 @@ def _lies_alone(git: Git, repository: Repository, home: Path) -> bool:
     try:
         git.require_repository()
     except NoRepository:
-        if repository == "required" or (repository == "existing" and not (home / _PRIVATE_GIT).is_dir()):
+        from code_commit_workspace.private_git import PRIVATE_GIT
+
+        if repository == "required" or (repository == "existing" and not (home / PRIVATE_GIT).is_dir()):
             raise
         return True
     return False
-
-
-def _private_git(root: Path, home: Path, *, anew: bool) -> Git:
-    """Return git in `root`, on a private repository in the state folder that is always empty.
-
-    What a change may touch and a model may see is still judged by git: `.gitignore` files count in it, and nothing is
-    ever committed there. Made `anew`, nothing in an old one is believed.
-
-    Raises:
-        NotReady: it cannot be made.
-    """
-    os.close(open_home(home))  # checks that it is no link
-    folder = home / _PRIVATE_GIT
-    git = Git(root, repository=folder)
-    if anew or not folder.exists():
-        import shutil
-
-        try:
-            if folder.exists():
-                shutil.rmtree(folder)
-        except OSError as error:
-            raise NotReady(f"{folder} cannot be replaced: {error.strerror}", hint="remove it") from error
-        git.run(["init", "--quiet", "--template="])
-    return git
 
 
 def _recover_for_reading(tree: ProjectTree, home: Path) -> str | None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Self
 
@@ -158,19 +158,10 @@ def _closing_after(handles: Sequence[int], *, on_error: Sequence[int]) -> Iterat
             os.close(handle)
 
 
-@contextmanager
-def _input(stdin: bytes | None) -> Iterator[IO[bytes] | int]:
+def _input(stdin: bytes | None) -> AbstractContextManager[IO[bytes] | int]:
     """Give an unnamed file that holds `stdin`: unlike a pipe, it never waits for a reader."""
-    if stdin is None:
-        yield subprocess.PIPE
-        return
-    with _file_of(stdin) as file:
-        yield file
-
-
-def _file_of(stdin: bytes) -> IO[bytes]:
     if not stdin:
-        return Path(os.devnull).open("rb")
+        return nullcontext(subprocess.PIPE if stdin is None else subprocess.DEVNULL)
     import tempfile
 
     file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it

@@ -9,7 +9,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -157,19 +157,9 @@ class ProcessRunner:
             Interrupted: the runner was closed.
         """
         ready = self._get_ready(argv, isolation_required=isolation_required)
-        variables = ready.env | dict(env)
-        if unfit := _not_startable(argv, self._root, variables):
-            raise NotReady(f"{argv[0]} cannot be started: {unfit.trouble}")
-        try:
-            process = Process(argv, wrapper=ready.wrapper, cwd=self._root, env=variables, stdin=None)
-        except (OSError, ValueError) as error:
-            raise NotReady(f"{argv[0]} cannot be started: {error}") from error
-        from code_commit_workspace.process.running import RunningProcess
+        from code_commit_workspace.process.running import start
 
-        with ExitStack() as held:
-            held.enter_context(process)
-            held.enter_context(self._under_way.holding(process))
-            return RunningProcess(process, ready.altered, held.pop_all())
+        return start(argv, ready.wrapper, self._root, ready.env | dict(env), ready.altered, self._under_way)
 
     def close(self) -> None:
         """End the running processes and start no other; callable from any thread."""
@@ -180,9 +170,6 @@ class ProcessRunner:
         return self._under_way.wait_until_over(seconds)
 
     def _run(self, argv: Sequence[str], ready: _Ready, stdin: bytes, timeout: float, record: ProcessLog) -> _Ending:
-        failed = _not_startable(argv, self._root, ready.env)
-        if failed:
-            return failed
         try:
             process = Process(argv, wrapper=ready.wrapper, cwd=self._root, env=ready.env, stdin=stdin)
         except (OSError, ValueError) as error:  # the command is too long, or holds NUL
@@ -200,7 +187,7 @@ class ProcessRunner:
         if not process.ran:
             stderr = record.finish()[1]
             if stderr.startswith(b"bwrap: execvp "):
-                return _Ending(_NOT_FOUND)
+                return _Ending(_NOT_FOUND if b"No such file" in stderr else _NOT_EXECUTABLE)
             return _Ending(None, sandbox_failed=stderr.startswith(b"bwrap: "))
         return _Ending(process.exit_code, process.signal, trouble=process.trouble)
 
@@ -313,21 +300,3 @@ def _drain(process: Process, record: ProcessLog) -> None:
 def _require_bash(argv: Sequence[str], env: Mapping[str, str]) -> None:
     if argv[0] == "bash" and not shutil.which("bash", path=env.get("PATH")):
         raise NotReady("bash is not on the PATH, and builds need it.", hint="Install bash.")
-
-
-def _not_startable(argv: Sequence[str], root: Path, env: Mapping[str, str]) -> _Ending | None:
-    """Return why `argv` cannot be started as an `_Ending`, or None."""
-    name = argv[0]
-    try:
-        if "/" not in name:
-            return (
-                None if shutil.which(name, path=env.get("PATH")) else _Ending(_NOT_FOUND, trouble=f"{name}: not found")
-            )
-        path = root / name
-        if not path.exists():
-            return _Ending(_NOT_FOUND, trouble=f"{name}: not found")
-        if path.is_dir() or not os.access(path, os.X_OK):
-            return _Ending(_NOT_EXECUTABLE, trouble=f"{name}: not an executable file")
-    except (OSError, ValueError) as error:
-        return _Ending(_NOT_EXECUTABLE, trouble=f"{name}: {error}")
-    return None

@@ -4,15 +4,51 @@ from __future__ import annotations
 
 import os
 import selectors
+import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Self
 
+from code_commit_workspace.errors import NotReady
 from code_commit_workspace.process.launch import Process
+from code_commit_workspace.process.under_way import UnderWay
 
 _CHUNK = 4096
+
+
+def start(
+    argv: Sequence[str],
+    wrapper: list[str] | None,
+    root: Path,
+    env: Mapping[str, str],
+    altered: Callable[[], tuple[str, ...]],
+    under_way: UnderWay,
+) -> RunningProcess:
+    """Start `argv` in `root`, in the sandbox that `wrapper` makes; `altered` says at the end what it altered.
+
+    Raises:
+        NotReady: it cannot be started.
+    """
+    try:
+        _require_program(argv[0], root, env)
+        process = Process(argv, wrapper=wrapper, cwd=root, env=env, stdin=None)
+    except (OSError, ValueError) as error:
+        raise NotReady(f"{argv[0]} cannot be started: {error}") from error
+    with ExitStack() as held:
+        held.enter_context(process)
+        held.enter_context(under_way.holding(process))
+        return RunningProcess(process, altered, held.pop_all())
+
+
+def _require_program(name: str, root: Path, env: Mapping[str, str]) -> None:
+    path = shutil.which(name, path=env.get("PATH")) if "/" not in name else root / name
+    if path is None or not Path(path).exists():
+        raise FileNotFoundError(f"{name}: not found")
+    if Path(path).is_dir() or not os.access(path, os.X_OK):
+        raise PermissionError(f"{name}: not an executable file")
 
 
 class RunningProcess:

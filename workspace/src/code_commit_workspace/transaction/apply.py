@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from code_commit_workspace.errors import CodeCommitError, NotReady
+from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change
 from code_commit_workspace.transaction import disk
@@ -90,30 +90,14 @@ def _carry_out(tree: ProjectTree, journal: Journal, found: Survey, doing: _Doing
         step("commit")
         journal.move(ACTIVE, DONE)
     except BaseException as error:
-        _abandon(tree, journal, doing, error, step)
+        from code_commit_workspace.transaction.rollback import abandon
+
+        abandon(tree, journal, f"{doing.path or 'the change'} could not be {doing.what}: {error}", doing.touched, step)
         raise
     step("prune")
     with suppress(OSError):  # the change is complete; the next start cleans up
         journal.flush()
         journal.drop(DONE)
-
-
-def _abandon(tree: ProjectTree, journal: Journal, doing: _Doing, error: BaseException, step: Step) -> None:
-    """Restore the project, unless the journal is already closed: then the change is complete."""
-    if journal.has(ACTIVE):
-        from code_commit_workspace.transaction.rollback import roll_back
-
-        try:
-            roll_back(tree, journal, step, only=doing.touched)
-        except (CodeCommitError, OSError) as second:
-            cause = second.message if isinstance(second, CodeCommitError) else str(second)
-            raise NotReady(
-                f"{doing.path or 'the change'} could not be {doing.what}: {error}; "
-                f"and not everything could be put back: {cause}",
-                hint="the journal is kept: remove the cause and start again, then the rest is put back",
-            ) from error
-    with suppress(OSError):
-        journal.drop(STAGING)
 
 
 def _change(tree: ProjectTree, folder: int, plan: Plan, found: Survey, doing: _Doing, step: Step) -> None:

@@ -8,11 +8,11 @@ import stat
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 
-from code_commit_workspace.errors import NotReady
+from code_commit_workspace.errors import CodeCommitError, NotReady
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.transaction import contents, disk
 from code_commit_workspace.transaction.disk import Step
-from code_commit_workspace.transaction.journal import ACTIVE, DONE, Journal
+from code_commit_workspace.transaction.journal import ACTIVE, DONE, STAGING, Journal
 from code_commit_workspace.transaction.parse_plan import read_plan
 from code_commit_workspace.transaction.plan import FileStep, Plan
 
@@ -54,6 +54,25 @@ def roll_back(tree: ProjectTree, journal: Journal, step: Step, only: Collection[
     with suppress(OSError):  # everything is restored; the next start cleans up
         journal.drop(DONE)
     return len(plan.files)
+
+
+def abandon(tree: ProjectTree, journal: Journal, failure: str, touched: Collection[str], step: Step) -> None:
+    """Restore the project after a `failure`, unless the journal is already closed: then the change is complete.
+
+    Raises:
+        NotReady: not everything could be put back. The journal stays active.
+    """
+    if journal.has(ACTIVE):
+        try:
+            roll_back(tree, journal, step, only=touched)
+        except (CodeCommitError, OSError) as error:
+            cause = error.message if isinstance(error, CodeCommitError) else str(error)
+            raise NotReady(
+                f"{failure}; and not everything could be put back: {cause}",
+                hint="the journal is kept: remove the cause and start again, then the rest is put back",
+            ) from error
+    with suppress(OSError):
+        journal.drop(STAGING)
 
 
 def _open(journal: Journal) -> int:

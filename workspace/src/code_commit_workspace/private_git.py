@@ -1,0 +1,35 @@
+"""A repository that stands in where a project lies in none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.git import Git
+from code_commit_workspace.transaction import open_home
+
+PRIVATE_GIT = "no-repository.git"  # in the state folder
+
+
+def private_git(root: Path, home: Path, *, anew: bool) -> Git:
+    """Return git in `root`, on a private repository in the state folder that is always empty.
+
+    What a change may touch and a model may see is still judged by git: `.gitignore` files count in it, and nothing is
+    ever committed there. Made `anew`, nothing in an old one is believed.
+
+    Raises:
+        NotReady: it cannot be made.
+    """
+    os.close(open_home(home))  # checks that it is no link
+    folder = home / PRIVATE_GIT
+    git = Git(root, repository=folder)
+    if anew or not folder.exists():
+        try:
+            if folder.exists():
+                shutil.rmtree(folder)
+        except OSError as error:
+            raise NotReady(f"{folder} cannot be replaced: {error.strerror}", hint="remove it") from error
+        git.run(["init", "--quiet", "--template="])
+    return git
