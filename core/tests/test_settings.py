@@ -230,7 +230,7 @@ def test_a_link_is_not_followed_to_the_projects_file(root: Path) -> None:
 def test_a_linked_folder_is_not_followed_either(root: Path) -> None:
     (root / "agent-config").rename(root / "real")
     (root / "agent-config").symlink_to("real")
-    assert "stands behind one" in refused(root)
+    assert "lies behind one" in refused(root)
 
 
 def test_neither_a_folder_nor_a_pipe_is_a_file(root: Path) -> None:

@@ -128,12 +128,12 @@ def test_runs_are_forgotten(checkpoints, root):
     assert checkpoints.runs() == ["r2", "r3"]
 
 
-def test_names_that_are_no_names(checkpoints):
+def test_invalid_names_are_refused(checkpoints):
     for run, label in (("../x", "start"), ("run", "a/b"), ("run", ""), ("run", "x.lock"), ("-x", "start")):
-        with pytest.raises(ValueError, match="no name for a checkpoint"):
+        with pytest.raises(ValueError, match="not a valid name for a checkpoint"):
             checkpoints.take(run, label)
     for commit in ("--output=x", "HEAD", ""):
-        with pytest.raises(NotReady, match="is no checkpoint"):
+        with pytest.raises(NotReady, match="is not a checkpoint"):
             checkpoints.restore(commit)
 
 

@@ -90,7 +90,7 @@ def tampered(project, tmp_path):
         ("mv ../project ../old; mkdir ../project", {".", ".git/config", ".git/hooks/pre-commit.sample", ".git/info/exclude", ".gitignore", "agent-config/.code-commit/state/plan", "agent-config/query.txt", "build.sh", "sub/.gitignore"}),
     ],
 )  # fmt: skip
-def test_what_judges_cannot_be_altered_unseen(tampered, script, names):
+def test_changes_to_what_checks_the_project_are_reported(tampered, script, names):
     assert set(tampered(script)) == names
 
 
@@ -112,7 +112,7 @@ def test_what_judges_cannot_be_altered_unseen(tampered, script, names):
         CACHE.format("node_modules/left-pad"),
     ],
 )
-def test_what_builds_do_every_day_is_no_crime(tampered, script):
+def test_ordinary_builds_pass(tampered, script):
     assert tampered(script) == ()
 
 
@@ -132,7 +132,7 @@ def test_content_behind_a_link_counts(project, tmp_path, tampered, where):
     assert tampered(f"echo b > {shlex.quote(str(tmp_path / 'behind'))}") == (where,)
 
 
-def test_a_folder_that_is_a_link_is_judged_through_it(project, tmp_path, tampered):
+def test_a_folder_that_is_a_link_is_checked_through_it(project, tmp_path, tampered):
     (project / "agent-config").rename(tmp_path / "elsewhere")
     (project / "agent-config").symlink_to(tmp_path / "elsewhere")
 
@@ -140,50 +140,50 @@ def test_a_folder_that_is_a_link_is_judged_through_it(project, tmp_path, tampere
     assert tampered("rm agent-config; ln -s src agent-config") != ()
 
 
-def test_a_large_file_is_told_apart_without_being_read(project, monkeypatch):
+def test_a_large_file_is_compared_without_being_read(project, monkeypatch):
     rollup = project / "agent-config" / "codeRollup.txt"
     with rollup.open("wb") as file:
         file.truncate(200 * 1024 * 1024)
     times = rollup.stat()
-    judge = IntegrityCheck(project)
-    before = judge.seal()
-    assert judge.altered(before) == ()
+    check = IntegrityCheck(project)
+    before = check.seal()
+    assert check.altered(before) == ()
 
     with rollup.open("r+b") as file:
         file.write(b"evil")
     os.utime(rollup, ns=(times.st_atime_ns, times.st_mtime_ns))
 
-    assert judge.altered(before) == ("agent-config/codeRollup.txt",)
+    assert check.altered(before) == ("agent-config/codeRollup.txt",)
 
 
 def test_state_that_no_process_can_reach_is_not_looked_at(project):
-    judge = IntegrityCheck(project, state_hidden=True)
-    before = judge.seal()
+    check = IntegrityCheck(project, state_hidden=True)
+    before = check.seal()
     (project / "agent-config/.code-commit/state/plan").write_text("the host's own doing")
 
-    assert judge.altered(before) == ()
+    assert check.altered(before) == ()
 
 
-def test_git_folders_elsewhere_are_judged_too(project, tmp_path):
+def test_git_folders_elsewhere_are_checked_too(project, tmp_path):
     worktree = tmp_path / "top" / ".git" / "worktrees" / "w"
     (worktree / "info").mkdir(parents=True)
-    judge = IntegrityCheck(project, git_folders=[worktree])
-    before = judge.seal()
+    check = IntegrityCheck(project, git_folders=[worktree])
+    before = check.seal()
     (worktree / "config.worktree").write_text("x")
     (worktree / "index").write_text("x")
 
-    assert judge.altered(before) == (str(worktree / "config.worktree"),)
+    assert check.altered(before) == (str(worktree / "config.worktree"),)
 
 
-def test_a_git_that_cannot_answer_makes_nothing_pass(project):
+def test_every_rule_counts_when_git_fails(project):
     def broken(folders):
         raise RuntimeError("git: bad config")
 
-    judge = IntegrityCheck(project, ignored=broken)
-    before = judge.seal()
+    check = IntegrityCheck(project, ignored=broken)
+    before = check.seal()
     (project / "sub/.gitignore").write_text("!*")
 
-    assert judge.altered(before) == ("sub/.gitignore",)
+    assert check.altered(before) == ("sub/.gitignore",)
 
 
 def test_folders_that_git_ignores_are_not_searched(project, monkeypatch):

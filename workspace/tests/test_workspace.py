@@ -130,9 +130,9 @@ def test_nobody_reads_half_a_change_of_a_run_that_goes_on(root):
 
 def test_a_reader_holds_no_lock_and_changes_nothing(root):
     with Workspace.open(root, writes=False) as reader, Workspace.open(root, writes=True):
-        with pytest.raises(NotReady, match="reading alone"):
+        with pytest.raises(NotReady, match="reading only"):
             reader.apply([Change("a", b"new")])
-        with pytest.raises(NotReady, match="reading alone"):
+        with pytest.raises(NotReady, match="reading only"):
             _ = reader.checkpoints
     assert (root / "a").read_text() == "old"
 
@@ -171,7 +171,7 @@ def test_a_program_may_have_its_own_names(root, tmp_path):
         assert workspace.run_build(log=tmp_path / "log", timeout=60).tampered == ("make.sh",)
         commit = workspace.checkpoints.take("run", "end")
         assert not [path for path in workspace.checkpoints.listing(commit) if path.startswith(".tool")]
-    with pytest.raises(ValueError, match="right in"):
+    with pytest.raises(ValueError, match="directly in"):
         Workspace.open(root, writes=True, private_folder=".tool", state_folder="elsewhere")
 
 

@@ -16,13 +16,13 @@ PRIVATE_GIT = "no-repository.git"  # in the state folder
 def private_git(root: Path, home: Path, *, anew: bool) -> Git:
     """Return git in `root`, on a private repository in the state folder that is always empty.
 
-    What a change may touch and a model may see is still judged by git: `.gitignore` files count in it, and nothing is
-    ever committed there. Made `anew`, nothing in an old one is believed.
+    git still decides what a change may touch and a model may see: `.gitignore` files count in it, and nothing is ever
+    committed there. `anew` replaces an old one, which somebody may have edited.
 
     Raises:
         NotReady: it cannot be made.
     """
-    os.close(open_home(home))  # checks that it is no link
+    os.close(open_home(home))  # raises if it is a link
     folder = home / PRIVATE_GIT
     git = Git(root, repository=folder)
     if anew or not folder.exists():

@@ -124,8 +124,8 @@ class SandboxSettings:
 class ProcessResult:
     """How a process ended. `exit_code` is None after a signal or the time limit.
 
-    `stdout` and `stderr` are capped, head and tail; the whole is in `log`. `tampered` names the files that judge a
-    change and that the process altered: whatever its exit code, such a process has failed.
+    `stdout` and `stderr` are capped, head and tail; the whole is in `log`. `tampered` names the files that check
+    the project and that the process altered: such a process has failed, even with exit code 0.
     """
 
     exit_code: int | None

@@ -27,7 +27,7 @@ def read_in_project(root: Path, path: str, *, limit: int) -> bytes | None:
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENOTDIR}:
             raise NotReady(
-                f"{path} cannot be read: it is a link or stands behind one",
+                f"{path} cannot be read: it is a link or lies behind one",
                 hint=f"put a regular file there; links below {root} are not followed",
             ) from None
         raise _unreadable(path, error) from None

@@ -46,8 +46,8 @@ class Workspace:
     """A project folder that is whole: made by `Workspace.open`, and closed at the end of its `with` block.
 
     `git` runs git, `redactor` hides keys, `state_folder` is the folder for state that survives. `project` opens files
-    and folders through handles, so that no link is followed. `recovered` says what was put right after an earlier run
-    that was cut short; None if nothing had to be.
+    and folders through handles, so that no link is followed. `recovered` says what was rolled back after an
+    interrupted run; None if nothing was.
     """
 
     root: Path
@@ -79,13 +79,13 @@ class Workspace:
         redactor: Redactor | None = None,
         sandbox: SandboxSettings | None = None,
     ) -> Workspace:
-        """Open the project at `root`, and put right what an earlier run, cut short, left half done.
+        """Open the project at `root`, and roll back what an interrupted run left half done.
 
         With `writes`, the project's lock is held until the workspace is closed. Without, it is never held: the
         workspace does not open while another run is changing files.
 
-        `private_folder` holds what no process and no model may see; `state_folder` lies right in it. `protected` names
-        what no change may touch.
+        `private_folder` holds what no process and no model may see; `state_folder` lies directly in it. `protected`
+        names what no change may touch.
 
         Raises:
             NotReady: something is missing, or another run is in the way.
@@ -97,9 +97,9 @@ class Workspace:
             except OSError as error:
                 raise NotReady(f"the folder {root} cannot be opened: {error.strerror}") from error
             git = Git(root)
-            alone = _lies_alone(git, repository, home)
+            private = _needs_private_git(git, repository, home)
             lock = held.enter_context(ProjectLock(home)) if writes else None
-            if alone:
+            if private:
                 from code_commit_workspace.private_git import private_git
 
                 git = private_git(root, home, anew=writes)
@@ -161,7 +161,7 @@ class Workspace:
         return self._guard.files(patterns, recursive=recursive, among=paths)
 
     def listed(self) -> set[str]:
-        """Return the paths that git tracks or would offer to track, whatever stands there and whoever may see it.
+        """Return the paths that git tracks or would offer to track, including those that a model may not see.
 
         Raises:
             NotReady: the root lies in no git repository, or git cannot list its files.
@@ -213,7 +213,7 @@ class Workspace:
         """The checkpoints of the project, by run.
 
         Raises:
-            NotReady: the workspace was opened for reading alone.
+            NotReady: the workspace was opened for reading only.
         """
         from code_commit_workspace.checkpoint import Checkpoints
 
@@ -327,7 +327,7 @@ class Workspace:
 
     def _require_writes(self) -> None:
         if not self.writes:
-            raise NotReady("this workspace was opened for reading alone")
+            raise NotReady("this workspace was opened for reading only")
 
     def _checked_elsewhere(self) -> tuple[Path, ...]:
         """What checks the project and is not in it: git's folders and the rules of a repository above, or linked."""
@@ -342,15 +342,15 @@ class Workspace:
 def _home(root: Path, private_folder: str, state_folder: str) -> Path:
     above, _, name = state_folder.rpartition("/")
     if not name or above != private_folder or "/" in private_folder or {private_folder, name} & {".", ".."}:
-        raise ValueError(f"{state_folder!r} is no folder right in {private_folder!r}")
+        raise ValueError(f"{state_folder!r} is not a folder directly in {private_folder!r}")
     return root / private_folder / name
 
 
-def _lies_alone(git: Git, repository: Repository, home: Path) -> bool:
-    """Whether the root lies in no repository, and a private one is to stand in for it.
+def _needs_private_git(git: Git, repository: Repository, home: Path) -> bool:
+    """Return whether the root lies in no repository, so that a private one must stand in for it.
 
     Raises:
-        NotReady: it lies in none and should, or git will not work there.
+        NotReady: it must lie in one and does not, or git does not work there.
     """
     if repository == "optional":
         return False

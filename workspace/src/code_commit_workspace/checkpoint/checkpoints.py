@@ -42,7 +42,7 @@ class Checkpoints:
         """
         for name in (run, label):
             if not _NAME.fullmatch(name) or ".." in name or name.endswith((".lock", ".")):
-                raise ValueError(f"no name for a checkpoint: {name!r}")
+                raise ValueError(f"not a valid name for a checkpoint: {name!r}")
         if run not in self._labels:
             known = self.of_run(run) if self._repository.has_below(f"{REFS}{run}") else []
             self._labels[run] = [label for label, _commit in known]

@@ -137,7 +137,7 @@ class Saved:
 def checked_id(name: str) -> str:
     """Return `name` if it is an object id, never an option or anything else that git would look up."""
     if not re.fullmatch("[0-9a-f]{40,64}", name):
-        raise NotReady(f"{name!r} is no checkpoint")
+        raise NotReady(f"{name!r} is not a checkpoint")
     return name
 
 

@@ -1,7 +1,7 @@
 """Path rules for responses, and rules for what a model may read.
 
 `names` and `protected` judge the text of a path, `path_conflicts` the paths of one response among themselves, `places`
-what stands there on disk, `ignored` asks git, and `redacted` looks at the content. The `Guard` asks them in order.
+the files and folders on disk, `ignored` asks git, and `redacted` looks at the content. The `Guard` asks them in order.
 `ignore_rules` says why git ignores a path, `reading` decides what a model may see, and `visible_tree` is the project as
 rules see it.
 """

@@ -21,13 +21,13 @@ from code_commit_workspace.records import Change, PathRule, Protected, Refusal
 if TYPE_CHECKING:
     from code_commit_workspace.redaction import Redactor
 
-# git reads these at any depth, so they are protected whatever else is.
+# git reads these at any depth, so they are always protected.
 _GIT_NAMES = (
     Protected(".gitignore", anywhere=True),
     Protected(".git", "anything in the .git folder", anywhere=True, readable=False),
 )
 
-_EVERY_MARK = b"***"  # all marks begin like this
+_MARK = b"***"  # the mark of every key begins like this
 
 
 class Guard:
@@ -112,7 +112,7 @@ class Guard:
 
     def _rules_about_marks(self, changes: Sequence[Change]) -> tuple[PathRule, ...]:
         """Return the rule for responses that hold the mark of a redacted key; few do."""
-        if self._redactor is None or not any(change.content and _EVERY_MARK in change.content for change in changes):
+        if self._redactor is None or not any(change.content and _MARK in change.content for change in changes):
             return ()
         from code_commit_workspace.guard.redacted import RedactedText
 
@@ -122,7 +122,7 @@ class Guard:
         try:
             return list(rule.judge(changes, self.visible))
         except (GitError, OSError) as error:
-            return [Refusal(change.path, rule.name, f"No verdict could be had: {error}.") for change in changes]
+            return [Refusal(change.path, rule.name, f"This check failed: {error}.") for change in changes]
 
     def _plugin(self, plugin: str, rule: PathRule, changes: Sequence[Change]) -> list[Refusal]:
         """Ask the rule of a plugin. An error or a result of a wrong type refuses the whole change set."""
@@ -145,12 +145,12 @@ class _WrongAnswer(Exception):  # noqa: N818 - caught below
 
 def _checked(answer: object, paths: AbstractSet[str], plugin: str) -> Iterator[Refusal]:
     if not isinstance(answer, Iterable) or isinstance(answer, str | bytes):
-        raise _WrongAnswer(f"gave {type(answer).__name__} for an answer")
+        raise _WrongAnswer(f"returned {type(answer).__name__}")
     for each in answer:
         if not isinstance(each, Refusal):
-            raise _WrongAnswer(f"gave {type(each).__name__} for a refusal")
+            raise _WrongAnswer(f"returned {type(each).__name__} as a refusal")
         if not all(isinstance(text, str) for text in (each.path, each.rule, each.reason)):
-            raise _WrongAnswer("gave a refusal whose fields are no text")
+            raise _WrongAnswer("returned a refusal whose fields are not text")
         if each.path and each.path not in paths:
             raise _WrongAnswer(f"refused {quote(each.path)}, which is not among the changes")
         yield replace(each, then="repair" if each.then == "repair" else "stop", plugin=plugin)

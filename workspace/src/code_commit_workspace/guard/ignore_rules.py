@@ -39,7 +39,7 @@ def ignore_rules(paths: Sequence[str], git: Git) -> dict[str, str]:
 
 
 def _ask_in_parts(paths: Sequence[str], git: Git) -> tuple[set[str], dict[str, GitError]]:
-    """Ask about ever smaller parts where git fails, so that a bad path spoils no other."""
+    """Ask about ever smaller parts where git fails, so that one bad path does not affect the others."""
     ignored: set[str] = set()
     undecided: dict[str, GitError] = {}
     parts = [paths]

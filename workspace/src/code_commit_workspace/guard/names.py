@@ -26,10 +26,10 @@ _DEVICES = frozenset(
     | {f"{port}{number}" for port in ("com", "lpt") for number in range(1, 10)}
 )
 _NOT_PORTABLE = (
-    (re.compile(r"\\"), "The path holds a backslash, which parts folders on Windows; use `/`."),
+    (re.compile(r"\\"), "The path holds a backslash, which separates folders on Windows; use `/`."),
     (re.compile(r":"), "The path holds a colon, which on Windows names a drive or a hidden stream of a file."),
     (re.compile(r"\A~"), "The path begins with `~`, which shells take for a home folder."),
-    (re.compile(r"\A\^\^\^|\A(?:end|delete)\Z"), "The path cannot be told from a fence of the response."),
+    (re.compile(r"\A\^\^\^|\A(?:end|delete)\Z"), "The path looks like a fence of the response."),
     (re.compile(r"\A\s"), "The path begins with a blank."),
 )
 
@@ -65,7 +65,7 @@ class PlainPath:
         if not path.strip():
             return "The path is empty."
         if path.startswith("/"):
-            return "The path is absolute; a path starts at the root of the project, without a slash."
+            return "The path is absolute; start at the root of the project, without a slash."
         if found := _UNWRITABLE.search(path):
             return f"The path holds {_character(found[0])}."
         return self._length(path) or _shape(path)
@@ -108,10 +108,10 @@ def _shape(path: str) -> str | None:
     if {"", ".", ".."}.isdisjoint(parts):
         return None
     if ".." in parts:
-        return "The path climbs with `..`; it has to name its folders from the root of the project down."
+        return "The path holds `..`; name the folders from the root of the project down."
     if not parts[-1]:
-        return "The path ends in a slash, so it names a folder; a change is about a file."
-    return "A name in the path is empty or `.`; each folder has to be named, once."
+        return "The path ends in a slash, so it names a folder; name a file."
+    return "A name in the path is empty or `.`; name each folder once."
 
 
 def _part(part: str) -> str | None:

@@ -53,7 +53,7 @@ class PathConflicts:
         if alike and _ignores_case(self._tree):
             for one, other in alike:
                 reason = (
-                    f"The response holds {quote(one)} too, which is the same file here: names differ in case alone."
+                    f"The response holds {quote(one)} too, which is the same file here: the names differ only in case."
                 )
                 yield Refusal(other, self.name, reason)
 

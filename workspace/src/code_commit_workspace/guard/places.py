@@ -77,7 +77,7 @@ class PathLookup:
 
     def _closed(self, folder: str, found: os.stat_result) -> str | None:
         if not stat.S_ISDIR(found.st_mode):
-            return f"{quote(folder)}, on the way to it, is {kind(found)}, not a folder."
+            return f"{quote(folder)} in this path is {kind(found)}, not a folder."
         if any(os.path.samestat(found, own) for own in self._git_folders):
             return f"{quote(folder)} is the folder in which git keeps this repository."
         inner = look(self._tree, f"{folder}/.git")
@@ -94,7 +94,7 @@ class Places:
         self._git = git
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - see `__init__`
-        """Refuse what leads through a link or into another repository, and what is no regular file.
+        """Refuse paths through a link or into another repository, and anything but regular files.
 
         Raises:
             GitError: git cannot tell where its submodules are.
@@ -118,21 +118,21 @@ class Places:
         if stat.S_ISREG(found.st_mode):
             return None
         if not stat.S_ISDIR(found.st_mode):
-            return f"What stands there is {kind(found)}; only regular files are changed."
+            return f"It is {kind(found)}; only regular files can be changed."
         if change.content is None:
-            return "What stands there is a folder; only files are deleted, each by its own path."
+            return "It is a folder; delete its files, each by its own path."
         stays = _what_stays(self._tree, change.path, gone)
-        return stays and f"What stands there is a folder, in which {quote(stays)} would stay."
+        return stays and f"It is a folder, and {quote(stays)} would stay in it."
 
 
 def look(tree: ProjectTree, path: str) -> os.stat_result | str | None:
-    """Return what is at `path`, whose folders are known to be real; None for nothing, or why it cannot be told."""
+    """Return what is at `path`, whose folders are known to be real; None for nothing, or why it cannot be read."""
     try:
         return os.stat(path, dir_fd=tree.handle, follow_symlinks=False)
     except FileNotFoundError:
         return None
     except OSError as error:
-        return f"{quote(path)} cannot be looked at: {error.strerror}."
+        return f"{quote(path)} cannot be read: {error.strerror}."
 
 
 def kind(found: os.stat_result) -> str:

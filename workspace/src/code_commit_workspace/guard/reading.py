@@ -87,9 +87,9 @@ def _place(path: str, lookup: PathLookup, tree: ProjectTree, *, files_only: bool
     state = lookup.to(path)
     found = look(tree, path) if state.exists and state.reason is None else state.reason
     if found is None:
-        return "Nothing stands there." if files_only else None
+        return "There is no such file." if files_only else None
     if isinstance(found, str):
         return found
     if stat.S_ISREG(found.st_mode) or (stat.S_ISDIR(found.st_mode) and not files_only):
         return None
-    return f"What stands there is {kind(found)}; only regular files are read."
+    return f"It is {kind(found)}; only regular files can be read."

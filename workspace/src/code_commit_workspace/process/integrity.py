@@ -85,7 +85,7 @@ class IntegrityCheck:
         self._state_hidden = state_hidden
 
     def seal(self, folders: frozenset[str] = frozenset()) -> Sealed:
-        """Record the current state. `folders` are no caches, whatever marks them as one now."""
+        """Record the current state. `folders` are not caches, even if a mark says so now."""
         rules, folders = self._rules(folders)
         seals = {"": _place(self._root)}
         for name in (self._build_script, *rules):

@@ -141,7 +141,7 @@ class ProcessRunner:
                 raise
             stdout, stderr = record.finish()
             tampered = ready.altered()
-            record.end("\n".join([str(ending), *(f"altered, which no process may: {name}" for name in tampered)]))
+            record.end("\n".join([str(ending), *(f"altered, and must not be: {name}" for name in tampered)]))
         if ending.sandbox_failed:
             raise NotReady(
                 f"The sandbox could not be set up: {stderr.decode('utf-8', 'replace').strip()}",
@@ -193,14 +193,14 @@ class ProcessRunner:
 
     def _get_ready(self, argv: Sequence[str], *, isolation_required: bool) -> _Ready:
         if self._under_way.closed:
-            raise Interrupted("no process starts any more: the run is over")
+            raise Interrupted("no process can start: the run is over")
         if not self._root.is_dir():
             raise NotReady(f"The project folder {self._root} is gone.", hint="Change to the project and start again.")
         isolated = self.sandbox_in_use == "bubblewrap"
         if isolation_required and not isolated and self._settings.mode != "off":
             reason = sandbox.why_not(self._root, network=self._settings.network)
             raise NotReady(
-                f"Commands of the model's choosing run isolated only: {reason}.",
+                f"Commands that the model chose run only in the sandbox: {reason}.",
                 hint="Install bubblewrap, or pass --sandbox off to run them with your own rights.",
             )
         env = without_keys(os.environ, self._redactor, self._settings)

@@ -97,7 +97,7 @@ def _places(paths: Iterable[Path], root: str) -> Sequence[str]:
     for place in places:
         if within(root, place):
             raise NotReady(
-                f"The project {root} lies inside of {place}, which a build must not see or change.",
+                f"The project {root} lies in {place}, which a build must not see or change.",
                 hint="Make it a folder or file of the project, not a link to what holds the project.",
             )
     return sorted(places)

@@ -52,7 +52,7 @@ class Journal:
         except BlockingIOError:
             self.close()
             raise NotReady(
-                "another run is changing files of this project at this moment", hint="wait until it ends"
+                "another run is changing files of this project right now", hint="wait until it ends"
             ) from None
         except OSError:
             pass  # a file system without locks: the project's lock must suffice
