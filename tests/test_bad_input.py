@@ -50,7 +50,7 @@ def link(path):
 
 NOT_READY = {
     "no query": (remove("agent-config/query.txt"), "agent-config/query.txt is missing", "--query"),
-    "an empty query": (put("agent-config/query.txt", b" \n"), "the query is empty", "what is to be changed"),
+    "an empty query": (put("agent-config/query.txt", b" \n"), "the query is empty", "describe the change"),
     "no rollup": (remove("agent-config/codeRollup.txt"), "agent-config/codeRollup.txt is missing", "codeRollup.sh"),
     "a rollup that is not UTF-8": (
         put("agent-config/codeRollup.txt", b"one\ntwo\n\xff\n"),
@@ -60,8 +60,12 @@ NOT_READY = {
     "an empty rollup": (put("agent-config/codeRollup.txt", b"\n"), "codeRollup.txt is empty", "codeRollup.sh"),
     "a rollup that is a link": (instead("agent-config/codeRollup.txt", link), "it is a link", "a regular file"),
     "no build.sh": (remove("build.sh"), "there is no build.sh", "exits with 0"),
-    "a folder build.sh": (instead("build.sh", Path.mkdir), "build.sh is no regular file", "put a file there"),
-    "a link build.sh": (instead("build.sh", link), "build.sh is a link", "put a file there"),
+    "a folder build.sh": (
+        instead("build.sh", Path.mkdir),
+        "build.sh is not a readable regular file",
+        "replace it",
+    ),
+    "a link build.sh": (instead("build.sh", link), "build.sh is a link", "replace it"),
     "no line in .gitignore": (put(".gitignore", b"*.log\n"), ".gitignore", "/agent-config"),
     "no .gitignore": (remove(".gitignore"), ".gitignore", "/agent-config"),
     "broken TOML": (put("agent-config/config.toml", b'model = "x"\nbroken = [\n'), "config.toml", "line"),
@@ -192,19 +196,19 @@ def test_where_git_cannot_tell_nothing_is_trusted(project, server):
     ("arguments", "words"),
     [
         (["--nonsense"], "there is no flag --nonsense"),
-        (["--modle=gpt-5"], "is --model meant?"),
+        (["--modle=gpt-5"], "did you mean --model?"),
         (["--mod", "gpt-5"], "there is no flag --mod"),
-        (["plugin"], "is plugins meant?"),
-        (["--quiet", "plugin"], "is plugins meant?"),
+        (["plugin"], "did you mean plugins?"),
+        (["--quiet", "plugin"], "did you mean plugins?"),
         (["--query=a", "models"], "the command models comes first, before all flags"),
         (["runs", "export", "--sink", "htlm"], "there is no log sink 'htlm'"),
         (["--model", "gpt-55"], "there is no model 'gpt-55'"),
-        (["--model", "gemini-2.5-prp"], "is gemini-2.5-pro meant?"),
+        (["--model", "gemini-2.5-prp"], "did you mean gemini-2.5-pro?"),
         (["--repairs", "many"], "--repairs"),
         (["--repairs=-1"], "--repairs"),
         (["--max-cost", "0"], "--max-cost should be greater than 0"),
         (["--sandbox", "maybe"], "--sandbox"),
-        (["--query", "a", "--query-file", "b"], "exclude each other"),
+        (["--query", "a", "--query-file", "b"], "cannot be used with"),
     ],
 )
 def test_usage_errors_are_exit_2_and_say_what_is_close(project, arguments, words):

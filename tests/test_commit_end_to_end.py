@@ -160,13 +160,13 @@ def test_one_path_that_is_not_allowed_refuses_all_and_ends_the_run(project, path
     ("reply", "reason"),
     [
         (Reply("I would rather not write code."), "no file replacement"),
-        (Reply("^^^a.txt\ngood\n"), "never closed"),
+        (Reply("^^^a.txt\ngood\n"), "no closing line"),
         (Reply(replaced("a.txt", "old\n")), "changes nothing"),
-        (Reply(replaced("a.txt", "good\n"), finish="length"), "not finished"),
+        (Reply(replaced("a.txt", "good\n"), finish="length"), "is incomplete"),
     ],
     ids=["prose", "open", "nothing new", "cut short"],
 )
-def test_a_response_that_cannot_be_used_costs_a_repair_and_writes_nothing(project, reply, reason):
+def test_an_unusable_response_is_repaired_and_writes_nothing(project, reply, reason):
     with ScriptedServer([reply, Reply(replaced("a.txt", "good\n"))]) as server:
         finished = run(project, server)
         prompts = [request.prompt for request in server.requests]
@@ -181,7 +181,7 @@ def test_unusable_to_the_end_is_exit_5(project):
     with ScriptedServer([Reply("no")] * 2) as server:
         finished = run(project, server, "--repairs", "1")
     assert (finished.exit_code, project.read("a.txt")) == (5, "old\n")
-    assert "attempt 2 of 2 gave no response that can be applied: there is no file replacement" in finished.stderr
+    assert "attempt 2 of 2 returned no response that can be applied: there is no file replacement" in finished.stderr
     assert "what to do: read the response" in finished.stderr
 
 
@@ -194,7 +194,7 @@ def test_cut_short_to_the_end_says_what_bounds_a_reply(project):
 def test_a_reply_without_an_ending_is_not_taken_for_a_whole_one(project):
     with ScriptedServer([Reply(replaced("a.txt", "good\n"), finish="")]) as server:
         finished = run(project, server, "--repairs", "0")
-    assert (finished.exit_code, "the service did not tell why it ended" in finished.stderr) == (5, True)
+    assert (finished.exit_code, "the service gave no reason" in finished.stderr) == (5, True)
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_a_replayed_run_gives_the_recorded_answers_and_tells_of_other_questions(
     project.git("checkout", "-q", ".")
     other = project.command("--model", f"replay/{name}", "--json", "--query", "something else")
     messages = [event["data"]["text"] for event in other.events if event["kind"] == "message"]
-    assert messages == [f"call {number} asks something else than it did in {name}" for number in (1, 2)]
+    assert messages == [f"the prompt of call {number} differs from {name}" for number in (1, 2)]
 
 
 def test_a_model_cannot_write_the_mark_of_a_key_over_the_key(project):

@@ -60,4 +60,4 @@ def test_a_build_that_alters_gits_folder_has_failed_wherever_that_is(project, ro
     (root / "build.sh").write_text(f'echo hit >> "$(git rev-parse --git-path {path})"; exit 0\n')
     finished = run(project, root, "--repairs", "0", "--sandbox", "off")
     assert finished.exit_code == 1
-    assert "altered what judges it" in finished.events[-1]["data"]["summary"]
+    assert "altered its own checks" in finished.events[-1]["data"]["summary"]

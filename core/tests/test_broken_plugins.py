@@ -165,8 +165,8 @@ DONE = WORKFLOW.format(run="return Result(Outcome.REACHED, 'done')")
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ('[providers]\nplaner = "gemini.default"\n', "there is no role 'planer'; is planner meant?"),
-        ('[providers.gemni.default]\nmodel = "m"\n', "there is no provider 'gemni'; is gemini meant?"),
+        ('[providers]\nplaner = "gemini.default"\n', "there is no role 'planer'; did you mean planner?"),
+        ('[providers.gemni.default]\nmodel = "m"\n', "there is no provider 'gemni'; did you mean gemini?"),
         ('[providers.gemini.fast]\nmodel = "m"\n[providers]\ncoach = "gemini.fast"\ncritic = "odd.default"\n', ""),
         ('[providers.odd.default]\nmodel = "m"\n[providers]\ncritic = "odd.default"\n', ""),
     ],

@@ -102,4 +102,4 @@ def test_the_help_of_plugins_describes_its_action(project):
 def test_the_help_of_a_command_that_is_misspelled_is_an_error(project):
     done = project.command("rnus", "--help")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "is runs meant?" in done.stderr
+    assert "did you mean runs?" in done.stderr

@@ -96,7 +96,7 @@ BROKEN = {
     "a misspelled hook": (
         "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_provider():\n    return []",
         "code_commit_provider",
-        "is code_commit_providers meant?",
+        "did you mean code_commit_providers?",
     ),
     "a hook without its marker": (
         "def code_commit_providers():\n    return []",
@@ -203,7 +203,7 @@ def test_a_disabled_plugin_is_not_imported(project, tmp_path):
     assert listed["failures"] == []
     assert listed["disabled"] == ["bad"]
     unknown = project.command("plugins", "--disable-plugin=bda", plugins=[plugins])
-    assert (unknown.exit_code, "is bad meant?" in unknown.stderr) == (2, True)
+    assert (unknown.exit_code, "did you mean bad?" in unknown.stderr) == (2, True)
 
 
 def test_a_plugin_may_declare_hooks_that_others_implement(tmp_path, monkeypatch):

@@ -98,7 +98,7 @@ WRONG = {
     "a hook of layers that raises": ("return [layer]", "raise KeyError(1)", "code_commit_model_layers", "KeyError"),
     "a secret that is not declared": ('secret("SOUND_TOKEN")', 'secret("TOKEN")', "code_commit_model_layers", "'TOKEN', which it does not declare"),
     "a wrong argument of a hook": ("code_commit_log_sinks(settings)", "code_commit_log_sinks(setings)", "code_commit_log_sinks", "setings"),
-    "a misspelled hook": ("def code_commit_log_sinks", "def code_commit_log_sink", "code_commit_log_sink", "code_commit_log_sinks meant"),
+    "a misspelled hook": ("def code_commit_log_sinks", "def code_commit_log_sink", "code_commit_log_sink", "did you mean code_commit_log_sinks?"),
     "an import that fails": ("from pydantic", "from pydantik", "import", "pydantik"),
     "what prints at import": ("class Sink:", "print('{')\nclass Sink(Nothing):", "import", "Nothing"),
 }  # fmt: skip
@@ -203,7 +203,7 @@ def test_a_wrong_group_of_entry_points_is_named(project, tmp_path):
     folder = install_plugin(tmp_path / "plugins", "lost", GOOD, group="code_commit_plugins")
     finished = project.command("plugins", "doctor", plugins=[folder])
     assert finished.exit_code == 1
-    assert "nobody reads the group code_commit_plugins; is code_commit meant?" in finished.stdout
+    assert "nobody reads the group code_commit_plugins; did you mean code_commit?" in finished.stdout
     assert "code-commit-lost" in finished.stdout
 
 

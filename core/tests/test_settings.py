@@ -144,8 +144,8 @@ def test_the_process_environment_is_the_default_and_no_dotenv_is_read(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('modle = "x"', "agent-config/config.toml: there is no setting modle; is model meant?"),
-        ("[build]\ntimeout = 3", "there is no setting build.timeout; is timeout_seconds meant?"),
+        ('modle = "x"', "agent-config/config.toml: there is no setting modle; did you mean model?"),
+        ("[build]\ntimeout = 3", "there is no setting build.timeout; did you mean timeout_seconds?"),
         ('[build]\ntimeout_seconds = "soon"', "build.timeout_seconds should be a valid number"),
         ("[build]\ntimeout_seconds = true", "build.timeout_seconds should be a number"),
         ("[build]\ntimeout_seconds = inf", "build.timeout_seconds should be a finite number"),
@@ -167,7 +167,10 @@ def test_a_mistake_in_the_file_is_named_with_what_was_expected(root: Path, text:
     ("variables", "said"),
     [
         ({"CODE_COMMIT_TYPO": "1"}, "variable CODE_COMMIT_TYPO: there is no setting typo"),
-        ({"CODE_COMMIT_HTTP__RETRYS": "1"}, "variable CODE_COMMIT_HTTP__RETRYS: there is no setting http.retrys; is"),
+        (
+            {"CODE_COMMIT_HTTP__RETRYS": "1"},
+            "variable CODE_COMMIT_HTTP__RETRYS: there is no setting http.retrys; did you mean",
+        ),
         ({"CODE_COMMIT_HTTP__RETRIES": "-1"}, "variable CODE_COMMIT_HTTP__RETRIES: http.retries should be"),
         ({"CODE_COMMIT_HTTP__": "1"}, "variable CODE_COMMIT_HTTP__ is no setting's name"),
         ({"CODE_COMMIT_HTTP": "1", "CODE_COMMIT_HTTP__RETRIES": "1"}, "CODE_COMMIT_HTTP__RETRIES contradicts"),
@@ -303,8 +306,8 @@ def test_a_role_that_names_no_config_ends_with_an_example(root: Path, role: str,
 
 def test_a_config_name_that_is_nearly_right_is_suggested(root: Path) -> None:
     project(root, PROVIDERS.replace('planner = "anthropic.planner"', 'planner = "anthropic.planer"'))
-    assert "is anthropic.planner meant?" in refused(root)
-    with pytest.raises(NotReady, match=r"is anthropic\.planner meant\?"):
+    assert "did you mean anthropic.planner?" in refused(root)
+    with pytest.raises(NotReady, match=r"did you mean anthropic\.planner\?"):
         load_settings(root, environ={"CODE_COMMIT_PROVIDERS__PLANNER": "anthropic.planner"}).connection(
             "anthropic", "planer"
         )
@@ -397,8 +400,8 @@ def test_a_plugin_without_settings_takes_none(root: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("shrink_bellow = 1", "there is no setting shrink_bellow; is shrink_below meant?"),
-        ("thresholds.hihg = 1", "there is no setting thresholds.hihg; is high meant?"),
+        ("shrink_bellow = 1", "there is no setting shrink_bellow; did you mean shrink_below?"),
+        ("thresholds.hihg = 1", "there is no setting thresholds.hihg; did you mean high?"),
         ('shrink_below = "much"', "shrink_below should be a valid number"),
         ('names = ["a", "b", "c"]', "names: there should be two names at most"),
     ],
@@ -426,11 +429,11 @@ def test_names_that_nobody_brings_are_errors_except_in_the_users_shared_file(roo
         root, '[plugins.comit]\na = 1\n[providers.opnai.default]\nmodel = "m"\n[providers]\nplaner = "opnai.default"'
     )
     found = load(root)
-    with pytest.raises(NotReady, match=r"there is no plugin 'comit'; is commit meant\?"):
+    with pytest.raises(NotReady, match=r"there is no plugin 'comit'; did you mean commit\?"):
         found.require_known(plugins=["commit", "gemini"])
-    with pytest.raises(NotReady, match=r"there is no provider 'opnai'; is openai meant\?"):
+    with pytest.raises(NotReady, match=r"there is no provider 'opnai'; did you mean openai\?"):
         found.require_known(plugins=["comit"], providers=["openai"])
-    with pytest.raises(NotReady, match=r"there is no role 'planer'; is planner meant\?"):
+    with pytest.raises(NotReady, match=r"there is no role 'planer'; did you mean planner\?"):
         found.require_known(plugins=["comit"], providers=["opnai"], roles=["planner"])
     found.require_known(plugins=["comit"])
     found.require_known(plugins=["comit"], providers=["opnai"], roles=["planer"])

@@ -1,6 +1,6 @@
-"""Records the demo anew: run it when the prompts or the demo's project have changed.
+"""Records the demo again: run it after a change of the prompts or of the demo's project.
 
-python core/tests/record_demo.py
+python plugins/commit/tests/record_demo.py
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from code_commit_commit.demo.play import lay_out
 from code_commit_testing import install_plugin
 
-DEMO = Path(__file__).parents[1] / "src" / "code_commit" / "demo"
+DEMO = Path(__file__).parents[1] / "src" / "code_commit_commit" / "demo"
 KEPT = {
     "run.started": ("workflow", "token"),
     "call.started": ("number", "label", "provider", "model", "request"),
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def keep(recorded: Path, target: Path) -> None:
-    """Copy what a replay reads, and of the events nothing that tells of this machine."""
+    """Copy what a replay reads, without details of this machine in the events."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
     for path in sorted(recorded.glob("*-query*.txt")):

@@ -1,4 +1,4 @@
-"""`code-commit check --keys`: whether files of the project hold an API key that is configured here."""
+"""`code-commit check --keys`: whether files of the project contain a configured API key."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def project(tmp_path):
     return made
 
 
-def test_a_file_that_holds_a_key_is_named(project):
+def test_check_names_each_file_that_contains_a_key(project):
     done = project.command("check", "--keys", "a.txt", "with.txt")
     assert (done.exit_code, done.stdout) == (
         1,
-        "a.txt: no key\nwith.txt: holds an API key that is configured here (key)\n",
+        "a.txt: no key\nwith.txt: contains a configured API key (key)\n",
     )
     assert KEY not in done.stdout + done.stderr
 
@@ -32,7 +32,7 @@ def test_a_file_that_holds_a_key_is_named(project):
 @pytest.mark.parametrize(
     "form", [base64.b64encode(f"-{KEY}".encode()), KEY.encode().hex().encode(), b"\xff\x00" + KEY.encode()]
 )
-def test_every_form_that_would_be_censored_counts(project, form):
+def test_check_finds_every_censored_form_of_a_key(project, form):
     (project.root / "form.bin").write_bytes(form)
     assert project.command("check", "--keys", "form.bin").exit_code == 1
 
@@ -45,7 +45,7 @@ def test_every_form_that_would_be_censored_counts(project, form):
         ({"agent-config/imaginary-key.txt": OWN}, {}),
     ],
 )
-def test_a_key_counts_wherever_it_is_configured(project, files, environ):
+def test_check_finds_keys_from_every_source(project, files, environ):
     project.write({**files, "other.txt": OWN})
     done = project.command("check", "--keys", "--json", "other.txt", environ=environ)
     [row] = done.document["paths"]
@@ -53,7 +53,7 @@ def test_a_key_counts_wherever_it_is_configured(project, files, environ):
     assert OWN not in json.dumps(done.document) + done.stderr
 
 
-def test_a_project_that_does_not_keep_its_keys_out_of_git_is_told(tmp_path):
+def test_check_fails_if_git_does_not_ignore_the_keys(tmp_path):
     project = Project.create(tmp_path, gitignore="\n")
     done = project.command("check", "--keys", "a.txt")
     assert done.exit_code == 3
@@ -61,7 +61,7 @@ def test_a_project_that_does_not_keep_its_keys_out_of_git_is_told(tmp_path):
 
 
 @pytest.mark.parametrize("path", ["none.txt", "../home", "link.txt", "folder"])
-def test_what_cannot_be_read_is_no_pass(project, path):
+def test_check_fails_for_an_unreadable_path(project, path):
     (project.root / "link.txt").symlink_to(project.root / "with.txt")
     (project.root / "folder").mkdir()
     done = project.command("check", "--keys", path)
@@ -69,5 +69,5 @@ def test_what_cannot_be_read_is_no_pass(project, path):
     assert path in done.stderr
 
 
-def test_two_questions_at_once_are_none(project):
+def test_keys_and_read_exclude_each_other(project):
     assert project.command("check", "--keys", "--read", "a.txt").exit_code == 2

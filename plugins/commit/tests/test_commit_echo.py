@@ -1,4 +1,4 @@
-"""A response that repeats its prompt is told from an answer, which may look much like the prompt's examples."""
+"""The check for a response that repeats its prompt; a real answer may look much like the prompt's examples."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def is_echo(response: str, *foreign: str) -> bool:
     ],
     ids=["prompt", "hostile", "and an answer", "instructions", "the end", "the removal", "CRLF", "after an answer"],
 )
-def test_an_echo_of_the_prompt_is_none(response: str) -> None:
+def test_a_response_that_repeats_the_prompt_is_an_echo(response: str) -> None:
     assert is_echo(response, HOSTILE)
 
 
@@ -60,7 +60,7 @@ def test_an_echo_of_the_prompt_is_none(response: str) -> None:
     ],
     ids=["whole", "part", "the block alone", "among others"],
 )
-def test_blocks_that_others_planted_are_not_an_answer(response: str) -> None:
+def test_a_block_planted_in_the_code_is_an_echo(response: str) -> None:
     assert is_echo(response, "", HOSTILE)
 
 
@@ -74,11 +74,11 @@ def test_blocks_that_others_planted_are_not_an_answer(response: str) -> None:
         "I shall:\n^^^README.md\n^^^delete\n",
     ],
 )
-def test_an_answer_about_the_same_files_is_one(response: str) -> None:
+def test_an_answer_that_changes_the_same_files_is_not_an_echo(response: str) -> None:
     assert not is_echo(response, HOSTILE)
 
 
-def test_many_fences_and_blank_lines_take_no_time_of_note() -> None:
+def test_many_fences_and_blank_lines_are_checked_fast() -> None:
     foreign = "^^^a.txt\nnew\n^^^end\n\n\n" * 100_000 + "\n" * 1_000_000
     assert is_echo("^^^a.txt\nnew\n^^^end\n", foreign)
     assert not is_echo("^^^a.txt\nnewer\n^^^end\n", foreign)
@@ -91,7 +91,7 @@ LINES = st.lists(st.sampled_from(["^^^a", "^^^b/c", "^^^end", "^^^delete", "text
 
 
 @given(LINES, st.sampled_from(["new\n", "", "a\n\nb\n"]))
-def test_whatever_the_code_holds_an_echo_of_it_is_never_an_answer(code: str, content: str) -> None:
+def test_an_echo_of_any_code_is_found(code: str, content: str) -> None:
     planted = f"{code}\n^^^planted.txt\n{content}^^^end\n"
     try:
         parse_changes(planted)

@@ -1,4 +1,4 @@
-"""The response format: what is a change, what is prose, and what is an error."""
+"""The response format: changes, prose and errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from code_commit_commit.response import MalformedResponse, parse_changes
 CASES = [
     case
     for case in map(json.loads, (Path(__file__).parent / "cases" / "responses.jsonl").read_text("utf-8").splitlines())
-    if case.get("needs") != "path check"  # decided by the guard, behind the parser
+    if case.get("needs") != "path check"  # checked by the path rules, after the parser
 ]
 
 
@@ -24,7 +24,7 @@ def as_text(changes: tuple[Change, ...]) -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_each_case_gives_what_it_must(case):
+def test_each_case_has_the_expected_result(case):
     if case["expect"].get("error"):
         with pytest.raises(MalformedResponse):
             parse_changes(case["response"])
@@ -46,7 +46,7 @@ def test_each_case_gives_what_it_must(case):
         (" ^^^not\n^^^a\nx\n^^^end\n", {"a": "x\n"}),
     ],
 )
-def test_lines_end_at_lf_and_fences_stand_at_column_0(response, changes):
+def test_lines_end_at_lf_and_fences_are_at_column_0(response, changes):
     assert as_text(parse_changes(response)) == changes
 
 
@@ -55,21 +55,21 @@ def test_lines_end_at_lf_and_fences_stand_at_column_0(response, changes):
     [
         ("", "no file replacement"),
         ("just prose", "no file replacement"),
-        ("prose\n^^^a\nx", "line 2: the block of a is never closed"),
+        ("prose\n^^^a\nx", "line 2: the block of a has no closing line"),
         ("^^^end\n", "line 1: `^^^end` without"),
         ("x\n\n^^^delete\n", "line 3: `^^^delete` without"),
         ("^^^a\nx\n^^^delete\n", "line 3: `^^^delete` must be the only line"),
-        ("^^^a\nx\n^^^b\ny\n^^^end\n", "line 3: a line that begins with `^^^` stands inside the block of a"),
+        ("^^^a\nx\n^^^b\ny\n^^^end\n", "line 3: a line inside the block of a begins with `^^^`"),
         ("^^^a\nx\n^^^ending\n^^^end\n", "line 3"),
-        ("^^^\nx\n^^^end\n", "line 1: `^^^` must be followed by a path"),
-        ("^^^ a\nx\n^^^end\n", "line 1: `^^^` must be followed by a path"),
-        ("^^^a\n^^^end\n^^^./a\n^^^end\n", "a comes twice"),
+        ("^^^\nx\n^^^end\n", "line 1: `^^^` must be followed directly by a path"),
+        ("^^^ a\nx\n^^^end\n", "line 1: `^^^` must be followed directly by a path"),
+        ("^^^a\n^^^end\n^^^./a\n^^^end\n", "a appears twice"),
         ("^^^a\n^^^end\n^^^a/b/c\n^^^end\n", "a is written as a file and is also the folder of a/b/c"),
         ("^^^a\n\ud800\n^^^end\n", "lone surrogate (U+D800)"),
         ("^^^" + "a" * 5000 + "\n^^^end\n", "longer than 4096"),
     ],
 )
-def test_an_error_says_where_and_what(response, reason):
+def test_an_error_has_the_line_and_the_reason(response, reason):
     with pytest.raises(MalformedResponse) as raised:
         parse_changes(response)
     assert reason in str(raised.value)
@@ -83,14 +83,14 @@ CONTENTS = st.none() | st.lists(LINES, max_size=5).map(lambda lines: "".join(f"{
 
 
 @given(st.dictionaries(PATHS, CONTENTS, min_size=1, max_size=5), LINES)
-def test_what_was_written_is_what_is_read(files, prose):
+def test_parsing_returns_the_written_files(files, prose):
     blocks = (f"^^^{path}\n" + ("^^^delete\n" if text is None else f"{text}^^^end\n") for path, text in files.items())
     response = "".join(f"{prose}\n{block}" for block in blocks)
     assert as_text(parse_changes(response)) == files
 
 
 @given(st.text(st.sampled_from("^^^^^^^end\n\r abdelt/."), max_size=60))
-def test_no_text_is_more_than_an_answer_or_an_error(text):
+def test_any_text_is_either_an_answer_or_an_error(text):
     try:
         changes = parse_changes(text)
     except MalformedResponse:

@@ -1,4 +1,4 @@
-"""`code-commit demo`: what it shows is what happens."""
+"""`code-commit demo` shows a real run with recorded responses."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ def shown(tmp_path):
     return project, project.command("demo", str(project.root / "played"))
 
 
-def test_the_demo_ends_green_and_says_that_its_answers_are_recorded(shown):
+def test_the_demo_passes_and_says_that_its_responses_are_recorded(shown):
     _, finished = shown
     assert finished.exit_code == 0, finished.stderr
-    assert "the answers were written beforehand, no model is\nasked and no key is needed" in finished.stdout
+    assert "it replays stored responses, calls no model and\nneeds no key" in finished.stdout
     assert "BROKEN slugify('one two three', {'max_length': 7}) is 'one', not 'one-two'" in finished.stdout
     assert "+    whole_words = slug" in finished.stdout
     assert "build failed (exit 1)" in finished.stderr
     assert "2 files changed, the build passes" in finished.stderr
 
 
-def test_the_recording_fits_the_prompts_of_today(shown):
+def test_the_recording_matches_the_current_prompts(shown):
     # If not: python plugins/commit/tests/record_demo.py
     _, finished = shown
-    assert "asks something else" not in finished.stderr
+    assert "the prompt of call" not in finished.stderr
 
 
-def test_the_project_it_leaves_is_sound_and_can_be_undone(shown):
+def test_the_project_of_the_demo_builds_and_can_be_undone(shown):
     project, _ = shown
     played = project.root / "played"
     subprocess.run(["bash", "build.sh"], cwd=played, check=True, capture_output=True)
@@ -45,14 +45,14 @@ def test_the_project_it_leaves_is_sound_and_can_be_undone(shown):
     assert "max_length" not in (played / "slugs.py").read_text()
 
 
-def test_it_does_not_write_into_a_folder_that_is_not_empty(shown):
+def test_the_demo_writes_only_to_an_empty_folder(shown):
     project, _ = shown
     finished = project.command("demo", str(project.root))
     assert (finished.exit_code, "is not empty" in finished.stderr) == (3, True)
 
 
-def test_what_it_says_to_do_next_can_be_done(shown):
+def test_the_commands_of_the_next_steps_exist(shown):
     _, finished = shown
-    told = re.findall(r"^ +\d\. code-commit ([a-z]+)$", finished.stdout, re.MULTILINE)
-    assert told == ["init", "rollup"]
-    assert set(told) <= CommandHost({}).registry.commands.keys()
+    commands = re.findall(r"^ +\d\. code-commit ([a-z]+)$", finished.stdout, re.MULTILINE)
+    assert commands == ["init", "rollup"]
+    assert set(commands) <= CommandHost({}).registry.commands.keys()

@@ -1,4 +1,4 @@
-"""`code-commit init` and `code-commit rollup`, and what the commit workflow makes of the rollup's manifest."""
+"""`code-commit init` and `code-commit rollup`, and how the commit workflow uses the rollup's manifest."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def answered(project, plugins, *replies, settings="", arguments=()):
 # --- init -------------------------------------------------------------------------------------------------------------
 
 
-def test_an_empty_folder_gets_all_pieces_and_a_second_time_none(tmp_path):
+def test_init_creates_all_files_once(tmp_path):
     project = Project(tmp_path / "project", tmp_path / "home")
     project.root.mkdir()
     project.home.mkdir()
@@ -55,7 +55,7 @@ def test_an_empty_folder_gets_all_pieces_and_a_second_time_none(tmp_path):
     assert os.access(project.root / "build.sh", os.X_OK)
 
 
-def test_what_is_there_stays_and_only_the_ignored_line_is_added(tmp_path):
+def test_init_keeps_existing_files_and_adds_the_gitignore_line(tmp_path):
     project = Project.create(tmp_path, build="true\n", gitignore="*.log", query="mine\n")
     created = project.command("init", "--json").document["created"]
     assert created == [".gitignore", "codeRollup.sh"]
@@ -63,7 +63,7 @@ def test_what_is_there_stays_and_only_the_ignored_line_is_added(tmp_path):
     assert (project.read("build.sh"), project.read("agent-config/query.txt")) == ("true\n", "mine\n")
 
 
-def test_what_init_and_rollup_make_is_enough_for_a_run(tmp_path, plugins):
+def test_a_run_works_after_init_and_rollup(tmp_path, plugins):
     project = Project.create(tmp_path, files={"main.py": "print(1)\n"}, gitignore="", query=None, rollup=None)
     (project.root / "build.sh").unlink()
     assert "written for Python" in project.command("init").stderr
@@ -73,17 +73,17 @@ def test_what_init_and_rollup_make_is_enough_for_a_run(tmp_path, plugins):
     assert "SyntaxError" in (project.run_folder / "1-build.txt").read_text()
 
 
-def test_without_a_known_language_the_build_is_red_until_somebody_writes_it(tmp_path):
+def test_the_build_for_an_unknown_language_fails(tmp_path):
     project = Project.create(tmp_path, files={"notes.txt": "x\n"})
     (project.root / "build.sh").unlink()
     project.command("init")
     done = subprocess.run(["bash", "build.sh"], cwd=project.root, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "write here" in done.stderr
+    assert "add the commands" in done.stderr
 
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda each: each.name)
-def test_each_language_is_found_by_its_files_and_has_a_build_that_bash_understands(language):
+def test_each_language_is_detected_by_its_files_and_has_a_valid_build_script(language):
     for marker in language.markers:
         assert language_of([marker.replace("*", "x"), "README"]) is language
     done = subprocess.run(["bash", "-n"], input=language.build, capture_output=True, text=True, check=False)
@@ -91,7 +91,7 @@ def test_each_language_is_found_by_its_files_and_has_a_build_that_bash_understan
 
 
 @pytest.mark.parametrize("path", [".gitignore", "build.sh", "codeRollup.sh"])
-def test_a_folder_in_place_of_a_file_is_told(tmp_path, path):
+def test_init_fails_if_a_folder_is_in_the_place_of_a_file(tmp_path, path):
     project = Project.create(tmp_path, query=None, rollup=None)
     (project.root / path).unlink(missing_ok=True)
     (project.root / path).mkdir()
@@ -100,26 +100,26 @@ def test_a_folder_in_place_of_a_file_is_told(tmp_path, path):
     assert path in finished.stderr
 
 
-def test_the_added_line_ends_as_the_others_do(tmp_path):
+def test_the_added_line_has_the_line_ending_of_the_file(tmp_path):
     project = Project.create(tmp_path, gitignore="a\r\nb")
     project.command("init")
     assert project.read(".gitignore") == "a\r\nb\r\n/agent-config\r\n"
 
 
-def test_it_says_what_git_lacks_and_nothing_of_a_build_that_was_there(tmp_path):
+def test_init_gives_advice_about_git_and_ignores_an_existing_build(tmp_path):
     project = Project.create(tmp_path, files={"Cargo.toml": ""})
     below = project.root / "below"
     below.mkdir()
-    told = project.command("init").stderr
-    assert "written for" not in told
-    assert "target/" in told
-    assert "git init" not in told
+    advice = project.command("init").stderr
+    assert "written for" not in advice
+    assert "target/" in advice
+    assert "git init" not in advice
     assert "git init" not in project.command("init", cwd=below).stderr
     project.write({".gitignore": "/agent-config\n/target\n"})
     assert "target/" not in project.command("init").stderr
 
 
-def test_the_build_for_python_leaves_nothing_behind(tmp_path):
+def test_the_build_for_python_leaves_no_files(tmp_path):
     project = Project.create(tmp_path, files={"main.py": "print(1)\n", ".venv/lib/broken.py": "print 1\n"})
     (project.root / "build.sh").unlink()
     project.command("init")
@@ -128,7 +128,7 @@ def test_the_build_for_python_leaves_nothing_behind(tmp_path):
     assert (done.returncode, project.git("status", "--short")) == (0, before), done.stderr
 
 
-def test_a_link_in_place_of_a_piece_is_not_followed(tmp_path):
+def test_init_follows_no_link(tmp_path):
     project = Project.create(tmp_path, query=None, rollup=None)
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -141,7 +141,7 @@ def test_a_link_in_place_of_a_piece_is_not_followed(tmp_path):
 # --- rollup -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_rollup_holds_what_a_model_may_read_sorted_behind_headers(project):
+def test_the_rollup_contains_the_readable_files_sorted_with_headers(project):
     project.write(
         {"logs/run.txt": "l\n", "agent-config/note.txt": "k\n", "new.txt": "new\n", "UserSpecification.md": "s\n"}
     )
@@ -158,26 +158,26 @@ def test_the_rollup_holds_what_a_model_may_read_sorted_behind_headers(project):
     assert "picture.bin" in finished.stderr
 
 
-def test_patterns_choose_files_and_leave_some_out(project):
+def test_patterns_include_and_exclude_files(project):
     document = project.command("rollup", "--json", "--include", "*.py", "--include", "a/", "--exclude", "x.*").document
     assert document["files"] == ["b.py"]
     assert document["bytes"] == len(project.read("agent-config/codeRollup.txt"))
 
 
-def test_files_that_often_keep_secrets_are_named(project):
+def test_files_that_may_contain_secrets_are_listed(project):
     project.write({".env": "A=1\n", "deploy/id_rsa": "k\n", ".env.example": "A=\n", "secrets.py": "x = 1\n"})
-    told = project.command("rollup").stderr
-    assert "secrets (--exclude leaves them out): .env, deploy/id_rsa\n" in told
+    done = project.command("rollup")
+    assert "secrets (use --exclude to leave them out): .env, deploy/id_rsa\n" in done.stderr
 
 
-def test_nothing_to_collect_is_told_and_an_older_rollup_stays(project):
+def test_rollup_without_a_matching_file_fails_and_keeps_the_old_rollup(project):
     project.write({"agent-config/codeRollup.txt": "old\n"})
     finished = project.command("rollup", "--include", "*.zig")
     assert (finished.exit_code, project.read("agent-config/codeRollup.txt")) == (3, "old\n")
     assert "nothing to collect" in finished.stderr
 
 
-def test_a_rollup_of_several_megabytes_is_whole_and_its_manifest_knows_it(project):
+def test_a_rollup_of_several_megabytes_is_complete_and_matches_its_manifest(project):
     long = {f"src/{name}.txt": f"{name}\n" * 400_000 for name in "abcde"}
     project.write(long)
     assert project.command("rollup", "--include", "src/?.txt").exit_code == 0
@@ -188,20 +188,20 @@ def test_a_rollup_of_several_megabytes_is_whole_and_its_manifest_knows_it(projec
     assert list(manifest["files"]) == list(long)
 
 
-def test_a_rollup_that_does_not_fit_is_told_and_an_older_one_stays(project):
+def test_rollup_fails_on_a_full_disk_and_keeps_the_old_rollup(project):
     project.write({"agent-config/codeRollup.txt": "older\n", "src/long.txt": "x\n" * 2_000_000})
-    least = f"ulimit -f 2048; exec '{sys.executable}' -c \"$SCRIPT\" rollup"
+    limited = f"ulimit -f 2048; exec '{sys.executable}' -c \"$SCRIPT\" rollup"
     script = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); from code_commit.__main__ import main; exit(main())"
     environ = {**os.environ, "SCRIPT": script}
     done = subprocess.run(
-        ["bash", "-c", least], cwd=project.root, env=environ, capture_output=True, text=True, check=False
+        ["bash", "-c", limited], cwd=project.root, env=environ, capture_output=True, text=True, check=False
     )
     assert done.returncode == 3, done.stderr
     assert "cannot write" in done.stderr
     assert project.read("agent-config/codeRollup.txt") == "older\n"
 
 
-def test_without_a_repository_there_is_no_rollup(tmp_path):
+def test_rollup_needs_a_repository(tmp_path):
     (tmp_path / "bare").mkdir()
     (tmp_path / "home").mkdir()
     finished = Project(tmp_path / "bare", tmp_path / "home").command("rollup")
@@ -209,7 +209,7 @@ def test_without_a_repository_there_is_no_rollup(tmp_path):
     assert "git init" in finished.stderr
 
 
-def test_the_script_of_init_makes_the_same_rollup(project):
+def test_the_script_of_init_writes_the_rollup(project):
     project.command("init")
     bin_folder = project.home / "bin"
     bin_folder.mkdir()
@@ -221,19 +221,19 @@ def test_the_script_of_init_makes_the_same_rollup(project):
     assert "--- codeRollup.sh ---" in project.read("agent-config/codeRollup.txt")
 
 
-# --- what the commit workflow makes of it -----------------------------------------------------------------------------
+# --- the commit workflow compares the files with the rollup -----------------------------------------------------------
 
 CHANGE = "^^^b.py\nprint(3)\n^^^end\n"
 
 
-def test_a_fresh_rollup_is_no_obstacle(project, plugins):
+def test_a_run_with_a_current_rollup_starts(project, plugins):
     project.command("rollup")
     assert answered(project, plugins, CHANGE).exit_code == 0
     assert project.read("b.py") == "print(3)\n"
 
 
 @pytest.mark.parametrize(("path", "text"), [("b.py", "mine\n"), ("a/x.txt", "mine\n")])
-def test_a_file_that_changed_since_ends_the_run_before_a_call(project, plugins, path, text):
+def test_a_file_that_changed_since_the_rollup_ends_the_run_before_a_call(project, plugins, path, text):
     project.command("rollup")
     project.write({path: text})
     finished = answered(project, plugins, CHANGE)
@@ -247,7 +247,7 @@ def test_a_file_that_changed_since_ends_the_run_before_a_call(project, plugins, 
 PROTECT = '[plugins.commit]\nchanged_since_rollup = "protect"\n'
 
 
-def test_protect_asks_the_model_and_overwrites_no_changed_file(project, plugins):
+def test_protect_calls_the_model_and_overwrites_no_changed_file(project, plugins):
     project.command("rollup")
     project.write({"b.py": "mine\n"})
     finished = answered(project, plugins, CHANGE, settings=PROTECT)
@@ -256,7 +256,7 @@ def test_protect_asks_the_model_and_overwrites_no_changed_file(project, plugins)
     assert "code-commit rollup" in finished.stderr
 
 
-def test_a_file_that_came_about_since_is_not_overwritten(project, plugins):
+def test_a_file_created_since_the_rollup_is_not_overwritten(project, plugins):
     project.write({"left-out.txt": "known\n"})
     project.command("rollup", "--exclude", "left-out.txt")
     project.write({"newer.txt": "mine\n"})
@@ -267,7 +267,7 @@ def test_a_file_that_came_about_since_is_not_overwritten(project, plugins):
     assert (finished.exit_code, project.read("left-out.txt")) == (0, "theirs\n")
 
 
-def test_what_an_attempt_or_its_build_made_is_no_one_elses_work(project, plugins):
+def test_a_repair_may_change_files_that_the_run_or_its_build_created(project, plugins):
     project.write({"build.sh": "touch built.txt\ngrep -q 4 b.py\n"})
     project.command("rollup")
     first, second = (f"^^^b.py\nprint({number})\n^^^end\n^^^new.txt\n{number}\n^^^end\n" for number in (3, 4))
@@ -282,21 +282,21 @@ def test_protect_lets_other_files_change(project, plugins):
     assert (finished.exit_code, project.read("b.py"), project.read("a/x.txt")) == (0, "print(3)\n", "mine\n")
 
 
-def test_a_rollup_of_another_making_is_not_judged(project, plugins):
+def test_a_rollup_without_a_manifest_is_not_compared(project, plugins):
     project.command("rollup")
     project.write({"agent-config/codeRollup.txt": "mine\n", "b.py": "mine\n"})
     assert answered(project, plugins, CHANGE).exit_code == 0
     assert project.read("b.py") == "print(3)\n"
 
 
-def test_the_setting_can_switch_it_off(project, plugins):
+def test_ignore_turns_the_comparison_off(project, plugins):
     project.command("rollup")
     project.write({"b.py": "mine\n"})
     finished = answered(project, plugins, CHANGE, settings='[plugins.commit]\nchanged_since_rollup = "ignore"\n')
     assert finished.exit_code == 0
 
 
-def test_what_a_build_rewrites_between_attempts_is_no_one_elses_work(project, plugins):
+def test_a_repair_may_change_files_that_the_build_rewrote(project, plugins):
     project.write({"build.sh": "echo built >> a/x.txt\ngrep -q 4 b.py\n"})
     project.command("rollup")
     second = "^^^b.py\nprint(4)\n^^^end\n^^^a/x.txt\nmended\n^^^end\n"

@@ -15,7 +15,7 @@ LOOPBACK = "from code_commit_testing.loopback_provider import code_commit_provid
 
 @dataclass(frozen=True)
 class Review:
-    """The consistency workflow in `project`, answered by `server`."""
+    """Runs the consistency workflow in `project` with the answers of `server`."""
 
     project: Project
     server: ScriptedServer
@@ -31,7 +31,7 @@ class Review:
         )
 
     def config_files(self) -> dict[str, str]:
-        """What stands in agent-config, but for what the host keeps there."""
+        """Return the files in agent-config, without the host's."""
         folder = self.project.root / "agent-config"
         return {path.name: path.read_bytes().decode() for path in folder.iterdir() if path.name != ".code-commit"}
 

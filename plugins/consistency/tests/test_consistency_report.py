@@ -24,7 +24,7 @@ SEED = (Path(__file__).parent / "cases/checking_consistency.md").read_text("utf-
 
 
 def files_of(root: Path) -> dict[str, tuple[bytes, int]]:
-    """The project's files, but for git's, the run log's and agent-config's."""
+    """Return the project's files, without those of git, the run log and agent-config."""
     own = {".git", "logs", "agent-config"}
     return {
         str(path.relative_to(root)): (path.read_bytes(), path.stat().st_mtime_ns)
@@ -40,7 +40,7 @@ def seed_prompt() -> str:
 
 
 @pytest.mark.parametrize("flag", ["--consistency-check", "--consistency", "--cc"])
-def test_each_flag_writes_and_shows_the_report(review, flag: str) -> None:
+def test_each_flag_writes_and_prints_the_report(review, flag: str) -> None:
     review.server.script(TEXT)
     done = review(flag)
     assert (done.exit_code, done.stdout) == (0, TEXT)
@@ -48,7 +48,7 @@ def test_each_flag_writes_and_shows_the_report(review, flag: str) -> None:
     assert "consistency-report.txt written" in done.stderr
 
 
-def test_the_report_is_kept_letter_for_letter_and_shown_wrapped(review) -> None:
+def test_the_report_is_written_unchanged_and_printed_wrapped(review) -> None:
     text = "\ufeff" + "word " * 40 + "\r\n\x0c\u2028\n\t" + TEXT + "the end, without a line end"
     review.server.script(text)
     done = review()
@@ -68,7 +68,7 @@ def test_no_other_file_changes(review) -> None:
     assert review.project.git("status", "--porcelain") == ""
 
 
-def test_the_prompt_is_that_of_the_seed_and_logged_as_it_is_sent(review) -> None:
+def test_the_prompt_is_that_of_the_seed_and_is_logged_unchanged(review) -> None:
     review.project.write({"agent-config/query.txt": "Mind [codebase] twice", "agent-config/codeRollup.txt": "code\n"})
     review.server.script(TEXT)
     review()
@@ -102,7 +102,7 @@ def test_the_query_is_logged_before_it_is_sent(review) -> None:
         ({}, ""),
     ],
 )
-def test_the_query_is_its_own_or_the_usual_one_or_empty(review, files: dict[str, str], query: str) -> None:
+def test_the_query_comes_from_the_first_existing_file(review, files: dict[str, str], query: str) -> None:
     (review.project.root / "agent-config/query.txt").unlink()
     review.project.write({f"agent-config/{name}": text for name, text in files.items()})
     review.server.script(TEXT)
@@ -112,7 +112,7 @@ def test_the_query_is_its_own_or_the_usual_one_or_empty(review, files: dict[str,
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "message"),
     [
         ("codeRollup.txt", None, "codeRollup.txt is missing"),
         ("codeRollup.txt", b" \n", "codeRollup.txt is empty"),
@@ -120,14 +120,14 @@ def test_the_query_is_its_own_or_the_usual_one_or_empty(review, files: dict[str,
         ("consistency-query.txt", b"\xff", "consistency-query.txt is not UTF-8: line 1"),
     ],
 )
-def test_what_is_missing_or_unreadable_is_told_before_a_call(review, name: str, content, told: str) -> None:
+def test_a_missing_or_unreadable_input_is_an_error_before_any_call(review, name: str, content, message: str) -> None:
     path = review.project.root / "agent-config" / name
     path.unlink(missing_ok=True)
     if content is not None:
         path.write_bytes(content)
     done = review()
     assert done.exit_code == 3
-    assert told in done.stderr
+    assert message in done.stderr
     assert review.server.requests == []
 
 
@@ -138,7 +138,7 @@ def test_neither_git_nor_a_build_is_needed(review) -> None:
     assert review().exit_code == 0
 
 
-def test_programs_get_the_sections_from_the_document_and_from_the_last_event(review) -> None:
+def test_the_sections_are_in_the_document_and_in_the_last_event(review) -> None:
     review.server.script(TEXT)
     done = review("--cc", "--json")
     document = json.loads(review.project.read(DOCUMENT))
@@ -171,28 +171,28 @@ def test_a_missing_and_an_extra_section_are_reported_and_kept(review) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "told"),
+    ("reply", "message"),
     [
-        (Reply(text="## User Spec", finish="length"), "not finished: it ended with `length`"),
-        (Reply(text="## User Spec", finish="strange"), "not finished: it ended with `strange`"),
+        (Reply(text="## User Spec", finish="length"), "incomplete: it ended with `length`"),
+        (Reply(text="## User Spec", finish="strange"), "incomplete: it ended with `strange`"),
         (Reply(text=" \n"), "the report is empty"),
     ],
 )
-def test_a_report_that_is_not_whole_leaves_the_earlier_one(review, reply: Reply, told: str) -> None:
+def test_an_incomplete_report_keeps_the_earlier_one(review, reply: Reply, message: str) -> None:
     review.server.script(TEXT)
     review()
     before = review.config_files()
     review.server.script(reply)
     done = review()
     assert (done.exit_code, done.stdout) == (5, "")
-    assert told in done.stderr
+    assert message in done.stderr
     assert review.config_files() == before
     folder = review.project.run_folder
     assert (folder / "query-response.txt").read_text("utf-8") == reply.text
     assert not reply.text.strip() or f"logs/{folder.name}/query-response.txt" in done.stderr
 
 
-def test_a_link_in_the_place_of_a_report_is_replaced_and_not_followed(review, tmp_path: Path) -> None:
+def test_a_link_in_the_place_of_a_report_is_replaced(review, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere.txt"
     elsewhere.write_text("mine", "utf-8")
     for path in (REPORT, DOCUMENT):
@@ -204,7 +204,7 @@ def test_a_link_in_the_place_of_a_report_is_replaced_and_not_followed(review, tm
         assert (review.project.root / path).lstat().st_mode & 0o177777 == 0o100600
 
 
-def test_a_folder_in_the_place_of_a_report_is_told_before_a_call(review) -> None:
+def test_a_folder_in_the_place_of_a_report_is_an_error_before_any_call(review) -> None:
     (review.project.root / DOCUMENT).mkdir()
     done = review()
     assert done.exit_code == 3
@@ -212,7 +212,7 @@ def test_a_folder_in_the_place_of_a_report_is_told_before_a_call(review) -> None
     assert review.server.requests == []
 
 
-def test_a_recorded_run_is_replayed(review) -> None:
+def test_a_recorded_run_can_be_replayed(review) -> None:
     review.server.script(TEXT)
     review()
     recorded = review.project.run_folder.name

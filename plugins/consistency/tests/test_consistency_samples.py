@@ -1,4 +1,4 @@
-"""Several reports, asked for at the same time."""
+"""Several reports, requested concurrently."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def report_numbers(review) -> dict[str, str]:
     return {name: text for name, text in review.config_files().items() if name.startswith("consistency-report")}
 
 
-def test_samples_are_asked_for_together_and_kept_run_concurrently(review) -> None:
+def test_samples_are_requested_concurrently_and_written_to_separate_files(review) -> None:
     together = threading.Barrier(3, timeout=60)
     for number in range(3):
         review.server.script(lambda _, number=number: f"report {number} {together.wait() * 0}")
@@ -39,7 +39,7 @@ def test_samples_are_asked_for_together_and_kept_run_concurrently(review) -> Non
     ]
     for sample in document["samples"]:
         text = files[sample["report"]]
-        # The report and the files of its call bear the same number.
+        # The report and the files of its call have the same number.
         response = sample["report"].replace("consistency-report", "query").replace(".txt", "-response.txt")
         assert (review.project.run_folder / response).read_text("utf-8") == text == sample["preamble"]
         assert f"--- agent-config/{sample['report']} ---\n\n{text}\n" in done.stdout
@@ -56,7 +56,7 @@ def test_each_call_is_nested_in_its_sample(review) -> None:
     assert len({sample["parent"] for sample in samples.values()}) == 1
 
 
-def test_reports_of_an_earlier_run_do_not_pass_for_those_of_this_one(review) -> None:
+def test_a_run_deletes_the_reports_of_an_earlier_run(review) -> None:
     review.server.script(*["old"] * 4)
     review("--cc", "--samples", "4")
     review.project.write({"agent-config/consistency-report-kept.txt": "mine"})
@@ -69,34 +69,34 @@ def test_reports_of_an_earlier_run_do_not_pass_for_those_of_this_one(review) -> 
 
 
 @pytest.mark.parametrize(
-    ("bad", "exit_code", "told"),
+    ("bad", "exit_code", "message"),
     [
-        (Reply(text="half", finish="length"), 5, "is not finished"),
+        (Reply(text="half", finish="length"), 5, "is incomplete"),
         (Reply.error(400, "no"), 4, "no"),
     ],
 )
-def test_one_that_fails_leaves_the_earlier_reports(review, bad: Reply, exit_code: int, told: str) -> None:
+def test_a_failed_sample_keeps_the_earlier_reports(review, bad: Reply, exit_code: int, message: str) -> None:
     review.server.script("old", "old")
     review("--cc", "--samples", "2")
     before = review.config_files()
     review.server.script("good", bad, "good")
     done = review("--cc", "--samples", "3")
     assert (done.exit_code, done.stdout) == (exit_code, "")
-    assert told in done.stderr
+    assert message in done.stderr
     assert review.config_files() == before
     kept = sorted(path.read_text("utf-8") for path in review.project.run_folder.glob("query*-response.txt"))
     assert kept.count("good") == 2
 
 
 @pytest.mark.parametrize("samples", ["0", "17", "-1", "many", "1.5"])
-def test_a_number_of_samples_that_makes_no_sense_is_a_usage_error(review, samples: str) -> None:
+def test_an_invalid_number_of_samples_is_a_usage_error(review, samples: str) -> None:
     done = review("--cc", f"--samples={samples}")
     assert done.exit_code == 2
     assert "--samples" in done.stderr
     assert review.server.requests == []
 
 
-DEAF = """
+HANGING = """
 import threading
 
 from code_commit.plugin_api import ProviderDefinition, hookimpl
@@ -104,11 +104,11 @@ from code_commit.plugin_api import ProviderDefinition, hookimpl
 
 @hookimpl
 def code_commit_providers():
-    own = {"config": "code_commit_testing.loopback_provider:LoopbackConfig", "factory": f"{__name__}:Deaf"}
-    return [ProviderDefinition("deaf", {"deaf-1": ()}, "", None, None, ("authorization", "Bearer {key}"), **own)]
+    own = {"config": "code_commit_testing.loopback_provider:LoopbackConfig", "factory": f"{__name__}:Hanging"}
+    return [ProviderDefinition("hanging", {"hanging-1": ()}, "", None, None, ("authorization", "Bearer {key}"), **own)]
 
 
-class Deaf:
+class Hanging:
     def __init__(self, config):
         pass
 
@@ -121,9 +121,9 @@ class Deaf:
 
 
 @pytest.mark.parametrize("samples", ["1", "2"])
-def test_ctrl_c_ends_calls_that_nothing_else_ends(review, samples: str) -> None:
-    install_plugin(review.plugins, "deaf", DEAF)
-    environ = review.project.environment({"CODE_COMMIT_MODEL": "deaf-1", "PYTHONPATH": str(review.plugins)})
+def test_ctrl_c_ends_calls_of_a_provider_that_hangs(review, samples: str) -> None:
+    install_plugin(review.plugins, "hanging", HANGING)
+    environ = review.project.environment({"CODE_COMMIT_MODEL": "hanging-1", "PYTHONPATH": str(review.plugins)})
     command = [sys.executable, "-m", "code_commit", "--cc", "--json", f"--samples={samples}"]
     with subprocess.Popen(
         command, cwd=review.project.root, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from code_commit_consistency.headings import SECTIONS
 from code_commit_consistency.sections import SectionedReport, sectioned
 
-WAYS = {
+STYLES = {
     "level one": "# {name}\n",
     "level two": "## {name}\n",
     "closed": "### {name} ###\n",
@@ -50,9 +50,9 @@ WAYS = {
 }
 
 
-def heading_of(way: str, name: str) -> str:
+def heading_of(style: str, name: str) -> str:
     number = SECTIONS.index(name) + 1 if name in SECTIONS else 6
-    return WAYS[way].format(
+    return STYLES[style].format(
         name=name,
         number=number,
         roman=("I", "II", "III", "IV", "V", "VI")[number - 1],
@@ -67,7 +67,7 @@ TITLES = st.sampled_from(SECTIONS)
 LINES = st.one_of(
     st.builds(
         heading_of,
-        st.sampled_from(sorted(WAYS)),
+        st.sampled_from(sorted(STYLES)),
         TITLES | st.sampled_from(["Conclusion", "What Else There Is", "a", ""]),
     ),
     st.sampled_from(["```\n", "~~~~\n", "----\n", "====\n", "\n", "    # code\n", "#", "**", "- ", "|a|b|\n", "\r"]),
@@ -80,17 +80,17 @@ def rejoined(report: SectionedReport) -> str:
 
 
 @given(st.lists(LINES).map("".join))
-def test_no_letter_is_ever_lost(text: str) -> None:
+def test_no_character_is_lost(text: str) -> None:
     report = sectioned(text)
     assert rejoined(report) == text
     assert set(report.missing) == set(SECTIONS) - {section.name for section in report.sections}
     assert len(report.sections) == len(SECTIONS) - len(report.missing) + len(report.extra)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_five_are_found(way: str) -> None:
+@pytest.mark.parametrize("style", STYLES)
+def test_the_five_sections_are_found(style: str) -> None:
     texts = [f"Words about {number}.\nMore of them.\n\n" for number in range(5)]
-    body = "".join(heading_of(way, name) + text for name, text in zip(SECTIONS, texts, strict=True))
+    body = "".join(heading_of(style, name) + text for name, text in zip(SECTIONS, texts, strict=True))
     report = sectioned("In short: fine.\n\n" + body)
     assert [section.name for section in report.sections] == list(SECTIONS)
     assert [section.text.lstrip("\r\n") for section in report.sections] == texts
@@ -104,22 +104,22 @@ def test_a_report_without_headings_is_all_preamble() -> None:
 
 
 @pytest.mark.parametrize(
-    "way", [way for way in WAYS if "run in" not in way and way not in {"hyphen", "ampersand", "upper"}]
+    "style", [style for style in STYLES if "run in" not in style and style not in {"hyphen", "ampersand", "upper"}]
 )
-def test_a_section_that_nobody_asked_for_is_extra(way: str) -> None:
+def test_an_unrequested_section_is_extra(style: str) -> None:
     names = [*SECTIONS[:2], "Security", *SECTIONS[2:4], "Closing Words for the Author"]
-    report = sectioned("".join(f"\n{heading_of(way, name)}\nText.\n" for name in names))
+    report = sectioned("".join(f"\n{heading_of(style, name)}\nText.\n" for name in names))
     assert [section.name for section in report.sections] == names
     assert report.missing == (SECTIONS[4],)
     assert report.extra == ("Security", "Closing Words for the Author")
 
 
-def test_headings_that_are_all_others_are_extra() -> None:
+def test_all_sections_are_extra_if_none_was_requested() -> None:
     report = sectioned("# Contradictions\n\nNone.\n\n## Detail\n\n# Bugs\n\nOne.\n")
     assert (report.missing, report.extra) == (SECTIONS, ("Contradictions", "Bugs"))
 
 
-def test_a_repeated_section_is_extra_and_stays() -> None:
+def test_a_repeated_section_is_extra_and_is_kept() -> None:
     report = sectioned(f"## {SECTIONS[0]}\nOne.\n## {SECTIONS[1]}\nTwo.\n## {SECTIONS[0]}\nThree.\n")
     assert [section.text for section in report.sections] == ["One.\n", "Two.\n", "Three.\n"]
     assert report.extra == (SECTIONS[0],)
@@ -132,13 +132,13 @@ def test_subsections_and_lists_stay_in_their_section() -> None:
     assert report.extra == ()
 
 
-@pytest.mark.parametrize("way", ["level two", "bold", "plain"])
-def test_paragraphs_and_lists_are_no_extra_sections(way: str) -> None:
+@pytest.mark.parametrize("style", ["level two", "bold", "plain"])
+def test_paragraphs_and_lists_are_not_extra_sections(style: str) -> None:
     text = (
         "\nNone.\n\nSee main.py\n\n1. The first is wrong.\n2. Another Thing\n\nThe following holds:\n\n"
         "What of it?\n\n**Beware:** of this.\n\nThe file main.py, on the whole\n\n"
     )
-    report = sectioned("".join(f"{heading_of(way, name)}{text}" for name in SECTIONS))
+    report = sectioned("".join(f"{heading_of(style, name)}{text}" for name in SECTIONS))
     assert report.extra == ()
     assert [section.text for section in report.sections] == [text] * 5
 
@@ -159,7 +159,7 @@ def test_a_title_of_the_same_level_is_preamble_but_a_summary_is_a_section() -> N
     assert sectioned("## Summary\n\nFine.\n" + body).extra == ("Summary",)
 
 
-def test_code_holds_no_headings() -> None:
+def test_code_contains_no_headings() -> None:
     code = f"```sh\n# install it\n## {SECTIONS[1]}\n```\n    # run it\n"
     report = sectioned("".join(f"# {name}\n\n{code}" for name in SECTIONS[:1]))
     assert [section.name for section in report.sections] == [SECTIONS[0]]
@@ -170,7 +170,7 @@ def test_a_report_between_code_fences_has_its_sections() -> None:
     assert (report.preamble, report.missing, report.extra) == ("```markdown\n", (), ())
 
 
-def test_a_mention_is_no_section() -> None:
+def test_a_mention_is_not_a_section() -> None:
     mention = f"This belongs to\n{SECTIONS[4]}: see there.\n- {SECTIONS[3]}\n\n"
     report = sectioned("".join(f"## {name}\n\n{mention}" for name in SECTIONS))
     assert [section.text for section in report.sections] == ["\n" + mention] * 5

@@ -1,4 +1,4 @@
-"""The report for people: wrapped, complete, and in shape."""
+"""The printed report is wrapped, complete, and keeps its structure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PIECES = st.sampled_from(
 
 
 def words(text: str) -> list[str]:
-    """The words of a text; the marks of a quotation come and go with its lines."""
+    """Return the words of a text, without quotation marks, which depend on the line breaks."""
     return [word for word in BLANKS.split(text.replace(">", "")) if word]
 
 
@@ -41,18 +41,18 @@ def test_no_word_is_lost_or_added(text: str, width: int) -> None:
 
 
 @given(st.lists(st.text(max_size=80)).map("\n".join))
-def test_what_fits_stays_as_it_is(text: str) -> None:
+def test_text_that_fits_stays_unchanged(text: str) -> None:
     text = text.replace("\r", "")
     if all(len(line) <= 80 for line in text.split("\n")):
         assert wrapped(text) == text
 
 
 @given(st.lists(st.text("abc.-", min_size=1, max_size=12), min_size=1).map(" ".join), st.integers(20, 100))
-def test_lines_fit(text: str, width: int) -> None:
+def test_lines_are_not_longer_than_the_width(text: str, width: int) -> None:
     assert all(len(line) <= width for line in wrapped("It says: " + text, width).split("\n"))
 
 
-def test_a_paragraph_is_filled_and_its_neighbours_stay() -> None:
+def test_only_the_long_paragraph_is_wrapped() -> None:
     before, after = "short\nlines\n\n", "\n\nanother\nof these\n"
     shown = wrapped(before + LONG + "\nand on" + after)
     assert shown.startswith(before)
@@ -61,7 +61,7 @@ def test_a_paragraph_is_filled_and_its_neighbours_stay() -> None:
     assert [len(line) for line in paragraph] == [79, 79, len("word " * 8) + len("end and on")]
 
 
-def test_items_hang_by_their_marks() -> None:
+def test_list_items_have_a_hanging_indent() -> None:
     shown = wrapped(f"- {LONG}\n- short\n  12. {LONG}\n+ {LONG}\n").split("\n")
     assert [line[:6] for line in shown] == [
         *("- word", "  word", "  word", "- shor"),
@@ -70,22 +70,22 @@ def test_items_hang_by_their_marks() -> None:
     ]
 
 
-def test_a_quotation_stays_one() -> None:
+def test_every_line_of_a_quotation_keeps_its_mark() -> None:
     assert all(line.startswith("> word") for line in wrapped(f"> {LONG}\n> {LONG}").split("\n"))
 
 
-def test_a_quotation_ends_where_its_marks_do() -> None:
+def test_a_quotation_ends_with_its_last_mark() -> None:
     shown = wrapped(f"> quoted\n{LONG}").split("\n")
     assert shown[0] == "> quoted"
     assert shown[1].startswith("word")
 
 
-def test_code_headings_tables_and_rules_stay() -> None:
+def test_code_headings_tables_and_rules_stay_unchanged() -> None:
     kept = f"# {LONG}\n\n| {LONG} | x |\n\n    {LONG}\n\n```\n{LONG}\n- {LONG}\n```\n\n{'=' * 100}\n{'- ' * 60}\n"
     assert wrapped(kept) == kept
 
 
-def test_a_line_break_that_is_meant_stays() -> None:
+def test_an_explicit_line_break_stays() -> None:
     shown = wrapped(f"one  \n{LONG}\\\ntwo").split("\n")
     assert (shown[0], shown[-1]) == ("one  ", "two")
 

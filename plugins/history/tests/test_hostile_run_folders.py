@@ -1,4 +1,4 @@
-"""Run folders that came with a repository, or that a disk has spoiled: `runs` and `replay` read them, and no more."""
+"""`runs` and `replay` read untrusted and corrupt run folders safely."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TOKENS = {"input_tokens": 1, "output_tokens": 1, "cache_read_tokens": 0, "cache_
 
 
 @pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
-def test_what_is_no_file_is_neither_followed_nor_waited_for(project, kind):
+def test_links_pipes_and_folders_are_not_read(project, kind):
     folder = project.root / "logs" / RUN
     for name in ("run.json", "events.jsonl"):
         if kind == "pipe":
@@ -49,7 +49,7 @@ def test_what_is_no_file_is_neither_followed_nor_waited_for(project, kind):
 
 
 @pytest.mark.parametrize("number", ["NaN", "1e999", "-Infinity", "1e300"])
-def test_numbers_beyond_json_are_no_numbers(project, number):
+def test_invalid_json_numbers_are_ignored(project, number):
     document = f'{{"state": "finished", "outcome": "reached", "seconds": {{"total": {number}}}, "cost_usd": {number}}}'
     project.write({f"logs/{RUN}/run.json": document})
     project.write({f"logs/{RUN}/events.jsonl": event(1, "run.started", {"workflow": "odd"}, time=number)})
@@ -67,7 +67,7 @@ def test_a_summary_is_one_line(project):
 
 
 @pytest.mark.parametrize("name", ["../../../secret.txt", "/etc/passwd", "linked.txt"])
-def test_a_recorded_answer_is_read_from_the_run_folder_alone(project, name):
+def test_a_recorded_response_is_read_only_from_the_run_folder(project, name):
     (project.root.parent / "secret.txt").write_text("^^^a.txt\nsecret\n^^^end\n")
     (project.root / "logs" / RUN / "linked.txt").symlink_to(project.root.parent / "secret.txt")
     lines = [
@@ -78,22 +78,22 @@ def test_a_recorded_answer_is_read_from_the_run_folder_alone(project, name):
     project.write({f"logs/{RUN}/events.jsonl": "".join(lines), f"logs/{RUN}/1.txt": "asked"})
     finished = project.command("--model", f"replay/{RUN}", "--dry-run")
     assert (finished.exit_code, "secret" in finished.stdout) == (3, False)
-    assert "cannot be read" in finished.stderr
+    assert "cannot read the recorded run" in finished.stderr
 
 
-def test_an_empty_name_is_no_run(project):
+def test_an_empty_name_matches_no_run(project):
     assert project.command("runs", "path", "").exit_code == 3
 
 
 @pytest.mark.parametrize("arguments", [("prune", "--keep", "x"), ("prune",), ("export",)])
-def test_a_usage_error_names_the_command_whose_help_there_is(project, arguments):
+def test_a_usage_error_mentions_the_help_of_the_action(project, arguments):
     finished = project.command("runs", *arguments)
     assert finished.exit_code == 2
     assert f"`code-commit runs {arguments[0]} --help`" in finished.stderr
-    assert "_counted" not in finished.stderr
+    assert "_number" not in finished.stderr
 
 
-def test_a_narrow_terminal_gets_two_lines_a_run(project):
+def test_a_narrow_terminal_gets_two_lines_per_run(project):
     project.write({f"logs/{RUN}/run.json": json.dumps({"state": "finished", "models": [{"model": "m" * 35}]})})
     ours, theirs = pty.openpty()
     environ = project.environment({"COLUMNS": "80", "PYTHONPATH": ""})
@@ -107,7 +107,7 @@ def test_a_narrow_terminal_gets_two_lines_a_run(project):
 
 
 @pytest.mark.parametrize("broken", ["number", "name", "depth"])
-def test_a_recording_that_is_broken_is_told_by_its_folder(project, broken):
+def test_the_error_about_an_invalid_recording_names_its_folder(project, broken):
     odd = {"response": 5} if broken == "name" else {"parts": "parts.json"} if broken == "depth" else {}
     second = {"number": "b" if broken == "number" else 2}
     lines = [
@@ -121,4 +121,5 @@ def test_a_recording_that_is_broken_is_told_by_its_folder(project, broken):
     project.write({f"logs/{RUN}/{name}": text for name, text in texts.items()})
     finished = project.command("--model", f"replay/{RUN}", "--dry-run")
     assert finished.exit_code == 3
-    assert f"{RUN} cannot be read" in finished.stderr
+    assert "cannot read the recorded run" in finished.stderr
+    assert f"{RUN}:" in finished.stderr

@@ -1,4 +1,4 @@
-"""Comments that stand for code are found, in every language's way to write one; what merely sounds like them is not."""
+"""Placeholder comments are found in all common languages; similar comments are not."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ def test_a_placeholder_is_found(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", NO_PLACEHOLDERS)
-def test_other_lines_are_not_taken_for_one(line: str) -> None:
+def test_other_lines_are_not_placeholders(line: str) -> None:
     assert not leaves_out(line, lost=True)
 
 
 @pytest.mark.parametrize("line", ["// ...", "# ...", "/* … */", "# [...]", "# --snip--"])
-def test_an_ellipsis_alone_counts_where_code_is_gone(line: str) -> None:
+def test_a_lone_ellipsis_is_a_placeholder_if_lines_are_missing(line: str) -> None:
     assert leaves_out(line, lost=True)
     assert line == "# --snip--" or not leaves_out(line)
 
 
-def test_the_second_line_of_a_comment_is_a_sentence_and_not_a_placeholder() -> None:
+def test_the_second_line_of_a_comment_is_not_a_placeholder() -> None:
     assert not leaves_out("/// unchanged.", "/// When it is not a number, the value is")
     assert leaves_out("// unchanged", "value = 1;")
     assert leaves_out("// ... unchanged", "// The value:")
 
 
-def test_prose_has_headings_and_examples() -> None:
+def test_headings_and_examples_in_prose_are_not_placeholders() -> None:
     new = b"# The rest\n\n    # ... existing code ...\n"
     assert first_placeholder("README.md", None, new) is None
     assert first_placeholder("a.py", None, new) == Placeholder(1, "# The rest")
     assert first_placeholder("README.md", None, b"a\n<!-- ... existing content ... -->\n") is not None
 
 
-def test_a_line_that_the_file_held_before_may_stay_and_move() -> None:
+def test_a_line_of_the_old_file_may_stay_or_move() -> None:
     new = b"a\n    # ... existing code ...\nb\n"
     assert first_placeholder("a.py", b"# ... existing code ...\n", new) is None
     assert first_placeholder("a.py", b"# ... existing code\n", new) == Placeholder(2, "# ... existing code ...")
@@ -61,15 +61,15 @@ WORDS = st.lists(st.sampled_from(["the", "rest", "of", "code", "...", "…", "ex
 
 
 @given(st.text(alphabet="./#*-<>!'{}() \tarest…\n", max_size=300) | WORDS.map(" ".join))
-def test_no_text_stops_it_and_what_it_names_is_there(text: str) -> None:
+def test_a_placeholder_found_in_any_text_is_in_its_line(text: str) -> None:
     found = first_placeholder("a.js", None, text.encode())
     if found is not None:
         assert text.split("\n")[found.line - 1].strip() == found.text
 
 
 @given(st.text(max_size=200), st.sampled_from(PLACEHOLDERS), st.text(max_size=200))
-def test_a_placeholder_is_found_wherever_it_stands(before: str, line: str, after: str) -> None:
-    # The line above ends in code, for a comment may go on over several lines.
+def test_a_placeholder_is_found_at_any_position(before: str, line: str, after: str) -> None:
+    # The line above is code: a comment may continue over several lines.
     text = f"{before}\nx = 1\n{line}\n{after}"
     found = first_placeholder("a.py", None, text.encode("utf-8", "replace"))
     assert found is not None

@@ -1,4 +1,4 @@
-"""What the rule says of a replacement, and what becomes of it: the command, a real git, a real build."""
+"""The rule by itself, and through the command with a real git and a real build."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOLLOW = LONG.replace("line_20 = 20\n", "# ... existing code ...\n")
 
 
 class Files:
-    """A tree of these files; a content that is an error is raised."""
+    """A tree of these files; reading an error raises it."""
 
     def __init__(self, files: Mapping[str, bytes | OSError]) -> None:
         self.files = files
@@ -49,8 +49,8 @@ def test_a_file_that_shrinks_below_half_is_sent_back() -> None:
     refusal = judge(LONG.encode(), SHORT.encode())
     assert refusal is not None
     assert (refusal.path, refusal.rule, refusal.then) == ("a.py", "truncation", "repair")
-    for told in ("10 lines", "40 lines", "shrink_below = 0.5", "whole file"):
-        assert told in refusal.reason
+    for part in ("10 lines", "40 lines", "shrink_below = 0.5", "whole file"):
+        assert part in refusal.reason
 
 
 def test_a_placeholder_is_sent_back_with_its_line_and_text() -> None:
@@ -61,7 +61,7 @@ def test_a_placeholder_is_sent_back_with_its_line_and_text() -> None:
     assert "`# ... existing code ...`" in refusal.reason
 
 
-def test_both_reasons_are_told_at_once() -> None:
+def test_a_refusal_has_both_reasons() -> None:
     refusal = judge(LONG.encode(), b"# rest unchanged\n")
     assert refusal is not None
     assert "shrink_below" in refusal.reason
@@ -95,7 +95,7 @@ def test_both_reasons_are_told_at_once() -> None:
         "was a folder",
     ],
 )
-def test_what_is_fine(old, new, settings) -> None:
+def test_other_replacements_are_allowed(old, new, settings) -> None:
     assert judge(old, new, **settings) is None
 
 
@@ -127,7 +127,7 @@ def test_lines_that_move_to_other_files_are_not_lost(new) -> None:
     ],
     ids=["what stayed", "says nothing", "was there before", "removed"],
 )
-def test_lines_that_do_not_arrive_are_lost(others) -> None:
+def test_lines_that_no_other_file_gains_are_lost(others) -> None:
     new = {"a.py": SHORT, **others}
     written = {path: None if text is None else text.encode() for path, text in new.items()}
     old = {"a.py": LONG.encode() + b"}\n\n" * 10, "old.py": LONG.encode(), "b.py": b"x\n"}
@@ -135,7 +135,7 @@ def test_lines_that_do_not_arrive_are_lost(others) -> None:
 
 
 @given(st.binary(max_size=400), st.binary(max_size=400), st.floats(0, 1), st.integers(0, 30))
-def test_a_file_that_does_not_get_smaller_never_shrinks_too_far(old, new, share, lines) -> None:
+def test_a_file_that_does_not_get_smaller_is_allowed(old, new, share, lines) -> None:
     settings = {"shrink_below": share, "shrink_from_lines": lines, "placeholders": False}
     refusal = judge(old, new, **settings)
     if len(new) >= len(old) or new.count(b"\n") > old.count(b"\n"):
@@ -154,7 +154,7 @@ def test_a_file_that_does_not_get_smaller_never_shrinks_too_far(old, new, share,
         {"shrink": 0.5},
     ],
 )
-def test_settings_that_make_no_sense_are_refused(settings) -> None:
+def test_invalid_settings_are_rejected(settings) -> None:
     with pytest.raises(ValidationError):
         TruncationSettings(**settings)
 
@@ -164,7 +164,7 @@ def test_settings_that_make_no_sense_are_refused(settings) -> None:
 
 @pytest.fixture
 def commit(tmp_path: Path):
-    """Give a function that runs a commit answered by these replacements of a.py, and how to look at the project."""
+    """Return a function that runs a commit with these replacements of a.py, and returns the result and the project."""
     plugins = install_plugin(
         tmp_path / "plugins", "scripted", "from code_commit_testing.scripted_provider import code_commit_providers\n"
     )
@@ -184,33 +184,33 @@ def commit(tmp_path: Path):
 
 
 @pytest.mark.parametrize("bad", [SHORT, HOLLOW], ids=["shrunk", "placeholder"])
-def test_a_truncated_answer_costs_a_repair_and_is_never_written(commit, bad: str) -> None:
+def test_a_truncated_response_is_repaired_and_never_written(commit, bad: str) -> None:
     whole = LONG + "more = 1\n"
     finished, project = commit(bad, whole)
     assert (finished.exit_code, project.read("a.py")) == (0, whole)
     assert [event["kind"] for event in finished.events].count("changes.refused") == 1
-    told = (project.run_folder / "2-repair-query.txt").read_text().partition("[build.sh output]")[2]
-    assert "Give the whole file" in told
+    prompt = (project.run_folder / "2-repair-query.txt").read_text().partition("[build.sh output]")[2]
+    assert "Give the whole file" in prompt
     assert not (project.run_folder / "1-build.txt").exists()
 
 
-def test_a_module_is_split_in_one_answer(commit) -> None:
+def test_a_response_can_split_a_module(commit) -> None:
     finished, project = commit(f"from b import *\n^^^end\n^^^b.py\n{LONG}")
     assert (finished.exit_code, project.read("b.py")) == (0, LONG)
 
 
-def test_truncated_to_the_end_is_exit_5_and_leaves_the_project(commit) -> None:
+def test_only_truncated_responses_end_with_exit_5_and_keep_the_project(commit) -> None:
     finished, project = commit(*[SHORT] * 4)
     assert (finished.exit_code, project.read("a.py")) == (5, LONG)
     assert "shrink_below" in finished.stderr
 
 
-def test_switched_off_it_lets_all_pass(commit) -> None:
+def test_the_rule_can_be_turned_off(commit) -> None:
     finished, project = commit("# ... existing code ...\n", section="shrink_below = 0\nplaceholders = false")
     assert (finished.exit_code, project.read("a.py")) == (0, "# ... existing code ...\n")
 
 
-def test_a_wrong_setting_keeps_a_commit_from_starting(commit) -> None:
+def test_an_invalid_setting_ends_the_run_before_a_call(commit) -> None:
     finished, project = commit(LONG, section="shrink_below = 7")
     assert (finished.exit_code, "shrink_below" in finished.stderr) == (3, True)
     assert project.read("a.py") == LONG

@@ -6,7 +6,7 @@
     def code_commit_providers():
         return [ProviderDefinition(...)]
 
-The hooks are in `code_commit.plugin_api.hookspecs`, what tests need in `code_commit_testing`.
+The hooks are in `code_commit.plugin_api.hookspecs`; test doubles are in `code_commit_testing`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from __future__ import annotations
 import lazy_loader
 import pluggy
 
-# Imported when they are asked for: plugins are loaded at every start, `--help` included.
+# Imports names on first use: plugins are loaded at every start, even for `--help`.
 __getattr__, _, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 hookimpl = pluggy.HookimplMarker("code_commit")
-hookspec = pluggy.HookspecMarker("code_commit")  # for hooks of a plugin's own, see `code_commit_addhooks`
+hookspec = pluggy.HookspecMarker("code_commit")  # for a plugin's own hooks, see `code_commit_addhooks`
 __all__ += ["hookimpl", "hookspec"]
 
 

@@ -1,4 +1,4 @@
-# One line a name: what plugins may import, and where it is defined. Loaded when it is asked for (lazy-loader).
+# The names that plugins may import, one per line. lazy-loader imports each on first use.
 import pluggy
 
 from .command import CommandDefinition as CommandDefinition

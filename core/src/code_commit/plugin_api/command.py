@@ -1,11 +1,11 @@
-"""What a command is, and the `Host` that it is given."""
+"""Commands, and the `Host` that they get."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-if TYPE_CHECKING:  # for annotations alone: this module is imported by `--help`
+if TYPE_CHECKING:  # only for annotations: `--help` imports this module
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
@@ -17,10 +17,11 @@ if TYPE_CHECKING:  # for annotations alone: this module is imported by `--help`
 
 @dataclass(frozen=True, slots=True)
 class CommandDefinition:
-    """A command that a plugin offers: `code-commit NAME`. Code is named as `"package.module:name"`, imported when used.
+    """A command that a plugin offers: `code-commit NAME`.
 
-    `run` is a `Callable[[Host, argparse.Namespace], int]` that returns the exit code; `arguments` a
-    `Callable[[argparse.ArgumentParser], None]` that adds the command's own arguments, and may set `description`,
+    `run` and `arguments` have the form `"package.module:name"` and are imported on use. `run` names a
+    `Callable[[Host, argparse.Namespace], int]` that returns the exit code. `arguments` names a
+    `Callable[[argparse.ArgumentParser], None]` that adds the command's arguments; it may also set `description`,
     `epilog` and `usage`. `help` is one line, for the list of commands.
     """
 
@@ -32,9 +33,10 @@ class CommandDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """A command line that starts a workflow, parsed. `argv` is the command line itself.
+    """A parsed command line that starts a workflow. `argv` is the command line itself.
 
-    `flags` are the workflow's own by field name, `settings` those of every workflow by the setting that they override.
+    `flags` maps the workflow's own flags by field name; `settings` maps the flags of every workflow by the setting that
+    they override.
     """
 
     workflow: WorkflowDefinition
@@ -51,7 +53,7 @@ RunState = Literal["running", "finished", "killed"]
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """One run. `document` has the fields of `run.json`; `outcome` and `exit_code` are None until it finished."""
+    """One run. `document` has the fields of `run.json`; `outcome` and `exit_code` are None until the run finishes."""
 
     run: str
     folder: Path
@@ -64,7 +66,7 @@ class RunSummary:
 
 
 class InstalledPlugin(Protocol):
-    """A plugin that is loaded. `name` is its entry point's, and that of its section in the settings."""
+    """A loaded plugin. `name` is the name of its entry point and of its section in the settings."""
 
     @property
     def name(self) -> str: ...
@@ -75,7 +77,7 @@ class InstalledPlugin(Protocol):
 
 
 class FailedPlugin(Protocol):
-    """What failed of a plugin. `stage` is "import", "name", or the hook."""
+    """A failure of a plugin. `stage` is "import", "name", or the hook."""
 
     @property
     def plugin(self) -> str: ...
@@ -99,7 +101,7 @@ class Registry(Protocol):
 
 
 class Runs(Protocol):
-    """The runs of the project, as their folders tell them."""
+    """The runs of the project, read from their folders."""
 
     def list(self) -> list[RunSummary]:
         """Return every run, the oldest first."""
@@ -115,14 +117,14 @@ class Runs(Protocol):
 
 
 class Output(Protocol):
-    """Prints what a command has to say. It hides keys, and no text can send commands to the terminal."""
+    """Prints the output of a command. It hides keys and escapes terminal commands."""
 
     def line(self, text: str = "") -> None:
         """Print one line on stdout."""
         ...
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
-        """Print columns on stdout, each as wide as its widest cell."""
+        """Print aligned columns on stdout."""
         ...
 
     def document(self, document: object) -> None:
@@ -130,21 +132,21 @@ class Output(Protocol):
         ...
 
     def write(self, text: str) -> None:
-        """Write a text on stdout, escaped only where stdout is a terminal: a diff, a file."""
+        """Write a text such as a diff or a file on stdout; escape it only if stdout is a terminal."""
         ...
 
     def note(self, text: str) -> None:
-        """Tell the person one line on stderr."""
+        """Print one line for people on stderr."""
         ...
 
 
 class Host(Protocol):
-    """What a command may use of the host. Each part is made when you ask for it.
+    """The parts of the host that a command may use. Each part is created on first use.
 
-    `root` is the working directory. `environ` are the environment variables. `argv0` is the program as it was
-    started, for hints that work as printed. `out` prints results. `plugins` are the loaded plugins and `failures`
-    what failed of others: asking loads all of them, and so does `registry`. `runs` are the earlier runs of the
-    project. `redactor` knows every key that is configured here.
+    `root` is the working directory. `environ` are the environment variables. `argv0` is the program as the user
+    started it, so that hints work as printed. `out` prints results. `plugins` are the loaded plugins, `failures` the
+    failures of the others; reading either, or `registry`, loads all plugins. `runs` are the earlier runs of the
+    project. `redactor` hides every configured key.
     """
 
     @property
@@ -174,14 +176,14 @@ class Host(Protocol):
         repository: Repository = "required",
         root: Path | None = None,
     ) -> Workspace:
-        """Open the project: use it in a `with` statement. It is whole, also after a run that was killed.
+        """Open the project, for use in a `with` statement. Opening completes or undoes what a killed run left.
 
-        With `writes` it holds the project's lock, and changes files, `checkpoints` too. With `processes` it starts
-        them as the settings say, without keys. `repository` says what happens without a git repository, see
-        `Workspace.open`. `root` is the working directory, unless you name another project.
+        With `writes`, the workspace holds the project's lock and can change files and `checkpoints`. With `processes`,
+        it can start processes, without keys and with the configured sandbox. `repository` selects what happens without
+        a git repository, see `Workspace.open`. `root` is the working directory, unless you name another project.
 
         Raises:
-            NotReady: something is missing, or another run is in the way.
+            NotReady: something is missing, or another run holds the lock.
         """
         ...
 
@@ -189,12 +191,12 @@ class Host(Protocol):
         """Return the validated section `[plugins.NAME]` of the plugin that offers this command, or None.
 
         Raises:
-            NotReady: the configuration is broken, or may not be read here.
+            NotReady: the configuration is invalid, or the private folder is not safe.
         """
         ...
 
     def collect(self, hook: str, *, plugin: str = "") -> Iterable[tuple[str, Any]]:
-        """Call a hook of every plugin, or of `plugin` alone; yield (plugin, item). One that fails is in `failures`.
+        """Call a hook of every plugin, or only of `plugin`; yield (plugin, item). Failures are added to `failures`.
 
         Raises:
             UsageError: `plugin` is not installed, is broken, or does not implement the hook.
@@ -205,16 +207,16 @@ class Host(Protocol):
         """Parse a command line that starts a workflow.
 
         Raises:
-            UsageError: it has a flag that no installed workflow knows, or flags of several.
+            UsageError: it has a flag that no installed workflow has, or flags of several workflows.
         """
         ...
 
     def start(self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False) -> RunSummary:
-        """Run a workflow and return how the run ended. It prints progress on stderr, and nothing on stdout.
+        """Run a workflow and return how it ended. Progress goes to stderr; stdout stays empty.
 
-        `root` is the project; by default the workflow chooses it. `quiet` leaves progress out.
+        `root` is the project; by default the workflow chooses it. `quiet` turns progress off.
 
         Raises:
-            CodeCommitError: the run cannot begin.
+            CodeCommitError: the run cannot start.
         """
         ...

@@ -1,4 +1,4 @@
-"""A conversation with a model, in terms that every service's protocol translates to; its JSON, its text, its cost."""
+"""A conversation with a model, independent of the service; its JSON, its text and its cost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Words of a message. `cache_here` hints that the prefix up to here will be sent again."""
+    """Text of a message. `cache_here` is a hint that later requests repeat everything up to here."""
 
     text: str
     cache_here: bool = False
@@ -21,9 +21,9 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A part that only its own service can read (a thinking block): send it back as it is, drop it elsewhere.
+    """A part that only its own service can read, such as a thinking block. Send it back unchanged, drop it elsewhere.
 
-    `provider` is the name in the `ProviderDefinition` of the service that it came from.
+    `provider` is the name in the `ProviderDefinition` of the service that sent it.
     """
 
     provider: str
@@ -32,11 +32,11 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A model asks to run a tool.
+    """A request of the model to run a tool.
 
-    `arguments` is None when `raw`, the text the model wrote, is not a JSON object: data for the loop, which answers
-    with a `ToolResult` that says so, not an exception. `echo` is what the service wants sent back with the call, unread
-    (Gemini's thought signature); like any `Opaque`, it goes to its own provider alone.
+    `arguments` is None when `raw`, the text that the model wrote, is not a JSON object. That is not an exception:
+    answer with a `ToolResult` that explains the error. `echo` is data that the service wants back with the call, such
+    as Gemini's thought signature; like any `Opaque`, send it only to its own provider.
     """
 
     id: str
@@ -65,7 +65,7 @@ Part = Text | ToolCall | ToolResult | Opaque
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn. Tool results stand in a user's message."""
+    """One turn. Tool results belong to a user message."""
 
     role: Literal["user", "assistant"]
     parts: tuple[Part, ...]
@@ -82,9 +82,9 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of a model. Temperature and thinking live in the provider's configuration, not here.
+    """A request to a model. Temperature and thinking are part of the provider's configuration.
 
-    `max_tokens` bounds the reply; None means as configured.
+    `max_tokens` limits the reply; None means the configured limit.
     """
 
     messages: tuple[Message, ...]
@@ -108,7 +108,7 @@ class Finish(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call. `input` and `output` are inclusive totals; None: not told, and never counted as free.
+    """Tokens of one call. `input` and `output` are totals; None means not reported, and does not count as free.
 
     `cache_read` and `cache_write` are parts of `input`, `reasoning` is part of `output`.
     """
@@ -122,10 +122,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's reply, finished or not: look at `finish` before trusting `text`.
+    """A model's reply, finished or not: check `finish` before you use `text`.
 
-    `finish_detail` is the service's own word, `model` the one that answered, `raw` the whole body. `cost` is what the
-    reply cost in USD, None where nobody counted. `cached`: it comes from a cache, and costs nothing.
+    `finish_detail` is the service's own value, `model` the model that answered, `raw` the whole body. `cost` is in USD,
+    or None if unknown. `cached` means that the reply comes from a cache and costs nothing.
     """
 
     message: Message
@@ -139,12 +139,12 @@ class Completion:
 
     @property
     def text(self) -> str:
-        """The words of the reply, without thinking and tool calls."""
+        """The text of the reply, without thinking and tool calls."""
         return "".join(part.text for part in self.message.parts if isinstance(part, Text))
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        """The tool calls of the reply, in the order they were made."""
+        """The tool calls of the reply, in order."""
         return tuple(part for part in self.message.parts if isinstance(part, ToolCall))
 
 
@@ -152,11 +152,10 @@ ProviderErrorKind = Literal["auth", "quota", "rate", "network", "server", "rejec
 
 
 class ProviderError(Exception):
-    """A call that gave no completion. An unfinished reply is a `Completion`, not this.
+    """A try that returned no completion. An unfinished reply is a `Completion`, not an error.
 
-    `kind` says what to do: `auth` and `quota` want a person; `rate`, `network` and `server` may pass and are tried
-    again; `rejected` means the request itself was wrong; `invalid_response` that the answer could not be understood.
-    `retry_after` is in seconds.
+    The host retries `rate`, `network` and `server`; `auth` and `quota` need a person; `rejected` means that the request
+    is invalid; `invalid_response` means that the answer cannot be parsed. `retry_after` is in seconds.
     """
 
     def __init__(
@@ -174,7 +173,7 @@ class ProviderError(Exception):
 
 
 def parts_to_json(parts: Sequence[Part]) -> list[dict[str, Any]]:
-    """Return `parts` as JSON that `parts_from_json` understands. Hints for a cache are left out."""
+    """Return `parts` as JSON for `parts_from_json`, without cache hints."""
     rows: list[dict[str, Any]] = []
     for part in parts:
         match part:
@@ -196,7 +195,7 @@ def parts_from_json(rows: Sequence[Mapping[str, Any]]) -> tuple[Part, ...]:
     """Return the parts that `parts_to_json` wrote.
 
     Raises:
-        KeyError, TypeError: they are not of that form.
+        KeyError, TypeError: a row does not have that form.
     """
     parts: list[Part] = []
     for row in rows:
@@ -216,7 +215,7 @@ def parts_from_json(rows: Sequence[Mapping[str, Any]]) -> tuple[Part, ...]:
 
 
 def request_text(request: Request) -> str:
-    """Return what was asked as text: a single prompt as it is, a conversation turn by turn."""
+    """Return the request as text: a single prompt unchanged, a conversation turn by turn."""
     match request:
         case Request(messages=(Message(role="user", parts=(Text(text=prompt),)),), system="", tools=()):
             return prompt
@@ -242,7 +241,7 @@ def _part_text(part: Part) -> str:
 
 
 def cost_of(model: str, usage: Usage) -> float | None:
-    """Return what a call cost, or None when its price or its tokens are not known."""
+    """Return the cost of a call in USD, or None if its price or its tokens are unknown."""
     if usage.input is None or usage.output is None:
         return None
     from genai_prices import Usage as PricedUsage

@@ -1,15 +1,15 @@
 """The errors that have an exit code.
 
     CodeCommitError
-    ├── UsageError        2  flags, an unknown model, something that is not installed
-    ├── NotReady          3  something that a run needs is missing or in the way
-    ├── ProviderFailed    4  the service gave no completion, refused or filtered
+    ├── UsageError        2  invalid flags, an unknown model, a plugin that is not installed
+    ├── NotReady          3  a requirement of the run is missing
+    ├── ProviderFailed    4  the service returned no completion, refused or filtered
     ├── ResponseRefused   5  the response must not be applied
     ├── LimitReached      6  the next step could pass a limit
     └── Interrupted     130  Ctrl-C or SIGTERM
 
-`ProviderError` (in `conversation`) is not among them: it is one failed try, which the host may repeat before it raises
-`ProviderFailed`. Any other exception is a bug and ends with 70.
+`ProviderError` (in `conversation`) has none: it is one failed try, which the host may repeat before it raises
+`ProviderFailed`. Any other exception is a bug and exits with 70.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class UsageError(CodeCommitError):
 class ProviderFailed(CodeCommitError):  # noqa: N818 - as above
     """A call returned no completion, after all retries.
 
-    `kind` is the kind of the last `ProviderError`, or None if the service answered, but refused or filtered.
+    `kind` is the kind of the last `ProviderError`, or None if the service refused or filtered the reply.
     """
 
     def __init__(self, message: str, *, hint: str = "", kind: ProviderErrorKind | None = None) -> None:
@@ -72,7 +72,7 @@ class ProviderFailed(CodeCommitError):  # noqa: N818 - as above
 
     @property
     def may_pass(self) -> bool:
-        """Whether the same request may succeed later: the request, the key and the account are not the cause."""
+        """Whether the same request may succeed later."""
         return self.kind in {"rate", "network", "server", "invalid_response"}
 
 
@@ -81,7 +81,7 @@ class ResponseRefused(CodeCommitError):  # noqa: N818 - as above
 
 
 class LimitReached(CodeCommitError):  # noqa: N818 - as above
-    """The next step could pass a limit of the user."""
+    """The next step could exceed a limit that the user set."""
 
 
 _EXIT_CODES: dict[type[CodeCommitError], ExitCode] = {
@@ -109,6 +109,6 @@ def closest(word: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return `; is X meant?` for the known name similar to `word`, or an empty text."""
+    """Return `; did you mean X?` for the known name similar to `word`, or an empty text."""
     close = closest(word, known)
-    return f"; is {close} meant?" if close else ""
+    return f"; did you mean {close}?" if close else ""

@@ -1,4 +1,4 @@
-"""Events of a run, and the records that carry them. Plugins may add kinds; the envelope is the host's."""
+"""Events of a run, and the records that wrap them. Plugins may add kinds of events."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from code_commit.plugin_api.conversation import Json
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """The base of all events: one subclass per kind, with fields that are JSON.
+    """The base of all events: one subclass per kind, with JSON fields.
 
-    A plugin's own kind is `"<plugin>.<what>"`.
+    The kind of a plugin's own event is `"<plugin>.<what>"`.
     """
 
     kind: ClassVar[str] = ""
@@ -21,8 +21,8 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted(Event):
-    """The run folder is open. `token` fences text from outside in this run's prompts; `versions` maps a distribution
-    to its version; `commit` is the project's HEAD; `pid` is the process that runs it."""
+    """A run starts. `token` delimits untrusted text in this run's prompts; `versions` maps a distribution to its
+    version; `commit` is the project's HEAD; `pid` is the process of the run."""
 
     kind: ClassVar[str] = "run.started"
     workflow: str
@@ -37,7 +37,7 @@ class RunStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class RunFinished(Event):
-    """Always the last event. `exit_code` is the process's, `outcome` its name."""
+    """A run ended; always the last event. `outcome` is the name of `exit_code`."""
 
     kind: ClassVar[str] = "run.finished"
     outcome: str
@@ -62,7 +62,7 @@ class CallStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class CallRetried(Event):
-    """A try failed and is repeated after `wait` seconds."""
+    """A try failed; the next one starts after `wait` seconds."""
 
     kind: ClassVar[str] = "call.retried"
     number: int
@@ -75,8 +75,8 @@ class CallRetried(Event):
 class CallFinished(Event):
     """A model call ended, with `finish` or with `error`. Token counts are None when the service did not report them.
 
-    `response` names the file of the text, `parts` that of all parts if the reply is more than text. `error_kind`
-    is the kind of a `ProviderError`.
+    `response` names the file with the text; `parts` names the file with all parts, if the reply is more than text.
+    `error_kind` is the kind of a `ProviderError`.
     """
 
     kind: ClassVar[str] = "call.finished"
@@ -109,7 +109,7 @@ class ChangesParsed(Event):
 
 @dataclass(frozen=True, slots=True)
 class ChangesRefused(Event):
-    """A response was refused; nothing was applied. `refusals` are rows of path, rule, reason; `reason` sums up."""
+    """A response was refused; nothing was applied. A refusal has path, rule and reason; `reason` summarizes them."""
 
     kind: ClassVar[str] = "changes.refused"
     reason: str
@@ -118,7 +118,7 @@ class ChangesRefused(Event):
 
 @dataclass(frozen=True, slots=True)
 class ChangesApplied(Event):
-    """All changes of a response are on disk. `diff` names the file of the diff, kept if a plugin has a log sink."""
+    """All changes of a response are on disk. `diff` names the file of the diff, written if a plugin has a log sink."""
 
     kind: ClassVar[str] = "changes.applied"
     written: tuple[str, ...]
@@ -185,7 +185,7 @@ class QuestionAnswered(Event):
 
 @dataclass(frozen=True, slots=True)
 class PluginFailed(Event):
-    """A plugin failed, and is left out."""
+    """A plugin failed and is disabled for this run."""
 
     kind: ClassVar[str] = "plugin.failed"
     plugin: str
@@ -205,8 +205,8 @@ class MessageLogged(Event):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An event in its envelope: one line of `events.jsonl`. `time` is seconds since the epoch, `data` the event's
-    fields; `span` and `parent` nest what happened inside what."""
+    """An event with its envelope: one line of `events.jsonl`. `time` is seconds since the epoch, `data` the event's
+    fields; `span` and `parent` give the nesting."""
 
     seq: int
     time: float
@@ -221,16 +221,16 @@ class Record:
 class LogSink(Protocol):
     """Receives the records of a run, live or read back from `events.jsonl`.
 
-    Records are redacted; large texts are in files of the run folder, which records name.
+    Records are redacted. Large texts are in files of the run folder; records contain the names of these files.
 
-    `runs export` makes new sinks for each run. A sink that also has a method `next_run()` gets all runs instead:
-    `next_run` is called after each, and `close` once, at the end.
+    `runs export` creates new sinks for each run. A sink with a method `next_run()` receives all runs instead: the host
+    calls `next_run` after each run, and `close` once, at the end.
     """
 
     def receive(self, record: Record) -> None:
-        """Handle the next record. An exception drops this sink; the run goes on."""
+        """Handle the next record. An exception disables this sink; the run continues."""
         ...
 
     def close(self) -> None:
-        """The run is over."""
+        """Flush and release resources: the run has ended."""
         ...

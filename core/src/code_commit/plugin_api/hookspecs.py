@@ -1,8 +1,8 @@
-"""The hooks, for plugins to implement with `code_commit.plugin_api.hookimpl`.
+"""The hooks that plugins implement with `code_commit.plugin_api.hookimpl`.
 
-A plugin is a module or object named by an entry point of the group `code_commit`, or, if it guards paths, of the
-group `code_commit.path_rules`, which fails closed. Each implementation is called separately: an error in one
-does not affect the others. None of these hooks stops at the first result.
+A plugin is a module or object that an entry point names. The group of the entry point is `code_commit`; a plugin with
+path rules uses `code_commit.path_rules`, which fails closed. The host calls each implementation separately: an error in
+one does not affect the others. No hook stops at the first result.
 """
 
 from __future__ import annotations
@@ -26,106 +26,106 @@ hookspec = pluggy.HookspecMarker("code_commit")
 
 @hookspec
 def code_commit_providers() -> Iterable[ProviderDefinition]:
-    """Offer providers. Called at every start that lists or uses models: return definitions, import nothing heavy.
+    """Return providers. Called at every start that lists or uses models: import nothing slow.
 
-    An error leaves the plugin out and is reported; it ends the run only if a provider of this plugin was asked for.
+    An error is reported and disables the plugin; it ends the run only if the run uses a provider of this plugin.
     """
     raise NotImplementedError
 
 
 @hookspec
 def code_commit_workflows() -> Iterable[WorkflowDefinition]:
-    """Offer workflows with their flags. Called at every start, `--help` included: import nothing heavy.
+    """Return workflows with their flags. Called at every start, even for `--help`: import nothing slow.
 
-    An error leaves the plugin out and is reported; it ends the run only if a workflow of this plugin was asked for.
+    An error is reported and disables the plugin; it ends the run only if the run uses a workflow of this plugin.
     """
     raise NotImplementedError
 
 
 @hookspec
 def code_commit_commands() -> Iterable[CommandDefinition]:
-    """Offer commands: `code-commit NAME`. Called when a command is asked for, and by `--help`: import nothing heavy.
+    """Return commands: `code-commit NAME`. Called when the user runs a command, and for `--help`: import nothing slow.
 
-    An error leaves the plugin out and is reported; it ends the program only if a command of this plugin was asked for.
+    An error is reported and disables the plugin; it ends the program only if the user runs a command of this plugin.
     """
     raise NotImplementedError
 
 
 @hookspec
 def code_commit_secrets() -> Iterable[str]:
-    """Name the environment variables that hold this plugin's secrets.
+    """Return the names of the environment variables that hold this plugin's secrets.
 
-    Builds and commands do not see them, and their values are censored wherever text leaves the program. `Run.secret`,
-    and the argument `secret` of other hooks, gives a value to the plugin that declares it, and to no other.
+    Builds and commands do not get these variables, and the host censors their values in all output. `Run.secret` and
+    the argument `secret` of other hooks return a value, only to the plugin that declares it.
 
-    Called once when a run starts. An error is reported, and so is a name that no variable can have.
+    Called once when a run starts. An error or an invalid variable name is reported.
     """
     raise NotImplementedError
 
 
 @hookspec
 def code_commit_model_layers(settings: Any, secret: Callable[[str], str | None]) -> Iterable[ModelLayer]:
-    """Offer layers around every model call: a cache, a rate limit, a policy.
+    """Return layers around every model call, such as a cache, a rate limit or a policy.
 
-    Called once per run, with this plugin's own validated section; `secret` gives the value of a variable that this
-    plugin names in `code_commit_secrets`. Layers of several plugins run in order of plugin name, outermost first. An
-    error here and the run does not start (exit 3). A layer that raises anything but a `CodeCommitError`, or returns
-    no `Completion`, ends the call with exit 4 and the name of its distribution.
+    Called once per run, with this plugin's own validated section; `secret` returns the value of a variable that this
+    plugin declares in `code_commit_secrets`. Layers of several plugins run in order of plugin name, outermost first.
+    After an error in this hook the run does not start (exit 3). If a layer raises anything but a `CodeCommitError`, or
+    returns no `Completion`, the run ends with exit 4 and the name of its distribution.
     """
     raise NotImplementedError
 
 
 @hookspec
 def code_commit_after_run(settings: Any, run: Run, ending: Ending) -> str | None:
-    """Do something when the files are final: open a pull request, notify somebody.
+    """Act on the final files: open a pull request, send a notification.
 
-    Called once, before `run.finished`, also when the workflow raised; the lock of a workflow that writes is held.
-    Return a line for people, or None. It has `after_run_timeout_seconds` in a thread of its own, and cannot change
-    the outcome or the files. `run.settings`, `run.state` and `run.secret` are those of this plugin; models and
-    processes have ended. An error, and a call that takes too long, is reported.
+    Called once, before `run.finished`, even if the workflow raised. If the workflow writes, the run still holds the
+    lock. Return a line for people, or None. The hook runs in its own thread for at most `after_run_timeout_seconds`,
+    and cannot change the outcome or the files. `run.settings`, `run.state` and `run.secret` are those of this plugin;
+    models and processes are closed. An error or a timeout is reported.
     """
     raise NotImplementedError
 
 
 @hookspec
 def code_commit_settings() -> str | None:
-    """Name the pydantic model of this plugin's section `[plugins.<entry point name>]` as `"package.module:Name"`.
+    """Return the pydantic model of this plugin's section `[plugins.<entry point name>]` as `"package.module:Name"`.
 
-    Called when a run starts. Without an implementation the section must be empty, and `settings` is None. A section
-    that does not validate is exit 3 for the workflow that was chosen, refuses for a plugin that guards paths, and
-    drops a log sink.
+    Called when a run starts. Without an implementation, the section must be empty and `settings` is None. An invalid
+    section ends the run with exit 3 if it belongs to the chosen workflow or to a plugin with path rules; it disables a
+    log sink.
     """
     raise NotImplementedError
 
 
 @hookspec
 def code_commit_path_rules(settings: Any) -> Iterable[PathRule]:
-    """Offer rules that judge the changes of a response. Called once per run, with this plugin's own validated section.
+    """Return path rules, which judge a change set. Called once per run, with this plugin's own validated section.
 
-    A rule may refuse a change set or send it back; it can never allow what another rule refuses. After an error here a
-    workflow that writes does not start (exit 3); an error in the rule refuses the response. The plugin must be
-    registered in the entry point group `code_commit.path_rules`: elsewhere this hook is an error.
+    A rule may refuse a change set or send it back to the model; it cannot allow what another rule refuses. After an
+    error in this hook, a workflow that writes does not start (exit 3); an error in a rule refuses the response. The
+    entry point of the plugin must be in the group `code_commit.path_rules`: elsewhere this hook is an error.
     """
     raise NotImplementedError
 
 
 @hookspec
 def code_commit_log_sinks(settings: Any, secret: Callable[[str], str | None]) -> Iterable[LogSink]:
-    """Offer sinks for the records of a run.
+    """Return sinks, which receive the records of a run.
 
     Called once per run, with this plugin's own validated section; `secret` as for `code_commit_model_layers`. An
-    error here or in the sink is reported once and drops the sink; the run goes on.
+    error in this hook or in a sink is reported once and disables the sink; the run continues.
     """
     raise NotImplementedError
 
 
 @hookspec
 def code_commit_addhooks(pluginmanager: pluggy.PluginManager) -> None:
-    """Add hook specifications of your own, with `pluginmanager.add_hookspecs`; `Run.collect` calls them.
+    """Add your own hook specifications with `pluginmanager.add_hookspecs`; `Run.collect` calls the hooks.
 
-    Their names begin with `code_commit_`, their only argument is `settings`: the section of the plugin that
-    implements the hook. Who implements a hook of a plugin that may be missing marks it `optionalhook=True`.
+    Their names begin with `code_commit_`, and their only argument is `settings`: the section of the plugin that
+    implements the hook. If you implement a hook of a plugin that may be missing, mark it with `optionalhook=True`.
 
-    Called once at every start, before any other hook. An error is reported; the plugin's other hooks still count.
+    Called once at every start, before any other hook. An error is reported; the plugin's other hooks still run.
     """
     raise NotImplementedError

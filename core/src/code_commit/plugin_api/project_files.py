@@ -1,4 +1,4 @@
-"""The project folder as plugins see it, and the names that no response may change."""
+"""Types for the project folder, and the files that no response may change."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ _IGNORED = "anything specified in the .gitignore file"
 
 
 def protected_list() -> str:
-    """Return the list for prompts, with a `+ ` line for each name and no final newline."""
+    """Return the protected files as a list for prompts: a `+ ` line each, no final newline."""
     return "\n".join(f"+ {line}" for line in (*map(str, PROTECTED), _IGNORED))

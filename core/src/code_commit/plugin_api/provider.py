@@ -1,4 +1,4 @@
-"""What a provider is: a pure `Wire`, or a `Provider` where one HTTP POST is not enough; and one call, as it sees it."""
+"""Providers: a pure `Wire`, or a `Provider` if one HTTP POST is not enough; and the calls that they answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-if TYPE_CHECKING:  # for annotations alone: this module is imported at every start
+if TYPE_CHECKING:  # only for annotations: every start imports this module
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # for annotations alone: this module is imported at every sta
 
 @dataclass(frozen=True, slots=True)
 class HttpCall:
-    """One POST: `path` is appended to the base URL; `headers` are without the key, which the host adds."""
+    """One POST. The host appends `path` to the base URL, and adds the key to `headers`."""
 
     path: str
     body: Json
@@ -25,7 +25,7 @@ class HttpCall:
 class Wire(Protocol):
     """A service's protocol as two pure functions; the host does everything else.
 
-    It is made by `factory(config)` of its `ProviderDefinition`, where `config` is the validated provider config.
+    `factory(config)` of its `ProviderDefinition` creates it, where `config` is the validated named config.
     """
 
     def encode(self, request: Request) -> HttpCall:
@@ -36,18 +36,18 @@ class Wire(Protocol):
         """Translate the service's answer; `headers` have lower-case names.
 
         Raises:
-            ProviderError: the answer is an error, or cannot be understood.
+            ProviderError: the answer is an error, or cannot be parsed.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One call: what is asked, of which model, for which role of the workflow, and until when.
+    """One model call: the request, the model, the role in the workflow, and the deadline.
 
     `label` and `number` name the call in the run folder. `root` is the project. `deadline` is on the clock of
-    `time.monotonic()`; the host sets it below the plugins' layers, where it is still infinite. `wait(seconds)` waits,
-    and raises `Interrupted` as soon as the run ends. `warn(text)` logs a warning and shows it to a person.
+    `time.monotonic()`; it is infinite in plugin layers, and the host sets it below them. `wait(seconds)` sleeps, and
+    raises `Interrupted` as soon as the run ends. `warn(text)` logs a warning and prints it.
     """
 
     request: Request
@@ -63,47 +63,46 @@ class ModelCall:
 
 
 NextLayer = Callable[[ModelCall], "Completion"]
-"""The rest of the chain. Give it the call that the layer got; the host refuses any other."""
+"""The rest of the chain. Pass it the call that the layer received; the host rejects any other."""
 
 ModelLayer = Callable[[ModelCall, NextLayer], "Completion"]
-"""Answers a call itself, or passes it to `next` and returns what comes back, as transports of httpx do."""
+"""Answers a call, or passes it to `next` and returns the result, like a transport of httpx."""
 
 
 class Provider(Protocol):
-    """One try at one call. The host retries, counts, keeps the budget, redacts and logs.
+    """Makes one try of a call. The host retries, counts, enforces the budget, redacts and logs.
 
-    A provider may have an attribute `model`: the exact model that it asks, where the configured name stands for one.
+    A provider may have an attribute `model`: the exact model that it calls, if the configured name is an alias.
     """
 
     def complete(self, call: ModelCall) -> Completion:
         """Answer `call.request` before `call.deadline`.
 
         Raises:
-            ProviderError: there is no completion; the host may try again.
-            ProviderFailed: there is none, and the host must not try again.
+            ProviderError: there is no completion; the host may retry.
+            ProviderFailed: there is no completion, and the host must not retry.
         """
         ...
 
     def close(self) -> None:
-        """Release what is held; also called from another thread, to end a call that is under way."""
+        """Release resources. The host may call it from another thread to abort a call."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderDefinition:
-    """A provider that a plugin offers. Classes are named as strings, so that listing imports none of them.
+    """A provider that a plugin offers. Classes are named as strings, so that listing providers imports none of them.
 
-    `models` maps a model id to the aliases people type; `name/any-id` always works besides. `key_header` is a header
-    name and its template, `("authorization", "Bearer {key}")`. `base_url_variable` names the usual environment
-    variable for another address, `base_url_suffix` is what has to be appended to that variable's value to make it a
-    `base_url` of this plugin. An empty `base_url` is for a provider that is reached some other way: it gets no key.
-    `config` is `"package.module:Name"` of a pydantic model. `factory` is `"package.module:name"` of a callable that
-    takes the config, and the project's `root` if it has a parameter of that name, and returns a `Wire` or a `Provider`.
-    It is called before the run folder exists.
+    `models` maps a model id to its aliases; `name/any-id` always works, too. `key_header` is a header name and its
+    template, such as `("authorization", "Bearer {key}")`. `base_url_variable` is the usual environment variable for
+    another address; `base_url_suffix` is appended to its value to get a `base_url`. Leave `base_url` empty if the
+    provider does not use HTTP: it gets no key. `config` is `"package.module:Name"` of a pydantic model. `factory` is
+    `"package.module:name"` of a callable that takes the config, and the project's `root` if it has a parameter of that
+    name, and returns a `Wire` or a `Provider`. It is called before the run folder exists.
 
-    `free`: calls cost nothing, so `--max-cost` and prices leave them out. `run_token` is `"package.module:name"` of a
-    `Callable[[str, Path], str]` that takes the model's name and `root` and gives the run its token, for a provider
-    that answers from a recorded run.
+    `free` means that calls cost nothing: `--max-cost` and prices ignore them. `run_token` is `"package.module:name"` of
+    a `Callable[[str, Path], str]` that takes the model's name and `root` and returns the token of the run, for a
+    provider that answers from a recorded run.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Functions that every `Wire` needs to read a service's HTTP answer.
+"""Functions to read a service's HTTP answer, for `decode` of a `Wire`.
 
-`decode` of a wire reads the body with `reply_object`, its fields with `reply_member` and `token_count`, and turns a
-status that is no success into the right `ProviderError` with `reply_error`.
+`reply_object` parses the body, `reply_member` and `token_count` read its fields, and `reply_error` creates the
+`ProviderError` for an unsuccessful status.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_QUOTED_AT_MOST = 500
+_LONGEST_QUOTE = 500  # characters
 
 _MEANING: dict[ProviderErrorKind, str] = {
     "auth": "the service did not accept the key",
@@ -25,17 +25,17 @@ _MEANING: dict[ProviderErrorKind, str] = {
     "network": "the service could not be reached",
     "server": "the service failed",
     "rejected": "the service rejected the request",
-    "invalid_response": "the answer cannot be understood",
+    "invalid_response": "the answer cannot be parsed",
 }
 
 
 def reply_object(body: bytes) -> dict[str, Any]:
-    """Return the JSON object in `body`; of a list of one object, as Google sends errors, that object.
+    """Return the JSON object in `body`. If it is a list of one object, like Google's errors, return that object.
 
-    Lone surrogates, which no file can hold, become U+FFFD.
+    Lone surrogates, which no file can contain, become U+FFFD.
 
     Raises:
-        ProviderError: invalid_response; the message says what stands there instead.
+        ProviderError: invalid_response; the message describes the body.
     """
     try:
         value = _parsed(body)
@@ -53,22 +53,22 @@ def _parsed(body: bytes) -> Any:
     from pydantic_core import from_json
 
     try:
-        return from_json(body)  # takes a third of the memory of the other
+        return from_json(body)  # needs a third of the memory of json.loads
     except ValueError:
-        return json.loads(body)  # knows lone surrogates, other encodings and deeper nesting
+        return json.loads(body)  # accepts lone surrogates, other encodings and deeper nesting
 
 
 def reply_member(owner: Json, name: str, kind: type[T]) -> T | None:
     """Return member `name` of `owner`, or None if it is absent or null.
 
     Raises:
-        ProviderError: invalid_response, when it is of another type than `kind`.
+        ProviderError: invalid_response, if its type is not `kind`.
     """
     value = owner.get(name)
     if value is None or isinstance(value, kind):
         return value
     raise ProviderError(
-        f"in the answer, {name!r} is a JSON {_json_type(value)}, which is unexpected", kind="invalid_response"
+        f"in the answer, {name!r} has the unexpected JSON type {_json_type(value)}", kind="invalid_response"
     )
 
 
@@ -76,24 +76,24 @@ def reply_objects(owner: Json, name: str) -> list[dict[str, Any]]:
     """Return member `name` of `owner`, a list of objects, empty if it is absent or null.
 
     Raises:
-        ProviderError: invalid_response, when it is anything else.
+        ProviderError: invalid_response, if it is anything else.
     """
     values = reply_member(owner, name, list) or []
     if all(isinstance(value, dict) for value in values):
         return values
-    raise ProviderError(f"in the answer, {name!r} holds what is not an object", kind="invalid_response")
+    raise ProviderError(f"in the answer, {name!r} contains an item that is not an object", kind="invalid_response")
 
 
 def token_count(usage: Json, name: str) -> int | None:
-    """Return a number of tokens, or None if it is missing or not valid."""
+    """Return a number of tokens, or None if it is missing or invalid."""
     value = usage.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def read_arguments(written: object) -> tuple[dict[str, Any] | None, str]:
-    """Return a tool call's arguments as (object, raw text), from the JSON text or object that a model wrote.
+    """Return a tool call's arguments as (object, raw text), from the JSON text or object that the model wrote.
 
-    The object is None if the text holds none. An empty text means no arguments.
+    The object is None if the text is not a JSON object. An empty text means no arguments.
     """
     if isinstance(written, dict):
         return written, json.dumps(written, ensure_ascii=False)
@@ -108,7 +108,7 @@ def read_arguments(written: object) -> tuple[dict[str, Any] | None, str]:
 
 
 def kind_of_status(status: int) -> ProviderErrorKind:
-    """Return what an HTTP status means by itself; success is `rejected`, because its body holds an error."""
+    """Return the kind of error for an HTTP status. A success is `rejected`, because its body contains an error."""
     if status in {401, 403}:
         return "auth"
     if status == 402:  # noqa: PLR2004 - Payment Required
@@ -128,20 +128,21 @@ def reply_error(
     retry_after: float | None = None,
     raw: Json | None = None,
 ) -> ProviderError:
-    """Return the error for an unsuccessful answer. `kind` overrides what `status` means, `words` are the service's own.
+    """Return the error for an unsuccessful answer. `kind` overrides the meaning of `status`; `words` is the service's
+    message.
 
-    A 401 is about the key, whatever the body makes of it, unless that tells of a quota. For `auth`, neither `words` nor
-    `raw` is kept: services quote the key in them.
+    A 401 is always `auth`, unless `kind` is `quota`. For `auth`, `words` and `raw` are dropped: services quote the key
+    in them.
     """
     kind = kind or kind_of_status(status)
     if status == 401 and kind != "quota":  # noqa: PLR2004 - Unauthorized
         kind = "auth"
-    said = " ".join(words.split())
-    if len(said) > _QUOTED_AT_MOST:
-        said = said[:_QUOTED_AT_MOST] + "…"
+    message = " ".join(words.split())
+    if len(message) > _LONGEST_QUOTE:
+        message = message[:_LONGEST_QUOTE] + "…"
     if kind == "auth":
-        said, raw = "", None
-    quoted = f': "{said}"' if said else ""
+        message, raw = "", None
+    quoted = f': "{message}"' if message else ""
     return ProviderError(f"{_MEANING[kind]} (HTTP {status}){quoted}", kind=kind, retry_after=retry_after, raw=raw)
 
 
@@ -162,7 +163,7 @@ def _description(body: bytes) -> str:
     if start.startswith((b"<!doctype", b"<html", b"<head", b"<body", b"<?xml")):
         return "a web page"
     if start.startswith((b"{", b"[")):
-        return "broken or cut short"
+        return "invalid or truncated"
     if start.startswith((b"data:", b"event:")):
         return "a stream of events"
     return "something else"

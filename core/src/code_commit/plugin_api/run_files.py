@@ -1,4 +1,4 @@
-"""The files of a run: writes records as lines of JSON, reads them back, and says whether the run is going on."""
+"""The files of a run: write records as lines of JSON, read them back, and check whether a run is still running."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ LOGS = "logs"
 RUN_NAME = re.compile(r"(\d{4}(?:-\d\d){5})-([^\s/]+?)(?:-(\d+))?")
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LONGEST_NAME = 200  # bytes
-_LONGEST = 64 * 1024 * 1024  # bytes of a line; no record of this program comes near
+_LONGEST_LINE = 64 * 1024 * 1024  # bytes; the host writes much shorter lines
 
 
 def as_line(fields: Mapping[str, Any]) -> str:
     """Render the fields of a record without a newline.
 
-    The line is ASCII: no reader splits it at U+2028, and it cannot control a terminal.
+    The line is ASCII, so no reader splits it at U+2028, and it cannot control a terminal.
 
     Raises:
         ValueError: a value is not JSON, such as NaN.
@@ -35,7 +35,7 @@ def as_line(fields: Mapping[str, Any]) -> str:
 
 
 def record_fields(record: Record) -> dict[str, Any]:
-    """Return the fields of `record` in the order they have in a line."""
+    """Return the fields of `record` in the order of a line."""
     return {
         "seq": record.seq,
         "time": record.time,
@@ -49,22 +49,22 @@ def record_fields(record: Record) -> dict[str, Any]:
 
 
 def find_run(root: Path, run: str) -> Path:
-    """Return the folder of a run, named whole, by its beginning if that is enough, or as `latest`.
+    """Return the folder of a run. `run` is its name, a unique prefix of its name, or `latest`.
 
     Raises:
-        NotReady: there is none, or the beginning fits several.
+        NotReady: no run matches, or the prefix matches several.
     """
     names = [folder.name for folder in run_folders(root)]
     if not names:
-        raise NotReady(f"there is no run yet in {root / LOGS}", hint="each run leaves a folder there")
+        raise NotReady(f"there is no run yet in {root / LOGS}", hint="each run creates a folder there")
     found = (
         [run] if run in names else names[-1:] if run == "latest" else [each for each in names if each.startswith(run)]
     )
     if len(found) == 1 and run:
         return root / LOGS / found[0]
     if found and run:
-        raise NotReady(f"{run!r} is the beginning of {len(found)} runs", hint=f"among them {', '.join(found[:3])}")
-    raise NotReady(f"there is no run {run!r} in {root / LOGS}", hint="give a folder's name there, or latest")
+        raise NotReady(f"{run!r} matches {len(found)} runs", hint=f"for example {', '.join(found[:3])}")
+    raise NotReady(f"there is no run {run!r} in {root / LOGS}", hint="use the name of a folder there, or latest")
 
 
 def run_folders(root: Path) -> list[Path]:
@@ -76,12 +76,12 @@ def run_folders(root: Path) -> list[Path]:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether `path` is a folder, and no link to one."""
+    """Return whether `path` is a folder, and not a link to one."""
     return path.is_dir() and not path.is_symlink()
 
 
 def _age(name: str) -> tuple[str, int, str]:
-    """Sort by start, then by the number of a second run in the same second."""
+    """Return a sort key: the start, then the number of the run among those of the same second."""
     named = RUN_NAME.fullmatch(name)
     return (named[1], int(named[3] or 1), name) if named else (name, 1, name)
 
@@ -89,28 +89,27 @@ def _age(name: str) -> tuple[str, int, str]:
 def read_records(events: Path) -> Iterator[Record]:
     """Read the records of `events.jsonl` in order.
 
-    Lines that are no records are skipped: the last line of a killed run is often incomplete, and so is one that did
-    not fit on a full disk.
+    Lines that are not records are skipped: a killed run or a full disk can leave an incomplete line.
 
     Raises:
-        OSError: the file cannot be read, or is a link or no regular file.
+        OSError: the file cannot be read, or is not a regular file.
     """
     with open_regular(events) as file:
-        while line := file.readline(_LONGEST):
-            if line.endswith(b"\n") or len(line) < _LONGEST:
+        while line := file.readline(_LONGEST_LINE):
+            if line.endswith(b"\n") or len(line) < _LONGEST_LINE:
                 record = _record(line)
                 if record is not None:
                     yield record
             else:
                 while line and not line.endswith(b"\n"):
-                    line = file.readline(_LONGEST)
+                    line = file.readline(_LONGEST_LINE)
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a file of a run folder. Anyone may have made it: follow no link, wait for no pipe.
+    """Open a file of a run folder. The file is untrusted: follow no link, do not block on a pipe.
 
     Raises:
-        OSError: it cannot be read, or is a link or no regular file.
+        OSError: it cannot be read, or is not a regular file.
     """
     handle = os.open(path, _READ)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -120,30 +119,30 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def open_run_file(folder: Path, name: str) -> BinaryIO:
-    """Open the file `name` of a run folder for reading, and nothing outside of it: the folder may be anybody's.
+    """Open the file `name` in a run folder for reading. The folder is untrusted: nothing outside of it is opened.
 
     Raises:
-        OSError: it cannot be read, or is a link or no regular file.
+        OSError: it cannot be read, or is not a regular file.
         ValueError: `name` is not the name of a file in a run folder.
     """
     return open_regular(folder / plain_name(name))
 
 
 def plain_name(name: str) -> str:
-    """Return `name` if a file in the run folder may have it.
+    """Return `name` if it is valid for a file in the run folder.
 
     Raises:
-        ValueError: it is empty, too long, hidden, or holds a slash or something invisible.
+        ValueError: it is empty, too long or hidden, or contains a slash or an unprintable character.
     """
     if not name or name.startswith(".") or "/" in name or not name.isprintable() or len(name.encode()) > _LONGEST_NAME:
-        raise ValueError(f"not a name for a file in the run folder: {name!r}")
+        raise ValueError(f"invalid name for a file in the run folder: {name!r}")
     return name
 
 
 def is_running(folder: Path) -> bool:
-    """Return whether the run in `folder`, which has no ending yet, is going on; if not, it was killed.
+    """Return whether the process of an unfinished run is alive; if not, the run was killed.
 
-    Its process holds a lock on `events.jsonl`, which ends with the process.
+    The process holds a lock on `events.jsonl`, which the system releases when the process ends.
     """
     try:
         handle = os.open(folder / "events.jsonl", _READ)
@@ -161,7 +160,7 @@ def is_running(folder: Path) -> bool:
 
 
 def from_json(text: bytes) -> Any:
-    """Read a JSON document. NaN and infinite numbers are errors.
+    """Parse a JSON document. NaN and infinite numbers are errors.
 
     Raises:
         ValueError: it is not JSON.

@@ -1,4 +1,4 @@
-"""Run waiting steps (for a service, for a process) concurrently."""
+"""Run blocking steps, such as model calls and processes, concurrently."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def run_concurrently(steps: Sequence[Callable[[], T]]) -> list[T | BaseException
     """Run all `steps` concurrently; return their results and exceptions in order. The caller handles exceptions.
 
     Each step runs in its own thread with a copy of this context, so that it has its own spans and log numbers. The
-    threads are daemons, unlike those of `concurrent.futures`, which Python joins at exit: Ctrl-C ends the process,
-    whatever a step waits for. A single step runs in this thread, where Ctrl-C reaches it.
+    threads are daemons, unlike those of `concurrent.futures`, which Python joins at exit: Ctrl-C ends the process even
+    if a step blocks. A single step runs in this thread, where Ctrl-C interrupts it.
     """
     if len(steps) == 1:
         try:

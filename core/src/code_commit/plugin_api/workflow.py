@@ -1,4 +1,4 @@
-"""What a workflow is, and the `Run` that the host gives it: its only way to models, files and processes."""
+"""Workflows, and the `Run` that the host gives them: their only access to models, files and processes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
-if TYPE_CHECKING:  # for annotations alone: this module is imported at every start
+if TYPE_CHECKING:  # only for annotations: every start imports this module
     from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # for annotations alone: this module is imported at every sta
 
 
 class Model(Protocol):
-    """The only way to a model: the host wraps it, so that counts, caps, retries, keys and log names hold for all."""
+    """The only access to a model. The host adds counting, limits, retries, keys and the log."""
 
     @property
     def name(self) -> str:
@@ -26,18 +26,18 @@ class Model(Protocol):
 
     @property
     def reason(self) -> str:
-        """What chose this model, in words: "--model", or the setting and its origin. A role that has none of its own
-        falls back to the general model; this tells a person so."""
+        """What selected this model: "--model", or the setting and its origin. A role without its own setting uses the
+        general model."""
         ...
 
     def complete(self, request: Request, *, label: str) -> Completion:
-        """Ask once. `label` names the call in the run folder: "initial-query" becomes `1-initial-query.txt`.
+        """Make one call. `label` names it in the run folder: "initial-query" becomes `1-initial-query.txt`.
 
-        May be called from several threads. Errors that end the run (no key, no service, a limit) are the host's:
-        let them pass. A reply in which the service refuses, or which it filtered, ends the run as well.
+        Several threads may call it. Do not catch errors that end the run, such as a missing key or a limit: the host
+        handles them. If the service refuses or filters a reply, the run ends as well.
 
         Raises:
-            ProviderFailed: all tries failed, or the service refused; `may_pass` says whether to ask again makes sense.
+            ProviderFailed: all tries failed, or the service refused; `may_pass` is whether a new call may succeed.
         """
         ...
 
@@ -45,14 +45,14 @@ class Model(Protocol):
 class Run(Protocol):
     """One run of one workflow.
 
-    `root` is the working directory (never searched upwards), `folder` the run folder, `state` a folder of this plugin
-    that survives runs, that its workflows share and that no model may write. `token` is a random word, fixed for the
-    run, that fences text from outside in prompts; a replayed run has the recorded one. `options` are the workflow's
-    flags and `settings` its section of the configuration, both validated; no key is in either. `build_timeout` is how
-    many seconds `build.sh` may take, for commands that judge as it does.
+    `root` is the working directory, `folder` the run folder. `state` is a folder for this plugin's data: it persists
+    between runs, all workflows of the plugin share it, and no model can write to it. `token` is a random word for this
+    run that delimits untrusted text in prompts; a replayed run has the recorded token. `options` are the workflow's
+    flags and `settings` its section of the configuration, both validated and without keys. `build_timeout` is the time
+    limit of `build.sh` in seconds, for commands that check the project in its place.
 
-    Its methods may be called from several threads. Spans, and the call that a process is logged under, belong to a
-    context: run a thread's work in `contextvars.copy_context()`.
+    Several threads may call its methods. Spans, and the number that a process is logged under, belong to a context: run
+    a thread's work in `contextvars.copy_context()`.
     """
 
     root: Path
@@ -69,143 +69,145 @@ class Run(Protocol):
         """The top of the git work tree, which may be above `root`.
 
         Raises:
-            NotReady: `root` lies in no git repository.
+            NotReady: `root` is not in a git repository.
         """
         ...
 
     def model(self, role: str = "default") -> Model:
-        """Return the model that the settings give to `role`: one that the definition names, or "default".
+        """Return the model of `role`, which is one of the definition's `roles` or "default".
 
         Raises:
-            NotReady: the definition names no such role; or the model's configuration, or its key, is missing.
+            NotReady: the definition has no such role; or the model's configuration or key is missing.
         """
         ...
 
     def settings_of(self, plugin: str) -> Any:
-        """Return the validated section of another plugin, for one that stands on it; None when it is not loaded.
+        """Return the validated section of another plugin that this one builds on, or None if it is not loaded.
 
         Raises:
-            NotReady: the section does not validate.
+            NotReady: the section is invalid.
         """
         ...
 
     def secret(self, name: str, /) -> str | None:
         """Return the value of an environment variable that this plugin declares in `code_commit_secrets`.
 
-        None: it is unset or empty.
+        Return None if it is unset or empty.
 
         Raises:
-            NotReady: the plugin does not declare it; or its value is no line of printable ASCII of at least 8
-                characters, and cannot be censored.
+            NotReady: the plugin does not declare it; or its value cannot be censored, because it is not a line of at
+                least 8 printable ASCII characters.
         """
         ...
 
     def files(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
-        """Return the files that git tracks or would offer to track and that a model may see, sorted.
+        """Return the files that git tracks or does not ignore and that a model may read, sorted.
 
-        `patterns` are those of `.gitignore` files, seen from the root; without any, all files are meant. With
-        `recursive` a plain name matches at any depth; without, nothing below a pattern's own folder matches: `*.py`
-        means the root's alone. Links and submodules are left out. (Seed 004, `context.files`.)
+        `patterns` have the syntax of a `.gitignore` file in the root; without any, all files match. With `recursive`, a
+        plain name matches at any depth; without, a pattern matches only in its own folder: `*.py` matches only in the
+        root. Links and submodules are left out. (Seed 004, `context.files`.)
 
         Raises:
-            NotReady: `root` lies in no git repository.
+            NotReady: `root` is not in a git repository.
             ValueError: a pattern is malformed.
         """
         ...
 
     def may_read(self, path: str) -> Refusal | None:
-        """Say why `path` may not be shown to a model, or None. For many paths at once there is `files`."""
+        """Return why a model may not read `path`, or None if it may. For many paths, use `files`."""
         ...
 
     def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
-        """Ask every path rule about `changes`; empty if all are allowed."""
+        """Check `changes` with every path rule; return the refusals, none if all are allowed."""
         ...
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """Check again, then put all of `changes` on disk, or none."""
+        """Check `changes` again, then apply all of them or none."""
         ...
 
     def diff(self, changes: Sequence[Change]) -> str:
-        """Return what `changes` would alter on disk, as a unified diff."""
+        """Return the unified diff that applying `changes` would produce."""
         ...
 
     def build(self) -> ProcessResult:
-        """Run `build.sh`, isolated as the settings say; logged under the number of the last model call."""
+        """Run `build.sh` in the configured sandbox; log it under the number of the last model call."""
         ...
 
     def execute(
         self, argv: Sequence[str], *, timeout: float, stdin: bytes = b"", label: str = "command"
     ) -> ProcessResult:
-        """Run a command of the model's choosing, `timeout` in seconds. Refused where isolation is missing, unless
-        `--sandbox off` was given. `label` names its log in the run folder, behind the number of the last model call.
+        """Run a command that a model chose. It fails if no sandbox is available, unless `--sandbox off` was given.
+
+        `timeout` is in seconds. `label` names the log in the run folder, after the number of the last model call.
         """
         ...
 
     def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
-        """Run git in `root` and return its standard output; with `check` False its exit code does not count.
+        """Run git in `root` and return its standard output. With `check=False`, ignore its exit code.
 
-        It is for history: what is staged and committed. Files are changed by `apply`, where rules judge them. The
-        repository's hooks run, and commits are signed, with `hooks` alone; no editor, pager or transport ever starts.
+        Use it to stage and commit. To change files, use `apply`, which checks the path rules. Only with `hooks` do the
+        repository's hooks run and are commits signed; an editor, pager or transport never starts.
 
         Raises:
-            NotReady: git failed; the message is its own.
+            NotReady: git failed; the message is git's.
         """
         ...
 
     def checkpoint(self) -> Callable[[], None]:
-        """Remember the visible tree; call the result to restore it, as often as needed.
+        """Take a checkpoint; call the result to restore it, any number of times.
 
-        It is the whole tree: what others wrote meanwhile, from other threads, goes as well.
+        A checkpoint contains all visible files: restoring also reverts what other threads wrote in the meantime.
         """
         ...
 
     def ask(self, question: str, *, choices: Sequence[str] = ()) -> str | None:
-        """Ask the person; None at the end of input, which means quit. For interactive workflows alone.
+        """Ask the user; return None at the end of input, which means quit. Only for interactive workflows.
 
-        `choices` tell a program what is expected; whatever was typed is returned, and people read `question` alone.
+        `choices` lists the expected answers for programs; people see only `question`, and any answer is returned.
         """
         ...
 
     def emit(self, event: Event) -> None:
-        """Tell the log, the sinks and whoever watches."""
+        """Send `event` to the log, the sinks and the progress display."""
         ...
 
     def say(self, text: str) -> None:
-        """Show `text` to the person: on stdout, escaped for a terminal; nothing with `--json`."""
+        """Print `text` on stdout, escaped for a terminal; with `--json`, print nothing."""
         ...
 
     def redacted(self, text: str) -> str:
-        """Return `text` without keys, for what a workflow writes anywhere but into the run folder."""
+        """Return `text` without keys, for text that a workflow writes outside of the run folder."""
         ...
 
     def keep(self, name: str, content: str | bytes) -> Path:
-        """Keep a file in the run folder, without keys; a name in use gets `-2`. Returns where it is."""
+        """Write a file to the run folder, without keys, and return its path. A duplicate name gets the suffix `-2`."""
         ...
 
     def append(self, file: Path, content: str | bytes) -> None:
-        """Add to a file that `keep` made. Keys are taken out of each piece by itself: give whole lines."""
+        """Append to a file that `keep` wrote. Each piece is redacted separately: pass whole lines."""
         ...
 
     def find_run(self, name: str) -> Path:
-        """Return the folder of a run of this project: its name, the beginning of one, or `latest`, this one.
-        `read_records` reads its `events.jsonl`.
+        """Return the folder of a run of this project. `name` is its name, a unique prefix, or `latest`: this run.
+
+        `read_records` reads the `events.jsonl` in it.
 
         Raises:
-            NotReady: there is none, or the beginning fits several.
+            NotReady: no run matches, or the prefix matches several.
         """
         ...
 
     def span(self, kind: str, **data: Any) -> AbstractContextManager[None]:
-        """Nest what is emitted inside."""
+        """Return a context manager that nests the events emitted inside."""
         ...
 
     def collect(self, hook: str) -> Iterable[tuple[str, Any]]:
-        """Call a hook that a plugin has declared; yields (distribution, item), each implementation isolated."""
+        """Call a hook that a plugin declares; yield (distribution, item). An error in one affects no other."""
         ...
 
 
 class Outcome(Enum):
-    """How a workflow ended; the values are the exit codes of DESIGN section 6."""
+    """How a workflow ended; each value is an exit code."""
 
     REACHED = 0
     NOT_REACHED = 1
@@ -215,7 +217,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a workflow returns: its outcome, one line for people, and JSON for programs."""
+    """The result of a workflow: its outcome, one line for people, and JSON for programs."""
 
     outcome: Outcome
     summary: str
@@ -224,7 +226,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run ended, as `run.finished` will say: `outcome` is the name of `exit_code`; no key is in it."""
+    """How a run ended, with the fields of `run.finished`: `outcome` is the name of `exit_code`. It contains no key."""
 
     outcome: str
     exit_code: int
@@ -234,10 +236,10 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A command-line flag of a workflow. `metavar` None: a switch. `selects`: this flag chooses the workflow.
+    """A command-line flag of a workflow. Without `metavar` it is a switch. With `selects` it chooses the workflow.
 
-    The value arrives in the field of the workflow's `options` model that is named like the first long name
-    (`--query-file` → `query_file`), as text or True; the model converts and validates it.
+    Its value sets the field of the workflow's `options` model with the first long name (`--query-file` →
+    `query_file`), as text or True; the model converts and validates it.
     """
 
     names: tuple[str, ...]
@@ -248,17 +250,21 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowDefinition:
-    """A workflow that a plugin offers. Code is named as `"package.module:name"` and imported when chosen.
+    """A workflow that a plugin offers.
 
-    `run` is a `Callable[[Run], Result]`. `options` is a pydantic model of the flags; a field that the plugin's
-    section of the settings has too is a setting which the flag overrides. `roles` are the names under `[providers]`
-    that this workflow asks models for; None: it asks none, and runs where no provider is installed. `root` is a
-    `Callable[[options, ask], Path | None]` that chooses the root before the run opens; None: the person quit. `ask`
-    is a `Callable[[str], str | None]` that asks the person like `Run.ask`, but on stderr, where no event is expected.
-    `ignores` names flags of other workflows that are passed over when this one is chosen. `writes` needs a git
-    repository, the lock and the path rules. `no_repository` names switches among the options: where one is given, the
-    root need not lie in a repository, and `Run.git` works on an empty one. `numbered` puts the call's number in front
-    of log names. `reports_progress`: it tells people by `Run.say` what it does, and progress leaves out what went well.
+    `run`, `options` and `root` have the form `"package.module:name"` and are imported when the workflow is chosen:
+
+    - `run`: a `Callable[[Run], Result]`.
+    - `options`: a pydantic model of the flags. A flag overrides the setting of the same name in the plugin's section.
+    - `root`: a `Callable[[options, ask], Path | None]` that chooses the project before the run starts; None means that
+      the user quit. `ask` is a `Callable[[str], str | None]` like `Run.ask`, but on stderr and without an event.
+
+    `roles` are the names under `[providers]` that this workflow needs models for; None means that it calls no model,
+    and needs no provider. `ignores` lists flags of other workflows that have no effect on this one. A workflow that
+    `writes` needs a git repository, the lock and the path rules. `no_repository` lists switches among the options; with
+    one of them, the root need not be in a repository, and `Run.git` works on an empty one. `numbered` puts the call's
+    number before log names. `reports_progress` means that the workflow reports its progress with `Run.say`; the
+    progress display then shows only problems.
     """
 
     name: str

@@ -1,3 +1,3 @@
-"""Changes code by a query, until its build passes: the default workflow of code-commit."""
+"""The default workflow of code-commit: changes code according to a query until the build passes."""
 
 __version__ = "0.1.0"

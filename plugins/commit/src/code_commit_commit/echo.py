@@ -1,6 +1,6 @@
-"""Refuse an echo: a model that repeats its prompt repeats blocks that must not be applied.
+"""Reject an echo: a response that repeats its prompt repeats blocks that must not be applied.
 
-A prompt holds such blocks in the examples of the instructions, in the code and in the build's output.
+A prompt contains such blocks in the examples of the instructions, in the code and in the build's output.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from code_commit_commit.response import DELETE, END, FENCE, MalformedResponse, f
 
 
 def reject_echo(response: str, changes: Sequence[Change], instructions: str, foreign: Sequence[str]) -> None:
-    """Check that `response`, which holds `changes`, repeats no block of its prompt.
+    """Check that `response`, with the changes `changes`, repeats no block of its prompt.
 
     The prompt consists of our `instructions` and of `foreign` parts, which neither we nor the user wrote. A block
     repeated with the line above it is an echo; a repeated path is not. Content that is a block in a foreign part is
-    always an echo. The check is linear in the length of all texts.
+    always an echo. The check takes linear time in the length of all texts.
 
     Raises:
         MalformedResponse: the response repeats a block.
@@ -36,8 +36,8 @@ def reject_echo(response: str, changes: Sequence[Change], instructions: str, for
 
 def _echo(fence: str) -> MalformedResponse:
     return MalformedResponse(
-        f"the response repeats its prompt, where the block `{fence}` stands as well. "
-        "Give file replacements of your own, and nothing of the prompt"
+        f"the response repeats the block `{fence}` of its prompt. "
+        "Reply only with your own file replacements, without parts of the prompt"
     )
 
 

@@ -1,4 +1,4 @@
-"""Compare the files with the rollup that the model sees, by the manifest of `code-commit rollup`."""
+"""Compare the files with the rollup that the model sees, using the manifest of `code-commit rollup`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping
 from code_commit.plugin_api import Tree
 
 MANIFEST = "agent-config/.code-commit/rollup.json"
-FRESH = "collect the code anew with `code-commit rollup`, then run again"
+FRESH = "update the rollup with `code-commit rollup`, then run again"
 _SHOWN_PATHS = 10
 
 
 class RolledUp:
     """The digests of the files in the rollup, updated after the builds of this run.
 
-    Without a manifest of this rollup it is empty, and no file counts as changed.
+    Without a manifest for this rollup, it is empty and no file counts as changed.
     """
 
     def __init__(self, tree: Tree, digests: Mapping[str, str], others: Iterable[str] | None = None) -> None:
@@ -42,9 +42,9 @@ class RolledUp:
         return cls(tree, {})
 
     def changed(self, among: Iterable[str] | None = None) -> list[str]:
-        """Return the files in the rollup that changed since; with `among`, only those of these paths.
+        """Return the files that changed since the rollup; with `among`, only files among these paths.
 
-        Of `among`, files that were created since the rollup count too.
+        With `among`, files that were created since the rollup count, too.
         """
         paths = set(self._digests if among is None else among)
         known = {path for path in paths if path in self._digests}
@@ -53,13 +53,13 @@ class RolledUp:
         return sorted(found | {path for path in created if _digest_of(self._tree, path) is not None})
 
     def renew(self) -> None:
-        """Update the digests to the files on disk: the build of this run may have written them."""
+        """Update the digests from the files on disk: the build of this run may have written them."""
         self._others = None
         self._digests = {path: _digest_of(self._tree, path) or "" for path in self._digests}
 
 
 def join_paths(paths: list[str]) -> str:
-    """Return the first paths as one text."""
+    """Return the first paths and the number of the others as one text."""
     more = f" and {len(paths) - _SHOWN_PATHS} more" if len(paths) > _SHOWN_PATHS else ""
     return ", ".join(paths[:_SHOWN_PATHS]) + more
 

@@ -1,4 +1,4 @@
-"""Which language a folder is written in, by the files that its tools want, and how such a project judges itself."""
+"""Detect the language of a project by its files, and provide a build script for it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from fnmatch import fnmatchcase
 class Language:
     """`markers` are patterns of names in the top folder, `build` the commands of `build.sh`.
 
-    `left_out` are patterns of tracked files that no model needs to see, as `.gitignore` writes them; `leaves` are the
-    folders that the build writes, which git should ignore.
+    `left_out` are `.gitignore` patterns of tracked files that no model needs to see; `leaves` are the folders that the
+    build creates and git should ignore.
     """
 
     name: str
@@ -22,7 +22,7 @@ class Language:
     leaves: tuple[str, ...] = ()
 
 
-# The first that fits counts: what is said outright comes before what loose files let guess.
+# The first match counts: languages with a manifest come before those that are guessed from source files.
 LANGUAGES = (
     Language("Rust", ("Cargo.toml",), "cargo build --all-targets\ncargo test\n", ("Cargo.lock",), ("target/",)),
     Language("Go", ("go.mod",), "go vet ./...\ngo test ./...\n", ("go.sum",)),
@@ -37,7 +37,7 @@ LANGUAGES = (
     Language(
         "Python",
         ("pyproject.toml", "setup.py", "setup.cfg", "*.py"),
-        "PYTHONPYCACHEPREFIX=$(mktemp -d) # so that no __pycache__ is left among the changes\n"
+        "PYTHONPYCACHEPREFIX=$(mktemp -d) # creates no __pycache__ in the project\n"
         "export PYTHONPYCACHEPREFIX\n"
         "trap 'rm -rf \"$PYTHONPYCACHEPREFIX\"' EXIT\n"
         "python3 -m compileall -q -x '/(\\.|venv/|node_modules/)' .\n"
@@ -88,16 +88,16 @@ LANGUAGES = (
     ),
 )
 
-# It never passes by mistake: what nobody judges must not count as sound.
+# Its build always fails: without checks, a change must not count as good.
 UNKNOWN = Language(
-    "no language that is known",
+    "an unknown language",
     (),
-    'echo "build.sh: write here what builds and checks this project" >&2\nexit 1\n',
+    'echo "build.sh: add the commands that build and test this project" >&2\nexit 1\n',
 )
 
 
 def language_of(names: Iterable[str]) -> Language:
-    """Return the language of a project whose top folder holds `names`, or `UNKNOWN`."""
+    """Return the language of a project whose top folder contains `names`, or `UNKNOWN`."""
     present = sorted(names)
     for language in LANGUAGES:
         if any(fnmatchcase(name, marker) for marker in language.markers for name in present):

@@ -17,12 +17,12 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
     return [
         WorkflowDefinition(
             name="committing-code",
-            help="change the code as the query asks, until build.sh passes (the default)",
+            help="change the code as the query describes, until build.sh passes (the default)",
             flags=(
-                Flag(("--query",), "what to change, instead of agent-config/query.txt", metavar="TEXT"),
-                Flag(("--query-file",), "a file that says what to change; - is stdin", metavar="FILE"),
+                Flag(("--query",), "describe the change, instead of agent-config/query.txt", metavar="TEXT"),
+                Flag(("--query-file",), "read the query from a file; - is stdin", metavar="FILE"),
                 Flag(("--dry-run",), "show the change as a diff, apply nothing"),
-                Flag(("--repairs",), "repairs of a red build, at most (default 3)", metavar="N"),
+                Flag(("--repairs",), "maximum number of repairs of a red build (default 3)", metavar="N"),
             ),
             run="code_commit_commit.workflow:commit",
             options="code_commit_commit.settings:CommitOptions",
@@ -32,12 +32,12 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
 
 @hookimpl
 def code_commit_commands() -> list[CommandDefinition]:
-    """Return the commands around the workflow."""
+    """Return the commands that prepare a run."""
     return [
-        _command("init", "make what a project needs before its first run", "commands.init"),
-        _command("rollup", "collect the code that the model is shown", "commands.rollup"),
-        _command("check", "say whether a response may change paths, and why not", "commands.check"),
-        _command("demo", "watch a recorded run repair a red build, in a scratch folder", "demo.play"),
+        _command("init", "create the files that a project needs before its first run", "commands.init"),
+        _command("rollup", "collect the code for the model", "commands.rollup"),
+        _command("check", "check whether a response may change paths", "commands.check"),
+        _command("demo", "replay a recorded run in a scratch folder", "demo.play"),
     ]
 
 

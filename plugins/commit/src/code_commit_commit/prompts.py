@@ -1,4 +1,4 @@
-"""The prompts of the commit workflow: the texts of the seeds in the order of seed 002, with the project's parts."""
+"""The prompts of the commit workflow: the texts of the seeds in the order of seed 002, with the query and the code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Context:
 
 
 def system_prompt(name: str) -> str:
-    """Return one of `SYSTEM_PROMPTS`, ending in a newline, with the enforced protected list."""
+    """Return one of `SYSTEM_PROMPTS`, with the protected list and a final newline."""
     text = (files("code_commit_commit") / "system_prompts" / f"{name}.txt").read_text("utf-8")
     return text.replace("{protected_list}", protected_list())
 
@@ -39,9 +39,9 @@ def initial_prompt(context: Context) -> str:
 def repair_prompt(context: Context, failure: str, replacements: Iterable[Change], token: str) -> str:
     """Return the prompt of a repair (seed 002, "Running the Build").
 
-    `failure` is the build's output, or why the last response could not be applied. It is put between two lines with
-    `token`, which is removed from it: a build could read the token in the run log. `replacements` holds the latest
-    replacement of each file.
+    `failure` is the build's output, or the reason why the last response could not be applied. It is delimited by two
+    lines with `token`, which is removed from it: a build could read the token in the run log. `replacements` contains
+    the latest replacement of each file.
     """
     failure = failure.replace(token, "…")
     return _joined(
@@ -79,7 +79,7 @@ def build_failure(result: ProcessResult, limit: int) -> str:
 
 
 def _shared(stdout: bytes, stderr: bytes, limit: int) -> tuple[str, str]:
-    """Cut both outputs to `limit` bytes together; a long one may use the rest of a short one's share."""
+    """Shorten both outputs to `limit` bytes together; a long one may use the unused half of the other."""
     half = limit // 2
     for_stdout = max(half, limit - len(stderr))
     for_stderr = max(half, limit - len(stdout))
@@ -96,7 +96,7 @@ def _head_and_tail(output: bytes, limit: int) -> str:
 
 
 def _labelled(label: str, text: str) -> tuple[str, str]:
-    return f"[{label}]", _ended(text)  # two texts: joining would copy a large codebase
+    return f"[{label}]", _ended(text)  # two texts: joining them would copy a large codebase
 
 
 def _ended(text: str) -> str:

@@ -1,7 +1,7 @@
 """The response format of the seeds: `^^^path`, the new content, `^^^end`; or `^^^path`, `^^^delete`.
 
-Lines end at LF only, and `^^^` counts at column 0 only. Anything outside the format is an error, so that no part of a
-response is applied. Parsing is linear in the length of the text.
+Only LF ends a line, and `^^^` counts only at column 0. Any deviation from the format is an error, so that no part of a
+response is applied. Parsing takes linear time in the length of the text.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ DELETE = "^^^delete"
 LONGEST_PATH = 4096  # the limit of Linux in bytes; it also bounds parsing
 
 
-class MalformedResponse(Exception):  # noqa: N818 - the name of a response, not of an error
+class MalformedResponse(Exception):  # noqa: N818 - names a kind of response
     """The text does not follow the response format. The message is for the model that repairs it."""
 
 
 def parse_changes(text: str) -> tuple[Change, ...]:
     """Return the changes of a response, in its order.
 
-    Content is every line between the fences with its newline, as UTF-8, with unchanged bytes.
+    Content is every line between the fences with its newline, unchanged, in UTF-8.
 
     Raises:
-        MalformedResponse: there is no block, or an unfinished or stray one; a path is missing or repeated; a file is
-            also the folder of another; content is not Unicode text.
+        MalformedResponse: there is no block, or an incomplete one; a path is missing or repeated; a file is also the
+            folder of another; content is not Unicode text.
     """
     changes: list[Change] = []
-    opened: tuple[str, int, int] | None = None  # path, line number, where the content begins
+    opened: tuple[str, int, int] | None = None  # path, line number, start of the content
     for fence in fences(text):
         if opened is None:
             opened = (_path_of(fence), fence.number, fence.after)
@@ -45,12 +45,12 @@ def parse_changes(text: str) -> tuple[Change, ...]:
             raise MalformedResponse(f"line {fence.number}: `{DELETE}` must be the only line after `{FENCE}{path}`")
         else:
             raise MalformedResponse(
-                f"line {fence.number}: a line that begins with `{FENCE}` stands inside the block of {path}, "
-                f"where only `{END}` or `{DELETE}` may"
+                f"line {fence.number}: a line inside the block of {path} begins with `{FENCE}`; "
+                f"only `{END}` or `{DELETE}` can follow"
             )
         opened = None
     if opened is not None:
-        raise MalformedResponse(f"line {opened[1]}: the block of {opened[0]} is never closed by a line `{END}`")
+        raise MalformedResponse(f"line {opened[1]}: the block of {opened[0]} has no closing line `{END}`")
     if not changes:
         raise MalformedResponse(f"there is no file replacement in the response: no line begins with `{FENCE}`")
     _reject_conflicts(changes)
@@ -62,8 +62,8 @@ class Fence(NamedTuple):
 
     number: int  # of its line, from 1
     start: int
-    after: int  # where the next line starts
-    line: str  # without line end and trailing blanks
+    after: int  # the start of the next line
+    line: str  # without its newline and trailing blanks
 
 
 def fences(text: str) -> Iterator[Fence]:
@@ -91,7 +91,7 @@ def _path_of(fence: Fence) -> str:
         raise MalformedResponse(f"line {fence.number}: `{fence.line}` without a line `{FENCE}` and a path before it")
     path = fence.line.removeprefix(FENCE)
     if not path or path[0] in " \t":
-        raise MalformedResponse(f"line {fence.number}: `{FENCE}` must be followed by a path at once")
+        raise MalformedResponse(f"line {fence.number}: `{FENCE}` must be followed directly by a path")
     if len(path) > LONGEST_PATH:
         raise MalformedResponse(f"line {fence.number}: the path is longer than {LONGEST_PATH} characters")
     return path
@@ -102,7 +102,7 @@ def _encoded(content: str, path: str) -> bytes:
         return content.encode()
     except UnicodeEncodeError as error:
         raise MalformedResponse(
-            f"the content of {path} has a lone surrogate (U+{ord(content[error.start]):04X}), which no file can hold"
+            f"the content of {path} has a lone surrogate (U+{ord(content[error.start]):04X}), which is not valid UTF-8"
         ) from None
 
 
@@ -111,7 +111,7 @@ def _reject_conflicts(changes: Sequence[Change]) -> None:
     for change in changes:
         path = change.path.removeprefix("./")
         if path in written:
-            raise MalformedResponse(f"{path} comes twice; give each file once")
+            raise MalformedResponse(f"{path} appears twice; include each file once")
         written[path] = change.content is not None
     for path, is_written in written.items():
         if not is_written:

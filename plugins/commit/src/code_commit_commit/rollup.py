@@ -16,7 +16,7 @@ from code_commit_workspace import ProjectTree, Workspace
 
 FOLDER, NAME = "agent-config", "codeRollup.txt"
 MANIFEST = "rollup.json"  # in the state folder
-_BYTES_PER_TOKEN = 4  # as on the prices pages of services, for English and code
+_BYTES_PER_TOKEN = 4  # the estimate of the services, for English and code
 _LARGEST = 16 * 1024 * 1024  # bytes of one file
 _SECRET = re.compile(
     r"(?:^|/)(?:\.env(?!\.(?:example|sample|template|dist)$)(?:\.[^/]*)?|\.netrc|\.pgpass|\.npmrc|\.pypirc|"
@@ -29,9 +29,9 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(slots=True)
 class Rollup:
-    """The collected files: the SHA-256 of each file by path, in the order of the rollup.
+    """The SHA-256 of each collected file by path, in the order of the rollup.
 
-    `size` is in bytes; `left_out` are files that are no UTF-8 text, or larger than 16 MiB.
+    `size` is in bytes; `left_out` are files that are not UTF-8 text, or larger than 16 MiB.
     """
 
     files: dict[str, str] = field(default_factory=dict)
@@ -40,21 +40,21 @@ class Rollup:
 
     @property
     def doubtful(self) -> list[str]:
-        """The collected files that may hold secrets, by their names."""
+        """The collected files that may contain secrets, judged by their names."""
         return [path for path in self.files if _SECRET.search(path)]
 
     @property
     def tokens(self) -> int:
-        """The approximate number of tokens: models count differently."""
+        """The approximate number of tokens; the exact number depends on the model."""
         return self.size // _BYTES_PER_TOKEN
 
 
 def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[str]) -> Rollup:
-    """Write `agent-config/codeRollup.txt`, and the manifest into the state folder.
+    """Write `agent-config/codeRollup.txt`, and the manifest to the state folder.
 
-    It holds every text file that git tracks or does not ignore and that a model may read, sorted, each after a line
-    `--- path ---`. `include` and `exclude` are patterns of `.gitignore` files; without `include`, all files match.
-    Files are read one by one: a large project need not fit into memory.
+    The rollup contains every text file that git tracks or does not ignore and that a model may read, sorted, each after
+    a line `--- path ---`. `include` and `exclude` are `.gitignore` patterns; without `include`, all files match. Files
+    are read one by one, so that a large project need not fit into memory.
 
     Raises:
         NotReady: there is no git repository, or the rollup cannot be written.
@@ -63,7 +63,7 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
     tree, all_paths = workspace.project, workspace.listed()
     paths = _exclude(workspace.files(include, among=all_paths), exclude)
     if not paths:
-        raise NotReady("there is nothing to collect", hint="git tracks no file here that fits the patterns")
+        raise NotReady("there is nothing to collect", hint="no file that git tracks here matches the patterns")
     try:
         os.makedirs(tree.root / FOLDER, mode=0o700, exist_ok=True)  # noqa: PTH103 - one call
         with tree.folder(FOLDER) as folder:
@@ -120,7 +120,7 @@ def _collect(tree: ProjectTree, paths: Sequence[str], file: BinaryIO) -> tuple[R
 
 
 def _is_text(content: bytes) -> bool:
-    """Return whether a prompt can hold `content`: UTF-8 without NUL."""
+    """Return whether a prompt can contain `content`: UTF-8 without NUL."""
     if b"\0" in content:
         return False
     try:
@@ -130,9 +130,9 @@ def _is_text(content: bytes) -> bool:
 
 
 def _write_manifest(workspace: Workspace, digest: str, rollup: Rollup, others: list[str]) -> None:
-    """Write the manifest: the files in the rollup, and `others` in the project.
+    """Write the manifest: the files in the rollup, and the `others` in the project.
 
-    A manifest of another rollup is ignored, so it may be replaced after the rollup.
+    Readers ignore a manifest of another rollup, so the rollup may be replaced first.
     """
     manifest = {"version": 1, "rollup": digest, "files": rollup.files, "others": others}
     text = json.dumps(manifest) + "\n"

@@ -14,18 +14,18 @@ class CommitSettings(BaseModel):
 
     repairs: int = Field(3, ge=0, le=100, description="Repair attempts after the initial one.")
     unusable_response: Literal["repair", "stop"] = Field(
-        "repair", description="What a response that is malformed, cut short or changes nothing leads to."
+        "repair", description="The reaction to a response that is malformed, incomplete or changes nothing."
     )
     refused_path: Literal["stop", "repair"] = Field(
-        "stop", description="What a response that names a path which is not allowed leads to."
+        "stop", description="The reaction to a response with a path that is not allowed."
     )
     changed_since_rollup: Literal["stop", "protect", "ignore"] = Field(
         "stop",
-        description="Files that changed since `code-commit rollup`: stop before the model is asked, or only when one "
-        "of them would be written.",
+        description="The reaction to files that changed since `code-commit rollup`: stop before the first call, or "
+        "only if a response changes one of them.",
     )
     build_output_limit: int = Field(
-        256 * 1024, ge=1024, description="Bytes of build output in a repair prompt; beyond, its head and tail."
+        256 * 1024, ge=1024, description="Bytes of build output in a repair prompt; longer output is cut in the middle."
     )
 
 
@@ -42,5 +42,5 @@ class CommitOptions(BaseModel):
     @model_validator(mode="after")
     def _one_query(self) -> Self:
         if self.query is not None and self.query_file is not None:
-            raise ValueError("--query and --query-file exclude each other")
+            raise ValueError("--query cannot be used with --query-file")
         return self

@@ -37,17 +37,17 @@ from code_commit_commit.response import MalformedResponse, parse_changes
 QUERY = "agent-config/query.txt"
 CODEBASE = "agent-config/codeRollup.txt"
 
-_HINT_TOO_LONG = "raise max_tokens in the provider's config, or ask for less at once"
-_HINT_FORMAT = "read the response in the run folder; another model, or a smaller change, may keep to the format"
-_HINT_PATHS = "word the query so that it needs allowed files alone; `code-commit check PATH` tells which are"
+_HINT_TOO_LONG = "raise max_tokens in the provider's config, or ask for a smaller change"
+_HINT_FORMAT = "read the response in the run folder; try another model, or a smaller change"
+_HINT_PATHS = "change the query so that it needs only allowed files; `code-commit check PATH` checks a path"
 
 
 def commit(run: Run) -> Result:
-    """Change the code as the query asks until `build.sh` passes, with up to `repairs` repairs.
+    """Change the code as the query describes until `build.sh` passes, with up to `repairs` repairs.
 
     Raises:
         NotReady: the query, the rollup or build.sh is missing, or files changed since the rollup.
-        ResponseRefused: a response names a path that is not allowed, or a file that changed meanwhile; nothing of it
+        ResponseRefused: a response changes a path that is not allowed, or a file that changed in the meantime; nothing
             was written. Or no repair is left, and the last response could not be applied.
     """
     context = read_context(run)
@@ -85,14 +85,14 @@ def commit(run: Run) -> Result:
                 rolled_up.renew()
         prompt = repair_prompt(context, failed.prompt_text, replaced.values(), run.token)
     if failed.hint:
-        text = f"attempt {attempts} of {attempts} gave no response that can be applied: {failed.reason}"
+        text = f"attempt {attempts} of {attempts} returned no response that can be applied: {failed.reason}"
         raise ResponseRefused(text, hint=failed.hint)
     after = f"after {attempts} attempt{'s' * (attempts > 1)}"
     return Result(Outcome.NOT_REACHED, f"the build is red: {failed.reason} {after}")
 
 
 def read_context(run: Run) -> Context:
-    """Read the query and the code rollup unmodified.
+    """Read the query and the code rollup unchanged.
 
     Raises:
         NotReady: one of them is missing, empty, or not UTF-8; or build.sh is missing.
@@ -104,9 +104,9 @@ def read_context(run: Run) -> Context:
         name = run.options.query_file
         query = decode_text(_read_query_file(name), "standard input" if name == "-" else name)
     else:
-        query = _required(run, QUERY, "write into it what is to be changed, or use --query")
+        query = _required(run, QUERY, "describe the change in it, or use --query")
     if not query.strip():
-        raise NotReady("the query is empty", hint="say what is to be changed")
+        raise NotReady("the query is empty", hint="describe the change")
     collect = "collect the code with codeRollup.sh or `code-commit rollup`"
     codebase = _required(run, CODEBASE, collect)
     if not codebase.strip():
@@ -119,9 +119,13 @@ def _require_build(run: Run) -> None:
         if run.tree.read("build.sh") is not None:
             return
     except OSError as error:
-        what = "a link" if error.errno == errno.ELOOP else "no regular file that can be read"
-        raise NotReady(f"build.sh is {what}", hint="put a file there that judges the project") from error
-    raise NotReady("there is no build.sh here", hint="write one that exits with 0 when the project is sound")
+        what = "a link" if error.errno == errno.ELOOP else "not a readable regular file"
+        raise NotReady(
+            f"build.sh is {what}", hint="replace it with a script that builds and tests the project"
+        ) from error
+    raise NotReady(
+        "there is no build.sh here", hint="write one that exits with 0 if the project builds and its tests pass"
+    )
 
 
 def compare_with_rollup(run: Run, context: Context) -> RolledUp:
@@ -135,9 +139,9 @@ def compare_with_rollup(run: Run, context: Context) -> RolledUp:
     rolled_up = RolledUp.of(run.tree, context.codebase)
     changed = rolled_up.changed()
     if changed and run.settings.changed_since_rollup == "stop":
-        raise NotReady(f"changed since the rollup was made: {join_paths(changed)}", hint=FRESH)
+        raise NotReady(f"changed since the rollup: {join_paths(changed)}", hint=FRESH)
     if changed:
-        run.emit(MessageLogged(f"changed since the rollup was made: {join_paths(changed)}; {FRESH}", level="warning"))
+        run.emit(MessageLogged(f"changed since the rollup: {join_paths(changed)}; {FRESH}", level="warning"))
     return rolled_up
 
 
@@ -145,7 +149,7 @@ def compare_with_rollup(run: Run, context: Context) -> RolledUp:
 class _Failure:
     """Why an attempt failed: `prompt_text` for the model, `reason` for the summary of the run.
 
-    `hint` tells people what to do about a response that could not be applied; a red build has none.
+    `hint` is advice for people about a response that could not be applied; a red build has none.
     """
 
     prompt_text: str
@@ -158,7 +162,7 @@ def read_response(
 ) -> tuple[Change, ...] | _Failure:
     """Parse a response and check its changes; write nothing. Return the changes, or a failure to repair.
 
-    `shown` holds the parts of the prompt that the user did not write: a response must not repeat their blocks.
+    `shown` contains the parts of the prompt that the user did not write: a response must not repeat their blocks.
 
     Raises:
         ResponseRefused: a path is not allowed, a file changed since the rollup, or the settings allow no repair.
@@ -186,17 +190,17 @@ def read_response(
 def _require_unchanged(changes: Sequence[Change], run: Run, rolled_up: RolledUp) -> None:
     changed = rolled_up.changed([_file_of(change) for change in changes])
     if changed:
-        reason = "It was changed since the model was shown it."
+        reason = "It changed after the model saw it."
         run.emit(ChangesRefused(reason, tuple({"path": path, "rule": "rollup", "reason": reason} for path in changed)))
-        raise ResponseRefused(f"nothing was written: somebody else changed {join_paths(changed)} meanwhile", hint=FRESH)
+        raise ResponseRefused(f"nothing was written: {join_paths(changed)} changed since the rollup", hint=FRESH)
 
 
 def _parse(completion: Completion, run: Run) -> tuple[Change, ...]:
     if completion.finish is not Finish.STOP:
-        raise MalformedResponse(f"the response is not finished: {_finish_text(completion)}")
+        raise MalformedResponse(f"the response is incomplete: {_finish_text(completion)}")
     changes = parse_changes(completion.text)
     if all(_is_on_disk(change, run) for change in changes):
-        raise MalformedResponse("the response changes nothing: every file is already as it asks for")
+        raise MalformedResponse("the response changes nothing: every file already has this content")
     return changes
 
 
@@ -209,17 +213,17 @@ def _is_on_disk(change: Change, run: Run) -> bool:
     try:
         return run.tree.read(_file_of(change)) == change.content
     except (OSError, ValueError):
-        return False  # not a regular file or path: the path rules refuse it
+        return False  # not a regular file or a valid path: the path rules refuse it
 
 
 def _finish_text(completion: Completion) -> str:
     detail = completion.finish_detail
-    return f"it ended with `{detail}`" if detail else "the service did not tell why it ended"
+    return f"it ended with `{detail}`" if detail else "the service gave no reason"
 
 
 def _repair_or_stop(reason: str, then: str, hint: str) -> _Failure:
     if then == "stop":
-        raise ResponseRefused(f"the response was refused, nothing of it was applied: {reason}", hint=hint)
+        raise ResponseRefused(f"the response was refused, nothing was applied: {reason}", hint=hint)
     text = "The last response could not be applied, and build.sh was not run. The reason:\n" + reason
     return _Failure(text, reason, hint)
 
@@ -233,18 +237,18 @@ def _failed_build(build: ProcessResult, run: Run) -> _Failure:
 
 
 def _tampered(build: ProcessResult) -> Result:
-    """End the run after a build that altered its own checks: its result means nothing."""
+    """End the run after a build that altered its own checks: its result is not valid."""
     paths = ", ".join(build.tampered)
-    return Result(Outcome.NOT_REACHED, f"the build altered what judges it: {paths}", {"tampered": list(build.tampered)})
+    return Result(Outcome.NOT_REACHED, f"the build altered its own checks: {paths}", {"tampered": list(build.tampered)})
 
 
 def _hint(refusals: Sequence[Refusal]) -> str:
-    """Return a hint about `refusals`; `code-commit check` knows the built-in rules only."""
+    """Return a hint about `refusals`; `code-commit check` checks only the built-in rules."""
     refusal = refusals[0]
     if not all(each.plugin for each in refusals):
         return _HINT_PATHS
     if refusal.rule == "plugin":
-        return f"update or fix {refusal.plugin}, or leave it out with --disable-plugin {refusal.plugin}"
+        return f"update or fix {refusal.plugin}, or disable it with --disable-plugin {refusal.plugin}"
     return f"the rule {refusal.rule} of the plugin {refusal.plugin} refused: change the query, or the plugin's settings"
 
 
@@ -265,7 +269,7 @@ def _read_query_file(name: str) -> bytes:
     try:
         return Path(name).read_bytes()
     except OSError as error:
-        raise NotReady(f"the query file {name} cannot be read: {error.strerror}") from error
+        raise NotReady(f"cannot read the query file {name}: {error.strerror}") from error
 
 
 def _written(changes: Sequence[Change]) -> tuple[str, ...]:

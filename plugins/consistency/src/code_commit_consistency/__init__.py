@@ -1,3 +1,3 @@
-"""The consistency report: does a project do what its user specification says?"""
+"""The consistency report: contradictions between a project and its user specification."""
 
 __version__ = "0.1.0"

@@ -8,12 +8,12 @@ _FENCE = re.compile(r"[ \t]*+(`{3,}+(?![^\n]*`)|~{3,}+)")
 
 
 class CodeFence:
-    """Pass it the lines of a text in order."""
+    """Recognizes fenced lines. Pass it the lines of a text in order."""
 
     def __init__(self) -> None:
         self._open = ""
 
-    def holds(self, line: str) -> bool:
+    def contains(self, line: str) -> bool:
         """Return whether `line` is fenced code or a fence."""
         fence = _FENCE.match(line)
         if not fence:

@@ -77,7 +77,7 @@ def headings(report: str, *, fences: bool) -> Iterator[Heading]:
     lines = list(_lines(report))
     for index, (start, line) in enumerate(lines):
         below = lines[index + 1][1] if index + 1 < len(lines) else ""
-        fenced = fences and fence.holds(line)
+        fenced = fences and fence.contains(line)
         if not fenced and (heading := _heading(start, line, above, below)):
             yield heading
         above = line

@@ -1,4 +1,4 @@
-"""Definitions that the host loads at every start. Import nothing heavy here."""
+"""The hooks of the plugin. Every start imports this module: import nothing slow here."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
     return [
         WorkflowDefinition(
             name="consistency-report",
-            help="report where the code and its UserSpecification.md contradict each other or themselves",
+            help="report contradictions between the code and its UserSpecification.md",
             flags=(
                 Flag(
                     ("--consistency-check", "--consistency", "--cc"),
-                    "write agent-config/consistency-report.txt; the code is left as it is",
+                    "write agent-config/consistency-report.txt; the code stays unchanged",
                     selects=True,
                 ),
-                Flag(("--samples",), "reports to ask for at once, 1 to 16 (default 1)", metavar="N"),
+                Flag(("--samples",), "number of reports to request at once, 1 to 16 (default 1)", metavar="N"),
             ),
             run="code_commit_consistency.workflow:report",
             options="code_commit_consistency.options:ConsistencyOptions",

@@ -21,7 +21,7 @@ def consistency_prompt(query: str, codebase: str) -> str:
 
 
 def read_query(tree: Tree) -> str:
-    """Return the first of `QUERIES` that exists, unchanged, or "" without one.
+    """Return the first of `QUERIES` that exists, unchanged, or "" if there is none.
 
     Raises:
         NotReady: it cannot be read or is not UTF-8.

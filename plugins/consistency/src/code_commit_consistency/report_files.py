@@ -37,20 +37,20 @@ def require_room(root: Path, count: int) -> None:
     """
     with _folder(root) as folder:
         if not os.access(".", os.W_OK | os.X_OK, dir_fd=folder):
-            raise NotReady(f"{FOLDER} cannot be written", hint="the report is kept there")
+            raise NotReady(f"{FOLDER} is not writable", hint="the report is written to this folder")
         for name in (*_names(count), DOCUMENT):
             if _is_folder(name, folder):
                 raise NotReady(f"{FOLDER}/{name} is a folder", hint="move it away: the report has this name")
 
 
 def publish(root: Path, reports: Sequence[str], document: Json, run: str) -> None:
-    """Replace the reports of earlier runs by these, each atomically; `run` is this run's unique name.
+    """Replace the reports of earlier runs with these, each atomically; `run` is this run's unique name.
 
-    The document is removed first and written last: while it exists, it describes the reports that it names. A link in a
-    report's place is replaced, never followed.
+    The document is removed first and written last: while it exists, it matches the reports that it names. A link in the
+    place of a report is replaced, not followed.
 
     Raises:
-        NotReady: they cannot be written; reports of an earlier run may be gone.
+        NotReady: they cannot be written; reports of an earlier run may be deleted.
     """
     written = dict(zip(_names(len(reports)), map(_encoded, reports), strict=True))
     described = _encoded(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
@@ -64,7 +64,7 @@ def publish(root: Path, reports: Sequence[str], document: Json, run: str) -> Non
                     os.rename(staged[name], name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError as error:
         raise NotReady(
-            f"the report cannot be written to {FOLDER}: {error.strerror}", hint=f"what came is in logs/{run}"
+            f"cannot write the report to {FOLDER}: {error.strerror}", hint=f"the responses are in logs/{run}"
         ) from error
 
 
@@ -81,9 +81,7 @@ def _folder(root: Path) -> Iterator[int]:
     try:
         handle = os.open(root / FOLDER, _FOLDER_ONLY)
     except OSError as error:
-        raise NotReady(
-            f"{FOLDER} cannot be opened: {error.strerror}", hint="it must be a folder, not a link"
-        ) from error
+        raise NotReady(f"cannot open {FOLDER}: {error.strerror}", hint="it must be a folder, not a link") from error
     try:
         yield handle
     finally:

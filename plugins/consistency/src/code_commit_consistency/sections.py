@@ -34,7 +34,7 @@ class SectionedReport:
 
     @property
     def extra(self) -> tuple[str, ...]:
-        """Return all sections besides the first of each name, in order; a repeated section counts as extra."""
+        """Return the sections that are not in `SECTIONS`, or that repeat an earlier one, in order."""
         expected = set(SECTIONS)
         extra = []
         for section in self.sections:

@@ -29,13 +29,13 @@ from code_commit_consistency.wrapping import wrapped
 
 
 def report(run: Run) -> Result:
-    """Request `samples` reports, write them, and show them wrapped.
+    """Request `samples` reports, write them, and print them wrapped.
 
-    All of them must be whole: else the reports of an earlier run stay, and what came is in the run folder alone.
+    If any of them is incomplete, the reports of an earlier run stay; the new responses are only in the run folder.
 
     Raises:
         NotReady: there is no code rollup, or the report cannot be written.
-        ResponseRefused: a report is empty or cut short.
+        ResponseRefused: a report is empty or incomplete.
     """
     prompt = consistency_prompt(read_query(run.tree), read_codebase(run.tree))
     count = run.options.samples
@@ -43,7 +43,7 @@ def report(run: Run) -> Result:
     model = run.model()
     request = Request(messages=(Message("user", (Text(prompt),)),))
     calls = [partial(_sample, run, model, request, number, count) for number in range(1, count + 1)]
-    completions = _all_whole(run_concurrently(calls), run)
+    completions = _require_all(run_concurrently(calls), run)
     samples = [_described(completion, number) for number, completion in enumerate(completions, 1)]
     document = {"version": 1, "run": run.folder.name, "model": model.name, "samples": samples}
     publish(run.root, [completion.text for completion in completions], document, run.folder.name)
@@ -54,20 +54,20 @@ def report(run: Run) -> Result:
 
 
 def _sample(run: Run, model: Model, request: Request, number: int, count: int) -> Completion:
-    # The label that the host gives to a repeated one, so that report and call have the same number.
+    # The label that the host gives to a repeated call, so that report and call have the same number.
     label = "query" if number == 1 else f"query-{number}"
     with run.span("consistency.sample", number=number):
         completion = model.complete(request, label=label)
         which = "the report" if count == 1 else f"report {number} of {count}"
-        kept = f"what came is in logs/{run.folder.name}/{label}-response.txt"
+        hint = f"the response is in logs/{run.folder.name}/{label}-response.txt"
         if completion.finish is not Finish.STOP:
-            raise ResponseRefused(f"{which} is not finished: it ended with `{completion.finish_detail}`", hint=kept)
+            raise ResponseRefused(f"{which} is incomplete: it ended with `{completion.finish_detail}`", hint=hint)
         if not completion.text.strip():
-            raise ResponseRefused(f"{which} is empty", hint="try again, or ask another model")
+            raise ResponseRefused(f"{which} is empty", hint="try again, or use another model")
     return completion
 
 
-def _all_whole(results: Sequence[Completion | BaseException], run: Run) -> list[Completion]:
+def _require_all(results: Sequence[Completion | BaseException], run: Run) -> list[Completion]:
     errors = {number: result for number, result in enumerate(results, 1) if isinstance(result, BaseException)}
     for number, error in errors.items() if len(results) > 1 else ():
         run.emit(MessageLogged(f"sample {number} failed: {error}", level="error"))

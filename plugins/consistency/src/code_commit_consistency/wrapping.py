@@ -10,7 +10,7 @@ from code_commit_consistency.code_fence import CodeFence
 
 WIDTH = 80
 
-_AS_IT_IS = re.compile(
+_UNCHANGED = re.compile(
     r"[ \t]*+$"  # a blank line
     r"| {0,3}#{1,6}(?:[ \t]|$)"  # a heading
     r"| {0,3}(?:=+|(?:[-_*][ \t]*+){3,})$"  # an underline or a rule
@@ -39,8 +39,8 @@ def _blocks(report: str) -> Iterator[tuple[list[str], bool]]:
     fence = CodeFence()
     for line in (line.removesuffix("\r") for line in report.split("\n")):
         indented = not block and _CODE.match(line) and not _BULLET.match(line.lstrip(" \t"))
-        kept = fence.holds(line) or indented or _AS_IT_IS.match(line)
-        if block and (kept or _begins(line, block[0])):
+        kept = fence.contains(line) or indented or _UNCHANGED.match(line)
+        if block and (kept or _starts_block(line, block[0])):
             yield block, True
             block = []
         if kept:
@@ -54,7 +54,7 @@ def _blocks(report: str) -> Iterator[tuple[list[str], bool]]:
         yield block, True
 
 
-def _begins(line: str, first: str) -> bool:
+def _starts_block(line: str, first: str) -> bool:
     """Return whether `line` starts a new block instead of continuing the paragraph that begins with `first`."""
     margin = _margin(line)
     return bool(_BULLET.match(line, len(margin))) or margin.count(">") != _margin(first).count(">")

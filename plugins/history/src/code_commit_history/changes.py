@@ -10,7 +10,10 @@ from code_commit_history.story import Applied
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """From the tree before a change to the tree with it, as commits; `number` is the attempt's where there are such."""
+    """One applied change set: `old` and `new` are the commits before and after it.
+
+    `number` is the number of the attempt, or a count in workflows without attempts.
+    """
 
     number: int
     old: str
@@ -19,22 +22,22 @@ class Step:
 
 
 def steps_of(checkpoints: Sequence[tuple[str, str]], applied: Sequence[Applied]) -> list[Step]:
-    """Pair the checkpoints of a run, as (label, commit) in order, with the changes that it applied.
+    """Pair the checkpoints of a run, (label, commit) in order, with the change sets that it applied.
 
-    Each change has a checkpoint taken when it was in place; the one before shows the tree as the model's last build
-    or the start left it. Where the two do not match one to one, the steps are counted.
+    There is a checkpoint after each change set; the checkpoint before it is the state after the last build or at the
+    start of the run. If checkpoints and change sets do not match one to one, the steps are numbered from 1.
     """
-    places = [index for index, (label, _) in enumerate(checkpoints) if index and _is_applied(label)]
-    told: Sequence[Applied | None] = applied if len(applied) == len(places) else [None] * len(places)
+    indices = [index for index, (label, _) in enumerate(checkpoints) if index and _is_applied(label)]
+    change_sets: Sequence[Applied | None] = applied if len(applied) == len(indices) else [None] * len(indices)
     steps = []
-    for count, (at, each) in enumerate(zip(places, told, strict=True), 1):
+    for count, (index, each) in enumerate(zip(indices, change_sets, strict=True), 1):
         number = count if each is None or each.attempt is None else each.attempt
-        steps.append(Step(number, checkpoints[at - 1][1], checkpoints[at][1], each))
+        steps.append(Step(number, checkpoints[index - 1][1], checkpoints[index][1], each))
     return steps
 
 
 def whole_change(checkpoints: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
-    """Return the first and the last commit of a run, or None when it wrote nothing."""
+    """Return the first and the last commit of a run, or None if it wrote nothing."""
     return (checkpoints[0][1], checkpoints[-1][1]) if checkpoints else None
 
 

@@ -14,19 +14,19 @@ REPLAY = ProviderDefinition(
     config="code_commit_history.recording:ReplayConfig",
     factory="code_commit_history.recording:recorded_run",
     free=True,
-    run_token="code_commit_history.recording:token_of",  # noqa: S106 - no password
+    run_token="code_commit_history.recording:token_of",  # noqa: S106 - not a password
 )
 
 
 @hookimpl
 def code_commit_providers() -> list[ProviderDefinition]:
-    """Recorded runs, as models: `--model replay/RUN`."""
+    """Return the provider of recorded runs: `--model replay/RUN`."""
     return [REPLAY]
 
 
 @hookimpl
 def code_commit_commands() -> list[CommandDefinition]:
-    """The commands about earlier runs."""
+    """Return the commands for earlier runs."""
     return [
         CommandDefinition(
             "runs",
@@ -36,7 +36,7 @@ def code_commit_commands() -> list[CommandDefinition]:
         ),
         CommandDefinition(
             "replay",
-            "run a recorded run again, offline, and compare",
+            "repeat a recorded run offline, and compare",
             "code_commit_history.replay:replay",
             "code_commit_history.replay:add_arguments",
         ),

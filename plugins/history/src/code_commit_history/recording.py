@@ -1,4 +1,4 @@
-"""Answers from a recorded run, in the order of its calls (`--model replay/RUN`)."""
+"""A provider that answers from a recorded run (`--model replay/RUN`)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from code_commit.plugin_api import (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A recorded reply: its prompt, and a completion or an error."""
+    """A recorded call: its prompt, and a completion or an error."""
 
     number: int
     prompt: str
@@ -41,7 +41,7 @@ class Answer:
 
 
 class ReplayConfig(BaseModel):
-    """`model` names the run, as `code-commit runs` does."""
+    """`model` is the name of the run, as in `code-commit runs`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -54,48 +54,50 @@ class Recording:
     def __init__(self, name: str, answers: tuple[Answer, ...]) -> None:
         self.name = name
         self.model = f"replay/{name}"
-        self._left = list(answers)
+        self._remaining = list(answers)
         self._count = len(answers)
         self._lock = threading.Lock()
 
     def complete(self, call: ModelCall) -> Completion:
-        """Return the next recorded reply to this prompt (threads ask in any order), else the next reply and warn.
+        """Return the next recorded completion for this prompt: threads make calls in any order.
+
+        If no recorded call has this prompt, warn and return the next completion.
 
         Raises:
-            ProviderFailed: no recorded reply is left, or the recorded call failed.
+            ProviderFailed: no recorded call is left, or the recorded call failed.
         """
         prompt = request_text(call.request)
         with self._lock:
-            if not self._left:
+            if not self._remaining:
                 raise ProviderFailed(
-                    f"the recorded run {self.name} has {self._count} calls, and this is one more",
-                    hint="the run goes another way than the recorded one: ask a real model",
+                    f"the recorded run {self.name} has only {self._count} calls",
+                    hint="this run differs from the recorded one: use a real model",
                 )
-            answer = next((each for each in self._left if each.prompt == prompt), self._left[0])
-            self._left.remove(answer)
+            answer = next((each for each in self._remaining if each.prompt == prompt), self._remaining[0])
+            self._remaining.remove(answer)
         if answer.completion is None:
             raise ProviderFailed(
-                answer.error, hint=f"call {answer.number} of {self.name} ended so", kind=answer.error_kind
+                answer.error, hint=f"call {answer.number} of {self.name} failed like this", kind=answer.error_kind
             )
         if prompt != answer.prompt:
-            call.warn(f"call {call.number} asks something else than it did in {self.name}")
+            call.warn(f"the prompt of call {call.number} differs from {self.name}")
         return answer.completion
 
     def close(self) -> None:
-        """Do nothing: no call is ever running."""
+        """Do nothing: there are no resources to release."""
 
 
 def recorded_run(config: ReplayConfig, root: Path) -> Recording:
-    """Return the run that `config` names, in the project `root`.
+    """Return the recording of the run that `config` names, in the project `root`.
 
     Raises:
-        NotReady: it does not exist or cannot be read.
+        NotReady: the run does not exist or cannot be read.
     """
     return load_recording(find_run(root, config.model))
 
 
 def token_of(run: str, root: Path) -> str:
-    """Return the token of a recorded run, which the prompts of its replay use too."""
+    """Return the token of a recorded run, which its replay uses in prompts, too."""
     records = read_records(find_run(root, run) / "events.jsonl")
     return next((record.data.get("token", "") for record in records if record.kind == "run.started"), "")
 
@@ -104,7 +106,7 @@ def load_recording(folder: Path) -> Recording:
     """Read the calls of a run.
 
     Raises:
-        NotReady: a file of it is missing or broken.
+        NotReady: a file is missing or invalid.
     """
     started, answers = {}, []
     try:
@@ -115,7 +117,7 @@ def load_recording(folder: Path) -> Recording:
                 answers.append(_answer(folder, started[record.data["number"]], record))
         answers.sort(key=lambda answer: answer.number)
     except (OSError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise NotReady(f"the recorded run {folder} cannot be read: {error}") from error
+        raise NotReady(f"cannot read the recorded run {folder}: {error}") from error
     return Recording(folder.name, tuple(answers))
 
 
@@ -146,6 +148,6 @@ def _answer(folder: Path, request: str, record: Record) -> Answer:
 
 
 def _text(folder: Path, name: str) -> str:
-    """Read a file of the run folder only: the folder may come from the repository."""
+    """Read a file in the run folder, and nothing outside of it: the folder may come from the repository."""
     with open_run_file(folder, name) as file:
         return file.read().decode()

@@ -1,4 +1,4 @@
-"""`code-commit replay RUN`: run a recorded run again, offline, in a scratch copy of its first tree, and compare."""
+"""`code-commit replay RUN`: repeat a recorded run offline, in a scratch copy of its initial files, and compare."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from code_commit_history.runs.command import RUN
 from code_commit_workspace import Git, ProjectTree, Workspace, check_private_folder
 
 _CONFIG = Path("agent-config")
-_INPUTS = ("query.txt", "codeRollup.txt")  # a run keeps each as `input-NAME`; a hostile one could keep settings
+_INPUTS = ("query.txt", "codeRollup.txt")  # in the run folder as `input-NAME`; other names could be settings
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One compared property of a run and its replay, as texts."""
+    """A property of a run and of its replay, as texts."""
 
     what: str
     recorded: str
@@ -41,13 +41,13 @@ class Comparison:
 
     @property
     def same(self) -> bool:
-        """Whether both are equal."""
+        """Whether the run and the replay have the same property."""
         return self.recorded == self.replayed
 
 
 _DESCRIPTION = (
-    "Run a recorded run again, offline, in a scratch copy of the files that it started from, and compare. "
-    "The exit code is 0 when it went the same way, else 1."
+    "Repeat a recorded run offline, in a scratch copy of its initial files, and compare. "
+    "The exit code is 0 if the replay has the same results, else 1."
 )
 
 
@@ -55,13 +55,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `replay`."""
     parser.description = _DESCRIPTION
     parser.add_argument("run", nargs="?", default="latest", metavar="RUN", help=f"{RUN} (default: latest)")
-    parser.add_argument("--keep", action="store_true", help="keep the scratch copy, also when nothing differs")
+    parser.add_argument("--keep", action="store_true", help="keep the scratch copy even if nothing differs")
     parser.add_argument("--quiet", "-q", action="store_true", help="no progress on stderr")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
 def replay(host: Host, arguments: Namespace) -> int:
-    """Run a recorded run again and print the differences. The project is not changed.
+    """Repeat a recorded run and print the differences. The project stays unchanged.
 
     Raises:
         NotReady: the run does not exist or cannot be replayed.
@@ -70,9 +70,9 @@ def replay(host: Host, arguments: Namespace) -> int:
     recorded = host.runs.find(arguments.run)
     calls = read_story(recorded.folder).calls
     if not calls:
-        raise NotReady(f"{recorded.run} asked no model, so there is nothing to replay", hint="name another run")
+        raise NotReady(f"{recorded.run} called no model, so it cannot be replayed", hint="choose another run")
     scratch = Path(tempfile.mkdtemp(prefix="code-commit-replay-")).resolve()
-    keep = False  # a failed or interrupted replay shows nothing
+    keep = False  # a failed or interrupted replay has no results
     try:
         before = _copy_project(host, recorded, scratch)
         _copy_inputs(host, recorded, scratch)
@@ -86,34 +86,34 @@ def replay(host: Host, arguments: Namespace) -> int:
     finally:
         os.chdir(root)
         if keep:
-            _drop_configuration(root, scratch)
+            _delete_configuration(root, scratch)
         else:
             shutil.rmtree(scratch, ignore_errors=True)
     folder = again.folder if keep else None
     if arguments.json:
-        told = [asdict(row) | {"same": row.same} for row in rows]
-        host.out.document({"run": recorded.run, "same": same, "folder": folder and str(folder), "compared": told})
+        compared = [asdict(row) | {"same": row.same} for row in rows]
+        host.out.document({"run": recorded.run, "same": same, "folder": folder and str(folder), "compared": compared})
     else:
         _print(host, rows, recorded, folder, scratch)
     return ExitCode.REACHED if same else ExitCode.NOT_REACHED
 
 
 def _copy_project(host: Host, recorded: RunSummary, scratch: Path) -> dict[str, str]:
-    """Copy the first tree and the log of the run; return the digests of its last tree."""
+    """Copy the initial files and the log of the run; return the digests of its final files."""
     before: dict[str, str] = {}
-    check_private_folder(host.root)  # in the copy it would look like the user's
+    check_private_folder(host.root)  # the copy of an unsafe folder would look safe
     with host.workspace(writes=True, repository="existing") as project:
-        home = scratch / project.state_folder.relative_to(project.root)
+        state = scratch / project.state_folder.relative_to(project.root)
         whole = whole_change(project.checkpoints.of_run(recorded.run))
-        home.mkdir(parents=True, mode=0o700)
-        with ProjectTree(scratch) as into:
+        state.mkdir(parents=True, mode=0o700)
+        with ProjectTree(scratch) as target:
             if whole:
-                project.checkpoints.copy(whole[0], into, home)
+                project.checkpoints.copy(whole[0], target, state)
                 before = project.checkpoints.listing(whole[1])
             else:
-                _copy_current_files(host, project, into, home, recorded)
+                _copy_current_files(host, project, target, state, recorded)
     log = scratch / "logs" / recorded.run
-    if log.exists():  # part of the tree, with links, if git does not ignore it
+    if log.exists():  # part of the checkpoint, with links, if git does not ignore it
         shutil.rmtree(log)
     shutil.copytree(recorded.folder, log, ignore=_not_regular)
     (scratch / "logs" / ".gitignore").unlink(missing_ok=True)
@@ -122,23 +122,23 @@ def _copy_project(host: Host, recorded: RunSummary, scratch: Path) -> dict[str, 
 
 
 def _not_regular(folder: str, names: list[str]) -> list[str]:
-    """Return the names that are no regular files: links and pipes in a run folder are an attack."""
+    """Return the names that are not regular files: links and pipes in a run folder are an attack."""
     return [name for name in names if not stat.S_ISREG(os.lstat(os.path.join(folder, name)).st_mode)]  # noqa: PTH118
 
 
-def _copy_current_files(host: Host, project: Workspace, into: ProjectTree, home: Path, recorded: RunSummary) -> None:
-    """Copy the current files for a run that wrote nothing and so has no checkpoint."""
-    host.out.note(f"code-commit: {recorded.run} wrote nothing, so it is replayed on the files of now")
+def _copy_current_files(host: Host, project: Workspace, target: ProjectTree, state: Path, recorded: RunSummary) -> None:
+    """Copy the current files for a run that wrote nothing and therefore has no checkpoint."""
+    host.out.note(f"code-commit: {recorded.run} wrote nothing, so the replay uses the current files")
     run = "replay"
     commit = project.checkpoints.take(run, "now")
     try:
-        project.checkpoints.copy(commit, into, home)
+        project.checkpoints.copy(commit, target, state)
     finally:
         project.checkpoints.forget([run])
 
 
 def _copy_inputs(host: Host, recorded: RunSummary, scratch: Path) -> None:
-    """Copy the other inputs of the run: the configuration without keys, and the inputs that the run kept."""
+    """Copy the other inputs of the run: the configuration without keys, and the inputs in the run folder."""
     for name in _configuration(host.root):
         shutil.copyfile(host.root / _CONFIG / name, scratch / _CONFIG / name)
     for name in _INPUTS:
@@ -154,45 +154,45 @@ def _configuration(root: Path) -> list[str]:
     ]
 
 
-def _drop_configuration(root: Path, scratch: Path) -> None:
-    """Delete the settings in a kept copy: they may hold a key, or name a key file."""
+def _delete_configuration(root: Path, scratch: Path) -> None:
+    """Delete the settings in a kept copy: they may contain a key, or the path of a key file."""
     for name in _configuration(root):
         if name not in _INPUTS:
             (scratch / _CONFIG / name).unlink(missing_ok=True)
 
 
 def _commit(scratch: Path) -> None:
-    """Make the copy a repository, which workflows require."""
+    """Make the copy a git repository, which workflows require."""
     git = Git(scratch)
     git.run(["init", "--quiet"])
     git.run(["add", "--all"])
     author = {"NAME": "code-commit replay", "EMAIL": "replay@example.org"}
     identity = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in author.items()}
-    git.run(["commit", "--quiet", "--allow-empty", "--no-gpg-sign", "--message", "The tree of a run"], env=identity)
+    git.run(["commit", "--quiet", "--allow-empty", "--no-gpg-sign", "--message", "The files of a run"], env=identity)
 
 
 def _run_again(host: Host, recorded: RunSummary, scratch: Path, *, quiet: bool) -> RunSummary:
-    """Run the recorded workflow with its flags; the recording answers."""
+    """Run the recorded workflow with its flags and the recorded responses."""
     os.chdir(scratch)
     invocation = _invocation(host, recorded)
     if invocation.workflow.interactive:
-        raise NotReady(f"{recorded.workflow} asks a person, so it cannot be replayed", hint="`runs show` tells of it")
+        raise NotReady(f"{recorded.workflow} is interactive, so it cannot be replayed", hint="use `runs show`")
     return host.start(invocation, root=scratch, quiet=quiet)
 
 
 def _invocation(host: Host, recorded: RunSummary) -> Invocation:
-    given = recorded.document.get("argv")
-    argv = [word for word in given if isinstance(word, str)] if isinstance(given, list) else []
+    words = recorded.document.get("argv")
+    argv = [word for word in words if isinstance(word, str)] if isinstance(words, list) else []
     try:
-        then = host.parse(argv)
+        invocation = host.parse(argv)
     except CodeCommitError as error:
-        raise NotReady(f"the command of {recorded.run} is not understood any more: {error.message}") from error
+        raise NotReady(f"the command line of {recorded.run} is not valid any more: {error.message}") from error
     # The source of the query, such as stdin, may be gone; its text is in agent-config/query.txt.
-    flags = {name: value for name, value in then.flags.items() if name not in {"query", "query_file"}}
-    # The log may come from the repository: use the user's current isolation.
-    settings = {name: value for name, value in then.settings.items() if name not in {"max_cost", "sandbox"}}
+    flags = {name: value for name, value in invocation.flags.items() if name not in {"query", "query_file"}}
+    # The log may come from the repository: use the user's current sandbox.
+    settings = {name: value for name, value in invocation.settings.items() if name not in {"max_cost", "sandbox"}}
     settings["model"] = f"replay/{recorded.run}"
-    return replace(then, flags=flags, settings=settings, as_json=False)
+    return replace(invocation, flags=flags, settings=settings, as_json=False)
 
 
 def _final_tree(host: Host, scratch: Path, run: str) -> dict[str, str]:
@@ -209,12 +209,12 @@ def _compare(
     yield Comparison("model calls", str(len(first.calls)), str(len(second.calls)))
     for old, new in zip(first.calls, second.calls, strict=False):
         yield Comparison(f"prompt {old.number}", "as recorded", _prompt(recorded, again, old.request, new.request))
-    for what, then, now in (
+    for what, old_texts, new_texts in (
         ("change", _changes(first), _changes(second)),
-        ("process", map(_ended, first.processes), map(_ended, second.processes)),
+        ("process", map(_ending, first.processes), map(_ending, second.processes)),
     ):
-        for number, (one, other) in enumerate(zip_longest(then, now, fillvalue="there was none"), 1):
-            yield Comparison(f"{what} {number}", one, other)
+        for number, (old_text, new_text) in enumerate(zip_longest(old_texts, new_texts, fillvalue="none"), 1):
+            yield Comparison(f"{what} {number}", old_text, new_text)
     differing = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
     yield Comparison("files in the end", "as recorded", ", ".join(differing) or "as recorded")
 
@@ -224,7 +224,7 @@ def _prompt(recorded: RunSummary, again: RunSummary, old: str, new: str) -> str:
         with open_run_file(recorded.folder, old) as one, open_run_file(again.folder, new) as other:
             same = one.read() == other.read()
     except (OSError, ValueError):
-        return "is missing"
+        return "missing"
     return "as recorded" if same else f"differs, see {new}"
 
 
@@ -232,7 +232,7 @@ def _changes(story: Story) -> list[str]:
     return [", ".join([*each.written, *(f"-{path}" for path in each.deleted)]) for each in story.applied]
 
 
-def _ended(process: Process) -> str:
+def _ending(process: Process) -> str:
     if process.timed_out:
         return "time limit"
     return "signal" if process.exit_code is None else f"exit code {process.exit_code}"
@@ -243,7 +243,7 @@ def _print(host: Host, rows: Sequence[Comparison], recorded: RunSummary, folder:
         ("same" if row.same else "DIFFERS", row.what, row.recorded, "" if row.same else row.replayed) for row in rows
     ])  # fmt: skip
     differing = sum(not row.same for row in rows)
-    told = f"{differing} difference{'s' * (differing != 1)}" if differing else "the replay went the same way"
-    host.out.line(f"{recorded.run}: {told}")
+    result = f"{differing} difference{'s' * (differing != 1)}" if differing else "no differences"
+    host.out.line(f"{recorded.run}: {result}")
     if folder:
-        host.out.line(f"the replay is in {folder}; when you have seen enough: rm -r {scratch}")
+        host.out.line(f"the replay is in {folder}; to delete it: rm -r {scratch}")

@@ -14,7 +14,7 @@ from code_commit_history.cost import Cost
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A model call; `finish` and `seconds` are None while it goes on, `error` says why there is no reply."""
+    """A model call; `finish` and `seconds` are None if it is unfinished; `error` is the reason of a failure."""
 
     number: int
     label: str
@@ -43,7 +43,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """Changes that were put on disk. `attempt` is None in a workflow without attempts, `call` the last one before."""
+    """An applied change set. `attempt` is None in a workflow without attempts; `call` is the last call before it."""
 
     attempt: int | None
     call: int | None
@@ -68,18 +68,18 @@ class Story:
 
 
 def read_story(folder: Path) -> Story:
-    """Read the events of a run. Skip missing and incomplete ones: the run may have been killed."""
-    teller = _Teller()
+    """Read the events of a run. Skip missing and incomplete events: the run may have been killed."""
+    reader = _Reader()
     with suppress(OSError):
         for record in read_records(folder / "events.jsonl"):
-            # An event of another version, or a plugin's own.
+            # The event may have another version, or belong to a plugin.
             with suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-                teller.receive(record)
-    teller.story.calls = list(teller.calls.values())
-    return teller.story
+                reader.receive(record)
+    reader.story.calls = list(reader.calls.values())
+    return reader.story
 
 
-class _Teller:
+class _Reader:
     def __init__(self) -> None:
         self.story = Story()
         self.calls: dict[int, Call] = {}
@@ -115,7 +115,7 @@ def _finished(call: Call, data: Mapping[str, Any]) -> Call:
         data.get("reasoning_tokens", 0),
     )
     error = data.get("error")
-    failed = None if error is None else str(data.get("error_kind") or "interrupted")
+    error_kind = None if error is None else str(data.get("error_kind") or "interrupted")
     model = str(data["model"])
     return Call(
         call.number,
@@ -126,7 +126,7 @@ def _finished(call: Call, data: Mapping[str, Any]) -> Call:
         finish=data.get("finish"),
         seconds=float(data["seconds"]),
         usage=usage,
-        cost=Cost.of_call(call.provider, model, usage, told=data.get("cost_usd"), failed=failed),
+        cost=Cost.of_call(call.provider, model, usage, recorded=data.get("cost_usd"), error_kind=error_kind),
         response=data.get("response"),
         error=error,
     )

@@ -28,7 +28,7 @@ def code_of(reply: str) -> str:
         raise MalformedAnswer(f"The answer has {len(blocks)} TypeScript code blocks. It must be exactly one.")
     (block,) = blocks
     if not block.closed:
-        raise MalformedAnswer("The TypeScript code block is never closed by a line ```.")
+        raise MalformedAnswer("The TypeScript code block has no closing line ```.")
     if len(block.code) > LONGEST_CODE:
         raise MalformedAnswer(f"The code is longer than {LONGEST_CODE} characters.")
     return block.code

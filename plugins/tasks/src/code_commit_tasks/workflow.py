@@ -110,7 +110,7 @@ def _check_build(run: Run, root: Node, result: str) -> Result:
     if build.tampered:
         paths = ", ".join(build.tampered)
         return Result(
-            Outcome.NOT_REACHED, f"the build altered what judges it: {paths}", {"tampered": list(build.tampered)}
+            Outcome.NOT_REACHED, f"the build altered its own checks: {paths}", {"tampered": list(build.tampered)}
         )
     how = "ran into its time limit" if build.timed_out else f"ended with exit code {build.exit_code}"
     return Result(Outcome.NOT_REACHED, f"{_summary(root)}, but the build is red: build.sh {how}", data)

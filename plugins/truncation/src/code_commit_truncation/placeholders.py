@@ -1,7 +1,7 @@
-"""Find lines that stand in place of code: `# ... existing code ...`, `/* unchanged */`, `<!-- rest -->`.
+"""Find lines in place of code: `# ... existing code ...`, `/* unchanged */`, `<!-- rest -->`.
 
-Such a line is a comment with only the usual words of such comments. An ellipsis says that something is left out;
-without one, the words must say it.
+Such a line is a comment with only the usual words of such comments. An ellipsis shows that something is left out;
+without one, the words must show it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Placeholder:
 
 
 def first_placeholder(path: str, old: bytes | None, new: bytes) -> Placeholder | None:
-    """Return the first line of `new` that stands for left-out code, unless `old` has that line too.
+    """Return the first line of `new` that stands for left-out code, unless `old` has that line, too.
 
     `path` decides between code and prose; `old` is None for a new file. Takes linear time.
     """
@@ -70,7 +70,7 @@ def leaves_out(line: str, above: str = "", *, prose: bool = False, lost: bool = 
     line = _NO_REST.sub("", line).lower().replace("\u2026", "...").strip()
     comment = (_COMMENT_IN_PROSE if prose else _COMMENT).fullmatch(line)
     if comment is None:
-        return _UNCOMMENTED.fullmatch(line) is not None and _is_usual(line) and _says_it(line)
+        return _UNCOMMENTED.fullmatch(line) is not None and _is_usual(line) and _says_omitted(line)
     text, sign, code = comment["text"], comment["sign"], comment["code"].strip()
     if not _PLAIN.fullmatch(text) or _SPREAD.fullmatch(text) or (code and sign not in _BEHIND_CODE):
         return False
@@ -82,7 +82,7 @@ def leaves_out(line: str, above: str = "", *, prose: bool = False, lost: bool = 
     if _CLOSES.search(text):
         return _is_usual(text) and _HINT_WORD.search(text) is not None
     doubtful = sign in _DOUBTFUL or text.endswith(":")
-    return not doubtful and _says_it(text) and _is_usual(text, names=text.startswith(_RESTS))
+    return not doubtful and _says_omitted(text) and _is_usual(text, names=text.startswith(_RESTS))
 
 
 def _with_ellipsis(text: str, code: str, *, lost: bool) -> bool:
@@ -120,7 +120,7 @@ _OMISSION = (
 )
 _HINT = re.compile(rf"\.\.|\xe2\x80\xa6|\b(?:{_OMISSION})\b".encode(), re.IGNORECASE)
 _HINT_WORD = re.compile(rf"\b(?:{_OMISSION})\b")
-_SAYS_IT = re.compile(
+_SAYS_OMITTED = re.compile(
     r"\b(?:rest|remainder|un(?:altered|changed|modified|touched)|omitted|elided|truncated|snip(?:ped)?"
     r"|(?:existing|remaining) \w+|(?:remains?|stays?|keep|kept|are|is) (?:\w+ )?same|same as before"
     r"|no (?:\w+ )?changes?)\b"
@@ -153,5 +153,5 @@ def _is_usual(text: str, *, names: int = 0) -> bool:
     return len(words) <= _MOST_WORDS and sum(word not in _USUAL for word in words) <= names
 
 
-def _says_it(text: str) -> bool:
-    return _SAYS_IT.search(text) is not None
+def _says_omitted(text: str) -> bool:
+    return _SAYS_OMITTED.search(text) is not None

@@ -25,7 +25,7 @@ class Truncation:
         self._settings = settings
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:
-        """Yield a refusal for each replacement that misses content. Removing a file is always allowed."""
+        """Yield a refusal for each truncated replacement. Removing a file is always allowed."""
         gained: Counter[bytes] | None = None
         for change in changes:
             if change.content is None:
@@ -39,14 +39,14 @@ class Truncation:
             if self._settings.placeholders and (found := first_placeholder(change.path, old, change.content)):
                 reasons.append(_left_out(found))
             if reasons:
-                told = " ".join([*reasons, "Give the whole file, every line of it."])
-                yield Refusal(change.path, self.name, told, then="repair")
+                reason = " ".join([*reasons, "Give the whole file, every line of it."])
+                yield Refusal(change.path, self.name, reason, then="repair")
 
     def _shrinks(self, old: bytes, new: bytes, moved: Counter[bytes] | None = None) -> bool:
         lines, size = _count(new), len(new)
         if moved:
             lines, size = lines + moved.total(), size + sum((len(line) + 1) * n for line, n in moved.items())
-        # Check both, because fewer lines may hold the same code in another layout.
+        # Check both, because fewer lines may contain the same code in another layout.
         least, before = self._settings.shrink_below, _count(old)
         return before >= self._settings.shrink_from_lines and lines < least * before and size < least * len(old)
 

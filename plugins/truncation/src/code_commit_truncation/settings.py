@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class TruncationSettings(BaseModel):
-    """What counts as truncated."""
+    """The limits below which a replacement counts as truncated."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -1,4 +1,4 @@
-"""`code-commit check PATH…`: whether a response may change paths; with `--keys`, whether files hold an API key."""
+"""`code-commit check PATH…`: whether a response may change paths; with `--keys`, whether files contain an API key."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from code_commit.plugin_api import Change, ExitCode, Host, NotReady, Refusal
 from code_commit_workspace import ProjectTree, Redactor, Workspace, check_private_folder
 
 _DESCRIPTION = (
-    "Say of each path whether a response may change it, and why not. The exit code is 0 when all are allowed, else 1."
+    "Check whether a response may change each path, and show why not. The exit code is 0 if all are allowed, else 1."
 )
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `check`."""
     parser.description = _DESCRIPTION
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="as a response would name it, from the project's root")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a path relative to the project's root")
     instead = parser.add_mutually_exclusive_group()
-    instead.add_argument("--read", action="store_true", help="ask whether a model may be shown them")
-    instead.add_argument("--keys", action="store_true", help="ask whether they hold an API key that is configured")
+    instead.add_argument("--read", action="store_true", help="check whether a model may read them")
+    instead.add_argument("--keys", action="store_true", help="check whether they contain a configured API key")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
 def check(host: Host, arguments: Namespace) -> int:
     """Check each path separately; return 0 if all are allowed, else 1.
 
-    The path rules of plugins are not called: they judge content, and a path has none.
+    Path rules of plugins are not called: they judge content, and a path has none.
 
     Raises:
         NotReady: there is no git repository; with `--keys`, the project does not keep its keys out of git, a file
@@ -60,12 +60,12 @@ def _refusals(workspace: Workspace, path: str, *, read: bool) -> tuple[Refusal, 
 
 
 def _key_refusals(tree: ProjectTree, redactor: Redactor, path: str) -> tuple[Refusal, ...]:
-    """Return a refusal if a file of the project holds a key, in any censored form."""
+    """Return a refusal if a file of the project contains a key, in any censored form."""
     try:
         content = tree.read(path)
     except (OSError, ValueError) as error:  # ValueError: an invalid path
         reason = error.strerror if isinstance(error, OSError) else error
-        raise NotReady(f"{path} cannot be read: {reason}", hint="name regular files of the project") from error
+        raise NotReady(f"{path} cannot be read: {reason}", hint="use regular files of the project") from error
     if content is None:
-        raise NotReady(f"there is no file {path}", hint="name files of the project, from its root")
-    return (Refusal(path, "key", "holds an API key that is configured here"),) if redactor.holds_key(content) else ()
+        raise NotReady(f"there is no file {path}", hint="use paths relative to the project's root")
+    return (Refusal(path, "key", "contains a configured API key"),) if redactor.holds_key(content) else ()

@@ -1,4 +1,4 @@
-"""`code-commit init`: what a project needs before its first run, as far as it is missing."""
+"""`code-commit init`: create the files that a project needs before its first run."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from code_commit_commit.languages import Language, language_of
 from code_commit_workspace import Git, GitError, ProjectTree, require_gitignore_line
 
 _DESCRIPTION = """\
-Make what a project needs before its first run, as far as it is missing: agent-config with a sample query, the line \
-/agent-config in .gitignore, and a build.sh and a codeRollup.sh for the language found. What is there stays as it is.
+Create the files that a project needs before its first run: agent-config with a sample query, the line /agent-config \
+in .gitignore, and a build.sh and a codeRollup.sh for the detected language. Existing files stay unchanged.
 """
 _QUERY = """\
-Say here, in your own words, what is to be changed: what the program should do
-afterwards, and how it will be seen that it does.
+Describe the change here in your own words: what the program should do
+afterwards, and how to verify it.
 """
 _BUILD = """\
 #!/usr/bin/env bash
-# Judges the project: exit code 0 means that it is sound. code-commit runs it after every change.
+# Builds and tests the project: exit code 0 means success. code-commit runs it after every change.
 set -euo pipefail
 cd "$(dirname "$0")"
 
 {commands}"""
 _ROLLUP = """\
 #!/usr/bin/env bash
-# Collects the code that the model is shown into agent-config/codeRollup.txt.
-# --include and --exclude take patterns as .gitignore writes them; `code-commit rollup --help` has the rest.
+# Collects the code for the model in agent-config/codeRollup.txt.
+# --include and --exclude take .gitignore patterns; see `code-commit rollup --help`.
 set -euo pipefail
 cd "$(dirname "$0")"
 exec code-commit rollup{left_out} "$@"
 """
 _NEXT = """\
-What to do next:
+Next steps:
 
-  1. write into agent-config/query.txt what is to be changed
-  2. read build.sh: it must exit with 0 when the project is sound, and only then
-  3. put your key, one line, into agent-config/gemini-key.txt (or openai-key.txt, anthropic-key.txt)
+  1. describe the change in agent-config/query.txt
+  2. check build.sh: it must exit with 0 only if the project builds and its tests pass
+  3. write your key, one line, to agent-config/gemini-key.txt (or openai-key.txt, anthropic-key.txt)
   4. code-commit rollup
   5. code-commit
 """
 
-_IN_THE_WAY = {errno.ELOOP: "it is a link", errno.ENOTDIR: "it is a link or a file, no folder"}
+_OBSTACLES = {errno.ELOOP: "it is a link", errno.ENOTDIR: "it is a link or a file, not a folder"}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -55,10 +55,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def init(host: Host, arguments: Namespace) -> int:
-    """Make what is missing in the working directory; nothing that is there is altered, but `.gitignore` gets its line.
+    """Create missing files in the working directory. Existing files stay unchanged, except for the `.gitignore` line.
 
     Raises:
-        NotReady: something else stands where a file should be, or nothing can be written here.
+        NotReady: something else is in the place of a file, or the folder is not writable.
     """
     root = host.root
     try:
@@ -67,8 +67,8 @@ def init(host: Host, arguments: Namespace) -> int:
             created, kept = _lay_out(tree, language)
     except OSError as error:
         where = error.filename if isinstance(error.filename, str) else "a file"
-        why = _IN_THE_WAY.get(error.errno or 0) or error.strerror
-        raise NotReady(f"{where} cannot be made in {root}: {why}", hint="see what stands there") from error
+        why = _OBSTACLES.get(error.errno or 0) or error.strerror
+        raise NotReady(f"cannot create {where} in {root}: {why}", hint="move it away") from error
     if arguments.json:
         host.out.document({"language": language.name, "created": created, "kept": kept})
         return ExitCode.REACHED
@@ -79,40 +79,40 @@ def init(host: Host, arguments: Namespace) -> int:
     host.out.note(
         "\n" + (f"build.sh is written for {language.name}. " if "build.sh" in created else "") + _NEXT.rstrip()
     )
-    for line in _of_git(Git(root), language):
+    for line in _git_advice(Git(root), language):
         host.out.note(f"\n{line}")
     return ExitCode.REACHED
 
 
-def _of_git(git: Git, language: Language) -> Iterator[str]:
-    """Say what git still lacks: a repository, or lines for what the build will leave behind."""
+def _git_advice(git: Git, language: Language) -> Iterator[str]:
+    """Yield advice about git: create a repository, or ignore the build's output."""
     try:
         git.require_repository()
-        seen = sorted(set(language.leaves) - git.ignored(language.leaves))
+        not_ignored = sorted(set(language.leaves) - git.ignored(language.leaves))
     except GitError:
         return
     except NotReady as error:
-        yield f"{error}: {error.hint} first, for only git can show the change."
+        yield f"{error}: {error.hint} first, so that git can show the change."
         return
-    if seen:
-        yield f"The build may leave {' and '.join(seen)} behind: add what git should not see to .gitignore."
+    if not_ignored:
+        yield f"The build may create {' and '.join(not_ignored)}: add what git should ignore to .gitignore."
 
 
 def _lay_out(tree: ProjectTree, language: Language) -> tuple[list[str], list[str]]:
-    """Make each piece that is missing. Returns the paths that were made or added to, and those that were there."""
+    """Create each missing file. Return the paths that were created or extended, and those that existed."""
     options = "".join(f" --exclude '{pattern}'" for pattern in language.left_out)
-    pieces = {
+    files = {
         "agent-config/query.txt": (_QUERY, 0o644),
         "build.sh": (_BUILD.format(commands=language.build), 0o755),
         "codeRollup.sh": (_ROLLUP.format(left_out=options), 0o755),
     }
     made = {".gitignore": _ignore_agent_config(tree), "agent-config/": _make_folder(tree, "agent-config")}
-    made |= {path: _make_file(tree, path, text, mode) for path, (text, mode) in pieces.items()}
+    made |= {path: _make_file(tree, path, text, mode) for path, (text, mode) in files.items()}
     return [path for path, new in made.items() if new], [path for path, new in made.items() if not new]
 
 
 def _ignore_agent_config(tree: ProjectTree) -> bool:
-    """Add the line that keeps keys out of git, at the end, where no other line takes it back."""
+    """Append the line that keeps keys out of git: at the end, no later line can revert it."""
     try:
         require_gitignore_line(tree.root)
     except NotReady:
@@ -145,7 +145,7 @@ def _make_file(tree: ProjectTree, path: str, text: str, mode: int) -> bool:
         except FileExistsError:
             if stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
                 return False
-            raise OSError(errno.EEXIST, "what stands there is no regular file", path) from None
+            raise OSError(errno.EEXIST, "it is not a regular file", path) from None
     with open(handle, "w", encoding="utf-8") as file:  # noqa: PTH123 - a handle
         file.write(text)
     return True

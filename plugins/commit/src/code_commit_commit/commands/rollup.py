@@ -1,4 +1,4 @@
-"""`code-commit rollup`: collect the code that the model is shown."""
+"""`code-commit rollup`: collect the code for the model."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from code_commit.plugin_api import ExitCode, Host, UsageError
 from code_commit_commit.rollup import FOLDER, NAME, roll_up
 from code_commit_workspace import printable
 
-_NAMED = 5  # files of a kind, on stderr
+_SHOWN_PATHS = 5
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `rollup`."""
     parser.description = (
-        "Collect the text files that a model may read into agent-config/codeRollup.txt. "
-        "A PATTERN is what a line of a .gitignore may be."
+        "Collect the text files that a model may read in agent-config/codeRollup.txt. "
+        "PATTERN has the syntax of a line in .gitignore."
     )
     parser.add_argument(
-        "--include", action="append", default=[], metavar="PATTERN", help="only files that match; may be repeated"
+        "--include", action="append", default=[], metavar="PATTERN", help="include only matching files; can be repeated"
     )
     parser.add_argument(
-        "--exclude", action="append", default=[], metavar="PATTERN", help="no files that match; may be repeated"
+        "--exclude", action="append", default=[], metavar="PATTERN", help="leave out matching files; can be repeated"
     )
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
 def rollup(host: Host, arguments: Namespace) -> int:
-    """Write `agent-config/codeRollup.txt`; tell its size on stderr.
+    """Write `agent-config/codeRollup.txt`; print its size on stderr.
 
     Raises:
         UsageError: a pattern is malformed.
-        NotReady: there is no git repository, another run is under way, or no file is left to show.
+        NotReady: there is no git repository, another run holds the lock, or no file matches.
     """
     with host.workspace(writes=True) as workspace:
         try:
@@ -48,14 +48,13 @@ def rollup(host: Host, arguments: Namespace) -> int:
             "tokens": found.tokens,
         })  # fmt: skip
     files = f"{len(found.files):,} file{'s' * (len(found.files) != 1)}"
-    told = f"{FOLDER}/{NAME}: {files}, {found.size:,} bytes, about {found.tokens:,} tokens"
-    host.out.note(f"code-commit: {told}")
-    _name(host, "left out, as no UTF-8 text or larger than 16 MiB", found.left_out)
-    _name(host, "in it, though such files often keep secrets (--exclude leaves them out)", found.doubtful)
+    host.out.note(f"code-commit: {FOLDER}/{NAME}: {files}, {found.size:,} bytes, about {found.tokens:,} tokens")
+    _print_paths(host, "left out (not UTF-8 text, or larger than 16 MiB)", found.left_out)
+    _print_paths(host, "included, but may contain secrets (use --exclude to leave them out)", found.doubtful)
     return ExitCode.REACHED
 
 
-def _name(host: Host, what: str, paths: Sequence[str]) -> None:
+def _print_paths(host: Host, label: str, paths: Sequence[str]) -> None:
     if paths:
-        named = ", ".join(paths[:_NAMED]) + (f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else "")
-        host.out.note(printable(f"  {what}: {named}", newlines=False))
+        shown, more = ", ".join(paths[:_SHOWN_PATHS]), len(paths) - _SHOWN_PATHS
+        host.out.note(printable(f"  {label}: {shown}" + (f" and {more:,} more" if more > 0 else ""), newlines=False))

@@ -1,1 +1,1 @@
-"""`code-commit demo`: a recorded run, played in a scratch copy of a small project."""
+"""`code-commit demo`: replays a recorded run in a copy of a small project."""

@@ -17,13 +17,13 @@ from code_commit_workspace import Git, printable
 RECORDED = "2026-01-01-12-00-00-committing-code"
 
 _DESCRIPTION = (
-    "Watch a recorded run in a small project: the first answer breaks the build, the second mends it. "
-    "It needs no key, no provider and no network, and leaves the project there to look at."
+    "Replay a recorded run in a small project: the first response breaks the build, the second repairs it. "
+    "The demo needs no key, no provider and no network, and keeps the project for you to look at."
 )
 BEFORE = """\
-This is a recorded run: the answers were written beforehand, no model is
-asked and no key is needed. All the rest is real: the project, its git
-repository, its build, and what code-commit does with them.
+This is a recorded run: it replays stored responses, calls no model and
+needs no key. Everything else is real: the project, its git repository,
+its build, and the work of code-commit.
 
 The project is in {root}
 The query:
@@ -33,31 +33,31 @@ $ code-commit --model replay/latest
 """
 AFTER = """\
 
-The first answer broke the build:
+The first response broke the build:
 
 {red}
-The second one repaired it. What git shows now:
+The second response repaired it:
 
 $ git diff
 {diff}
-Everything is on record in
+The log of the run is in
 {folder}
 
 {listing}
 
-What to do next, in a project of your own:
+Next steps, in your own project:
 
   1. Install a provider, in a checkout of code-commit:
      pip install ".[gemini]"  (or openai, anthropic)
   2. code-commit init
-     makes what is missing, a build.sh among it: read that, for it judges.
-  3. Put your key, one line, into agent-config/gemini-key.txt
+     creates missing files. Check build.sh: it decides whether a change is good.
+  3. Write your key, one line, to agent-config/gemini-key.txt
      (or openai-key.txt, anthropic-key.txt).
   4. code-commit rollup
-     collects the code that the model is shown.
-  5. code-commit --query "what is to be changed"
+     collects the code for the model.
+  5. code-commit --query "describe the change"
 
-`code-commit undo` takes a run back. Try it in
+`code-commit undo` undoes a run. Try it in
 {root}
 """
 
@@ -69,10 +69,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def demo(host: Host, arguments: Namespace) -> int:
-    """Make a project in a scratch folder and play the recorded run in it.
+    """Create a project in a scratch folder and replay the recorded run in it.
 
     Raises:
-        NotReady: the folder that was asked for is not empty, or git is missing.
+        NotReady: the given folder is not empty, or git is missing.
     """
     root = _scratch(arguments.folder)
     lay_out(root)
@@ -99,7 +99,7 @@ def demo(host: Host, arguments: Namespace) -> int:
 
 
 def lay_out(root: Path) -> None:
-    """Make the demo's project below `root`, committed in a git repository of its own."""
+    """Create the demo's project in `root`, committed to a new git repository."""
     with as_file(files("code_commit_commit.demo") / "project") as project:
         copytree(project, root, dirs_exist_ok=True)
     (root / "gitignore").rename(root / ".gitignore")
@@ -121,14 +121,14 @@ def _scratch(folder: str | None) -> Path:
     try:
         root.mkdir(parents=True, exist_ok=True)
         if any(root.iterdir()):
-            raise NotReady(f"{root} is not empty", hint="name a new folder, or none")
+            raise NotReady(f"{root} is not empty", hint="use a new folder, or omit it for a temporary one")
     except OSError as error:
-        raise NotReady(f"cannot make the demo in {root}: {error.strerror}") from error
+        raise NotReady(f"cannot create the demo in {root}: {error.strerror}") from error
     return root
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment without settings that are meant for other projects."""
+    """Return the environment without settings for other projects."""
     return {name: value for name, value in environ.items() if not name.startswith("CODE_COMMIT_")}
 
 

@@ -1,1 +1,1 @@
-"""`code-commit runs`: one module for each thing that can be done with earlier runs."""
+"""`code-commit runs`: one module per action."""

@@ -9,10 +9,10 @@ from code_commit_history.past_runs import read_story, steps_of, whole_change
 
 
 def diff(host: Host, arguments: argparse.Namespace) -> int:
-    """Print what a run changed in the visible files, builds included, or what one attempt wrote.
+    """Print how a run, with its builds, changed the visible files, or what one attempt wrote.
 
     Raises:
-        NotReady: there is no such run or attempt, or its checkpoints are gone.
+        NotReady: there is no such run or attempt, or its checkpoints were deleted.
     """
     folder = host.runs.find(arguments.run).folder
     with host.workspace(writes=True, repository="existing") as project:
@@ -25,7 +25,8 @@ def diff(host: Host, arguments: argparse.Namespace) -> int:
             if arguments.attempt not in steps:
                 known = ", ".join(map(str, steps)) or "none"
                 raise NotReady(
-                    f"attempt {arguments.attempt} of {folder.name} changed nothing", hint=f"these did: {known}"
+                    f"attempt {arguments.attempt} of {folder.name} changed nothing",
+                    hint=f"attempts with changes: {known}",
                 )
             whole = steps[arguments.attempt].old, steps[arguments.attempt].new
         paths, raw = project.checkpoints.changes(*whole), project.checkpoints.diff(*whole)

@@ -25,7 +25,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def export(host: Host, arguments: argparse.Namespace) -> int:
-    """Send the records of runs to the sinks of a plugin. Sinks with `next_run` receive all runs.
+    """Send the records of runs to the sinks of a plugin. A sink with `next_run` receives all runs.
 
     Raises:
         UsageError: the plugin does not exist.
@@ -42,16 +42,16 @@ def export(host: Host, arguments: argparse.Namespace) -> int:
             records = list(_current_records(host, folder))
         except OSError as unreadable:
             failures[folder.name] = f"its events cannot be read: {unreadable.strerror}"
-            host.out.note(f"code-commit: {folder.name} was not told: {failures[folder.name]}")
+            host.out.note(f"code-commit: {folder.name} was not exported: {failures[folder.name]}")
             continue
         sinks, first = shared or first or _sinks(host, name), []
         shared = sinks if all(hasattr(sink, _NEXT) for sink in sinks) else []
         for sink in sinks:
-            if error := _feed(sink, records, over=_NEXT if shared else "close"):
+            if error := _send(sink, records, end=_NEXT if shared else "close"):
                 failures[folder.name] = error
                 host.out.note(f"code-commit: the log sink {name} failed for {folder.name}: {error}")
     for sink in shared:
-        if error := _feed(sink, [], over="close"):
+        if error := _send(sink, [], end="close"):
             failures[folders[-1].name] = error
             host.out.note(f"code-commit: the log sink {name} failed at the end: {error}")
     exported = [folder.name for folder in folders if folder.name not in failures]
@@ -59,7 +59,7 @@ def export(host: Host, arguments: argparse.Namespace) -> int:
         host.out.document({"sink": name, "exported": exported, "failed": failures})
     else:
         for run in exported:
-            host.out.line(f"{run} told to {name}")
+            host.out.line(f"{run} exported to {name}")
     return ExitCode.NOT_REACHED if failures else ExitCode.REACHED
 
 
@@ -69,12 +69,12 @@ def _sinks(host: Host, name: str) -> list[LogSink]:
         return sinks
     failed = [each.error for each in host.failures if each.plugin == name]
     if failed:
-        raise NotReady(f"the plugin {name} gives no sink: {failed[-1]}")
-    raise NotReady(f"the plugin {name} gives no sink", hint="its settings may have switched it off")
+        raise NotReady(f"the plugin {name} returned no sink: {failed[-1]}")
+    raise NotReady(f"the plugin {name} returned no sink", hint="its settings may turn it off")
 
 
-def _feed(sink: LogSink, records: list[Record], *, over: str) -> str:
-    """Send the records to a sink, then call its method `over`; return the error as text, or an empty text."""
+def _send(sink: LogSink, records: list[Record], *, end: str) -> str:
+    """Send the records to a sink, then call its method `end`; return the error as text, or an empty text."""
     error = ""
     try:
         for record in records:
@@ -82,7 +82,7 @@ def _feed(sink: LogSink, records: list[Record], *, over: str) -> str:
     except BaseException as raised:  # noqa: BLE001 - a plugin's code may raise anything
         error = _description(raised)
     try:
-        getattr(sink, over)()
+        getattr(sink, end)()
     except BaseException as raised:  # noqa: BLE001 - as above
         error = error or _description(raised)
     return error
@@ -95,7 +95,7 @@ def _description(raised: BaseException) -> str:
 
 
 def _current_records(host: Host, folder: Path) -> Iterator[Record]:
-    """Read the records; replace the root by the current one, and add the diffs that sinks read."""
+    """Read the records; replace the root with the current one, and add the diffs for sinks."""
     diffs = _diffs(host, folder)
     for record in read_records(folder / "events.jsonl"):
         if record.kind == "run.started":
@@ -107,7 +107,7 @@ def _current_records(host: Host, folder: Path) -> Iterator[Record]:
 
 
 def _diffs(host: Host, folder: Path) -> dict[int, str]:
-    """Write the diffs that the run did not keep, from its checkpoints; return their names by event."""
+    """Write the missing diffs of the run from its checkpoints; return their names by event."""
     try:
         with host.workspace(writes=True, repository="existing") as project:
             steps = steps_of(project.checkpoints.of_run(folder.name), read_story(folder).applied)

@@ -16,17 +16,17 @@ _HEAD = ("RUN", "MODEL", "OUTCOME", "ATTEMPTS", "TOKENS IN / OUT", "COST", "TIME
 
 
 def list_all(host: Host, arguments: argparse.Namespace) -> int:
-    """Print every run, the oldest first, so that the newest stands right above the prompt."""
+    """Print every run, the newest last, so that it is directly above the shell prompt."""
     found = host.runs.list()
     if arguments.json:
         host.out.document({"runs": [row_of(summary) for summary in found]})
         return ExitCode.REACHED
     if not found:
-        host.out.line("there are no runs here yet")
+        host.out.line("there are no runs yet")
         return ExitCode.REACHED
     table = [_HEAD, *(_cells(summary) for summary in found)]
     if sys.stdout.isatty() and _width_of(table) > shutil.get_terminal_size().columns:
-        _print_in_pairs(host, table[1:])
+        _print_narrow(host, table[1:])
     else:
         host.out.table(table)
     return ExitCode.REACHED
@@ -36,16 +36,16 @@ def _width_of(rows: Sequence[Sequence[str]]) -> int:
     return sum(max(map(len, column)) + 2 for column in zip(*rows, strict=True)) - 2
 
 
-def _print_in_pairs(host: Host, rows: Sequence[tuple[str, ...]]) -> None:
-    """Two lines a run, for a terminal that is too narrow for the columns."""
+def _print_narrow(host: Host, rows: Sequence[tuple[str, ...]]) -> None:
+    """Print two lines per run, for a terminal that is too narrow for the table."""
     for run, model, outcome, attempts, tokens, cost, time in rows:
         host.out.line(f"{run}  {outcome}")
-        told = (model, f"{attempts} attempt{'s' * (attempts != '1')}", f"{tokens} tokens", cost, time)
-        host.out.line("    " + ", ".join(told))
+        details = (model, f"{attempts} attempt{'s' * (attempts != '1')}", f"{tokens} tokens", cost, time)
+        host.out.line("    " + ", ".join(details))
 
 
 def row_of(summary: RunSummary) -> dict[str, Any]:
-    """Return what programs are told about a run: times are UTC, `seconds` durations, costs in USD."""
+    """Return the JSON row of a run: times are in UTC, durations in seconds, costs in USD."""
     document, cost = summary.document, read_story(summary.folder).cost
     return {
         "run": summary.run,

@@ -9,10 +9,10 @@ from code_commit.plugin_api import ExitCode, Host, NotReady
 
 
 def prune(host: Host, arguments: argparse.Namespace) -> int:
-    """Delete the folders and checkpoints of all runs but the newest `keep`, and of none that goes on.
+    """Delete the folders and checkpoints of all finished runs but the newest `keep`.
 
     Raises:
-        NotReady: a run is under way, or a folder cannot be deleted.
+        NotReady: another run holds the lock, or a folder cannot be deleted.
     """
     with host.workspace(writes=True, repository="existing") as project:
         found = host.runs.list()
@@ -23,12 +23,12 @@ def prune(host: Host, arguments: argparse.Namespace) -> int:
             except OSError as error:
                 raise NotReady(f"cannot delete {summary.folder}: {error.strerror}") from error
         kept = {summary.run for summary in host.runs.list()}
-        # Also of runs whose folder somebody deleted by hand: nobody could name them any more.
+        # Include runs whose folder was deleted by hand.
         project.checkpoints.forget([run for run in project.checkpoints.runs() if run not in kept])
     if arguments.json:
         host.out.document({"pruned": [summary.run for summary in old], "kept": sorted(kept)})
         return ExitCode.REACHED
     for summary in old:
         host.out.line(f"deleted {summary.run}")
-    host.out.line(f"{len(kept)} runs are left")
+    host.out.line(f"{len(kept)} run{'s' * (len(kept) != 1)} left")
     return ExitCode.REACHED

@@ -15,7 +15,7 @@ from code_commit_history.runs.listing import row_of
 
 
 def show(host: Host, arguments: argparse.Namespace) -> int:
-    """Print what is known of one run.
+    """Print the details of one run.
 
     Raises:
         NotReady: there is no such run.
@@ -23,14 +23,14 @@ def show(host: Host, arguments: argparse.Namespace) -> int:
     summary = host.runs.find(arguments.run)
     story, files = read_story(summary.folder), sorted(path.name for path in summary.folder.iterdir())
     if arguments.json:
-        told = {
+        details = {
             "calls": [asdict(call) for call in story.calls],
             "processes": [asdict(process) for process in story.processes],
             "changes": [asdict(applied) for applied in story.applied],
             "folder": str(summary.folder),
             "files": files,
         }
-        host.out.document(row_of(summary) | told | {"data": summary.document.get("data")})
+        host.out.document(row_of(summary) | details | {"data": summary.document.get("data")})
         return ExitCode.REACHED
     for line in _head(summary, story):
         host.out.line(line)
@@ -57,7 +57,7 @@ def show(host: Host, arguments: argparse.Namespace) -> int:
 
 
 def path(host: Host, arguments: argparse.Namespace) -> int:
-    """Print the folder of a run, and nothing else.
+    """Print only the folder of a run.
 
     Raises:
         NotReady: there is no such run.
@@ -87,7 +87,7 @@ def _head(summary: RunSummary, story: Story) -> Iterator[str]:
 
 
 def _call(call: Call) -> tuple[str, ...]:
-    how = call.finish or (f"failed: {call.error}" if call.error else "never ended")
+    ending = call.finish or (f"failed: {call.error}" if call.error else "unfinished")
     return (
         str(call.number),
         call.label,
@@ -95,15 +95,15 @@ def _call(call: Call) -> tuple[str, ...]:
         words.duration(call.seconds),
         words.tokens(call.usage),
         str(call.cost),
-        how,
+        ending,
     )
 
 
 def _process(process: Process) -> tuple[str, ...]:
     if process.tampered:
-        how = f"altered what judges it: {', '.join(process.tampered)}"
+        ending = f"altered its own checks: {', '.join(process.tampered)}"
     elif process.timed_out:
-        how = "stopped at its time limit"
+        ending = "time limit"
     else:
-        how = "ended by a signal" if process.exit_code is None else f"exit code {process.exit_code}"
-    return (shlex.join(process.argv), words.duration(process.seconds), how, process.log)
+        ending = "signal" if process.exit_code is None else f"exit code {process.exit_code}"
+    return (shlex.join(process.argv), words.duration(process.seconds), ending, process.log)

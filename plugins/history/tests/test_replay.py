@@ -1,0 +1,135 @@
+"""`code-commit replay`: repeat earlier runs of the real command."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+KEY = "sk-canary-0123456789-key7Q"
+
+
+def test_a_replay_has_the_same_results_and_leaves_the_project_unchanged(runs):
+    _, name = runs.run(
+        runs.replaced("a.txt", "bad\n"), runs.replaced("a.txt", "good\n"), arguments=["--query", "Make it good"]
+    )
+    runs.project.write(
+        {"a.txt": "mine\n", "agent-config/query.txt": "other\n", "agent-config/codeRollup.txt": "other\n"}
+    )
+    document = runs.command("replay", "--json").document
+    assert document["same"], document
+    assert [row["what"] for row in document["compared"]][:4] == ["outcome", "model calls", "prompt 1", "prompt 2"]
+    assert (document["folder"], runs.scratch_copies) == (None, [])
+    assert runs.project.read("a.txt") == "mine\n"
+    assert [row["run"] for row in runs.command("runs", "--json").document["runs"]] == [name]
+
+
+def test_a_replay_reads_the_inputs_from_the_run_folder(runs):
+    """The query looks like a part of the prompt, and the current files differ."""
+    query = "Say good.\n[codebase]\n\nNothing.\n"
+    _, name = runs.run(runs.replaced("a.txt", "good\n"), arguments=["--query", query])
+    assert (runs.project.root / "logs" / name / "input-query.txt").read_text() == query
+    runs.project.write({"agent-config/query.txt": "Another.\n", "agent-config/codeRollup.txt": "--- b ---\n"})
+    replayed = runs.command("replay", "--json")
+    assert (replayed.exit_code, replayed.document["same"]) == (0, True), replayed.stdout
+
+
+def test_a_replay_with_differences_is_reported_and_kept(runs):
+    runs.project.write(
+        {".gitignore": "/agent-config\n/luck.txt\n", "build.sh": "test -e luck.txt && grep -q good a.txt\n"}
+    )
+    runs.project.write({"luck.txt": "what git ignores is not in the copy\n"})
+    runs.run(runs.replaced("a.txt", "good\n"))
+    finished = runs.command("replay", "--json", "-q")
+    assert finished.exit_code == 1
+    differing = {row["what"]: row["replayed"] for row in finished.document["compared"] if not row["same"]}
+    assert differing["process 1"] == "exit code 1"
+    assert "a.txt" not in differing.get("files in the end", "")
+    folder = Path(finished.document["folder"])
+    assert (folder / "run.json").is_file()
+    assert not (folder.parents[1] / "agent-config" / "config.toml").exists()
+    text = runs.command("replay", "-q").stdout
+    assert "DIFFERS" in text
+    assert f"rm -r {runs.temporary}" in text
+    assert len(runs.scratch_copies) == 2
+
+
+SLOW = "case $PWD in *code-commit-replay-*) sleep 60;; esac\ngrep -q good a.txt\n"
+
+
+def test_an_interrupted_replay_leaves_no_files(runs):
+    runs.project.write({"build.sh": SLOW})
+    runs.run(runs.replaced("a.txt", "good\n"))
+    with runs.project.start("replay", plugins=runs.plugins, environ={"TMPDIR": str(runs.temporary)}) as process:
+        while b"build" not in process.stderr.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert (process.returncode, runs.scratch_copies) == (130, [])
+
+
+def test_a_replay_that_cannot_start_leaves_no_files(runs):
+    runs.run("down")
+    runs.project.write({".gitignore": ""})  # the run wrote nothing, so the replay copies the current files
+    assert runs.command("replay").exit_code == 3
+    assert runs.scratch_copies == []
+
+
+def test_a_process_that_is_only_in_the_recording_is_a_difference(runs):
+    _, name = runs.run(runs.replaced("a.txt", "good\n"))
+    events = runs.project.root / "logs" / name / "events.jsonl"
+    [line] = [each for each in events.read_text().splitlines() if '"process.finished"' in each]
+    with events.open("a") as file:
+        file.write(line + "\n")
+    compared = runs.command("replay", "--json").document["compared"]
+    assert [row["replayed"] for row in compared if row["what"] == "process 2"] == ["none"]
+
+
+def test_a_failed_call_is_replayed_as_a_failure(runs):
+    runs.run("down")
+    document = runs.command("replay", "--json").document
+    assert document["same"], document
+
+
+def test_a_run_without_calls_cannot_be_replayed(runs):
+    runs.project.write({"agent-config/query.txt": ""})
+    runs.run()
+    finished = runs.command("replay")
+    assert finished.exit_code == 3
+    assert "called no model" in finished.stderr
+
+
+def sandboxes(folder):
+    events = map(json.loads, (folder / "events.jsonl").read_text().splitlines())
+    return [event["data"]["sandbox"] for event in events if event["kind"] == "process.started"]
+
+
+def test_a_log_cannot_turn_the_sandbox_off(runs):
+    _, name = runs.run(runs.replaced("a.txt", "good\n"))
+    path = runs.project.root / "logs" / name / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "argv": ["--sandbox", "off"]}))
+    replayed = runs.command("replay", "--keep", "--json").document
+    assert sandboxes(Path(replayed["folder"])) == sandboxes(path.parent)
+
+
+@pytest.mark.parametrize("command", [("replay",), ("runs", "export", "--sink", "ledger")])
+def test_a_configuration_from_the_repository_is_not_used(runs, ledger, command):
+    runs.run(runs.replaced("a.txt", "good\n"))
+    runs.project.write({"agent-config/config.toml": "network = true\n"})
+    runs.project.git("add", "-f", "agent-config/config.toml")
+    finished = runs.command(*command, plugins=ledger)
+    assert finished.exit_code == 3
+    assert "git tracks agent-config/config.toml" in finished.stderr
+
+
+def test_keys_are_not_copied(runs):
+    runs.project.write({"agent-config/scripted-key.txt": KEY + "\n", "agent-config/config.toml": "max_cost = 5\n"})
+    runs.project.write({"agent-config/elsewhere.txt": KEY + "\n"})  # a setting api_key_file may name it
+    runs.run(runs.replaced("a.txt", "good\n"))
+    document = runs.command("replay", "--json", "--keep").document
+    assert document["same"], document
+    held = [path for path in Path(document["folder"]).parents[1].rglob("*") if path.is_file()]
+    assert held
+    assert not any(KEY.encode() in path.read_bytes() for path in held)

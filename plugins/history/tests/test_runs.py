@@ -1,0 +1,182 @@
+"""`code-commit runs`: list, show, diff and prune earlier runs of the real command."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from code_commit_history.past_runs import Applied, steps_of
+
+KEY = "sk-canary-0123456789-key7Q"
+
+# --- list and show ---
+
+
+def test_a_project_without_runs_has_an_empty_list(runs):
+    assert runs.command("runs").exit_code == 0
+    assert runs.command("runs", "--json").document == {"runs": []}
+
+
+def test_runs_are_listed_with_outcome_tokens_and_cost(past_runs):
+    good, failed, unknown = past_runs.command("runs", "list", "--json").document["runs"]
+    assert (good["run"], good["outcome"], good["attempts"]) == (past_runs.repaired, "reached", 3)
+    assert (good["models"], good["workflow"], good["tokens"]["input"]) == (
+        ["gemini-2.5-flash"],
+        "committing-code",
+        3000,
+    )
+    assert 0 < good["cost_usd"] < 0.1
+    assert good["cost_complete"]
+    assert (failed["run"], failed["outcome"], failed["cost_usd"]) == (past_runs.failed, "provider_failed", 0)
+    assert (unknown["run"], unknown["cost_usd"], unknown["cost_complete"]) == (past_runs.unknown, 0, False)
+    head, *lines = past_runs.command("runs").stdout.splitlines()
+    assert head.split()[:3] == ["RUN", "MODEL", "OUTCOME"]
+    assert [line.split()[0] for line in lines] == [past_runs.repaired, past_runs.failed, past_runs.unknown]
+    assert f"${good['cost_usd']:.4f}" in lines[0]
+    assert " ? " in lines[2]
+
+
+def test_show_prints_calls_builds_changes_and_files(past_runs):
+    shown = past_runs.command("runs", "show", past_runs.repaired).stdout
+    for words in (
+        "reached",
+        "initial-query",
+        "repair-query",
+        "exit code 1",
+        "exit code 0",
+        "attempt 3: a.txt",
+        "run.json",
+    ):
+        assert words in shown
+    document = past_runs.command("runs", "show", past_runs.repaired, "--json").document
+    assert [call["finish"] for call in document["calls"]] == ["stop", "stop", "stop"]
+    assert [process["exit_code"] for process in document["processes"]] == [1, 0]
+    assert [change["attempt"] for change in document["changes"]] == [1, 3]
+    assert document["data"]["written"] == ["a.txt"]
+
+
+def test_path_prints_only_the_folder(past_runs):
+    assert past_runs.command("runs", "path").stdout == f"{past_runs.project.root / 'logs' / past_runs.unknown}\n"
+    assert past_runs.command("runs", "path", "--json").document["run"] == past_runs.unknown
+
+
+def test_a_hostile_log_cannot_control_the_terminal(runs):
+    call = {"number": 1, "label": "\x1b[2J\u202e", "provider": "p", "model": "\x1b]0;x\x07", "request": "q"}
+    record = {
+        "seq": 1,
+        "time": 1.0,
+        "run": "r",
+        "span": 1,
+        "parent": None,
+        "kind": "call.started",
+        "version": 1,
+        "data": call,
+    }
+    runs.project.write({"logs/2026-01-01-00-00-00-odd/events.jsonl": json.dumps(record) + "\n"})
+    runs.project.write({"logs/2026-01-01-00-00-00-odd/\x1b[31m.txt": ""})
+    shown = runs.command("runs", "show").stdout
+    assert "\\x1b[2J\\u202e" in shown
+    assert not {"\x1b", "\u202e", "\x07"} & set(shown)
+
+
+def test_a_killed_run_is_shown_as_killed(runs):
+    environ = runs.project.environment({"REPLIES": '["hang"]', "PYTHONPATH": str(runs.plugins[0])})
+    command = [sys.executable, "-m", "code_commit", "--model", "scripted/gemini-2.5-flash", "--json"]
+    with subprocess.Popen(command, cwd=runs.project.root, env=environ, stdout=subprocess.PIPE, text=True) as process:
+        while '"call.started"' not in process.stdout.readline():
+            assert process.poll() is None
+        [row] = runs.command("runs", "list", "--json").document["runs"]
+        assert (row["state"], row["outcome"]) == ("running", None)
+        process.send_signal(signal.SIGKILL)
+    [row] = runs.command("runs", "list", "--json").document["runs"]
+    assert row["state"] == "killed"
+    assert " killed " in runs.command("runs").stdout
+    assert "unfinished" in runs.command("runs", "show").stdout
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"models": 5, "tokens": [], "seconds": "x", "argv": 7}, {"models": [1], "tokens": {"input": "x"}}]
+)
+def test_a_log_with_invalid_fields_can_be_listed_and_shown(runs, fields):
+    document = {"state": "finished", "outcome": "reached", **fields}
+    runs.project.write({"logs/2026-01-01-00-00-00-odd/run.json": json.dumps(document)})
+    runs.project.write({"logs/2026-01-01-00-00-00-odd/events.jsonl": '{"kind": 5}\n[]\n'})
+    for arguments in (("list",), ("list", "--json"), ("show",), ("show", "--json")):
+        finished = runs.command("runs", *arguments)
+        assert finished.exit_code == 0, finished.stderr
+        assert "odd" in finished.stdout
+
+
+@pytest.mark.parametrize("arguments", [("show",), ("diff",), ("path",), ("export", "--sink", "nobody")])
+def test_a_missing_run_or_plugin_is_an_error(runs, arguments):
+    finished = runs.command("runs", *arguments)
+    assert finished.exit_code in {2, 3}
+    assert finished.stderr.startswith("code-commit: there is no ")
+
+
+def test_an_unknown_action_is_a_usage_error(runs):
+    assert runs.command("runs", "lst").exit_code == 2
+    assert runs.command("runs", "prune").exit_code == 2
+    assert runs.command("runs", "prune", "--keep", "-1").exit_code == 2
+
+
+# --- diff ---
+
+
+def test_diff_prints_the_changes_of_a_run_or_an_attempt(past_runs):
+    whole = past_runs.command("runs", "diff", past_runs.repaired).stdout
+    assert "-old\n+good\n" in whole
+    assert "+built\n+built\n" in whole
+    assert "+bad" in past_runs.command("runs", "diff", past_runs.repaired, "--attempt", "1").stdout
+    third = past_runs.command("runs", "diff", past_runs.repaired, "--attempt", "3", "--json").document
+    assert third["paths"] == ["a.txt"]
+    assert "-bad\n+good\n" in third["diff"]
+    refused = past_runs.command("runs", "diff", past_runs.repaired, "--attempt", "2")
+    assert refused.exit_code == 3
+    assert "1, 3" in refused.stderr
+
+
+def test_a_diff_contains_no_key(runs):
+    runs.project.write({"agent-config/scripted-key.txt": KEY + "\n"})
+    runs.project.write({"note.txt": f"{KEY}\n"})
+    runs.run(runs.replaced("a.txt", "good\n"), runs.replaced("note.txt", "x\n"))
+    _, name = runs.run(runs.replaced("note.txt", "x\n"))
+    diff = runs.command("runs", "diff", name).stdout
+    assert "note.txt" in diff
+    assert KEY not in diff
+
+
+def test_steps_that_do_not_match_the_events_are_numbered():
+    taken = [("start", "a"), ("applied-1", "b"), ("attempt-2", "c"), ("applied-3", "d"), ("end", "e")]
+    lone = Applied(attempt=7, call=1, written=("x",), deleted=(), seq=4)
+    assert [(step.number, step.old, step.new) for step in steps_of(taken, [lone])] == [(1, "a", "b"), (2, "c", "d")]
+    assert [step.number for step in steps_of(taken[:2], [lone])] == [7]
+
+
+# --- prune ---
+
+
+def test_prune_keeps_the_newest_runs_and_deletes_the_other_checkpoints(runs):
+    names = [runs.run(runs.replaced("a.txt", f"{text}\n"))[1] for text in ("good 1", "good 2", "good 3")]
+    document = runs.command("runs", "prune", "--keep", "1", "--json").document
+    assert (document["pruned"], document["kept"]) == (names[:2], names[2:])
+    assert [row["run"] for row in runs.command("runs", "--json").document["runs"]] == names[2:]
+    assert runs.command("undo").exit_code == 0
+    assert runs.project.read("a.txt") == "good 2\n"
+    private = str(runs.project.root / "agent-config/.code-commit/checkpoint.git")
+    refs = runs.project.git("--git-dir", private, "for-each-ref", "--format=%(refname)").split()
+    assert {ref.split("/")[2] for ref in refs} == set(names[2:])
+
+
+def test_prune_keeps_other_files_in_logs(runs):
+    runs.run(runs.replaced("a.txt", "good\n"))
+    runs.project.write({"logs/mine/notes.txt": "x\n"})
+    (runs.project.root / "logs" / "2020-01-01-00-00-00-x").symlink_to(runs.project.root / "logs" / "mine")
+    runs.command("runs", "prune", "--keep", "0")
+    assert runs.project.read("logs/mine/notes.txt") == "x\n"
+    left = {path.name for path in (runs.project.root / "logs").iterdir()}
+    assert left - {"index.html"} == {".gitignore", "2020-01-01-00-00-00-x", "mine"}

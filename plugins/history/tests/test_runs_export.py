@@ -1,0 +1,36 @@
+"""`code-commit runs export`: send earlier runs to log sinks."""
+
+from __future__ import annotations
+
+from code_commit_testing import Project
+
+
+def test_a_sink_receives_an_earlier_run_with_its_diffs(runs, ledger, tmp_path):
+    _, name = runs.run(runs.replaced("a.txt", "bad\n"), runs.replaced("a.txt", "good\n"))
+    moved = tmp_path / "moved"
+    runs.project.root.rename(moved)
+    project = Project(moved, runs.project.home)
+    finished = project.command("runs", "export", "--sink", "ledger", "--json", plugins=ledger)
+    assert finished.document == {"sink": "ledger", "exported": [name], "failed": {}}
+    diffs = (moved / "logs" / name / "ledger.txt").read_text()
+    assert "-old\n+bad\n" in diffs
+    assert "-bad\n+good\n" in diffs
+
+
+def test_export_sends_the_same_records_as_the_run(runs, ledger):
+    _, name = runs.run(runs.replaced("a.txt", "bad\n"), runs.replaced("a.txt", "good\n"), plugins=ledger)
+    file = runs.project.root / "logs" / name / "ledger.txt"
+    live = file.read_text()
+    assert "+good" in live
+    file.unlink()
+    assert runs.command("runs", "export", "--sink", "ledger", plugins=ledger).exit_code == 0
+    assert file.read_text() == live
+
+
+def test_a_sink_that_fails_is_reported(runs, ledger):
+    runs.project.root.rename(runs.project.root.with_name("break"))
+    runs.project = Project(runs.project.root.with_name("break"), runs.project.home)
+    _, name = runs.run(runs.replaced("a.txt", "good\n"))
+    finished = runs.command("runs", "export", "--sink", "ledger", "--all", "--json", plugins=ledger)
+    assert finished.exit_code == 1
+    assert "on purpose" in finished.document["failed"][name]
