@@ -1,4 +1,4 @@
-"""The workflow with one advisor of its own, and with those of other plugins."""
+"""The workflow with its own advisor, and with those of other plugins."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ def advice(project, **options):
     return finished.exit_code, finished.events[-1]["data"]["data"]["advice"]
 
 
-def test_the_plugin_has_advice_of_its_own(tmp_path):
-    code, [told] = advice(Project.create(tmp_path))
-    assert (code, told["from"]) == (1, "code-commit-advice")
-    assert "README" in told["advice"]
+def test_the_plugin_has_its_own_advice(tmp_path):
+    code, [row] = advice(Project.create(tmp_path))
+    assert (code, row["from"]) == (1, "code-commit-advice")
+    assert "README" in row["advice"]
 
 
-def test_another_plugin_is_heard(tmp_path):
+def test_another_plugin_can_give_advice(tmp_path):
     project = Project.create(tmp_path, files={"README.md": "x\n"})
     other = install_plugin(tmp_path / "plugins", "licences", OTHER)
     assert advice(project) == (0, [])
     assert advice(project, plugins=[other]) == (1, [{"from": "code-commit-licences", "advice": "there is no LICENSE"}])
 
 
-def test_a_broken_one_is_reported_and_the_others_are_heard(tmp_path):
+def test_a_failing_advisor_is_reported_and_the_others_still_count(tmp_path):
     project = Project.create(tmp_path)
     code = OTHER.replace("return", "1 / 0; return")
     broken = install_plugin(tmp_path / "plugins", "broken", code)

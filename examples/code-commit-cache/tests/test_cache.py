@@ -1,4 +1,4 @@
-"""The cache alone, and in whole runs."""
+"""The cache by itself, and in whole runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from code_commit_cache.layer import Cache
 ANSWER = Reply("^^^a.txt\nnew\n^^^end\n")
 
 
-def test_the_same_question_is_asked_once(tmp_path):
+def test_a_repeated_request_is_answered_from_the_cache(tmp_path):
     provider, cache = ScriptedProvider(["one", "two"]), Cache(tmp_path / "cache")
     answers = [cache(model_call(text), provider.complete) for text in ("1?", "2?", "1?")]
     assert [answer.text for answer in answers] == ["one", "two", "one"]
@@ -17,13 +17,13 @@ def test_the_same_question_is_asked_once(tmp_path):
     assert answers[2].cost == 0
 
 
-def test_another_model_is_asked(tmp_path):
+def test_each_model_has_its_own_answers(tmp_path):
     provider, cache = ScriptedProvider(["one", "two"]), Cache(tmp_path / "cache")
     answers = [cache(model_call("1?", model=model), provider.complete).text for model in ("a", "b")]
     assert answers == ["one", "two"]
 
 
-def test_a_broken_file_is_replaced(tmp_path):
+def test_an_invalid_file_is_replaced(tmp_path):
     provider, cache = ScriptedProvider(["one", "two"]), Cache(tmp_path)
     cache(model_call("1?"), provider.complete)
     [file] = tmp_path.iterdir()

@@ -1,4 +1,4 @@
-"""The explanation in whole runs, answered by a scripted server."""
+"""The explanation in whole runs against a scripted server."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def test_the_length_is_a_setting(project):
         assert "at most 9 words" in server.requests[0].prompt
 
 
-def test_a_key_file_is_not_shown(project):
+def test_a_file_in_agent_config_is_not_sent_to_the_model(project):
     with ScriptedServer() as server:
         assert explained(project, server, "agent-config/query.txt").exit_code == 3
         assert server.requests == []
 
 
-def test_half_an_explanation_is_none(project):
+def test_an_incomplete_explanation_is_refused(project):
     with ScriptedServer([Reply("It sa", finish="length")]) as server:
         assert explained(project, server, "a.txt").exit_code == 5

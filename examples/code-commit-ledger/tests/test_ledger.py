@@ -1,11 +1,11 @@
-"""The ledger after whole runs, answered by a scripted server."""
+"""The ledger after whole runs against a scripted server."""
 
 from __future__ import annotations
 
 from code_commit_testing import Project, Reply, ScriptedServer
 
 
-def test_each_run_leaves_a_line(tmp_path):
+def test_each_run_writes_a_line(tmp_path):
     project, ledger = Project.create(tmp_path), tmp_path / "ledger.tsv"
     project.write({"agent-config/config.toml": f'[plugins.ledger]\nfile = "{ledger}"\n'})
     with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n"), Reply.error(401)]) as server:
@@ -15,7 +15,7 @@ def test_each_run_leaves_a_line(tmp_path):
     assert lines == [["committing-code", "reached", "15"], ["committing-code", "provider_failed", "0"]]
 
 
-def test_a_ledger_that_cannot_be_written_stops_no_run(tmp_path):
+def test_a_ledger_that_cannot_be_written_does_not_end_the_run(tmp_path):
     project = Project.create(tmp_path)
     project.write({"agent-config/config.toml": f'[plugins.ledger]\nfile = "{tmp_path}"\n'})
     with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server:

@@ -1,4 +1,4 @@
-"""The rule in whole runs; a scripted server answers."""
+"""The rule in whole runs against a scripted server."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def test_a_change_of_an_old_migration_is_sent_back(project):
     old, new = "^^^migrations/1.sql\ndrop table a;\n^^^end\n", "^^^migrations/2.sql\ndrop table a;\n^^^end\n"
     finished, prompts = run(project, old, new)
     assert finished.exit_code == 0, finished.stderr
-    assert "A migration that exists is never changed" in prompts[1]
+    assert "Do not change an existing migration" in prompts[1]
     assert project.read("migrations/1.sql") == "create table a;\n"
     assert project.read("migrations/2.sql") == "drop table a;\n"
 
 
-def test_a_deletion_counts_too(project):
+def test_a_deletion_is_sent_back(project):
     deletion = "^^^migrations/1.sql\n^^^delete\n"
     finished, _ = run(project, deletion, deletion)
     assert finished.exit_code == 5

@@ -1,4 +1,4 @@
-"""Parrot, by the host's conformance tests, and in a whole run."""
+"""Parrot in the conformance tests, and in a whole run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ENDINGS = {
 }
 
 
-def in_parrots_words(reply: Reply) -> bytes:
+def encode_reply(reply: Reply) -> bytes:
     if reply.status >= 400:
         return json.dumps({"problem": reply.text}).encode()
     finish = reply.finish
@@ -47,12 +47,12 @@ class TestParrot(ProviderConformance):
     reports_cache = False
 
     def answer(self, reply):
-        return reply.status, reply.headers, in_parrots_words(reply)
+        return reply.status, reply.headers, encode_reply(reply)
 
 
 def test_a_whole_run(tmp_path):
     project = Project.create(tmp_path, build="grep -q good a.txt\n")
-    answer = Reply(body=in_parrots_words(Reply("^^^a.txt\ngood\n^^^end\n")))
+    answer = Reply(body=encode_reply(Reply("^^^a.txt\ngood\n^^^end\n")))
     with ScriptedServer([answer]) as server:
         environ = {"PARROT_BASE_URL": server.address, "PARROT_API_KEY": "a key for a test"}
         finished = project.command("--model", "parrot", environ=environ)

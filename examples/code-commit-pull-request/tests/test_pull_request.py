@@ -1,4 +1,4 @@
-"""Runs whose changes go to a bare repository."""
+"""The branches that runs push to a bare repository."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_change_becomes_a_branch(project):
     assert pushed(project, "show", f"{branch}:a.txt") == "new\n"
 
 
-def test_your_branch_and_index_stay(project):
+def test_the_users_branch_and_index_stay_unchanged(project):
     before = project.git("rev-parse", "HEAD")
     run(project)
     assert project.git("rev-parse", "HEAD") == before
@@ -52,7 +52,7 @@ def test_a_red_build_is_not_pushed(project):
     assert pushed(project, "branch") == ""
 
 
-def test_a_remote_that_is_gone_changes_no_outcome(project):
+def test_a_missing_remote_does_not_change_the_outcome(project):
     project.git("remote", "set-url", "origin", "/nowhere")
     finished = run(project)
     assert finished.exit_code == 0

@@ -1,4 +1,4 @@
-"""The limit alone, and in a whole run."""
+"""The layer by itself, and in a whole run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from code_commit_rate_limit.plugin import RateLimit
 
 
 @pytest.mark.parametrize(("calls", "waits"), [(1, [60, 120]), (2, [60]), (3, [])])
-def test_a_call_beyond_the_limit_waits_for_its_turn(calls, waits):
+def test_a_call_above_the_limit_waits(calls, waits):
     provider, layer, waited = ScriptedProvider(["1", "2", "3"]), RateLimit(calls), []
     answers = [layer(model_call("?", wait=waited.append), provider.complete).text for _ in range(3)]
     assert answers == ["1", "2", "3"]

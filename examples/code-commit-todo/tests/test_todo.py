@@ -1,4 +1,4 @@
-"""The command, run as a process of its own."""
+"""The command, run as a separate process."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def test_the_comments_are_listed(tmp_path: Path) -> None:
     assert (finished.exit_code, finished.stderr) == (1, "1 TODO comments\n")
 
 
-def test_programs_get_a_document(tmp_path: Path) -> None:
+def test_json_prints_a_document(tmp_path: Path) -> None:
     finished = Project.create(tmp_path, files={"c.py": "done\n"}).command("todo", "--json")
     assert (finished.exit_code, finished.document) == (0, {"todo": []})
 
 
-def test_it_is_in_the_help(tmp_path: Path) -> None:
+def test_the_help_lists_the_command(tmp_path: Path) -> None:
     assert "list the TODO comments" in Project.create(tmp_path).command("--help").stdout

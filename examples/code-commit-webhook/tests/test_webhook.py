@@ -14,7 +14,7 @@ TOKEN = "webhook-token-0123456789"
 
 @pytest.fixture
 def received():
-    """What the server got: pairs of a token and a document. The server's address is its attribute `url`."""
+    """Pairs of a token and a document that the server received; `url` is the address of the server."""
 
     class Received(list):
         url = ""
@@ -61,7 +61,7 @@ def test_the_build_does_not_see_the_token(tmp_path, received):
     assert TOKEN not in "".join([finished.stdout, finished.stderr, *files])
 
 
-def test_a_server_that_is_gone_changes_no_outcome(tmp_path):
+def test_a_missing_server_does_not_change_the_outcome(tmp_path):
     _, finished = run(tmp_path, "http://127.0.0.1:9/runs")
     assert finished.exit_code == 0
     assert "webhook" in finished.stderr

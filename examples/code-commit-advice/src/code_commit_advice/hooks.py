@@ -8,10 +8,10 @@ from typing import Any
 from code_commit.plugin_api import hookspec
 
 Advisor = Callable[[tuple[str, ...]], Iterable[str]]
-"""Gets the paths of the project's files, and gives lines of advice."""
+"""Takes the paths of the project's files, and returns lines of advice."""
 
 
 @hookspec
 def code_commit_advisors(settings: Any) -> Iterable[Advisor]:
-    """Offer advisors. Called when advice is asked for; `settings` is the section of the plugin that implements it."""
+    """Return advisors. Called by `--advice`; `settings` is the section of the plugin that implements the hook."""
     raise NotImplementedError

@@ -1,4 +1,4 @@
-"""What the host reads at every start."""
+"""The hooks of the plugin."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def code_commit_addhooks(pluginmanager: Any) -> None:
 
 @hookimpl
 def code_commit_workflows() -> list[WorkflowDefinition]:
-    """One workflow, which writes nothing."""
+    """Return the workflow, which writes nothing."""
     return [
         WorkflowDefinition(
             name="advice",
-            help="say what installed plugins advise",
-            flags=(Flag(("--advice",), "say what installed plugins advise", selects=True),),
+            help="show the advice of installed plugins",
+            flags=(Flag(("--advice",), "show the advice of installed plugins", selects=True),),
             run="code_commit_advice.workflow:advise",
             roles=None,
             writes=False,
@@ -34,10 +34,10 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
 
 @hookimpl
 def code_commit_advisors() -> list[Any]:
-    """The advisor of this plugin itself."""
+    """Return this plugin's own advisor."""
     return [_readme]
 
 
 def _readme(paths: tuple[str, ...]) -> Iterable[str]:
     if not any(path.lower().startswith("readme") for path in paths):
-        yield "there is no README: say what this is, and how to run it"
+        yield "there is no README: describe the project, and how to run it"

@@ -6,7 +6,7 @@ from code_commit.plugin_api import Outcome, Result, Run
 
 
 def advise(run: Run) -> Result:
-    """Ask every advisor; the goal is reached when none has anything to say."""
+    """Call every advisor; the goal is reached if none returns advice."""
     paths = run.files()
     collected = [
         {"from": distribution, "advice": line}

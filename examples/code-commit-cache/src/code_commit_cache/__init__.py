@@ -1,1 +1,1 @@
-"""Answers from a folder what a model was asked before."""
+"""Answers repeated requests from a folder."""

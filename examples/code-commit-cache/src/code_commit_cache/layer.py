@@ -29,35 +29,35 @@ class Cache:
         self._folder = folder
 
     def __call__(self, call: ModelCall, next: NextLayer) -> Completion:
-        """Answer from the folder, or ask and keep the answer."""
+        """Answer from the folder, or pass the call on and store the answer."""
         file = self._folder / f"{key_of(call)}.json"
         try:
-            kept = completion_of(json.loads(file.read_text("utf-8")))
-            return replace(kept, cost=0.0, cached=True)
+            stored = completion_of(json.loads(file.read_text("utf-8")))
+            return replace(stored, cost=0.0, cached=True)
         except FileNotFoundError:
             pass
         except (OSError, ValueError, LookupError, TypeError) as error:
-            call.warn(f"{file} is no answer and will be replaced: {error}")
+            call.warn(f"{file} is invalid and will be replaced: {error}")
         completion = next(call)
         if completion.finish in {Finish.STOP, Finish.TOOL_CALLS}:
             try:
-                self._keep(file, document_of(completion))
+                self._store(file, document_of(completion))
             except OSError as error:
-                call.warn(f"the answer cannot be kept: {error}")
+                call.warn(f"cannot store the answer: {error}")
         return completion
 
-    def _keep(self, file: Path, document: dict[str, Any]) -> None:
+    def _store(self, file: Path, document: dict[str, Any]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle, name = tempfile.mkstemp(dir=self._folder)
-        with open(handle, "w", encoding="utf-8") as made:
-            json.dump(document, made)
+        with open(handle, "w", encoding="utf-8") as opened:
+            json.dump(document, opened)
         os.replace(name, file)
 
 
 def key_of(call: ModelCall) -> str:
-    """Return a name for everything that is asked, and of whom."""
+    """Return the cache key of a call: a hash of the request, the provider and the model."""
     request = call.request
-    asked = {
+    content = {
         "provider": call.provider,
         "model": call.model,
         "system": request.system,
@@ -66,7 +66,7 @@ def key_of(call: ModelCall) -> str:
         "tool_choice": request.tool_choice,
         "max_tokens": request.max_tokens,
     }
-    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def document_of(completion: Completion) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def document_of(completion: Completion) -> dict[str, Any]:
 
 
 def completion_of(document: dict[str, Any]) -> Completion:
-    """Return the completion that a document holds."""
+    """Return the completion in a document."""
     return Completion(
         Message("assistant", parts_from_json(document["parts"])),
         Finish(document["finish"]),

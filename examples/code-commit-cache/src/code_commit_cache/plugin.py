@@ -1,4 +1,4 @@
-"""The hooks."""
+"""The hooks of the plugin."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from code_commit.plugin_api import ModelLayer, hookimpl
 
 @hookimpl
 def code_commit_settings() -> str:
-    """The section `[plugins.cache]`."""
+    """Return the model of the section `[plugins.cache]`."""
     return "code_commit_cache.settings:CacheSettings"
 
 
 @hookimpl
 def code_commit_model_layers(settings: Any) -> list[ModelLayer]:
-    """The cache, if a folder was named."""
+    """Return the cache, if a folder is set."""
     if settings.folder is None:
         return []
     from code_commit_cache.layer import Cache

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class CacheSettings(BaseModel):
-    """`folder` holds the answers; without it there is no cache."""
+    """`folder` contains the answers; without it, there is no cache."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

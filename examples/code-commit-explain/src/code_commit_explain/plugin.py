@@ -1,4 +1,4 @@
-"""What the host reads at every start: the definition alone, nothing heavy."""
+"""The hooks of the plugin. Every start imports this module: import nothing slow here."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
 
 @hookimpl
 def code_commit_settings() -> str:
-    """The section `[plugins.explain]`."""
+    """Return the model of the section `[plugins.explain]`."""
     return "code_commit_explain.options:ExplainSettings"
 
 
 @hookimpl
 def code_commit_workflows() -> list[WorkflowDefinition]:
-    """One workflow, chosen by its flag `--explain`."""
+    """Return the workflow, which the flag `--explain` selects."""
     return [
         WorkflowDefinition(
             name="explanation",
             help="explain a file of the project",
             flags=(
                 Flag(("--explain",), "the file to explain", metavar="PATH", selects=True),
-                Flag(("--words",), "how long the explanation may be (default 200)", metavar="N"),
+                Flag(("--words",), "maximum length of the explanation (default 200)", metavar="N"),
             ),
             run="code_commit_explain.workflow:explain",
             options="code_commit_explain.options:ExplainOptions",

@@ -16,27 +16,27 @@ from code_commit.plugin_api import (
 
 
 def explain(run: Run) -> Result:
-    """Ask a model to explain the file that `--explain` names, and show what it says.
+    """Let a model explain the file that `--explain` names, and print the explanation.
 
     Raises:
-        NotReady: there is no such file, or no model may see it.
-        ResponseRefused: the explanation was cut short.
+        NotReady: there is no such file, or no model may read it.
+        ResponseRefused: the explanation is incomplete.
     """
     path = run.options.explain
     request = Request((Message("user", (Text(_prompt(path, _read(run, path), run.options.words)),)),))
     completion = run.model("explainer").complete(request, label="explain")
     if completion.finish is not Finish.STOP:
-        raise ResponseRefused(f"the explanation is not finished: it ended with `{completion.finish_detail}`")
+        raise ResponseRefused(f"the explanation is incomplete: it ended with `{completion.finish_detail}`")
     run.say(completion.text)
     return Result(Outcome.REACHED, f"{path} is explained", {"path": path, "text": completion.text})
 
 
 def _read(run: Run, path: str) -> str:
     if refusal := run.may_read(path):
-        raise NotReady(f"{path} is not shown to a model: {refusal.reason}")
+        raise NotReady(f"a model may not read {path}: {refusal.reason}")
     content = run.tree.read(path)
     if content is None:
-        raise NotReady(f"there is no file {path}", hint="a path starts at the root of the project")
+        raise NotReady(f"there is no file {path}", hint="use a path relative to the root of the project")
     return content.decode("utf-8", "replace")
 
 

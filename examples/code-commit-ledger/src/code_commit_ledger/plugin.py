@@ -10,18 +10,18 @@ from code_commit.plugin_api import LogSink, Record, hookimpl
 
 @hookimpl
 def code_commit_settings() -> str:
-    """The section `[plugins.ledger]`."""
+    """Return the model of the section `[plugins.ledger]`."""
     return "code_commit_ledger.settings:LedgerSettings"
 
 
 @hookimpl
 def code_commit_log_sinks(settings: Any) -> list[LogSink]:
-    """One sink, if a file was named."""
+    """Return one sink, if a file is set."""
     return [] if settings.file is None else [Ledger(settings.file)]
 
 
 class Ledger:
-    """Counts tokens as they come, and writes its line when the run is over."""
+    """Counts tokens, and writes one line when the run ends."""
 
     def __init__(self, file: Path) -> None:
         self._file = file

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class LedgerSettings(BaseModel):
-    """`file` gets a line for each run; without it nothing is written."""
+    """`file` receives a line for each run; without it, nothing is written."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -1,1 +1,1 @@
-"""Keeps code-commit from changing old migrations."""
+"""Prevents code-commit from changing existing migrations."""

@@ -10,18 +10,18 @@ from code_commit.plugin_api import Change, PathRule, Refusal, Tree, hookimpl
 
 @hookimpl
 def code_commit_settings() -> str:
-    """The section `[plugins.migrations]`."""
+    """Return the model of the section `[plugins.migrations]`."""
     return "code_commit_migrations.settings:MigrationsSettings"
 
 
 @hookimpl
 def code_commit_path_rules(settings: Any) -> list[PathRule]:
-    """One rule."""
+    """Return the rule."""
     return [OldMigrations(settings.folder)]
 
 
 class OldMigrations:
-    """Sends back changes of files that already exist below `folder`."""
+    """Sends back changes of existing files in `folder`."""
 
     name = "old-migrations"
 
@@ -32,5 +32,5 @@ class OldMigrations:
         """See `PathRule.judge`."""
         for change in changes:
             if change.path.startswith(self._folder) and tree.read(change.path) is not None:
-                reason = "A migration that exists is never changed; add a new one."
+                reason = "Do not change an existing migration; add a new one."
                 yield Refusal(change.path, self.name, reason, then="repair")

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class MigrationsSettings(BaseModel):
-    """`folder` holds the migrations; it is relative to the root of the project."""
+    """`folder` contains the migrations; it is relative to the root of the project."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

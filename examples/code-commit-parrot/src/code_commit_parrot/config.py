@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class ParrotConfig(BaseModel):
-    """`max_tokens` bounds a reply; `mood` is what Parrot calls the temperature."""
+    """`max_tokens` limits a reply; `mood` is Parrot's name for the temperature."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

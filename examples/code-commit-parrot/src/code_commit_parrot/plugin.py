@@ -1,4 +1,4 @@
-"""What the host reads at every start: the definition alone, nothing heavy."""
+"""The hooks of the plugin. Every start imports this module: import nothing slow here."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ PARROT = ProviderDefinition(
 
 @hookimpl
 def code_commit_providers() -> list[ProviderDefinition]:
-    """Parrot."""
+    """Return the provider."""
     return [PARROT]

@@ -62,12 +62,12 @@ class ParrotWire:
         return HttpCall("/replies", body)
 
     def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
-        """Translate the answer, or raise a `ProviderError` that says why it is none."""
+        """Translate the answer, or raise a `ProviderError`."""
         if status != 200:
             raise _failure(status, body)
         answer = reply_object(body)
         if not answer.keys() & {"say", "calls", "ending"}:
-            raise ProviderError("the answer holds no reply", kind="invalid_response", raw=answer)
+            raise ProviderError("the answer contains no reply", kind="invalid_response", raw=answer)
         ending = reply_member(answer, "ending", str) or ""
         tokens = reply_member(answer, "tokens", dict) or {}
         return Completion(
@@ -81,23 +81,23 @@ class ParrotWire:
 
 
 def _turns(message: Message) -> list[dict[str, Any]]:
-    """Parrot wants each tool's result as a turn of its own, right after the calls."""
+    """Return the turns of a message. Parrot needs each tool's result as a separate turn, right after the calls."""
     results = [
         {"by": "tool", "call": part.call_id, "failed": part.is_error, "say": part.text}
         for part in message.parts
         if isinstance(part, ToolResult)
     ]
     turn: dict[str, Any] = {}
-    if said := "".join(part.text for part in message.parts if isinstance(part, Text)):
-        turn["say"] = said
+    if text := "".join(part.text for part in message.parts if isinstance(part, Text)):
+        turn["say"] = text
     if calls := [_call(part) for part in message.parts if isinstance(part, ToolCall)]:
         turn["calls"] = calls
-    who = "model" if message.role == "assistant" else "user"
-    return [*results, {"by": who, **turn}] if turn else results
+    speaker = "model" if message.role == "assistant" else "user"
+    return [*results, {"by": speaker, **turn}] if turn else results
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    # What the model wrote wrongly goes back as it was.
+    # Send malformed arguments back unchanged.
     arguments = call.raw if call.arguments is None else dict(call.arguments)
     return {"id": call.id, "tool": call.name, "arguments": arguments}
 
@@ -108,8 +108,8 @@ def _tool(tool: ToolSpec) -> dict[str, Any]:
 
 def _parts(answer: Json) -> list[Part]:
     parts: list[Part] = []
-    if said := reply_member(answer, "say", str):
-        parts.append(Text(said))
+    if text := reply_member(answer, "say", str):
+        parts.append(Text(text))
     for call in reply_objects(answer, "calls"):
         arguments, raw = read_arguments(call.get("arguments"))
         name = reply_member(call, "tool", str) or ""
@@ -120,6 +120,6 @@ def _parts(answer: Json) -> list[Part]:
 def _failure(status: int, body: bytes) -> ProviderError:
     try:
         answer = reply_object(body)
-    except ProviderError as problem:  # a proxy on the way may answer with anything
+    except ProviderError as problem:  # a proxy may answer with anything
         return reply_error(status, words=str(problem))
     return reply_error(status, words=str(answer.get("problem", "")), raw=answer)

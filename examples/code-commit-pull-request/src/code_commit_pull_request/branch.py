@@ -1,4 +1,4 @@
-"""Makes a branch from the change of a run, without touching the user's branch, index or files."""
+"""Creates a branch from the change of a run, without touching the user's branch, index or files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from code_commit.plugin_api import Run, read_records
 
 
 def push_branch(run: Run, remote: str, message: str) -> str:
-    """Push a commit with the files that the run changed; return the branch, or nothing if there are none."""
+    """Push a commit with the files that the run changed; return the branch, or "" if there are none."""
     paths = changed_paths(run)
     if not paths:
         return ""
@@ -36,14 +36,14 @@ def changed_paths(run: Run) -> list[str]:
 
 
 class Git:
-    """Runs git with an index of its own."""
+    """Runs git with a separate index."""
 
     def __init__(self, root: Path, index: Path) -> None:
         self._root = root
         self._environ = {**os.environ, "GIT_INDEX_FILE": str(index), "GIT_TERMINAL_PROMPT": "0"}
 
     def __call__(self, *arguments: str, stdin: str = "") -> str:
-        """Return what git prints."""
+        """Return the output of git."""
         done = subprocess.run(
             ["git", *arguments],
             cwd=self._root,

@@ -9,13 +9,13 @@ from code_commit.plugin_api import Ending, Run, hookimpl
 
 @hookimpl
 def code_commit_settings() -> str:
-    """The section `[plugins.pull-request]`."""
+    """Return the model of the section `[plugins.pull-request]`."""
     return "code_commit_pull_request.settings:PullRequestSettings"
 
 
 @hookimpl
 def code_commit_after_run(settings: Any, run: Run, ending: Ending) -> str | None:
-    """Push the change, and say so."""
+    """Push the change; return a line for people."""
     if settings.remote is None or ending.outcome != "reached":
         return None
     from code_commit_pull_request.branch import push_branch

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class PullRequestSettings(BaseModel):
-    """`remote` gets a branch for each change; without it nothing is pushed."""
+    """`remote` receives a branch for each change; without it, nothing is pushed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

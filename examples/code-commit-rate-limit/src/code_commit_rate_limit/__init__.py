@@ -1,1 +1,1 @@
-"""Keeps code-commit to a number of model calls per minute."""
+"""Limits the model calls of code-commit per minute."""

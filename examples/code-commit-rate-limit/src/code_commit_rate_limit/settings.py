@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class RateLimitSettings(BaseModel):
-    """`calls_per_minute` is the limit; without it there is none."""
+    """`calls_per_minute` is the limit; without it, there is no limit."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -1,4 +1,4 @@
-"""`code-commit todo [PATTERN ...]`: the TODO comments of the files that a model may see."""
+"""`code-commit todo [PATTERN ...]`: the TODO comments of the files that a model may read."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from code_commit.plugin_api import ExitCode, Host, UsageError
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="only files that match, as in a .gitignore")
+    parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="only matching files, as in .gitignore")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
 def todo(host: Host, arguments: Namespace) -> int:
-    """List the comments; the exit code is 1 when there are any."""
+    """List the comments; the exit code is 1 if there are any."""
     found = []
     with host.workspace() as workspace:
         try:

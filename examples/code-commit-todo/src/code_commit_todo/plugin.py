@@ -1,4 +1,4 @@
-"""What the plugin registers."""
+"""The hooks of the plugin."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from code_commit.plugin_api import CommandDefinition, hookimpl
 
 @hookimpl
 def code_commit_commands() -> list[CommandDefinition]:
-    """The command `code-commit todo`."""
+    """Return the command `code-commit todo`."""
     return [
         CommandDefinition(
             name="todo",

@@ -13,19 +13,19 @@ TOKEN = "WEBHOOK_TOKEN"
 
 @hookimpl
 def code_commit_settings() -> str:
-    """The section `[plugins.webhook]`."""
+    """Return the model of the section `[plugins.webhook]`."""
     return "code_commit_webhook.settings:WebhookSettings"
 
 
 @hookimpl
 def code_commit_secrets() -> list[str]:
-    """The variable that holds the token."""
+    """Return the variable with the token."""
     return [TOKEN]
 
 
 @hookimpl
 def code_commit_log_sinks(settings: Any, secret: Callable[[str], str | None]) -> list[LogSink]:
-    """One sink, if an address is set."""
+    """Return one sink, if an address is set."""
     return [] if settings.url is None else [Webhook(settings.url, secret(TOKEN))]
 
 

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class WebhookSettings(BaseModel):
-    """`url` gets a request when a run ends; without it nothing is sent."""
+    """`url` receives a request when a run ends; without it, nothing is sent."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
