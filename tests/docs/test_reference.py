@@ -281,7 +281,7 @@ def test_every_hook_is_told_with_its_arguments() -> None:
     for name, signature in hooks.items():
         text = told[f"{name}({', '.join(signature.parameters)})"]
         assert first_names(rows(text)) == list(signature.parameters), name
-        assert [row[0] for row in rows(text) if "`" not in row[0]] == ["gives", "called by", "when", "an error"]
+        assert [row[0] for row in rows(text) if "`" not in row[0]] == ["returns", "called by", "when", "an error"]
 
 
 @pytest.mark.parametrize(

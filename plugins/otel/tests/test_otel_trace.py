@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from code_commit.plugin_api import Record
-from code_commit_otel.exporting import patience_of
+from code_commit_otel.exporting import timeout_of
 from code_commit_otel.settings import OtelSettings
 from code_commit_otel.sink import ExportFailed, TraceSink
 from code_commit_testing import Project
@@ -50,19 +50,19 @@ STORY = (
 
 def records(root, story=STORY):
     for seq, (time, span, parent, kind, data) in enumerate(story, 1):
-        told = {name: str(root) if value == "{root}" else value for name, value in data.items()}
-        yield Record(seq, 1_780_000_000 + time, "r", span, parent, kind, told)
+        fields = {name: str(root) if value == "{root}" else value for name, value in data.items()}
+        yield Record(seq, 1_780_000_000 + time, "r", span, parent, kind, fields)
 
 
-class Kept(InMemorySpanExporter):
-    """Keeps spans beyond its shutdown."""
+class KeptSpans(InMemorySpanExporter):
+    """Keeps its spans after its shutdown."""
 
     def shutdown(self) -> None:
         pass
 
 
 def traced(root, *, content=False, story=STORY):
-    exporter = Kept()
+    exporter = KeptSpans()
     sink = TraceSink(exporter, content=content)
     for record in records(root, story):
         sink.receive(record)
@@ -84,7 +84,7 @@ def named(spans, name):
     return span
 
 
-def test_a_run_is_one_trace_with_a_span_for_each_part(root):
+def test_a_run_is_one_trace_with_a_span_per_part(root):
     spans = traced(root)
     assert len({span.context.trace_id for span in spans}) == 1
     parents = {span.context.span_id: span.name for span in spans}
@@ -100,7 +100,7 @@ def test_a_run_is_one_trace_with_a_span_for_each_part(root):
     }
 
 
-def test_a_call_is_told_by_the_conventions(root):
+def test_a_call_has_the_attributes_of_the_conventions(root):
     call = named(traced(root), "chat gemini-2.5-pro")
     assert call.kind is SpanKind.CLIENT
     assert (call.end_time - call.start_time) == 5_000_000_000
@@ -122,7 +122,7 @@ def test_a_call_is_told_by_the_conventions(root):
     assert call.status.status_code is StatusCode.UNSET
 
 
-def test_what_failed_has_the_status_of_it(root):
+def test_a_failed_span_has_the_error_status(root):
     spans = traced(root)
     failed = {span.name: span.attributes["error.type"] for span in spans if span.status.status_code is StatusCode.ERROR}
     assert failed == {
@@ -136,7 +136,7 @@ def test_what_failed_has_the_status_of_it(root):
     assert (apply.end_time - apply.start_time, apply.attributes["code_commit.files_written"]) == (200_000_000, 1)
 
 
-def test_nothing_that_was_said_is_in_a_trace_unless_a_setting_asks(root):
+def test_a_trace_contains_content_only_with_the_setting(root):
     assert "secret" not in "".join(span.to_json() for span in traced(root)).replace("secretive", "")
     spans = traced(root, content=True)
     call = named(spans, "chat gemini-2.5-pro")
@@ -150,17 +150,17 @@ def test_nothing_that_was_said_is_in_a_trace_unless_a_setting_asks(root):
     assert named(spans, "apply changes").attributes["code_commit.written"] == ("secret.py",)
 
 
-def test_a_run_is_always_the_same_trace(root):
+def test_a_run_always_has_the_same_ids(root):
     ids = [(span.context.trace_id, span.context.span_id) for span in traced(root)]
     assert ids == [(span.context.trace_id, span.context.span_id) for span in traced(root)]
     assert len(set(ids)) == len(ids)
 
 
-def test_a_killed_run_ends_where_its_records_end(root):
+def test_the_spans_of_a_killed_run_end_with_its_last_record(root):
     spans = traced(root, story=STORY[:3])
     assert [span.name for span in spans] == ["chat gemini-2.5-pro", "attempt", "invoke_workflow committing-code"]
     assert {span.end_time for span in spans} == {1_780_000_001_000_000_000}
-    assert {span.status.description for span in spans} == {"never ended"}
+    assert {span.status.description for span in spans} == {"unfinished"}
 
 
 KINDS = sorted({kind for *_, kind, _ in STORY} | {"x.started", "x.finished", "message"})
@@ -172,22 +172,22 @@ FIELDS = st.sampled_from(
 
 @given(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(1, 4), st.none() | st.integers(1, 4),
                           st.dictionaries(FIELDS, VALUES, max_size=4)), max_size=12))  # fmt: skip
-def test_records_of_any_order_make_spans_that_end(rows):
-    exporter = Kept()
+def test_all_spans_end_for_records_in_any_order(rows):
+    exporter = KeptSpans()
     sink = TraceSink(exporter, content=True)
     for seq, (kind, span, parent, data) in enumerate(rows):
         sink.receive(Record(seq, 1_780_000_000.0 + seq, "r", span, parent, kind, data))
     sink.close()
-    begun = [kind for kind, *_ in rows if kind.endswith(".started")]
-    assert len(exporter.get_finished_spans()) <= len(begun) + sum(kind.startswith("changes.") for kind, *_ in rows)
+    started = [kind for kind, *_ in rows if kind.endswith(".started")]
+    assert len(exporter.get_finished_spans()) <= len(started) + sum(kind.startswith("changes.") for kind, *_ in rows)
 
 
-class Refusing(Kept):
+class Refusing(KeptSpans):
     def export(self, spans):
         return SpanExportResult.FAILURE
 
 
-def test_a_trace_that_nobody_takes_is_an_error_of_the_sink(root):
+def test_a_rejected_trace_is_an_error_of_the_sink(root):
     sink = TraceSink(Refusing(), content=False)
     for record in records(root):
         sink.receive(record)
@@ -195,7 +195,7 @@ def test_a_trace_that_nobody_takes_is_an_error_of_the_sink(root):
         sink.close()
 
 
-def test_an_exporter_that_never_comes_back_is_not_waited_for(root, monkeypatch):
+def test_the_sink_does_not_wait_for_an_exporter_that_hangs(root, monkeypatch):
     monkeypatch.setattr("code_commit_otel.sink._GRACE", 0.0)
     free = threading.Event()
 
@@ -207,7 +207,7 @@ def test_an_exporter_that_never_comes_back_is_not_waited_for(root, monkeypatch):
         def shutdown(self):
             pytest.fail("it waits for the export")
 
-    sink = TraceSink(Hanging(), content=False, patience=0.01)
+    sink = TraceSink(Hanging(), content=False, timeout=0.01)
     for record in records(root):
         sink.receive(record)
     with pytest.raises(ExportFailed, match=r"within 0\.01 s"):
@@ -225,17 +225,17 @@ def test_an_exporter_that_never_comes_back_is_not_waited_for(root, monkeypatch):
         (None, {}, 10),
     ],
 )
-def test_how_long_a_collector_is_waited_for(monkeypatch, setting, variables, seconds):
+def test_the_timeout_comes_from_the_setting_or_a_variable(monkeypatch, setting, variables, seconds):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert patience_of(OtelSettings(timeout_seconds=setting)) == seconds
+    assert timeout_of(OtelSettings(timeout_seconds=setting)) == seconds
 
 
-# --- by OTLP, from whole runs -----------------------------------------------------------------------------------------
+# --- whole runs over OTLP ---------------------------------------------------------------------------------------------
 
 
 class Receiver:
-    """An OTLP receiver over HTTP on loopback; `status` is what it answers."""
+    """An OTLP receiver over HTTP on loopback; `status` is the status of its answers."""
 
     def __init__(self, status=200):
         self.requests: list[tuple[str, ExportTraceServiceRequest]] = []
@@ -297,7 +297,7 @@ def run(tmp_path):
     return ran
 
 
-def test_a_run_arrives_at_a_collector(run):
+def test_a_collector_receives_a_run(run):
     with Receiver() as receiver:
         variables = {"OTEL_RESOURCE_ATTRIBUTES": "service.name=ours,team=blue"}
         finished = run(environ={"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url, **variables})
@@ -315,7 +315,7 @@ def test_a_run_arrives_at_a_collector(run):
     assert "good" not in str(request)
 
 
-def test_the_setting_names_the_collector_and_asks_for_content(run):
+def test_the_settings_select_the_collector_and_the_content(run):
     with Receiver() as receiver:
         run(settings=f'[plugins.otel]\nendpoint = "{receiver.url}/here"\ncontent = true\n')
     [(path, request)] = receiver.requests
@@ -323,7 +323,7 @@ def test_the_setting_names_the_collector_and_asks_for_content(run):
     assert "^^^a.txt" in str(request)
 
 
-def test_a_run_of_before_is_sent_later_as_the_same_trace(run):
+def test_an_exported_run_has_the_same_trace(run):
     with Receiver() as receiver:
         environ = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url}
         run(environ=environ)
@@ -333,17 +333,17 @@ def test_a_run_of_before_is_sent_later_as_the_same_trace(run):
     assert first[1].resource_spans[0].scope_spans == second[1].resource_spans[0].scope_spans
 
 
-def test_without_a_collector_nothing_is_sent_and_export_says_so(run):
+def test_export_without_a_collector_is_an_error(run):
     assert run().exit_code == 0
     off = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_TRACES_EXPORTER": "none"}
-    assert "gives no sink" in run("runs", "export", "--sink", "otel", environ=off).stderr
+    assert "returned no sink" in run("runs", "export", "--sink", "otel", environ=off).stderr
     exported = run("runs", "export", "--sink", "otel")
     assert exported.exit_code == 3
-    assert "gives no sink" in exported.stderr
+    assert "returned no sink" in exported.stderr
 
 
 @pytest.mark.parametrize("kind", ["refuses", "is away"])
-def test_a_collector_that_does_not_take_the_trace_changes_nothing_about_the_run(run, kind):
+def test_a_failing_collector_does_not_change_the_outcome(run, kind):
     if kind == "refuses":
         with Receiver(status=400) as receiver:
             finished = run(settings=f'[plugins.otel]\nendpoint = "{receiver.url}"\n')
@@ -355,4 +355,4 @@ def test_a_collector_that_does_not_take_the_trace_changes_nothing_about_the_run(
     assert finished.exit_code == 0
     lines = [line for line in finished.stderr.splitlines() if "otel" in line or "opentelemetry" in line.lower()]
     assert len(lines) == 1, lines
-    assert "did not take the trace" in lines[0]
+    assert "did not accept the trace" in lines[0]

@@ -83,7 +83,7 @@ def test_the_planner_cannot_write_todos(codebase):
     person.answers("", "no")
     person.quits()
     answer = cast.requests["planner"][1].json["messages"][-1]
-    assert "There is no tool 'todo_write' for you." in json.dumps(answer)
+    assert "There is no tool 'todo_write'." in json.dumps(answer)
     assert not codebase.has(TODO)
 
 

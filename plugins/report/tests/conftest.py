@@ -1,4 +1,4 @@
-"""A project whose runs are answered from a list, and a browser that reads pages."""
+"""A project with scripted replies, and a browser that reads pages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CSP = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 
 @dataclass(frozen=True)
 class Answered:
-    """A project in which the model gives the replies of the test."""
+    """A project with a provider that returns the replies of the test."""
 
     project: Project
     plugins: Path
@@ -61,29 +61,29 @@ def answered(tmp_path: Path) -> Answered:
 
 @dataclass(frozen=True)
 class Browser:
-    """A real one, without a window. It has no network, as no page may need it."""
+    """A real browser, without a window and without network: no page may need it."""
 
     folder: Path
 
     def dom(self, page: Path, *flags: str) -> str:
-        """What the page became once it was loaded."""
+        """Return the page after loading."""
         return self._run("--dump-dom", *flags, page.as_uri())
 
     def screenshot(self, page: Path, width: int, height: int, *flags: str) -> bytes:
-        """The page as a picture."""
+        """Return a picture of the page."""
         picture = self.folder / "picture.png"
         self._run(f"--screenshot={picture}", f"--window-size={width},{height}", *flags, page.as_uri())
         return picture.read_bytes()
 
     def measured(self, page: Path, expressions: Mapping[str, str], width: int, *flags: str) -> dict[str, Any]:
-        """Evaluate expressions in the page; its policy allows no script, so a copy without it is read."""
+        """Evaluate expressions in a copy of the page without its policy, which allows no script."""
         values = ", ".join(f"{json.dumps(name)}: {expression}" for name, expression in expressions.items())
-        script = f"<script>document.body.dataset.told = JSON.stringify({{{values}}})</script>"
+        script = f"<script>document.body.dataset.measured = JSON.stringify({{{values}}})</script>"
         copy = page.with_name("measured.html")
         copy.write_text(CSP.sub("", page.read_text("utf-8")).replace("</body>", f"{script}</body>"), "utf-8")
-        told = re.search(r'data-told="([^"]*)"', self.dom(copy, f"--window-size={width},900", *flags))
-        assert told, "the script did not run"
-        return json.loads(html.unescape(told[1]))
+        found = re.search(r'data-measured="([^"]*)"', self.dom(copy, f"--window-size={width},900", *flags))
+        assert found, "the script did not run"
+        return json.loads(html.unescape(found[1]))
 
     def _run(self, *arguments: str) -> str:
         profile = self.folder / "profile"
@@ -103,5 +103,5 @@ class Browser:
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Browser:
     if _CHROMIUM is None:
-        pytest.skip("chromium is not installed: what a browser makes of the page is not seen")
+        pytest.skip("chromium is not installed: the pages are not tested in a browser")
     return Browser(tmp_path_factory.mktemp("browser"))

@@ -1,4 +1,4 @@
-"""What a real browser makes of the pages."""
+"""The pages in a real browser."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def page(tmp_path_factory):
     (folder / "d.diff").write_text(DIFF)
     sink = HtmlReport(ReportSettings())
     for seq, (time, span, parent, kind, data) in enumerate(STORY, 1):
-        told = {name: str(root) if value == "{root}" else value for name, value in data.items()}
-        sink.receive(Record(seq, 1_780_000_000 + time, folder.name, span, parent, kind, told))
+        fields = {name: str(root) if value == "{root}" else value for name, value in data.items()}
+        sink.receive(Record(seq, 1_780_000_000 + time, folder.name, span, parent, kind, fields))
     sink.close()
     return folder / "report.html"
 
@@ -56,12 +56,12 @@ CONTRAST = """(() => {
   const channel = value => (value /= 255) <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
   const numbers = text => (text.match(/[\\d.]+/g) || []).map(Number);
   const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
-  const ground = node => { for (; node; node = node.parentElement) {
+  const background = node => { for (; node; node = node.parentElement) {
     const colour = numbers(getComputedStyle(node).backgroundColor); if (colour.length === 3) return colour; } return [255, 255, 255]; };
   let worst = [99, ''];
   for (const node of document.querySelectorAll('body *')) {
     if (![...node.childNodes].some(child => child.nodeType === 3 && child.data.trim()) || node.closest('svg')) continue;
-    const one = light(numbers(getComputedStyle(node).color)), other = light(ground(node));
+    const one = light(numbers(getComputedStyle(node).color)), other = light(background(node));
     const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
     if (ratio < worst[0]) worst = [ratio, node.className + ' ' + node.tagName];
   }
@@ -69,7 +69,7 @@ CONTRAST = """(() => {
 MEASURES = {
     "title": "document.title",
     "images": "document.images.length",
-    "ground": "getComputedStyle(document.body).backgroundColor",
+    "background": "getComputedStyle(document.body).backgroundColor",
     "width": "[document.documentElement.scrollWidth, window.innerWidth]",
     "contrast": CONTRAST,
     "bars": (
@@ -92,7 +92,7 @@ WIDE, NARROW, LIGHT, DARK = 1400, 500, 1, 0
 
 @pytest.fixture(scope="module")
 def measured(page, browser):
-    """Give a function that measures a page in a window of some width, with a scheme; each but once."""
+    """Return a cached function that measures a page in a window of a width, with a color scheme."""
 
     @cache
     def of(name="report.html", width=WIDE, scheme=LIGHT):
@@ -102,18 +102,18 @@ def measured(page, browser):
     return of
 
 
-def test_nothing_in_the_page_is_executed_even_without_its_policy(page, browser, measured):
+def test_the_page_executes_nothing_even_without_its_policy(page, browser, measured):
     assert "<title>not_reached: 2026-01-01-00-00-00-x</title>" in browser.dom(page)
     assert measured()["title"] == "not_reached: 2026-01-01-00-00-00-x"
     assert measured()["images"] == 0
 
 
-def test_the_policy_lets_the_style_through_and_no_script(page, browser):
+def test_the_policy_allows_the_style_and_no_script(page, browser):
     scripted = page.with_name("scripted.html")
     scripted.write_text(page.read_text().replace("</body>", "<script>document.title = 'owned'</script></body>"))
     assert "<title>owned</title>" not in browser.dom(scripted)
     unstyled = page.with_name("unstyled.html")
-    unstyled.write_text(page.read_text().replace("--ground", "--other"))  # which its digest does not allow
+    unstyled.write_text(page.read_text().replace("--background", "--other"))  # the policy has another digest
     assert browser.screenshot(page, 800, 600) != browser.screenshot(unstyled, 800, 600)
 
 
@@ -131,7 +131,7 @@ def test_no_page_is_wider_than_its_window(measured, width, name):
     assert scrolled <= inner
 
 
-def test_on_a_phone_the_sides_stand_below_each_other(measured):
+def test_on_a_phone_the_columns_are_below_each_other(measured):
     (old_left, old_top), (new_left, new_top) = measured()["sides"]
     assert old_top == new_top
     assert old_left < new_left
@@ -140,14 +140,14 @@ def test_on_a_phone_the_sides_stand_below_each_other(measured):
     assert old_top < new_top
 
 
-@pytest.mark.parametrize(("scheme", "ground"), [(LIGHT, "rgb(251, 251, 249)"), (DARK, "rgb(21, 23, 26)")])
-def test_the_scheme_is_the_readers_and_every_text_stands_out(measured, scheme, ground):
-    told = measured(scheme=scheme)
-    assert told["ground"] == ground
-    ratio, where = told["contrast"]
+@pytest.mark.parametrize(("scheme", "background"), [(LIGHT, "rgb(251, 251, 249)"), (DARK, "rgb(21, 23, 26)")])
+def test_each_color_scheme_has_enough_contrast(measured, scheme, background):
+    values = measured(scheme=scheme)
+    assert values["background"] == background
+    ratio, where = values["contrast"]
     assert ratio >= 4.5, where
 
 
-def test_all_that_can_be_opened_or_scrolled_is_reached_by_keyboard(measured):
+def test_every_control_is_reachable_by_keyboard(measured):
     assert measured()["beyond keys"] == 0
     assert measured()["first link"] == "skip"

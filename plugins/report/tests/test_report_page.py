@@ -1,4 +1,4 @@
-"""The page of a run, made by the real command."""
+"""The page of a run, written by the real command."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Parts(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
-def test_a_run_leaves_a_page_with_all_that_happened(answered):
+def test_the_page_shows_the_whole_run(answered):
     finished = answered(
         block("bad\n"), "no block", block("good\n") + block("x\n", "new.py"), arguments=("--query", "Do")
     )
@@ -54,7 +54,7 @@ def test_a_run_leaves_a_page_with_all_that_happened(answered):
     assert {"call-1", "call-2", "call-3", "change-1", "change-2", "change-3", "process-1", "process-2"} <= targets
 
 
-def test_the_difference_stands_run_concurrently(answered):
+def test_a_diff_is_side_by_side(answered):
     answered(block("bad\n"), block("good\n"))
     first, second = re.findall(r'<table class="diff">(.*?)</table>', answered.page, re.DOTALL)
     assert re.findall(r'<td class="(old|new)">([^<]*)</td>', first) == [("old", "old"), ("new", "bad")]
@@ -65,19 +65,19 @@ def test_errors_of_a_build_are_marked(answered):
     answered(block("good\n"))
     marked = re.findall(r'<mark class="error" id="([^"]*)">([^<]*)</mark>', answered.page)
     assert marked == [("error-1-1", "error: no good")]
-    assert re.findall(r'<a href="#(error[^"]*)">([^<]*)</a>', answered.page) == marked  # the way to it
+    assert re.findall(r'<a href="#(error[^"]*)">([^<]*)</a>', answered.page) == marked  # the link to it
 
 
-def test_errors_are_shown_although_they_stand_in_what_is_left_out(answered):
+def test_errors_in_the_left_out_part_are_shown(answered):
     lines = "for i in $(seq 1 300); do echo line $i; done\n"
     answered.project.write({"build.sh": f"{lines}echo 'error: hidden'\n{lines}exit 1\n"})
     answered(block("bad\n"), arguments=("--repairs", "0"), settings="[plugins.html]\ntext_limit = 1024\n")
-    assert "but for lines with errors" in answered.page
+    assert "except lines with errors" in answered.page
     assert "hidden</mark>" in answered.page
     assert "line 200\n" not in answered.page
 
 
-def test_a_killed_run_is_shown_as_such_in_its_page_and_the_index(answered):
+def test_the_page_and_the_index_show_that_a_run_was_killed(answered):
     answered(block("good\n"))
     folder = answered.project.run_folder
     events = (folder / "events.jsonl").read_text().splitlines(keepends=True)
@@ -90,7 +90,7 @@ def test_a_killed_run_is_shown_as_such_in_its_page_and_the_index(answered):
     assert '<td data-name="Attempts" class="right">1</td>' in answered.index
 
 
-def test_a_run_whose_document_was_not_written_in_time_is_what_its_events_tell(answered):
+def test_a_run_without_a_document_is_read_from_its_events(answered):
     answered(block("good\n"))
     (answered.project.run_folder / "run.json").unlink()
     assert answered.command("runs", "export", "--sink", "html").exit_code == 0
@@ -109,7 +109,7 @@ def hostile(answered):
     return answered
 
 
-def test_hostile_text_is_text(hostile):
+def test_hostile_text_is_escaped(hostile):
     page = Parts(hostile.page)
     assert not page.named("script")
     assert not page.named("img")
@@ -120,7 +120,7 @@ def test_hostile_text_is_text(hostile):
     assert not set("\u202e\x1b") & set(hostile.page)
 
 
-def test_nothing_is_loaded_from_anywhere(hostile):
+def test_the_page_loads_no_external_resources(hostile):
     for text in (hostile.page, hostile.index):
         page = Parts(text)
         [policy] = [
@@ -143,7 +143,7 @@ def test_nothing_is_loaded_from_anywhere(hostile):
         assert all(link["href"].startswith(("#", "../index.html", "20")) for link in page.named("a"))
 
 
-def test_a_key_does_not_show(answered):
+def test_a_key_is_not_on_the_page(answered):
     key = "sk-canary-0123456789-key7Q"
     answered.project.write(
         {"agent-config/gemini-key.txt": key + "\n", "a.txt": f"{key}\n", "build.sh": f"echo {key}\n"}
@@ -153,22 +153,22 @@ def test_a_key_does_not_show(answered):
     assert "good" in answered.page
 
 
-def test_a_failed_run_has_a_page_too(answered):
+def test_a_failed_run_has_a_page(answered):
     assert answered("never a block", arguments=("--repairs", "0")).exit_code == 5
     assert 'badge bad">response_refused' in answered.page
 
 
-def test_live_the_page_is_there_while_the_is_running_and_loads_itself_anew(answered):
+def test_a_live_page_is_written_during_the_run_and_reloads_itself(answered):
     answered.project.write({"build.sh": "cat logs/*/report.html > seen.html 2>/dev/null; grep -q good a.txt\n"})
     answered(block("good\n"), settings="[plugins.html]\nlive = true\n")
     seen = answered.project.read("seen.html")
     assert '<span class="badge open">running</span>' in seen
-    assert "build under way" in seen
+    assert "build running" in seen
     assert '<meta http-equiv="refresh"' in seen
     assert '<meta http-equiv="refresh"' not in answered.page
 
 
-def test_the_page_comes_with_the_end_and_a_setting_switches_the_index_off(answered):
+def test_the_page_is_written_at_the_end_and_the_index_can_be_turned_off(answered):
     answered.project.write({"build.sh": "cat logs/*/report.html > seen.html 2>/dev/null; grep -q good a.txt\n"})
     answered(block("bad\n"), block("good\n"), settings="[plugins.html]\nindex = false\n")
     assert answered.project.read("seen.html") == ""
@@ -185,7 +185,7 @@ def test_a_long_text_is_cut_in_the_middle(answered):
     assert len(answered.page) < 60_000
 
 
-def test_an_older_run_gets_the_same_page_later(answered):
+def test_export_writes_the_page_of_an_earlier_run(answered):
     answered(block("bad\n"), block("good\n"), arguments=("--disable-plugin", "html"))
     assert not (answered.project.run_folder / "report.html").exists()
     finished = answered.command("runs", "export", "--sink", "html")
@@ -193,8 +193,8 @@ def test_an_older_run_gets_the_same_page_later(answered):
     assert answered.page.count('<table class="diff">') == 2
 
 
-def test_a_report_that_cannot_be_written_stops_no_run(answered):
-    answered.project.write({"build.sh": "exit 0\n", "logs/index.html/x": "a folder stands there\n"})
+def test_a_report_that_cannot_be_written_does_not_end_the_run(answered):
+    answered.project.write({"build.sh": "exit 0\n", "logs/index.html/x": "a folder\n"})
     finished = answered(block("good\n"))
     assert finished.exit_code == 0
     assert "html" in finished.stderr
@@ -218,11 +218,11 @@ def test_the_index_lists_every_run_with_its_outcome(answered):
 
 @contextmanager
 def moved_into(folder):
-    """Give a list; when the context is left, it holds the names that files were renamed to in `folder`."""
+    """Return a list; after the context it contains the names that files were renamed to in `folder`."""
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "inotify_init"):
-        pytest.skip("inotify is Linux's: how often a file is written is not seen")
-    # Both ends of a rename: of the same event twice in a row the kernel tells once.
+        pytest.skip("inotify needs Linux: the number of writes is not tested")
+    # Watch both ends of a rename: the kernel merges equal events.
     handle, moved_from, moved_to, names = libc.inotify_init(), 0x40, 0x80, []
     os.set_blocking(handle, False)
     assert libc.inotify_add_watch(handle, bytes(folder), moved_from | moved_to) >= 0
@@ -245,8 +245,8 @@ def test_exporting_many_runs_writes_each_page_and_the_index_once(answered):
     runs = [first, *(logs / f"2020-01-01-00-00-0{number}-committing-code" for number in range(3))]
     for copy in runs[1:]:
         shutil.copytree(first, copy)
-    cut_off = (runs[2] / "events.jsonl").read_text().splitlines(keepends=True)[:6]
-    (runs[2] / "events.jsonl").write_text("".join(cut_off))
+    incomplete = (runs[2] / "events.jsonl").read_text().splitlines(keepends=True)[:6]
+    (runs[2] / "events.jsonl").write_text("".join(incomplete))
     with moved_into(logs) as names:
         finished = answered.command("runs", "export", "--sink", "html", "--all")
     assert finished.exit_code == 0, finished.stderr
@@ -256,7 +256,7 @@ def test_exporting_many_runs_writes_each_page_and_the_index_once(answered):
     assert len([link for link in Parts(answered.index).named("a") if link["href"].endswith("/report.html")]) == 4
 
 
-def test_a_run_that_cannot_be_told_leaves_the_others_and_the_index_whole(answered):
+def test_a_run_that_cannot_be_exported_does_not_affect_others(answered):
     answered(block("good\n"), arguments=("--disable-plugin", "html"))
     logs, first = answered.project.root / "logs", answered.project.run_folder
     older = logs / "2020-01-01-00-00-00-committing-code"
@@ -273,7 +273,7 @@ def test_a_run_that_cannot_be_told_leaves_the_others_and_the_index_whole(answere
 @pytest.mark.parametrize(
     "document", ["", "[]", "{}", '{"models": 5, "tokens": [], "seconds": null}', '{"models": [{"tokens": {}}]}']
 )
-def test_a_run_document_of_any_kind_has_its_line(answered, document):
+def test_a_run_with_an_invalid_document_is_in_the_index(answered, document):
     answered.project.write({"logs/2020-01-01-00-00-00-odd/run.json": document})
     answered(block("good\n"))
     assert "2020-01-01 00:00:00" in answered.index

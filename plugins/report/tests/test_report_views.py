@@ -1,4 +1,4 @@
-"""The parts that read untrusted input: records of any kind, diffs, output."""
+"""The parts that read untrusted input: records, diffs, output."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ RECORDS = st.builds(
 
 
 @given(st.lists(RECORDS, max_size=12))
-def test_any_records_make_a_page(records):
+def test_any_records_can_be_rendered(records):
     view = RunView()
     for record in records:
         view.receive(record)
@@ -58,7 +58,7 @@ NAMES = sorted({pattern.translate({ord("*"): "a", ord("["): "", ord("]"): ""})
 
 @pytest.mark.parametrize("name", ["Makefile", "a.py", "a.h", "a.sql", "Spec.hs", "b.1", "a.php4", "noname", ".bashrc",
                                   *NAMES[::25]])  # fmt: skip
-def test_a_file_is_read_by_the_lexer_that_pygments_would_choose(name):
+def test_the_lexer_is_that_of_pygments(name):
     try:
         chosen = type(get_lexer_for_filename(name))
     except ClassNotFound:
@@ -73,7 +73,7 @@ LINES = st.lists(
 
 
 @given(LINES, LINES, st.sampled_from(["x.py", "x.txt", "x.html", "noname"]))
-def test_both_columns_hold_every_line_of_their_side(old, new, path):
+def test_both_columns_contain_every_line_of_their_side(old, new, path):
     body = "\n".join(difflib.unified_diff(old, new, f"a/{path}", f"b/{path}", lineterm="", n=100))
     if not body:
         return
@@ -88,17 +88,17 @@ def _plain(side):
     return html.unescape(re.sub(r"</?span[^>]*>", "", str(side.code)))
 
 
-def test_files_that_come_and_go_are_told():
+def test_added_deleted_and_binary_files_are_shown():
     text = (
         "diff --git a/new.py b/new.py\nnew file mode 100644\n--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+x\n"
         "diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\\ No newline at end of file\n"
         "diff --git a/pic b/pic\nBinary files a/pic and b/pic differ\n"
     )
-    told = [(diff.path, diff.what, diff.added, diff.removed) for diff in file_diffs(text)]
-    assert told == [("new.py", "added", 1, 0), ("gone", "deleted", 0, 1), ("pic", "changed", 0, 0)]
+    rows = [(diff.path, diff.what, diff.added, diff.removed) for diff in file_diffs(text)]
+    assert rows == [("new.py", "added", 1, 0), ("gone", "deleted", 0, 1), ("pic", "changed", 0, 0)]
 
 
-def test_what_is_no_diff_gives_nothing():
+def test_text_without_a_diff_is_ignored():
     assert file_diffs("") == []
     assert file_diffs("hello\n@@ -1 +1 @@\n") == []
 
@@ -117,11 +117,11 @@ def test_what_is_no_diff_gives_nothing():
         ("terrors of the deep", ""),
     ],
 )
-def test_the_mark_of_a_line(line, mark):
+def test_lines_with_errors_and_warnings_are_marked(line, mark):
     assert output_lines(line)[0].mark == mark
 
 
-def test_no_file_outside_of_the_run_folder_is_read(tmp_path):
+def test_only_files_in_the_run_folder_are_read(tmp_path):
     (tmp_path / "secret").write_text("s")
     folder = tmp_path / "run"
     folder.mkdir()
@@ -133,13 +133,13 @@ def test_no_file_outside_of_the_run_folder_is_read(tmp_path):
 
 
 @given(st.text())
-def test_what_is_shown_has_nothing_unseen(text):
-    seen = str(visible(text))
+def test_invisible_characters_are_escaped(text):
+    escaped = str(visible(text))
     assert not [
-        each for each in seen if each not in "\t\n" and unicodedata.category(each) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+        each for each in escaped if each not in "\t\n" and unicodedata.category(each) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
     ]
-    assert seen == visible(seen)
+    assert escaped == visible(escaped)
 
 
-def test_durations():
+def test_durations_are_formatted():
     assert [duration(each) for each in (None, 0.04, 4.21, 185, 3723)] == ["?", "40 ms", "4.2 s", "3:05", "1:02:03"]

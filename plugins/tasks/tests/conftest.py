@@ -1,4 +1,4 @@
-"""A project with a task, a service with scripted answers, and the code of an answer alone."""
+"""A project with a task and a service with scripted answers; and the code of an answer by itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOOPBACK = "from code_commit_testing.loopback_provider import code_commit_provid
 
 @dataclass(frozen=True)
 class Work:
-    """The task workflow in `project`, answered by `server`."""
+    """Runs the task workflow in `project` with the answers of `server`."""
 
     project: Project
     server: ScriptedServer
@@ -26,23 +26,23 @@ class Work:
 
     @staticmethod
     def code(body: str) -> str:
-        """A reply whose function has this body."""
+        """Return a reply whose function has this body."""
         return f"```typescript\nasync function agent_code(): Promise<any> {{\n{body}\n}}\n```\n"
 
     @staticmethod
     def returns(value: Any) -> str:
-        """A reply whose function returns this value."""
+        """Return a reply whose function returns this value."""
         return Work.code(f"return {json.dumps(value)};")
 
     @staticmethod
     def step(title: str = "look", requirement: Any = None, **more: Any) -> dict[str, Any]:
-        """A step of a list; by default any result will do."""
+        """Return a step of a list; by default it accepts any result."""
         words = {"title": title, "description": f"Please {title}.", "step_type": "research"}
         return {**words, "exit_requirement": requirement or {"type": "pattern", "pattern": "^"}, **more}
 
     @staticmethod
     def callback(name: str, **args: Any) -> dict[str, Any]:
-        """An exit requirement."""
+        """Return an exit requirement."""
         return {"type": "callback", "function_name": name, "args": args}
 
     @staticmethod
@@ -52,7 +52,7 @@ class Work:
 
     @staticmethod
     def events_of(done: Finished, kind: str) -> list[dict[str, Any]]:
-        """The data of all events of a kind."""
+        """Return the data of all events of a kind."""
         return [event["data"] for event in done.events if event["kind"] == kind]
 
     def __call__(
@@ -86,7 +86,7 @@ def work(tmp_path: Path) -> Iterator[Work]:
 
 
 class Script:
-    """Runs the body of an answer's function, or with `whole` all of its code, without a workflow around it."""
+    """Runs the body of an answer's function, or with `whole` all of its code, without a workflow."""
 
     SHOW = ScriptFunction("show", ("path",))
     LIST = ScriptFunction("list", ("path",), json=True)
@@ -95,27 +95,27 @@ class Script:
 
     @staticmethod
     def code(body: str) -> str:
-        """The code of a function with this body."""
+        """Return the code of a function with this body."""
         return f"async function agent_code(): Promise<any> {{\n{body}\n}}"
 
     @classmethod
     def run(
         cls, body: str, *, limits: ScriptLimits = PATIENT, whole: bool = False, printed: list[str] | None = None
     ) -> Any:
-        """What it returns."""
+        """Return its result."""
 
         def call(name: str, given: Any) -> CallAnswer:
             if name == "list":
                 return CallAnswer('["a", "b"]')
             return CallAnswer(f"{name} of {given}", is_error=name != "show")
 
-        heard = [] if printed is None else printed
+        lines = [] if printed is None else printed
         code = body if whole else cls.code(body)
-        return run_script(code, [cls.SHOW, cls.LIST], call, limits, on_output=heard.append)
+        return run_script(code, [cls.SHOW, cls.LIST], call, limits, on_output=lines.append)
 
     @classmethod
     def failure(cls, body: str, *, limits: ScriptLimits = PATIENT, whole: bool = False) -> ScriptFailed:
-        """How it fails."""
+        """Return its error."""
         with pytest.raises(ScriptFailed) as caught:
             cls.run(body, limits=limits, whole=whole)
         return caught.value

@@ -36,26 +36,26 @@ def test_the_block_is_found(reply: str) -> None:
         (f"```\n{CODE}```", "has no TypeScript code block"),
         (f"```javascript\n{CODE}```", "has no TypeScript code block"),
         (f"```markdown\n```typescript\n{CODE}", "has no TypeScript code block"),
-        (f"```typescript\n{CODE}", "never closed"),
-        (f"````typescript\n{CODE}```\n", "never closed"),
+        (f"```typescript\n{CODE}", "no closing line"),
+        (f"````typescript\n{CODE}```\n", "no closing line"),
         (f"```typescript\n{CODE}```\n```ts\n{CODE}```\n", "has 2 TypeScript code blocks"),
         (f"```typescript\n{'x' * LONGEST_CODE}\n```\n", "longer than"),
     ],
 )
-def test_all_else_is_no_answer(reply: str, reason: str) -> None:
+def test_other_replies_are_malformed(reply: str, reason: str) -> None:
     with pytest.raises(MalformedAnswer, match=reason):
         code_of(reply)
 
 
 @given(LINES, LINES, LINES)
-def test_code_comes_as_it_is(before: list[str], code: list[str], after: list[str]) -> None:
+def test_the_code_is_unchanged(before: list[str], code: list[str], after: list[str]) -> None:
     block = "".join(f"{line}\n" for line in code)
     reply = "\n".join([*before, f"```typescript\n{block}```", *after])
     assert code_of(reply) == (block or "\n")
 
 
 @given(st.lists(st.sampled_from(["```", "```typescript", "````", "~~~", "text", "", "  ```"]), max_size=12))
-def test_any_reply_is_an_answer_or_refused(lines: list[str]) -> None:
+def test_any_reply_is_an_answer_or_malformed(lines: list[str]) -> None:
     try:
         code = code_of("\n".join(lines))
     except MalformedAnswer:

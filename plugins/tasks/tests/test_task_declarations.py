@@ -45,11 +45,11 @@ def tool(properties: dict[str, Any], required: list[str], description: str = "")
         ({"type": "mystery"}, "unknown"),
     ],
 )
-def test_a_schema_has_its_type(schema: Any, type_: str) -> None:
+def test_a_schema_is_translated_to_a_type(schema: Any, type_: str) -> None:
     assert typescript(schema) == type_
 
 
-def test_a_tool_is_declared_with_what_it_takes() -> None:
+def test_a_declaration_has_the_parameters_and_their_descriptions() -> None:
     made = tool({"path": {"type": "string", "description": "Where."}, "limit": {"type": "integer"}}, ["path"], "Looks.")
     assert declaration(Function(made)) == (
         "/**\n * Looks.\n * @param path Where.\n */\ndeclare function f(path: string, limit?: number): Promise<string>;"
@@ -65,7 +65,7 @@ NAMES = st.text(max_size=8) | st.sampled_from(["new", "new_", "a-b", "a b", "1a"
 
 
 @given(st.lists(NAMES, unique=True, max_size=8))
-def test_every_property_has_a_name_of_its_own(properties: list[str]) -> None:
+def test_every_property_has_a_unique_name(properties: list[str]) -> None:
     names = parameter_names(properties)
     assert list(names) == properties
     assert len(set(names.values())) == len(properties)
@@ -123,7 +123,7 @@ def test_tools_of_plugins_can_be_called(work, tmp_path) -> None:
         )
     )
     done = work(more_plugins=[plugin])
-    assert done.stdout.startswith("hello a\nHELLO B\nhello c\nThe arguments of greet do not fit:")
+    assert done.stdout.startswith("hello a\nHELLO B\nhello c\nThe arguments of greet are invalid:")
     prompt = work.server.requests[0].json["messages"][0]["content"]
     assert "declare function greet(the_name: string, loud?: boolean): Promise<string>;" in prompt
     assert "declare function delete" not in prompt

@@ -1,4 +1,4 @@
-"""How a task ends: the final build, a restored project, a resumed run, requirements."""
+"""The end of a task: the final build, a restored project, a resumed run, invalid options."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 WRITE = "await write_file('new.txt', 'new\\n'); return 'written';"
 
 
-def there(name: str) -> dict:
+def exists(name: str) -> dict:
     return {"type": "callback", "function_name": "file_exists", "args": {"path": name}}
 
 
@@ -24,7 +24,7 @@ def write(name: str) -> str:
 # --- build.sh ------------------------------------------------------------------------------------------------------
 
 
-def test_the_build_is_the_last_judge(work) -> None:
+def test_the_build_checks_the_result(work) -> None:
     work.project.write({"build.sh": "test -f new.txt\n"})
     work.server.script(work.code(WRITE))
     done = work("--json")
@@ -33,7 +33,7 @@ def test_the_build_is_the_last_judge(work) -> None:
     assert done.events[-1]["data"]["data"] == {"result": "written", "steps": 0}
 
 
-def test_a_red_build_is_not_the_goal(work) -> None:
+def test_a_red_build_fails_the_task(work) -> None:
     work.project.write({"build.sh": "exit 4\n"})
     work.server.script(work.code(WRITE))
     done = work()
@@ -42,7 +42,7 @@ def test_a_red_build_is_not_the_goal(work) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("--no-build",), ()])
-def test_without_a_build_the_steps_decide(work, arguments) -> None:
+def test_a_task_succeeds_without_a_build(work, arguments) -> None:
     work.project.write({"build.sh": "exit 4\n"})
     if not arguments:
         (work.project.root / "build.sh").unlink()
@@ -52,7 +52,7 @@ def test_without_a_build_the_steps_decide(work, arguments) -> None:
     assert work.events_of(done, "process.started") == []
 
 
-def test_a_build_that_alters_its_judge_is_no_judge(work) -> None:
+def test_a_build_that_changes_itself_fails_the_task(work) -> None:
     work.project.write({"build.sh": "echo exit 0 > build.sh\n"})
     work.server.script(work.code(WRITE))
     done = work("--json")
@@ -64,10 +64,10 @@ def test_a_build_that_alters_its_judge_is_no_judge(work) -> None:
 
 
 @pytest.mark.parametrize("way", ["restore", "keep"])
-def test_what_a_task_has_changed_is_given_back_at_will(work, way: str) -> None:
+def test_the_changes_of_a_failed_task_can_be_restored(work, way: str) -> None:
     body = "await write_file('README.md', 'other\\n'); await shell('echo x > by-command.txt; rm src/main.py'); " + WRITE
     work.server.script(
-        work.listed(work.step("one"), work.step("two", there("never.txt"))),
+        work.listed(work.step("one"), work.step("two", exists("never.txt"))),
         work.code(body),
         *[work.returns("no")] * 3,
     )
@@ -86,12 +86,14 @@ def test_a_task_can_be_undone(work) -> None:
 # --- resuming ------------------------------------------------------------------------------------------------------
 
 
-def test_a_task_goes_on_after_the_last_step_that_passed(work) -> None:
+def test_resume_continues_after_the_last_step_that_passed(work) -> None:
     work.configure(attempts=1)
     work.server.script(
-        work.listed(work.step("a", there("a.txt")), work.step("b"), work.step("c", context={"previous_steps": [0, 1]})),
+        work.listed(
+            work.step("a", exists("a.txt")), work.step("b"), work.step("c", context={"previous_steps": [0, 1]})
+        ),
         work.code(write("a.txt")),
-        work.listed(work.step("b one", there("b.txt")), work.step("b two", there("d.txt"))),
+        work.listed(work.step("b one", exists("b.txt")), work.step("b two", exists("d.txt"))),
         work.code(write("b.txt")),
         work.returns("not yet"),
     )
@@ -109,10 +111,10 @@ def test_a_task_goes_on_after_the_last_step_that_passed(work) -> None:
     assert ended == [("1", True), ("2.1", True), ("2.2", False), ("2", False), ("3", False), ("", False)]
 
 
-def test_a_step_that_no_longer_holds_is_done_again(work) -> None:
+def test_resume_repeats_a_step_that_no_longer_passes(work) -> None:
     work.configure(attempts=1)
     work.server.script(
-        work.listed(work.step("a", there("a.txt")), work.step("b", there("b.txt"))),
+        work.listed(work.step("a", exists("a.txt")), work.step("b", exists("b.txt"))),
         work.code(write("a.txt")),
         work.returns("nothing"),
     )
@@ -124,11 +126,11 @@ def test_a_step_that_no_longer_holds_is_done_again(work) -> None:
     assert work.project.git("status", "--porcelain") == "?? a.txt\n?? b.txt\n"
 
 
-def test_syntax_check_knows_what_changed_before(work) -> None:
+def test_syntax_check_includes_the_files_of_the_earlier_run(work) -> None:
     work.configure(attempts=1)
     syntax = {"type": "validation", "validator": "syntax_check"}
     work.server.script(
-        work.listed(work.step("a", there("a.py")), work.step("b", syntax)),
+        work.listed(work.step("a", exists("a.py")), work.step("b", syntax)),
         work.code("await write_file('a.py', 'x = (\\n'); return '';"),
         work.returns("looks fine"),
     )
@@ -139,7 +141,7 @@ def test_syntax_check_knows_what_changed_before(work) -> None:
     assert "a.py:1:" in work.events_of(done, "tasks.judged")[0]["reason"]
 
 
-def test_only_the_build_is_left_to_be_judged(work) -> None:
+def test_resume_runs_only_the_build_if_all_steps_passed(work) -> None:
     work.project.write({"build.sh": "test -f by-hand.txt\n"})
     work.server.script(work.listed(work.step("a")), work.returns("a is done"))
     assert work().exit_code == 1
@@ -150,7 +152,7 @@ def test_only_the_build_is_left_to_be_judged(work) -> None:
     assert "a is done" in done.stdout
 
 
-def struck(work, number: int, *, step: str) -> tuple[int, list[dict]]:
+def run_and_signal(work, number: int, *, step: str) -> tuple[int, list[dict]]:
     """Start a task and send it a signal while the code of `step` runs; return its exit code and events."""
     command = [sys.executable, "-m", "code_commit", "--task", "Do it.", "--json", "--sandbox", "off"]
     environ = work.project.environment(
@@ -173,28 +175,28 @@ def struck(work, number: int, *, step: str) -> tuple[int, list[dict]]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_task_that_is_interrupted_ends_as_such(work, number: int) -> None:
+def test_an_interrupted_task_has_the_outcome_interrupted(work, number: int) -> None:
     work.server.script(work.code("for (;;) {}"))
-    exit_code, events = struck(work, number, step="")
+    exit_code, events = run_and_signal(work, number, step="")
     assert exit_code == 130
     assert events[-1]["data"]["outcome"] == "interrupted"
     assert "task-tree.txt" in {each.name for each in work.project.run_folder.iterdir()}
 
 
-def test_a_task_that_was_killed_goes_on(work) -> None:
+def test_a_killed_task_can_be_resumed(work) -> None:
     work.server.script(
-        work.listed(work.step("a", there("a.txt")), work.step("b")),
+        work.listed(work.step("a", exists("a.txt")), work.step("b")),
         work.code(write("a.txt")),
         work.code("for (;;) {}"),
     )
-    exit_code, _ = struck(work, signal.SIGKILL, step="2")
+    exit_code, _ = run_and_signal(work, signal.SIGKILL, step="2")
     assert exit_code == -signal.SIGKILL
     work.server.script(work.returns("b is done"))
     done = work("--resume", work.project.run_folder.name)
     assert (done.exit_code, done.stdout.strip().splitlines()[-1]) == (0, "b is done")
 
 
-def test_a_task_that_is_done_is_not_gone_on_with(work) -> None:
+def test_a_finished_task_cannot_be_resumed(work) -> None:
     work.server.script(work.returns("done"))
     assert work().exit_code == 0
     done = work("--resume", "latest")
@@ -211,7 +213,7 @@ def test_a_task_that_is_done_is_not_gone_on_with(work) -> None:
         ('"type":"pattern"', '"type":"other"'),
     ],
 )
-def test_what_was_kept_and_edited_wrongly_is_not_gone_on_with(work, old: str, new: str) -> None:
+def test_an_invalid_saved_task_cannot_be_resumed(work, old: str, new: str) -> None:
     work.configure(attempts=1)
     work.server.script(work.listed(work.step("one", {"type": "pattern", "pattern": "ok"})), work.returns("no"))
     assert work().exit_code == 1
@@ -221,10 +223,10 @@ def test_what_was_kept_and_edited_wrongly_is_not_gone_on_with(work, old: str, ne
     kept.write_text(text.replace(old, new), "utf-8")
     done = work("--resume", "latest")
     assert (done.exit_code, len(work.server.requests)) == (3, 2)
-    assert "cannot be read" in done.stderr
+    assert "cannot read" in done.stderr
 
 
-def test_a_key_in_the_task_is_not_kept(work) -> None:
+def test_a_key_in_the_task_is_not_saved(work) -> None:
     key = "k-canary-0123456789-key7Q"
     work.server.script(work.returns("done"))
     assert work("--task", f"use {key}", environ={"LOOPBACK_API_KEY": key}).exit_code == 0
@@ -232,7 +234,7 @@ def test_a_key_in_the_task_is_not_kept(work) -> None:
     assert written == []
 
 
-def test_the_latest_is_that_which_was_kept_last(work) -> None:
+def test_latest_is_the_task_saved_last(work) -> None:
     work.configure(attempts=1)
     folder = work.project.root / "agent-config/.code-commit/state"
     kept = []
@@ -247,7 +249,7 @@ def test_the_latest_is_that_which_was_kept_last(work) -> None:
     assert "second" in work("--resume", "latest").stderr
 
 
-def test_the_steps_of_the_run_before_count(work) -> None:
+def test_the_steps_of_the_earlier_run_count(work) -> None:
     work.configure(attempts=1, max_steps=3)
     failing = work.step("two", {"type": "pattern", "pattern": "ok"})
     work.server.script(work.listed(work.step("one"), failing), work.returns("x"), work.returns("no"))
@@ -257,21 +259,22 @@ def test_the_steps_of_the_run_before_count(work) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [("nothing", "nothing"), ("2001-01-01", "2001-01-01"), ("latest", "no task that can be resumed")]
+    ("name", "message"),
+    [("nothing", "nothing"), ("2001-01-01", "2001-01-01"), ("latest", "no task that can be resumed")],
 )
-def test_a_run_that_is_not_there_cannot_be_gone_on_with(work, name: str, told: str) -> None:
+def test_a_missing_run_cannot_be_resumed(work, name: str, message: str) -> None:
     done = work("--resume", name)
     assert done.exit_code == 3
-    assert told in done.stderr
+    assert message in done.stderr
 
 
-def test_a_run_that_was_no_task_cannot_be_gone_on_with(work) -> None:
+def test_a_run_that_was_not_a_task_cannot_be_resumed(work) -> None:
     work.server.script("^^^a.txt\nx\n^^^end\n")
     environ = {"LOOPBACK_BASE_URL": work.server.url("openai"), "CODE_COMMIT_MODEL": "loopback-1"}
     assert work.project.command(environ=environ, plugins=[work.plugins]).exit_code == 0
     done = work("--resume", work.project.run_folder.name)
     assert done.exit_code == 3
-    assert "no task that can be resumed" in done.stderr
+    assert "not a task that can be resumed" in done.stderr
 
 
 # --- requirements --------------------------------------------------------------------------------------------------
@@ -287,29 +290,29 @@ def test_the_task_comes_from_a_file_or_from_stdin(work, tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "exit_code", "told"),
+    ("arguments", "exit_code", "message"),
     [
         (("--task", " "), 3, "the task is empty"),
-        (("--task-file", "nowhere.txt"), 3, "nowhere.txt cannot be read"),
-        (("--task", "x", "--task-file", "y"), 2, "exclude each other"),
-        (("--task", "x", "--resume", "y"), 2, "exclude each other"),
+        (("--task-file", "nowhere.txt"), 3, "cannot read the task file nowhere.txt"),
+        (("--task", "x", "--task-file", "y"), 2, "cannot be used together"),
+        (("--task", "x", "--resume", "y"), 2, "cannot be used together"),
         (("--task", "x", "--query", "y"), 2, "--query belongs to"),
     ],
 )
-def test_what_cannot_be_done_is_said(work, arguments, exit_code: int, told: str) -> None:
+def test_invalid_options_are_rejected(work, arguments, exit_code: int, message: str) -> None:
     done = work(*arguments)
     assert done.exit_code == exit_code
-    assert told in done.stderr
+    assert message in done.stderr
     assert work.server.requests == []
 
 
-def test_the_help_names_the_flags(work) -> None:
+def test_the_help_lists_the_flags(work) -> None:
     text = work.project.command("--help").stdout
     for flag in ("--task TEXT", "--task-file FILE", "--resume RUN", "--no-build"):
         assert flag in text
 
 
-def test_a_wrong_setting_is_said(work) -> None:
+def test_an_invalid_setting_is_rejected(work) -> None:
     work.configure(attempts=0)
     done = work()
     assert done.exit_code == 3

@@ -29,7 +29,7 @@ def test_the_prompt_is_that_of_the_seed_word_for_word(work) -> None:
     assert work.server.requests[0].prompt == "[task]\nDo it.\n"
 
 
-def test_every_function_that_the_prompt_names_exists(work) -> None:
+def test_every_function_in_the_prompt_exists(work) -> None:
     work.server.script(work.code("return [typeof list, typeof show, typeof read_file, typeof shell].join()"))
     done = work()
     assert done.stdout == "function,function,function,function\n"
@@ -42,7 +42,7 @@ def test_every_function_that_the_prompt_names_exists(work) -> None:
     assert "final_output" not in declared
 
 
-def test_every_declared_function_is_one_that_code_can_call(work) -> None:
+def test_code_can_call_every_declared_function(work) -> None:
     work.server.script(work.returns("first"))
     work()
     names = [name for name, _, _ in DECLARED.findall(asked(work))]
@@ -50,19 +50,19 @@ def test_every_declared_function_is_one_that_code_can_call(work) -> None:
     assert set(work().stdout.strip().split(",")) == {"function"}
 
 
-def test_example_one_a_string(work) -> None:
+def test_example_1_returns_a_string(work) -> None:
     work.server.script(EXAMPLES[0])
     done = work()
     assert (done.exit_code, done.stdout) == (0, "2 + 2 = 4\n")
 
 
-def test_example_two_one_tool(work) -> None:
+def test_example_2_calls_a_tool(work) -> None:
     work.server.script(EXAMPLES[1])
     done = work()
     assert (done.exit_code, done.stdout) == (0, "README has 3 lines\n")
 
 
-def test_example_three_steps(work, tmp_path) -> None:
+def test_example_3_returns_steps(work, tmp_path) -> None:
     cargo = tmp_path / "bin/cargo"
     cargo.parent.mkdir()
     cargo.write_text('#!/bin/sh\n[ "$1" = check ] && grep -q "fn main" src/main.rs\n')
@@ -91,7 +91,7 @@ def test_example_three_steps(work, tmp_path) -> None:
     assert "[result of step 1, Write main.rs]" in third
 
 
-def test_without_deno_nothing_is_asked(work, tmp_path) -> None:
+def test_a_task_without_deno_makes_no_call(work, tmp_path) -> None:
     broken = tmp_path / "broken"
     install_plugin(broken, "unused", "")
     (broken / "deno.py").write_text("def find_deno_bin():\n    raise FileNotFoundError('no binary')\n")
@@ -101,7 +101,7 @@ def test_without_deno_nothing_is_asked(work, tmp_path) -> None:
     assert work.server.requests == []
 
 
-def test_a_deno_that_does_not_start_is_not_the_fault_of_the_answer(work, tmp_path) -> None:
+def test_a_deno_that_does_not_start_ends_the_task(work, tmp_path) -> None:
     broken = tmp_path / "broken"
     install_plugin(broken, "unused", "")
     program = broken / "program"

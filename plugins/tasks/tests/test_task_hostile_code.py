@@ -17,7 +17,7 @@ from code_commit_tasks.runtime.script import CallAnswer, ScriptLimits, run_scrip
 SECRET = "c0ffee-not-for-models"
 
 
-# --- what does not end ---------------------------------------------------------------------------------------------
+# --- endless code --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -35,16 +35,16 @@ SECRET = "c0ffee-not-for-models"
         "/^(a+)+$/.test('a'.repeat(60) + 'b');",
     ],
 )
-def test_what_does_not_end_is_ended(script, body: str) -> None:
+def test_endless_code_is_stopped(script, body: str) -> None:
     limits = ScriptLimits(script.HASTY.seconds, script.HASTY.memory, calls=10**9)
     assert script.failure(body, limits=limits).fault == "time"
 
 
-def test_top_level_code_that_does_not_end_is_ended(script) -> None:
+def test_endless_top_level_code_is_stopped(script) -> None:
     assert script.failure("for (;;) {}\nfunction agent_code() {}", limits=script.HASTY, whole=True).fault == "time"
 
 
-def test_a_worker_that_does_not_end_is_ended(script) -> None:
+def test_an_endless_worker_is_stopped(script) -> None:
     body = (
         'const w = new Worker("data:application/javascript,postMessage(1);for(;;);", {type: "module"});'
         "await new Promise((done) => { w.onmessage = done; }); await new Promise(() => {});"
@@ -54,27 +54,27 @@ def test_a_worker_that_does_not_end_is_ended(script) -> None:
 
 
 @pytest.mark.parametrize("body", ["await new Promise(() => {});", "await new Promise(() => { show('a'); });"])
-def test_a_promise_that_nothing_can_settle_ends_at_once(script, body: str) -> None:
+def test_a_promise_that_cannot_settle_ends_immediately(script, body: str) -> None:
     failed = script.failure(body)
     assert failed.fault == "ended"
-    assert "nothing can settle" in str(failed)
+    assert "cannot settle" in str(failed)
 
 
 def test_the_time_of_calls_does_not_count(script) -> None:
     def slow(*_: Any) -> CallAnswer:
-        began = time.monotonic()
-        while time.monotonic() - began < 2 * script.HASTY.seconds:
+        started = time.monotonic()
+        while time.monotonic() - started < 2 * script.HASTY.seconds:
             pass
         return CallAnswer("slow")
 
     assert run_script(script.code("return await show('a');"), [script.SHOW], slow, script.HASTY) == "slow"
 
 
-def test_calls_without_end_are_ended(script) -> None:
+def test_the_number_of_calls_is_limited(script) -> None:
     assert "more than 100 tool calls" in str(script.failure("for (;;) await show('a');"))
 
 
-# --- what takes too much -------------------------------------------------------------------------------------------
+# --- excessive code ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -95,17 +95,17 @@ def test_calls_without_end_are_ended(script) -> None:
         ),
     ],
 )
-def test_memory_is_bounded(script, body: str) -> None:
+def test_memory_is_limited(script, body: str) -> None:
     failed = script.failure(body, limits=ScriptLimits(60, 128 * 1024 * 1024, 1))
     assert failed.fault == "memory" or "allocat" in str(failed)
 
 
-def test_a_line_without_end_is_ended(script) -> None:
+def test_an_endless_line_is_stopped(script) -> None:
     body = "const x = new Uint8Array(1 << 20).fill(65); for (;;) Deno.stdout.writeSync(x);"
     assert "printed a line" in str(script.failure(body))
 
 
-def test_it_keeps_nothing_on_disk(script, tmp_path, monkeypatch) -> None:
+def test_code_stores_nothing_on_disk(script, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     module = "'data:application/typescript,//' + i + '%0Aexport const a: number = 1'"
@@ -114,7 +114,7 @@ def test_it_keeps_nothing_on_disk(script, tmp_path, monkeypatch) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_cannot_write_to_disk(script) -> None:
+def test_code_cannot_write_to_disk(script) -> None:
     body = (
         "const { DatabaseSync } = await import('node:sqlite'); const d = new DatabaseSync(':memory:');"
         "d.exec('pragma temp_store = file; pragma cache_size = 10; pragma cache_spill = on');"
@@ -124,7 +124,7 @@ def test_it_cannot_write_to_disk(script) -> None:
     assert "wrote to disk" in str(script.failure(body))
 
 
-# --- what must not get out -----------------------------------------------------------------------------------------
+# --- isolation -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_it_cannot_write_to_disk(script) -> None:
         "Deno.chdir('/'); return Deno.cwd();",
     ],
 )
-def test_nothing_of_the_machine_can_be_reached(script, body: str, tmp_path, monkeypatch) -> None:
+def test_code_cannot_access_the_machine(script, body: str, tmp_path, monkeypatch) -> None:
     secret = tmp_path / "agent-config" / "loopback-key.txt"
     secret.parent.mkdir()
     secret.write_text(f'"{SECRET}"')
@@ -171,36 +171,36 @@ def test_nothing_of_the_machine_can_be_reached(script, body: str, tmp_path, monk
 @pytest.mark.parametrize(
     "whole", ['import x from "file://PATH" with {type: "text"};', 'import "file://PATH";', 'export * from "PATH";']
 )
-def test_nothing_is_imported_from_disk(script, whole: str, tmp_path) -> None:
+def test_code_cannot_import_from_disk(script, whole: str, tmp_path) -> None:
     module = tmp_path / "module.js"
     module.write_text(f'throw new Error("{SECRET}");')
     failed = script.failure(whole.replace("PATH", str(module)), whole=True)
     assert SECRET not in str(failed)
 
 
-def test_it_finds_no_graphics_card(script) -> None:
+def test_code_finds_no_gpu(script) -> None:
     assert script.run("return String(await navigator.gpu.requestAdapter());") == "null"
 
 
-def test_its_environment_is_empty_but_for_its_own(script) -> None:
+def test_code_cannot_read_the_environment(script) -> None:
     assert "SECRET" not in os.environ
     assert script.failure("return Object.keys(Deno.env.toObject());").fault == "code"
 
 
 def bridges(parent: int) -> list[str]:
-    """The processes with the bridge in them that have this parent."""
+    """Return the ids of the bridge processes with this parent."""
     running = subprocess.run(["ps", "-ewwo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
     rows = [line.split(None, 2) for line in running.splitlines()[1:]]
     return [row[0] for row in rows if int(row[1]) == parent and "bridge.js" in row[2]]
 
 
-def test_it_does_not_run_on(script) -> None:
+def test_a_stopped_process_has_ended(script) -> None:
     script.failure("for (;;) {}", limits=script.HASTY)
     assert bridges(os.getpid()) == []
 
 
-@pytest.mark.skipif(not shutil.which("setpriv"), reason="elsewhere its CPU time is what ends it")
-def test_it_does_not_outlive_its_host() -> None:
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="without setpriv, only its CPU time is limited")
+def test_the_process_ends_with_its_host() -> None:
     script = (
         "from code_commit_tasks.runtime.script import *\n"
         "def call(name, given):\n"
@@ -215,6 +215,6 @@ def test_it_does_not_outlive_its_host() -> None:
         [pid] = bridges(host.pid)
         agent = os.pidfd_open(int(pid))
         host.kill()
-    # Readable when it has ended.
+    # Readable after its end.
     assert select.select([agent], [], [], 30)[0] == [agent]
     os.close(agent)

@@ -37,7 +37,14 @@ PLACES = [
     ("steps", 1, "context", "previous_steps", 0),
 ]
 OTHERS: list[Any] = [None, True, 7, 1.5, "words", [], ["words"], {}, {"a": 1}]
-FITTING = {"title": str, "description": str, "path": str, "pattern": str, "explicit_content": str, "recursive": bool}
+VALID_TYPES = {
+    "title": str,
+    "description": str,
+    "path": str,
+    "pattern": str,
+    "explicit_content": str,
+    "recursive": bool,
+}
 
 
 def replaced(place: tuple[int | str, ...], value: Any) -> dict[str, Any]:
@@ -49,15 +56,15 @@ def replaced(place: tuple[int | str, ...], value: Any) -> dict[str, Any]:
     return whole
 
 
-def fits(place: tuple[int | str, ...], value: Any) -> bool:
+def is_valid(place: tuple[int | str, ...], value: Any) -> bool:
     name = place[-1]
     if place[-2:] == ("context", "files") or name == "previous_steps":
         return value == []
-    return isinstance(value, FITTING[name]) if name in FITTING else (name == "context" and value == {})
+    return isinstance(value, VALID_TYPES[name]) if name in VALID_TYPES else (name == "context" and value == {})
 
 
 @pytest.mark.parametrize(("name", "argument"), [("json_valid", "content"), ("no_errors_in", "output")])
-def test_what_may_be_left_out_may_not_be_null(name: str, argument: str) -> None:
+def test_an_optional_field_must_not_be_null(name: str, argument: str) -> None:
     callback = {"type": "callback", "function_name": name}
     for more in ({}, {"args": {}}, {"args": {argument: "x"}}):
         assert task_list(replaced(("steps", 1, "exit_requirement"), {**callback, **more})).steps
@@ -65,7 +72,7 @@ def test_what_may_be_left_out_may_not_be_null(name: str, argument: str) -> None:
         task_list(replaced(("steps", 1, "exit_requirement"), {**callback, "args": {argument: None}}))
 
 
-def test_the_whole_fits() -> None:
+def test_a_complete_list_is_valid() -> None:
     assert [step.title for step in task_list(LIST).steps] == ["t", "t"]
 
 
@@ -73,7 +80,7 @@ def test_the_whole_fits() -> None:
 @pytest.mark.parametrize("value", OTHERS, ids=repr)
 def test_a_wrong_type_in_any_field_is_an_error(place: tuple[int | str, ...], value: Any) -> None:
     whole = replaced(place, value)
-    if fits(place, value):
+    if is_valid(place, value):
         task_list(whole)
         return
     with pytest.raises(MalformedTaskList):
@@ -81,7 +88,7 @@ def test_a_wrong_type_in_any_field_is_an_error(place: tuple[int | str, ...], val
 
 
 @pytest.mark.parametrize("place", [place for place in PLACES if isinstance(place[-1], str)], ids=str)
-def test_a_missing_field_is_an_error_where_it_is_needed(place: tuple[int | str, ...]) -> None:
+def test_a_missing_required_field_is_an_error(place: tuple[int | str, ...]) -> None:
     whole = replaced(place, None)
     spot: Any = whole
     for each in place[:-1]:
@@ -105,13 +112,13 @@ def test_a_missing_field_is_an_error_where_it_is_needed(place: tuple[int | str, 
     ],
     ids=str,
 )
-def test_a_field_that_nobody_knows_is_an_error(place: tuple[int | str, ...]) -> None:
+def test_an_unknown_field_is_an_error(place: tuple[int | str, ...]) -> None:
     with pytest.raises(MalformedTaskList, match="extra"):
         task_list(replaced((*place, "extra"), 1))
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "told"),
+    ("place", "value", "message"),
     [
         (("steps",), [], "steps"),
         (("steps", 1, "title"), "  ", r"steps\[1\]\.title"),
@@ -126,8 +133,8 @@ def test_a_field_that_nobody_knows_is_an_error(place: tuple[int | str, ...]) -> 
         (("steps", 0, "context"), {"previous_steps": [0]}, "does not come before"),
     ],
 )
-def test_the_error_says_where(place: tuple[int | str, ...], value: Any, told: str) -> None:
-    with pytest.raises(MalformedTaskList, match=told):
+def test_the_error_names_the_place(place: tuple[int | str, ...], value: Any, message: str) -> None:
+    with pytest.raises(MalformedTaskList, match=message):
         task_list(replaced(place, value))
 
 
@@ -142,7 +149,7 @@ JSON = st.recursive(
 
 
 @given(JSON, st.sampled_from(PLACES))
-def test_whatever_stands_somewhere_is_taken_or_refused(value: Any, place: tuple[int | str, ...]) -> None:
+def test_any_value_is_accepted_or_rejected(value: Any, place: tuple[int | str, ...]) -> None:
     try:
         assert task_list(replaced(place, value)).steps
     except MalformedTaskList as problem:

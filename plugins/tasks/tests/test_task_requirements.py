@@ -35,24 +35,24 @@ MET = {
 }
 UNMET = {
     "no such file": (callback("file_exists", path="gone.md"), "x", "There is no file gone.md"),
-    "a folder": (callback("file_exists", path="src"), "x", "src is no file"),
-    "outside": (callback("file_exists", path="../../etc/passwd"), "x", "no file of the project"),
-    "a key": (callback("file_exists", path="agent-config/query.txt"), "x", "is not told"),
+    "a folder": (callback("file_exists", path="src"), "x", "src is not a file"),
+    "outside": (callback("file_exists", path="../../etc/passwd"), "x", "not a file of the project"),
+    "a key": (callback("file_exists", path="agent-config/query.txt"), "x", "cannot check whether"),
     "what is in a key": (callback("file_contains", path="agent-config/query.txt", pattern="."), "x", "cannot be read"),
     "no such text": (callback("file_contains", path="README.md", pattern="thr[e]+"), "x", "contains neither"),
     "no such text, no pattern": (
         callback("file_contains", path="README.md", pattern="("),
         "x",
-        "no regular expression",
+        "not a valid regular expression",
     ),
     "a pattern that takes forever": (callback("file_contains", path="slow.txt", pattern="(a+)+$"), "x", "longer than"),
     "a command fails": (callback("command_succeeds", cmd="grep -c three README.md"), "x", "exit code 1"),
     "a command is not there": (callback("command_succeeds", cmd="no-such-command"), "x", "exit code 127"),
     "no JSON": (callback("json_valid"), "{'a': 1}", "not valid JSON"),
-    "NaN is no JSON": (callback("json_valid"), "[NaN]", "NaN has no place"),
+    "NaN is no JSON": (callback("json_valid"), "[NaN]", "NaN is not valid"),
     "deep JSON": (callback("json_valid"), "[" * 200_000, "JSON"),
-    "an error": (callback("no_errors_in"), "ok\nERROR: bad\n", "tells of an error"),
-    "a failed": (callback("no_errors_in", output="Failed: 1"), "x", "tells of an error"),
+    "an error": (callback("no_errors_in"), "ok\nERROR: bad\n", "contains an error message"),
+    "a failed": (callback("no_errors_in", output="Failed: 1"), "x", "contains an error message"),
     "no such pattern": (PATTERN, "No success", "is not found"),
 }
 
@@ -71,7 +71,7 @@ def ready(work):
     return work
 
 
-def test_what_is_met_passes(ready) -> None:
+def test_a_met_requirement_passes(ready) -> None:
     steps = [ready.step(title, requirement) for title, (requirement, _) in MET.items()]
     ready.server.script(ready.listed(*steps), *[ready.returns(result) for _, result in MET.values()])
     done = ready("--json")
@@ -82,7 +82,7 @@ def test_what_is_met_passes(ready) -> None:
 
 
 @pytest.mark.parametrize("case", UNMET)
-def test_what_is_not_met_fails(ready, case: str) -> None:
+def test_an_unmet_requirement_fails(ready, case: str) -> None:
     requirement, result, reason = UNMET[case]
     ready.server.script(ready.listed(ready.step("one", requirement)), ready.returns(result))
     done = ready("--json")
@@ -92,7 +92,7 @@ def test_what_is_not_met_fails(ready, case: str) -> None:
 
 @pytest.mark.parametrize("word", ["error:", "panic:", "fatal:", "exception:", "failed:"])
 @pytest.mark.parametrize("change", [str.upper, str.title, str.lower])
-def test_each_word_of_an_error_counts_in_any_case(ready, word: str, change) -> None:
+def test_error_words_count_in_any_case(ready, word: str, change) -> None:
     from code_commit_tasks.requirements import _no_errors_in
 
     assert _no_errors_in(f"all well\nthread main {change(word)} x") != ""
@@ -110,11 +110,11 @@ def test_each_word_of_an_error_counts_in_any_case(ready, word: str, change) -> N
         ("", ["bash", "-c", ""]),
     ],
 )
-def test_a_shell_runs_where_one_is_needed(command: str, words: list[str]) -> None:
+def test_a_command_runs_in_a_shell_if_it_needs_one(command: str, words: list[str]) -> None:
     assert words_of(command) == words
 
 
-def test_a_command_that_alters_the_judge_ends_the_task(ready) -> None:
+def test_a_check_that_changes_the_build_ends_the_task(ready) -> None:
     requirement = callback("command_succeeds", cmd="echo 'exit 3' > build.sh")
     ready.server.script(ready.listed(ready.step("one", requirement)), ready.returns("x"))
     done = ready("--json")
@@ -122,14 +122,14 @@ def test_a_command_that_alters_the_judge_ends_the_task(ready) -> None:
     assert done.events[-1]["data"]["data"] == {"tampered": ["build.sh"]}
 
 
-def test_a_tool_that_alters_the_judge_ends_the_task(ready) -> None:
+def test_a_tool_that_changes_the_build_ends_the_task(ready) -> None:
     ready.server.script(ready.code("await shell(\"echo 'exit 3' > build.sh\"); return 'x';"))
     done = ready("--json")
     assert done.exit_code == 1
     assert done.events[-1]["data"]["data"] == {"tampered": ["build.sh"]}
 
 
-def test_tools_are_behind_the_guard(ready) -> None:
+def test_tools_are_subject_to_the_path_rules(ready) -> None:
     ready.server.script(
         ready.code(
             "const said = [];"
@@ -156,7 +156,7 @@ def test_tools_are_behind_the_guard(ready) -> None:
         ("a.sh", "if true; then echo; fi\n", "if true; then echo\n", "a.sh:"),
     ],
 )
-def test_syntax_check_looks_at_what_has_changed(work, path: str, good: str, bad: str, place: str) -> None:
+def test_syntax_check_parses_the_changed_files(work, path: str, good: str, bad: str, place: str) -> None:
     work.project.write({"src/broken_before.py": "def f(:\n"})
     work.server.script(
         work.listed(work.step("one", SYNTAX)),
@@ -175,7 +175,7 @@ def test_syntax_check_looks_at_what_has_changed(work, path: str, good: str, bad:
     ("body", "reason"),
     [
         ("return 'nothing';", "No file has changed"),
-        ("await write_file('notes.txt', 'x'); return 'notes';", "of a language that can be checked"),
+        ("await write_file('notes.txt', 'x'); return 'notes';", "in a supported language"),
         (
             "await shell('printf \"def f(:\" > made.py; touch -d 2001-01-01 made.py'); return 'by a command';",
             "made.py:1:",
@@ -184,7 +184,7 @@ def test_syntax_check_looks_at_what_has_changed(work, path: str, good: str, bad:
     ],
     ids=["nothing", "prose", "by a command", "bytes"],
 )
-def test_syntax_check_does_not_pass_for_nothing(work, body: str, reason: str) -> None:
+def test_syntax_check_fails_if_it_checks_nothing(work, body: str, reason: str) -> None:
     work.configure(attempts=1)
     work.server.script(work.listed(work.step("one", SYNTAX)), work.code(body))
     done = work("--json")
@@ -251,13 +251,13 @@ def test_plugins_add_validators(work, polite) -> None:
     ("name", "reason"),
     [
         ("broken", "OSError: no network"),
-        ("odd", "gave NoneType"),
+        ("odd", "returned NoneType"),
         ("leaves", "failed with SystemExit"),
         ("stuck", "took longer than 0.1 s"),
         ("half", "half ?"),
     ],
 )
-def test_a_validator_that_is_broken_does_not_pass(work, polite, name: str, reason: str) -> None:
+def test_a_broken_validator_does_not_pass(work, polite, name: str, reason: str) -> None:
     work.configure(attempts=1, validator_seconds=0.1 if name == "stuck" else 60)
     requirement = {"type": "validation", "validator": name}
     work.server.script(work.listed(work.step("one", requirement)), work.returns("x"))
@@ -269,7 +269,7 @@ def test_a_validator_that_is_broken_does_not_pass(work, polite, name: str, reaso
 # --- isolation -----------------------------------------------------------------------------------------------------
 
 
-def test_commands_are_isolated_as_builds_are(work) -> None:
+def test_commands_run_in_the_sandbox_of_builds(work) -> None:
     hidden = callback("command_succeeds", cmd="test ! -e agent-config/query.txt")
     work.server.script(
         work.listed(work.step("one", hidden)),
@@ -282,7 +282,7 @@ def test_commands_are_isolated_as_builds_are(work) -> None:
     assert "nothing there" in done.stdout
 
 
-def test_without_isolation_no_command_runs(work, tmp_path) -> None:
+def test_no_command_runs_without_a_sandbox(work, tmp_path) -> None:
     bare = tmp_path / "bin"
     bare.mkdir()
     for name in ("bash", "git"):

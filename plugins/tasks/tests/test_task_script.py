@@ -9,7 +9,7 @@ import pytest
 
 from code_commit_tasks.runtime.script import CallAnswer, ScriptFailed, ScriptLimits, run_script
 
-# --- what works ----------------------------------------------------------------------------------------------------
+# --- results -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from code_commit_tasks.runtime.script import CallAnswer, ScriptFailed, ScriptLim
         ("try { await nothing(); } catch (e) { return e.name; }", "ReferenceError"),
     ],
 )
-def test_code_returns_what_it_returns(script, body: str, value: Any) -> None:
+def test_the_result_of_the_code_is_returned(script, body: str, value: Any) -> None:
     assert script.run(body) == value
 
 
@@ -42,18 +42,18 @@ def test_code_returns_what_it_returns(script, body: str, value: Any) -> None:
         "function agent_code() { return 'x'; } // no line end",
     ],
 )
-def test_the_function_may_be_written_in_several_ways(script, whole: str) -> None:
+def test_the_function_can_be_defined_in_several_forms(script, whole: str) -> None:
     assert script.run(whole, whole=True) == "x"
 
 
-def test_what_it_prints_is_heard_line_by_line(script) -> None:
+def test_printed_output_arrives_line_by_line(script) -> None:
     printed: list[str] = []
     script.run('console.log("a", {b: 1}); console.table([1]); console.log("c\\nd"); return "";', printed=printed)
     assert printed[0] == "a { b: 1 }"
     assert printed[-2:] == ["c", "d"]
 
 
-def test_a_call_that_fails_rejects(script) -> None:
+def test_a_failed_call_rejects_its_promise(script) -> None:
     assert (
         run_script(
             script.code("try { await show('a'); } catch (e) { return e.message; }"),
@@ -65,11 +65,11 @@ def test_a_call_that_fails_rejects(script) -> None:
     )
 
 
-# --- what goes wrong -----------------------------------------------------------------------------------------------
+# --- errors --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("whole", "told"),
+    ("whole", "message"),
     [
         ("let a = 1;\nlet b = ;", r"SyntaxError: Expression expected[\s\S]*agent_code\.ts:2:9"),
         ("let a = 1;\n  let a = 2;", r"SyntaxError: .*already been declared at agent_code\.ts:2:7"),
@@ -81,26 +81,29 @@ def test_a_call_that_fails_rejects(script) -> None:
         ('import x from "jsr:@std/path";', "--no-remote"),
     ],
 )
-def test_code_that_does_not_load_is_told_where(script, whole: str, told: str) -> None:
+def test_a_load_error_has_the_line_and_column(script, whole: str, message: str) -> None:
     failed = script.failure(whole, whole=True)
     assert failed.fault == "code"
     assert not re.search("base64|bridge", str(failed))
-    with pytest.raises(ScriptFailed, match=told):
+    with pytest.raises(ScriptFailed, match=message):
         raise failed
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "message"),
     [
         ("throw new Error('boom');", r"Error: boom\n    at agent_code \(agent_code\.ts:2:7\)"),
         ("throw {a: 1};", r"\{ a: 1 \}"),
         ("throw null;", "null"),
         ("throw new Error('a\\ud800');", r"Error: a\?"),
-        ("return 'x\\ud800';", "returned holds half of a character"),
-        ("return { title: 't', steps: [{ ['\\udfff']: 1 }] };", "returned holds half of a character"),
-        ("let a: any = 'x'; for (let i = 0; i < 200; i++) a = [a]; return a;", "returned is nested more than 100 deep"),
-        ("let a: any = 'x'; for (let i = 0; i < 20_000; i++) a = [a]; return a;", "nested too deep"),
-        ("await show('\\ud800');", "passed to the tool holds half of a character"),
+        ("return 'x\\ud800';", "returned contains a lone surrogate"),
+        ("return { title: 't', steps: [{ ['\\udfff']: 1 }] };", "returned contains a lone surrogate"),
+        (
+            "let a: any = 'x'; for (let i = 0; i < 200; i++) a = [a]; return a;",
+            "returned is nested more than 100 levels deep",
+        ),
+        ("let a: any = 'x'; for (let i = 0; i < 20_000; i++) a = [a]; return a;", "nested too deeply"),
+        ("await show('\\ud800');", "passed to the tool contains a lone surrogate"),
         ("let a: any = 'x'; for (let i = 0; i < 200; i++) a = [a]; await show(a);", "passed to the tool is nested"),
         ("throw new Error('long '.repeat(1e6));", r"Error: long long"),
         ("throw new Error('file:///x '.repeat(1e5));", r"Error: file:///x"),
@@ -111,8 +114,8 @@ def test_code_that_does_not_load_is_told_where(script, whole: str, told: str) ->
         ("const f = (n: number): number => f(n) + 1; f(0);", "call stack"),
     ],
 )
-def test_code_that_throws_is_told_what(script, body: str, told: str) -> None:
-    with pytest.raises(ScriptFailed, match=told):
+def test_an_exception_has_its_message(script, body: str, message: str) -> None:
+    with pytest.raises(ScriptFailed, match=message):
         script.run(body)
 
 
@@ -140,7 +143,7 @@ def test_code_that_throws_is_told_what(script, body: str, told: str) -> None:
         "throw new Proxy(new Error('x'), { get() { throw 1; } });",
     ],
 )
-def test_tricks_on_the_bridge_come_to_an_end(script, body: str) -> None:
+def test_tricks_on_the_bridge_end(script, body: str) -> None:
     limits = ScriptLimits(2, script.PATIENT.memory, 10)
     try:
         assert isinstance(script.run(body, limits=limits), str)
@@ -162,12 +165,12 @@ def test_tricks_on_the_bridge_come_to_an_end(script, body: str) -> None:
         '{"kind": "returned", "value": ' + "9" * 5000 + "}",
     ],
 )
-def test_forged_lines_mean_nothing(script, line: str) -> None:
+def test_forged_lines_are_ignored(script, line: str) -> None:
     forged = f"Deno.stdout.writeSync(new TextEncoder().encode('\\x1e' + {line!r} + '\\n'));"
     assert script.run(f"{forged} return await show('a');") == "show of {'path': 'a'}"
 
 
-def test_answers_that_it_does_not_take_do_not_pile_up(script, monkeypatch) -> None:
+def test_unread_answers_do_not_accumulate(script, monkeypatch) -> None:
     monkeypatch.setattr("code_commit_tasks.runtime.process._UNSENT", 1_000_000)
     forged = "JSON.stringify({ kind: 'call', id, tool: 'show', given: {} })"
     body = (
@@ -184,14 +187,14 @@ def test_answers_that_it_does_not_take_do_not_pile_up(script, monkeypatch) -> No
     assert len(answered) < 5
 
 
-def test_a_forged_call_is_judged_as_any_other(script) -> None:
-    heard: list[Any] = []
+def test_a_forged_call_is_checked_like_any_other(script) -> None:
+    calls: list[Any] = []
 
     def call(name: str, given: Any) -> CallAnswer:
-        heard.append((name, given))
+        calls.append((name, given))
         return CallAnswer("refused", is_error=True)
 
     line = '{"kind": "call", "id": 99, "tool": "no_such_tool", "given": "words"}'
     body = f"Deno.stdout.writeSync(new TextEncoder().encode('\\x1e' + {line!r} + '\\n')); return 'x';"
     assert run_script(script.code(body), [script.SHOW], call, script.PATIENT) == "x"
-    assert heard == [("no_such_tool", "words")]
+    assert calls == [("no_such_tool", "words")]

@@ -18,7 +18,7 @@ def ended(work, done) -> list[tuple[str, bool, int]]:
 # --- context -------------------------------------------------------------------------------------------------------
 
 
-def test_a_step_sees_what_it_asks_for_and_nothing_else(work) -> None:
+def test_a_step_gets_only_the_requested_context(work) -> None:
     work.project.write(
         {
             "src/a.rs": "AAA\n",
@@ -53,7 +53,7 @@ def test_a_step_sees_what_it_asks_for_and_nothing_else(work) -> None:
     assert "Please three." in three
 
 
-def test_context_that_is_too_large_is_named_and_not_shown(work) -> None:
+def test_large_context_is_only_named(work) -> None:
     work.configure(context_limit=1024)
     work.project.write({"large.txt": "L" * 2000, "small.txt": "small\n"})
     context = {"files": [{"pattern": "*.txt"}, {"pattern": "*.none"}], "previous_steps": [0]}
@@ -75,7 +75,7 @@ def test_context_that_is_too_large_is_named_and_not_shown(work) -> None:
 # --- attempts ------------------------------------------------------------------------------------------------------
 
 
-def test_a_step_has_three_attempts_and_learns_from_each(work) -> None:
+def test_a_step_has_three_attempts_with_the_previous_failure(work) -> None:
     work.server.script(
         work.listed(work.step("one", ECHO)),
         work.code("console.log('working'); return 'not this';"),
@@ -105,7 +105,7 @@ def test_a_step_that_fails_three_times_ends_the_task(work) -> None:
     assert done.events[-1]["data"]["summary"].startswith("step 1 (one) failed after 3 attempts")
 
 
-def test_attempts_are_a_setting(work) -> None:
+def test_the_number_of_attempts_is_a_setting(work) -> None:
     work.configure(attempts=1)
     work.server.script(work.code("throw 1;"))
     assert work().exit_code == 1
@@ -113,21 +113,21 @@ def test_attempts_are_a_setting(work) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "told"),
+    ("reply", "reason"),
     [
         ("Hello!", "no TypeScript code block"),
         ("```typescript\nlet a = ;\n```", "SyntaxError"),
         ('```typescript\nimport "https://example.org/x.ts";\n```', "--no-remote"),
-        (Reply(text="```typescript\n", finish="length"), "not finished"),
-        ("```typescript\nasync function agent_code() { return `\n```sh\nls\n```\n`; }\n```", "longer ones: ````"),
+        (Reply(text="```typescript\n", finish="length"), "incomplete"),
+        ("```typescript\nasync function agent_code() { return `\n```sh\nls\n```\n`; }\n```", "longer fences: ````"),
     ],
     ids=["prose", "syntax", "import", "cut short", "a fence in the code"],
 )
-def test_what_is_no_answer_goes_back_with_the_reason(work, reply, told: str) -> None:
+def test_a_malformed_answer_is_sent_back_with_the_reason(work, reply, reason: str) -> None:
     work.server.script(reply, work.returns("good"))
     done = work()
     assert (done.exit_code, done.stdout) == (0, "good\n")
-    assert told in work.prompts[1]
+    assert reason in work.prompts[1]
 
 
 @pytest.mark.parametrize(
@@ -145,28 +145,28 @@ def test_what_is_no_answer_goes_back_with_the_reason(work, reply, told: str) -> 
     ],
     ids=json.dumps,
 )
-def test_a_value_that_is_neither_a_string_nor_a_list_is_never_a_success(work, value) -> None:
+def test_a_value_that_is_neither_a_string_nor_a_list_fails(work, value) -> None:
     work.configure(attempts=1)
     work.server.script(work.returns(value))
     assert work().exit_code == 5
 
 
-def test_no_answer_at_all_is_a_response_that_is_refused(work) -> None:
+def test_a_task_without_any_answer_is_a_refused_response(work) -> None:
     work.server.script("one", "two", "three")
     assert work().exit_code == 5
     assert "[its output]\n--- " in work.prompts[1]
 
 
-def test_a_list_that_can_never_pass_goes_back(work) -> None:
+def test_a_list_that_can_never_pass_is_sent_back(work) -> None:
     unknown = work.step("one", {"type": "validation", "validator": "looks_good"})
     broken = work.step("one", {"type": "pattern", "pattern": "("})
     work.server.script(work.listed(unknown), work.listed(work.step("zero"), broken), work.returns("fine"))
     assert work().exit_code == 0
     assert "no validator 'looks_good'; there are: syntax_check" in work.prompts[1]
-    assert "steps[1]: the pattern is no regular expression" in work.prompts[2]
+    assert "steps[1]: the pattern is not a regular expression" in work.prompts[2]
 
 
-def test_a_service_that_fails_for_a_while_costs_an_attempt(work) -> None:
+def test_a_temporary_failure_of_the_service_counts_as_an_attempt(work) -> None:
     work.project.write({"agent-config/config.toml": "[http]\nretries = 0\n"})
     work.server.script(work.listed(work.step("one")), Reply.error(503), work.returns("there"))
     done = work("--json")
@@ -181,7 +181,7 @@ def test_a_service_that_keeps_failing_ends_the_task(work) -> None:
     assert len(work.server.requests) == 3
 
 
-def test_a_key_that_is_wrong_is_not_tried_again(work) -> None:
+def test_a_rejected_key_is_not_retried(work) -> None:
     work.server.script(Reply.error(401))
     assert work().exit_code == 4
     assert len(work.server.requests) == 1
@@ -190,7 +190,7 @@ def test_a_key_that_is_wrong_is_not_tried_again(work) -> None:
 # --- lists in lists ------------------------------------------------------------------------------------------------
 
 
-def test_a_step_may_be_taken_apart_again(work) -> None:
+def test_a_step_can_be_divided(work) -> None:
     sees = work.step("last", context={"previous_steps": [0]})
     work.server.script(
         work.listed(work.step("first", {"type": "pattern", "pattern": "inner two"}), sees),
@@ -209,7 +209,7 @@ def test_a_step_may_be_taken_apart_again(work) -> None:
     )
 
 
-def test_a_step_whose_list_fails_is_tried_again(work) -> None:
+def test_a_step_with_a_failed_list_is_repeated(work) -> None:
     work.server.script(
         work.listed(work.step("outer")),
         work.listed(work.step("inner", ECHO)),
@@ -222,7 +222,7 @@ def test_a_step_whose_list_fails_is_tried_again(work) -> None:
     assert "Step 1.1 (inner) failed" in work.prompts[5]
 
 
-def test_lists_nested_too_deep_end_at_the_limit(work) -> None:
+def test_the_nesting_of_lists_is_limited(work) -> None:
     work.server.script(*[work.listed(work.step("deeper"))] * 20)
     done = work("--json")
     assert done.exit_code == 6
@@ -231,7 +231,7 @@ def test_lists_nested_too_deep_end_at_the_limit(work) -> None:
     assert work.events_of(done, "tasks.listed")[-1]["step"] == ".".join(["1"] * 9)
 
 
-def test_a_thousand_steps_are_more_than_the_limit(work) -> None:
+def test_the_number_of_steps_is_limited(work) -> None:
     many = work.code(
         f"const step = {json.dumps(work.step())}; return {{ title: 't', steps: Array.from({{ length: 1000 }}, () => step) }};"
     )
@@ -239,7 +239,7 @@ def test_a_thousand_steps_are_more_than_the_limit(work) -> None:
     done = work()
     assert done.exit_code == 6
     assert len(work.server.requests) == 3
-    assert "of the 100 that this task may take, 100 are left" in work.prompts[1]
+    assert "of the 100 steps of this task, 100 are left" in work.prompts[1]
 
 
 def test_the_steps_of_all_lists_count(work) -> None:
@@ -247,7 +247,7 @@ def test_the_steps_of_all_lists_count(work) -> None:
     two = work.listed(work.step("a"), work.step("b"))
     work.server.script(two, two, two, two)
     assert work().exit_code == 6
-    assert "of the 3 that this task may take, 1 are left" in work.prompts[2]
+    assert "of the 3 steps of this task, 1 are left" in work.prompts[2]
 
 
 def test_the_time_of_a_task_is_limited(work) -> None:
@@ -258,22 +258,22 @@ def test_the_time_of_a_task_is_limited(work) -> None:
     assert "0.5 s" in done.stderr
 
 
-def test_the_time_of_a_task_bounds_what_judges_its_steps(work) -> None:
+def test_the_time_limit_of_a_task_includes_its_checks(work) -> None:
     work.configure(max_seconds=2, attempts=2)
     slow = work.step("one", {"type": "callback", "function_name": "command_succeeds", "args": {"cmd": "sleep 20"}})
     work.server.script(work.listed(slow), work.returns("x"), work.returns("late"))
     assert work().exit_code == 6
 
 
-def test_a_list_is_no_longer_than_a_result_may_be(work) -> None:
+def test_the_length_of_a_list_is_limited(work) -> None:
     work.configure(attempts=1, result_limit=1024)
     work.server.script(work.listed(work.step(context={"explicit_content": "x" * 1024})))
     done = work()
     assert done.exit_code == 5
-    assert "1024 are allowed" in done.stderr
+    assert "the limit is 1024" in done.stderr
 
 
-def test_results_of_a_list_are_together_no_longer_than_one(work) -> None:
+def test_the_results_of_a_list_are_limited_together(work) -> None:
     work.configure(result_limit=1024)
     work.server.script(
         work.listed(work.step("one"), work.step("two")),
@@ -287,15 +287,15 @@ def test_results_of_a_list_are_together_no_longer_than_one(work) -> None:
 
 def test_a_title_is_one_line(work) -> None:
     work.server.script(work.listed(work.step("a\n├─ 9 forged\x1b[31m" + "x" * 500)), work.returns("fine"))
-    told = work().stderr
-    assert "├─ 1 a ├─ 9 forged\\x1b[31mxx" in told
+    output = work().stderr
+    assert "├─ 1 a ├─ 9 forged\\x1b[31mxx" in output
     tree = (work.project.run_folder / "task-tree.txt").read_text("utf-8")
     assert "├─ 1 a" not in tree
     assert "└─ 1 a ├─ 9 forged\\x1b[31mxx" in tree
-    assert "x" * 101 not in told.partition("[task]")[0]
+    assert "x" * 101 not in output.partition("[task]")[0]
 
 
-# --- what is left of it --------------------------------------------------------------------------------------------
+# --- logs ----------------------------------------------------------------------------------------------------------
 
 
 def test_the_run_folder_shows_each_attempt(work) -> None:
@@ -327,7 +327,7 @@ def test_the_run_folder_shows_each_attempt(work) -> None:
     assert [each["step"] for each in work.events_of(done, "tasks.listed")] == [""]
 
 
-def test_progress_is_a_tree(work) -> None:
+def test_progress_is_shown_as_a_tree(work) -> None:
     work.server.script(
         work.listed(work.step("outer"), work.step("after", ECHO)),
         work.listed(work.step("inner")),
@@ -335,17 +335,17 @@ def test_progress_is_a_tree(work) -> None:
         work.returns("no"),
         work.returns("ok"),
     )
-    told = work().stderr
+    output = work().stderr
     for line in (
         "├─ 1 outer (research)",
         "│  ├─ 1.1 inner (research)",
         "├─ 2 after",
         "│     attempt 1 failed: The exit",
     ):
-        assert line in told
+        assert line in output
 
 
-def test_escapes_do_not_reach_the_terminal_or_the_files_of_keys(work) -> None:
+def test_keys_in_the_output_are_censored(work) -> None:
     work.project.write({"agent-config/loopback-key.txt": "k-0123456789abcdef\n"})
     work.server.script(
         work.code("console.log('k-0123456789' + 'abcdef'); return 'ends in ' + 'k-0123456789' + 'abcdef';")

@@ -47,7 +47,7 @@ class Config(BaseModel):
 
 
 class Service:
-    """Gives the replies of a file, and writes down what it was asked."""
+    """Returns the replies of a file, and records the requests."""
 
     def __init__(self, config):
         self.replies = json.loads(Path(os.environ["SCRIPT"]).read_text())
@@ -59,7 +59,7 @@ class Service:
         asked = {"messages": rows, "system": request.system, "tools": [tool.name for tool in request.tools]}
         with open(os.environ["SCRIPT"] + ".asked", "a") as file:
             file.write(json.dumps(asked) + "\\n")
-        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]  # the last one again and again
+        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]  # repeat the last one
         parts = [Opaque("script", {"thinking": reply["thinking"]})] if "thinking" in reply else []
         parts += [Text(reply["text"])] if reply.get("text") else []
         for number, (name, given) in enumerate(reply.get("calls", ())):
@@ -84,14 +84,14 @@ def work(run):
     allow = given["allow"] if given.get("allow") else list(toolbox.tools)
     limits = AgentLimits(**given["limits"]) if "limits" in given else None
     history = read_transcript(Path(given["resume"])).messages if "resume" in given else ()
-    heard = []
+    turns = []
     result = run_agent(
         run, run.model(), toolbox, allow=allow, system="Be brief.", prompt=given.get("prompt", "Do it."), limits=limits,
         history=history, label="tester",
-        on_turn=lambda turn: heard.append([turn.number, [call.name for call in turn.calls]]),
+        on_turn=lambda turn: turns.append([turn.number, [call.name for call in turn.calls]]),
     )
     data = {"end": result.end.name, "text": result.text, "turns": result.turns, "tokens": result.tokens,
-            "tampered": list(result.tampered), "transcript": result.transcript.name, "heard": heard,
+            "tampered": list(result.tampered), "transcript": result.transcript.name, "calls": turns,
             "messages": [{"role": each.role, "parts": parts_to_json(each.parts)} for each in result.messages]}
     return Result(Outcome.REACHED if result.finished else Outcome.NOT_REACHED, result.end.value, data)
 '''
@@ -99,7 +99,7 @@ def work(run):
 
 @dataclass(frozen=True, slots=True)
 class Worked:
-    """What an agent did. `asked` are the requests that the service got."""
+    """The result of an agent. `asked` are the requests to the service."""
 
     finished: Finished
     asked: list[dict[str, Any]]
@@ -114,13 +114,13 @@ class Worked:
 
     @property
     def results(self) -> list[dict[str, Any]]:
-        """All answers to calls, in order."""
+        """Return all answers to calls, in order."""
         rows = [part for message in self.data["messages"] for part in message["parts"]]
         return [part for part in rows if part["type"] == "tool_result"]
 
     @property
     def result(self) -> dict[str, Any]:
-        """The first answer."""
+        """Return the first answer."""
         return self.results[0]
 
     def events(self, kind: str) -> list[dict[str, Any]]:
@@ -142,7 +142,7 @@ class Bench:
         plugins: Iterable[Path] = (),
         **given: Any,
     ) -> Worked:
-        """Let an agent work on scripted replies; `given` is what the workflow gets."""
+        """Run an agent with scripted replies; `given` are the options of the workflow."""
         script = self.project.home / "script.json"
         script.write_text(json.dumps(replies), "utf-8")
         asked = script.with_name("script.json.asked")
@@ -156,7 +156,7 @@ class Bench:
         return Worked(finished, [json.loads(line) for line in lines])
 
     def use(self, name: str, arguments: dict[str, Any] | str, **options: Any) -> Worked:
-        """Have one tool called once."""
+        """Run an agent that calls one tool."""
         return self.work({"calls": [[name, arguments]]}, {"text": "done"}, **options)
 
     def settings(self, text: str) -> None:
@@ -172,7 +172,7 @@ def bench(tmp_path) -> Bench:
 
 @pytest.fixture
 def no_sandbox(tmp_path) -> dict[str, str]:
-    """The environment of a machine where bubblewrap is not permitted."""
+    """Return the environment of a machine where bubblewrap does not work."""
     folder = tmp_path / "no-sandbox"
     folder.mkdir()
     (folder / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n")

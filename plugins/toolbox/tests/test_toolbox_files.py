@@ -1,4 +1,4 @@
-"""The tools that read and write files: what they show, and where they refuse to go."""
+"""The tools that read and write files, and their limits."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def tried(bench, calls):
         ),
     ],
 )  # fmt: skip
-def test_no_tool_leaves_the_project_or_enters_what_is_closed(hostile, calls):
+def test_no_tool_accesses_closed_paths(hostile, calls):
     before = {
         path: path.read_bytes()
         for path in hostile.project.root.rglob("*")
@@ -76,7 +76,7 @@ def test_no_tool_leaves_the_project_or_enters_what_is_closed(hostile, calls):
     assert (hostile.project.root.parent / "outside.txt").read_text() == "outside, which is secret\n"
 
 
-def test_what_no_response_may_change_no_tool_may_either(bench):
+def test_no_tool_can_change_protected_files(bench):
     paths = ["build.sh", ".gitignore", "docs/UserSpecification.md", "target/x", "Cargo.lock", "codeRollup.sh"]
     results = tried(bench, [["write_file", {"path": path, "content": "x"}] for path in paths])
     assert all("cannot be written" in result["text"] for result in results)
@@ -84,7 +84,7 @@ def test_what_no_response_may_change_no_tool_may_either(bench):
     assert "exit 0" in tried(bench, [["read_file", {"path": "build.sh"}]])[0]["text"]
 
 
-def test_a_key_in_a_file_is_not_sent(bench):
+def test_a_key_in_a_file_is_not_sent_to_the_model(bench):
     # The key is live: it belongs to the default config of a provider that is not used.
     bench.project.write(
         {"agent-config/config.toml": f'[providers.script.default]\napi_key = "{SECRET}"\n', "a.txt": f"key={SECRET}\n"}
@@ -103,7 +103,7 @@ def test_a_key_in_a_file_is_not_sent(bench):
     assert SECRET not in worked.finished.stdout + worked.finished.stderr
 
 
-def test_a_file_is_read_as_it_is(bench):
+def test_a_file_is_read_unchanged(bench):
     text = "\ufeffa\r\nb\x0cc\u2028d\n\n  e"
     bench.project.write({"odd.txt": text, "empty.txt": ""})
     results = tried(bench, [["read_file", {"path": path}] for path in ("odd.txt", "./odd.txt", "empty.txt")])
@@ -111,7 +111,7 @@ def test_a_file_is_read_as_it_is(bench):
     assert not any(result["is_error"] for result in results)
 
 
-def test_what_cannot_be_shown_says_why(bench):
+def test_the_error_about_an_unreadable_file_has_the_reason(bench):
     (bench.project.root / "binary").write_bytes(b"\x7fELF\0\0")
     (bench.project.root / "latin").write_bytes(b"caf\xe9\n")
     bench.settings("[plugins.toolbox]\nfile_limit = 1000\n")
@@ -119,14 +119,14 @@ def test_what_cannot_be_shown_says_why(bench):
     calls = [["read_file", {"path": path}] for path in ("binary", "latin", "large.txt", "missing", "src")]
     words = [
         "a binary file of 6 bytes",
-        "not UTF-8: line 1 holds the byte 0xe9",
+        "not UTF-8: line 1 contains the byte 0xe9",
         "larger than 1000 bytes",
         "There is no file missing",
         "src",
     ]
-    for result, said in zip(tried(bench, calls), words, strict=True):
+    for result, reason in zip(tried(bench, calls), words, strict=True):
         assert result["is_error"]
-        assert said in result["text"]
+        assert reason in result["text"]
 
 
 def test_a_file_of_a_terabyte_is_refused_without_being_read(bench):
@@ -140,7 +140,7 @@ def test_a_file_of_a_terabyte_is_refused_without_being_read(bench):
     assert all("larger than 10485760 bytes" in result["text"] for result in results)
 
 
-def test_parts_of_a_file(bench):
+def test_a_part_of_a_file_can_be_read(bench):
     bench.project.write({"long.txt": "".join(f"line {number}\n" for number in range(1, 10_001))})
     results = tried(
         bench,
@@ -156,10 +156,10 @@ def test_parts_of_a_file(bench):
     assert results[2]["text"] == "There are no lines 4 to 3: the file has 3."
     *lines, note = results[3]["text"].split("\n")
     assert lines == [f"line {number}" for number in range(1, len(lines) + 1)]
-    assert note == f"[lines 1 to {len(lines)} of 10000; go on with start_line {len(lines) + 1}]"
+    assert note == f"[lines 1 to {len(lines)} of 10000; continue with start_line {len(lines) + 1}]"
 
 
-def test_the_files_of_a_project_are_listed(bench):
+def test_list_files_lists_the_readable_files(bench):
     bench.project.write({"b/c/d.txt": "", "b/e.txt": "", "x.secret": "", "agent-config/x": "", "odd name é.txt": ""})
     (bench.project.root / "link.txt").symlink_to("a.txt")
     results = tried(
@@ -184,15 +184,15 @@ def test_the_files_of_a_project_are_listed(bench):
     assert [result["is_error"] for result in results] == [False] * 3 + [True] + [False] * 2 + [True] * 2
 
 
-def test_a_long_list_is_cut_and_says_so(bench):
+def test_a_long_list_is_cut(bench):
     bench.settings("[plugins.toolbox]\noutput_limit = 256\n")
     bench.project.write({f"many/{number:04}.txt": "" for number in range(100)})
     *paths, note = tried(bench, [["list_files", {"path": "many"}]])[0]["text"].split("\n")
     assert len("\n".join(paths)) <= 256
-    assert note == f"[... and {100 - len(paths)} more; name a folder]"
+    assert note == f"[... and {100 - len(paths)} more; choose a folder]"
 
 
-def test_files_are_written_whole(bench):
+def test_write_file_replaces_the_whole_file(bench):
     results = tried(
         bench,
         [
@@ -204,12 +204,12 @@ def test_files_are_written_whole(bench):
         ],
     )
     assert [result["is_error"] for result in results] == [False, False, False, True, True]
-    assert results[2]["text"] == "a.txt has this content already."
+    assert results[2]["text"] == "a.txt already has this content."
     assert bench.project.read("deep/er/new.txt") == "é\r\n"
     assert bench.project.read("a.txt") == "only this"
 
 
-def test_one_passage_is_replaced(bench):
+def test_str_replace_replaces_one_passage(bench):
     bench.project.write({"crlf.txt": "a\r\nb\r\nc\r\n"})
     results = tried(
         bench,
@@ -222,13 +222,13 @@ def test_one_passage_is_replaced(bench):
         ],
     )
     assert [result["is_error"] for result in results] == [False, True, True, True, False]
-    assert "3 times, in the lines 1, 2, 2" in results[1]["text"]
+    assert "3 times, in lines 1, 2, 2" in results[1]["text"]
     assert "0 matches" in results[2]["text"]
     assert bench.project.read("a.txt") == "one\nthree\n"
     assert bench.project.read("crlf.txt") == "a\r\nB\r\nc\r\n"
 
 
-def test_the_todo_list_is_kept_where_it_belongs(bench):
+def test_the_todo_list_is_in_the_configured_file(bench):
     calls = [["todo_read", {}], ["todo_write", {"content": "- [ ] one\n"}], ["todo_read", {}]]
     results = bench.work({"calls": calls}, {"text": "done"}, todo="g3-plan/todo.g3.md").results
     assert [result["text"] for result in results] == [
@@ -240,7 +240,7 @@ def test_the_todo_list_is_kept_where_it_belongs(bench):
     assert bench.use("todo_write", {"content": "x"}).result["text"] == "todo.g3.md is written."
 
 
-def test_what_agents_write_can_be_undone(bench):
+def test_the_changes_of_an_agent_can_be_undone(bench):
     shell = ["shell", {"command": "echo more >> a.txt; echo new > c.txt"}]
     write = ["write_file", {"path": "b.txt", "content": "b"}]
     worked = bench.work({"calls": [write, shell]}, {"text": "done"}, flags=["--sandbox", "off"])

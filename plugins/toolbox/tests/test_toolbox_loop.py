@@ -1,4 +1,4 @@
-"""The loop from outside: runs of the command with a workflow whose agent gets scripted replies."""
+"""The loop in runs of the command, with a workflow whose agent gets scripted replies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def write(path: str, content: str) -> list:
     return ["write_file", {"path": path, "content": content}]
 
 
-def test_a_tool_is_called_and_the_work_is_finished(bench):
+def test_an_agent_calls_a_tool_and_finishes(bench):
     worked = bench.work({"text": "I look.", "calls": [READ]}, {"calls": [FINAL]})
     assert (worked.finished.exit_code, worked.end, worked.data["text"]) == (0, "FINISHED", "all done")
     assert (worked.data["turns"], worked.data["tokens"]) == (2, 30)
@@ -27,14 +27,14 @@ def test_a_tool_is_called_and_the_work_is_finished(bench):
         "is_error": False,
     }
     assert worked.asked[0]["system"] == "Be brief."
-    assert worked.data["heard"] == [[1, ["read_file"]], [2, ["final_output"]]]
+    assert worked.data["calls"] == [[1, ["read_file"]], [2, ["final_output"]]]
     assert [event["call"] for event in worked.events("toolbox.called")] == [
         "read_file(path='a.txt')",
         "final_output(summary='all done')",
     ]
 
 
-def test_words_without_a_call_end_the_work(bench):
+def test_a_reply_without_a_call_ends_the_loop(bench):
     worked = bench.work({"text": "Nothing to do.\n"})
     assert (worked.end, worked.data["text"]) == ("FINISHED", "Nothing to do.")
 
@@ -56,13 +56,13 @@ def test_a_tool_that_is_not_on_the_allow_list_is_not_run(bench):
         allow=["read_file", "final_output"],
     )
     assert [result["is_error"] for result in worked.results] == [True] * 3
-    assert "There is no tool 'todo_write' for you. You have: read_file, final_output." in worked.results[1]["text"]
+    assert "There is no tool 'todo_write'. Your tools: read_file, final_output." in worked.results[1]["text"]
     assert not (bench.project.root / "new.txt").exists()
     assert not (bench.project.root / "todo.g3.md").exists()
     assert worked.asked[0]["tools"] == ["read_file", "final_output"]
 
 
-def test_an_allow_list_that_names_no_tool_is_not_ready(bench):
+def test_an_unknown_tool_on_the_allow_list_is_an_error(bench):
     worked = bench.work({"text": "never"}, allow=["read_file", "telepathy"])
     assert worked.finished.exit_code == 3
     assert "there is no tool 'telepathy'" in worked.finished.stderr
@@ -71,7 +71,7 @@ def test_an_allow_list_that_names_no_tool_is_not_ready(bench):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (["read_file", '{"path": "a.t'], "no JSON object"),
+        (["read_file", '{"path": "a.t'], "not a JSON object"),
         (["read_file", {}], "'path' is a required property"),
         (["read_file", {"path": 5}], "at path: 5 is not of type 'string'"),
         (["read_file", {"path": "a.txt", "start_line": 0}], "at start_line: 0 is less than the minimum of 1"),
@@ -84,7 +84,7 @@ def test_an_allow_list_that_names_no_tool_is_not_ready(bench):
         (["", {}], "There is no tool ''"),
     ],
 )
-def test_malformed_arguments_are_told_in_words(bench, call, words):
+def test_the_error_about_malformed_arguments_has_the_reason(bench, call, words):
     worked = bench.work({"calls": [call]}, {"text": "done"})
     assert worked.result["is_error"]
     assert words in worked.result["text"]
@@ -92,13 +92,13 @@ def test_malformed_arguments_are_told_in_words(bench, call, words):
     assert worked.end == "FINISHED"
 
 
-def test_thinking_goes_back_unread(bench):
+def test_thinking_is_sent_back_unchanged(bench):
     worked = bench.work({"thinking": "hm", "calls": [READ]}, {"text": "done"})
     sent = worked.asked[1]["messages"][1]["parts"]
     assert sent[0] == {"type": "opaque", "provider": "script", "data": {"thinking": "hm"}}
 
 
-def test_an_endless_loop_of_the_same_call_is_noticed(bench):
+def test_an_endless_loop_of_the_same_call_is_ended(bench):
     worked = bench.work({"calls": [READ]})
     assert (worked.finished.exit_code, worked.end, worked.data["turns"]) == (1, "REPEATED", 4)
     texts = [result["text"] for result in worked.results]
@@ -106,13 +106,13 @@ def test_an_endless_loop_of_the_same_call_is_noticed(bench):
     assert texts[3].startswith("Not run")
 
 
-def test_the_same_calls_with_others_between_are_no_loop(bench):
+def test_equal_calls_with_others_between_are_not_a_loop(bench):
     other = ["read_file", {"path": "src/main.py"}]
     replies = [{"calls": [call]} for call in (READ, READ, other, READ, READ)]
     assert bench.work(*replies, {"text": "done"}).end == "FINISHED"
 
 
-def test_four_equal_calls_in_one_reply_are_no_loop(bench):
+def test_four_equal_calls_in_one_reply_are_not_a_loop(bench):
     assert bench.work({"calls": [READ] * 4}, {"text": "done"}).end == "FINISHED"
 
 
@@ -124,60 +124,60 @@ def counting(turns: int) -> list[dict]:
     return [{"calls": [write("n.txt", f"{number}\n")]} for number in range(turns)]
 
 
-def test_turns_run_out(bench):
+def test_the_loop_ends_at_the_limit_of_turns(bench):
     worked = bench.work(*counting(9), limits=limits(turns=3))
     assert (worked.end, worked.data["turns"]) == ("OUT_OF_TURNS", 3)
     assert bench.project.read("n.txt") == "2\n"
 
 
-def test_tokens_run_out(bench):
+def test_the_loop_ends_at_the_limit_of_tokens(bench):
     worked = bench.work(*counting(9), limits=limits(tokens=31))
     assert (worked.end, worked.data["tokens"]) == ("OUT_OF_TOKENS", 45)
 
 
-def test_tokens_that_are_not_told_are_estimated(bench):
+def test_unreported_tokens_are_estimated(bench):
     replies = [{**reply, "usage": [None, None]} for reply in counting(9)]
     worked = bench.work(*replies, limits=limits(tokens=2000))
     assert worked.end == "OUT_OF_TOKENS"
 
 
-def test_time_runs_out_within_a_reply_and_ends_the_command_that_runs(bench):
+def test_the_time_limit_ends_a_running_command(bench):
     sleep = ["shell", {"command": "sleep 600"}]
     worked = bench.work(
         {"calls": [sleep, write("late.txt", "x")]}, limits=limits(seconds=2), flags=["--sandbox", "off"]
     )
     assert worked.end == "OUT_OF_TIME"
-    assert "was ended after" in worked.results[0]["text"]
+    assert "were stopped after" in worked.results[0]["text"]
     assert worked.results[1]["text"] == "Not run: out of time."
     assert not (bench.project.root / "late.txt").exists()
 
 
-def test_the_configured_limits_hold_where_the_workflow_sets_none(bench):
+def test_the_configured_limits_are_the_default(bench):
     bench.settings("[plugins.toolbox]\nmax_turns = 2\n")
     assert bench.work(*counting(9)).end == "OUT_OF_TURNS"
 
 
-def test_a_wrong_section_is_not_ready(bench):
+def test_an_invalid_section_is_not_ready(bench):
     bench.settings("[plugins.toolbox]\nmax_turns = 0\n")
     worked = bench.work({"text": "never"})
     assert worked.finished.exit_code == 3
     assert "max_turns" in worked.finished.stderr
 
 
-def test_what_is_said_to_be_final_after_a_failure_is_not_taken(bench):
+def test_final_output_after_a_failed_call_is_not_accepted(bench):
     worked = bench.work({"calls": [["read_file", {"path": "missing"}], FINAL]}, {"calls": [FINAL]})
     assert worked.data["turns"] == 2
-    assert worked.results[1]["text"].startswith("Not taken")
+    assert worked.results[1]["text"].startswith("Not accepted")
 
 
-def test_nothing_runs_after_the_final_output(bench):
+def test_no_call_runs_after_final_output(bench):
     worked = bench.work({"calls": [FINAL, write("late.txt", "x")]})
     assert worked.end == "FINISHED"
     assert not (bench.project.root / "late.txt").exists()
 
 
 @pytest.mark.parametrize("finish", ["length", "unknown"])
-def test_calls_of_a_reply_that_was_cut_short_are_not_run(bench, finish):
+def test_calls_of_an_incomplete_reply_are_not_run(bench, finish):
     worked = bench.work({"calls": [write("cut.txt", "half")], "finish": finish}, {"text": "done"})
     assert worked.end == "FINISHED"
     assert worked.result["is_error"]
@@ -185,7 +185,7 @@ def test_calls_of_a_reply_that_was_cut_short_are_not_run(bench, finish):
     assert not (bench.project.root / "cut.txt").exists()
 
 
-def test_a_reply_of_thinking_alone_is_asked_for_again(bench):
+def test_a_reply_with_only_thinking_is_requested_again(bench):
     worked = bench.work({"thinking": "hm", "finish": "length"}, {"text": "done"})
     assert worked.end == "FINISHED"
     assert [message["role"] for message in worked.asked[1]["messages"]] == ["user"]
@@ -193,12 +193,12 @@ def test_a_reply_of_thinking_alone_is_asked_for_again(bench):
 
 
 @pytest.mark.parametrize("reply", [{"text": ""}, {"text": "half an ans", "finish": "length"}, {"finish": "unknown"}])
-def test_three_replies_in_a_row_that_cannot_be_used_end_the_work(bench, reply):
+def test_three_unusable_replies_in_a_row_end_the_loop(bench, reply):
     worked = bench.work(reply)
     assert (worked.finished.exit_code, worked.end, worked.data["turns"]) == (1, "UNUSABLE", 3)
 
 
-def test_a_pause_goes_on_with_what_was_said(bench):
+def test_a_paused_reply_is_continued(bench):
     worked = bench.work({"text": "one moment", "finish": "paused"}, {"text": "done"})
     assert worked.end == "FINISHED"
     assert [message["role"] for message in worked.asked[1]["messages"]] == ["user", "assistant"]
@@ -211,7 +211,7 @@ def test_old_results_are_left_out_before_the_context_overflows(bench):
     assert worked.end == "FINISHED"
     assert len(worked.events("toolbox.shortened")) >= 2
     first, last = (worked.asked[-1]["messages"][place]["parts"][0]["text"] for place in (2, -1))
-    assert "left out to save room" in first
+    assert "removed to save space" in first
     assert last == "7" * 6000
     # The transcript is complete, and between two cuts the beginning does not change.
     assert worked.results[0]["text"] == "0" * 6000
@@ -220,7 +220,7 @@ def test_old_results_are_left_out_before_the_context_overflows(bench):
     assert same >= len(sent) - 1 - len(worked.events("toolbox.shortened"))
 
 
-def test_a_context_that_cannot_be_shortened_ends_the_work(bench):
+def test_a_context_that_cannot_be_shortened_ends_the_loop(bench):
     worked = bench.work({"text": "never"}, prompt="x" * 20_000, limits=limits(context_tokens=4000))
     assert (worked.end, worked.data["turns"]) == ("CONTEXT_FULL", 0)
 
@@ -233,7 +233,7 @@ def test_the_prefix_is_marked_for_caching(bench):
     assert marked[3] == [True, False, False, False, True, False, True]
 
 
-def test_the_transcript_holds_everything_and_can_be_gone_on_with(bench):
+def test_the_transcript_is_complete_and_can_be_continued(bench):
     first = bench.work({"calls": [READ]}, {"text": "half way"})
     file = bench.project.run_folder / first.data["transcript"]
     lines = [json.loads(line) for line in file.read_text().splitlines()]
@@ -245,7 +245,7 @@ def test_the_transcript_holds_everything_and_can_be_gone_on_with(bench):
     assert sent[-1]["parts"] == [{"type": "text", "text": "And now?"}]
 
 
-def test_a_transcript_that_was_cut_off_in_a_call_can_be_gone_on_with(bench):
+def test_a_transcript_that_was_interrupted_in_a_call_can_be_continued(bench):
     first = bench.work({"calls": [READ]}, {"text": "half way"})
     file = bench.project.run_folder / first.data["transcript"]
     head, asked, called, *_ = file.read_bytes().split(b"\n")
@@ -253,9 +253,9 @@ def test_a_transcript_that_was_cut_off_in_a_call_can_be_gone_on_with(bench):
     again = bench.work({"text": "done"}, resume=str(file), prompt="")
     assert again.end == "FINISHED"
     results = again.asked[0]["messages"][2]["parts"]
-    assert "cut off before this call was answered" in results[0]["text"]
-    assert results[1] == {"type": "text", "text": "Go on."}
+    assert "interrupted before this call was answered" in results[0]["text"]
+    assert results[1] == {"type": "text", "text": "Continue."}
 
 
-def test_a_file_that_is_no_transcript_is_not_ready(bench):
+def test_a_file_that_is_not_a_transcript_is_an_error(bench):
     assert bench.work({"text": "never"}, resume=str(bench.project.root / "a.txt")).finished.exit_code == 3

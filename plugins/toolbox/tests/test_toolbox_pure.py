@@ -1,4 +1,4 @@
-"""Pure functions: replacing, cutting, shortening, counting. Every loss must be reported."""
+"""Pure functions: replacing, cutting, shortening and counting. Every cut must be reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FEW = st.text("ab\n", max_size=12)
 
 
 @given(before=FEW, old=FEW.filter(bool), after=FEW, new=FEW)
-def test_exactly_one_match_is_replaced_and_all_else_stays(before, old, after, new):
+def test_only_a_single_match_is_replaced(before, old, after, new):
     text = before + old + after
     places = [place for place in range(len(text)) if text.startswith(old, place)]
     if len(places) == 1 and old != new:
@@ -38,7 +38,7 @@ def test_exactly_one_match_is_replaced_and_all_else_stays(before, old, after, ne
 @given(
     lines=st.lists(st.text("abc", max_size=4), min_size=2, max_size=8, unique=True), new=st.text("xyz\n", max_size=6)
 )
-def test_lines_that_end_in_crlf_keep_their_ends(lines, new):
+def test_crlf_line_endings_are_kept(lines, new):
     text = "".join(f"{line};\r\n" for line in lines)
     old = f"{lines[0]};\n{lines[1]};\n"
     changed = replaced_once(text, old, new)
@@ -46,13 +46,13 @@ def test_lines_that_end_in_crlf_keep_their_ends(lines, new):
 
 
 @given(text=FEW, old=st.text("cd", min_size=1))
-def test_what_is_not_there_is_told(text, old):
+def test_a_missing_passage_is_an_error(text, old):
     with pytest.raises(ToolError, match="0 matches"):
         replaced_once(text, old, "x")
 
 
-def test_a_passage_that_stands_there_a_million_times_is_told_quickly():
-    with pytest.raises(ToolError, match="1000 or more times, in the lines 1, 1, 1"):
+def test_a_passage_with_a_million_matches_is_rejected_quickly():
+    with pytest.raises(ToolError, match="1000 or more times, in lines 1, 1, 1"):
         replaced_once("a" * 1_000_000, "a", "b")
 
 
@@ -60,11 +60,11 @@ def test_a_passage_that_stands_there_a_million_times_is_told_quickly():
 
 
 @given(text=st.text("ab\r\n\u2028\x0c", max_size=200), limit=st.integers(1, 60))
-def test_a_file_that_is_read_piece_by_piece_is_read_whole(text, limit):
+def test_the_pieces_of_a_file_are_the_whole_file(text, limit):
     pieces, start = [], 1
     while True:
         piece = lines_of(text, start, None, limit)
-        note = re.search(r"\[(?:lines \d+ to \d+ of \d+(; go on with start_line (\d+))?|the first .*)\]\Z", piece)
+        note = re.search(r"\[(?:lines \d+ to \d+ of \d+(; continue with start_line (\d+))?|the first .*)\]\Z", piece)
         if note is None:
             pieces.append(piece)
             break
@@ -80,13 +80,13 @@ def test_a_file_that_is_read_piece_by_piece_is_read_whole(text, limit):
 
 
 @pytest.mark.parametrize(("first", "last"), [(4, None), (3, 2), (9, 12)])
-def test_lines_that_are_not_there_are_an_error(first, last):
+def test_missing_lines_are_an_error(first, last):
     with pytest.raises(ToolError, match="There are no lines"):
         lines_of("a\nb\nc\n", first, last, 100)
 
 
 @given(text=st.text("ab\n", max_size=300), limit=st.integers(2, 100))
-def test_a_cut_keeps_both_ends_and_counts_what_is_missing(text, limit):
+def test_a_cut_keeps_both_ends_and_counts_the_missing_characters(text, limit):
     cut = head_and_tail(text, limit, whole="look there")
     if len(text) <= limit:
         assert cut == text
@@ -128,7 +128,7 @@ def results_of(messages) -> list[ToolResult]:
 
 
 @given(messages=conversations(), at_most=st.integers(0, 8000), share=st.floats(0.1, 0.9))
-def test_shortening_leaves_out_old_results_and_nothing_else(messages, at_most, share):
+def test_shortening_replaces_only_old_results(messages, at_most, share):
     short = shortened(messages, at_most=at_most, enough=int(at_most * share))
     assert len(short) == len(messages)
     for was, now in zip(messages, short, strict=True):
@@ -149,14 +149,14 @@ def test_shortening_leaves_out_old_results_and_nothing_else(messages, at_most, s
 
 
 @pytest.mark.parametrize(("at_most", "left_out"), [(3100, []), (3000, [0, 1]), (1400, [0, 1]), (900, [0, 1, 2])])
-def test_the_latest_results_go_last_and_only_for_the_limit_itself(at_most, left_out):
+def test_the_latest_results_are_replaced_last(at_most, left_out):
     messages = [Message("user", (ToolResult(str(turn), "tool", "r" * 3000),)) for turn in range(3)]  # 1008 tokens each
     short = results_of(shortened(messages, at_most=at_most, enough=500))
     assert [index for index, result in enumerate(short) if result.text != "r" * 3000] == left_out
 
 
 @given(messages=conversations(), at_most=st.integers(500, 8000))
-def test_what_was_shortened_stays_so_while_there_is_room(messages, at_most):
+def test_a_shortened_conversation_stays_unchanged_below_the_limit(messages, at_most):
     short = shortened(messages, at_most=at_most, enough=at_most // 2)
     more = [*short, Message("assistant", (Text("a word"),)), Message("user", (Text("another"),))]
     if tokens_of(more) <= at_most:
@@ -164,7 +164,7 @@ def test_what_was_shortened_stays_so_while_there_is_room(messages, at_most):
 
 
 @given(messages=conversations())
-def test_what_is_sent_is_what_was_said(messages):
+def test_a_request_contains_the_whole_conversation(messages):
     doubled = [*messages, Message("user", (Text("and"),)), Message("user", (Text("more"),))]
     sent = sendable(doubled)
     roles = [message.role for message in sent]
@@ -176,7 +176,7 @@ def test_what_is_sent_is_what_was_said(messages):
 
 
 @given(messages=conversations(), cut=st.integers(1, 20))
-def test_after_a_break_every_call_has_one_answer(messages, cut):
+def test_every_interrupted_call_gets_one_answer(messages, cut):
     whole = answered(messages[:cut])
     calls = [part.id for message in whole for part in message.parts if isinstance(part, ToolCall)]
     assert [result.call_id for result in results_of(whole)] == calls

@@ -37,43 +37,43 @@ def test_a_plugin_adds_a_tool(bench, tmp_path):
         ("raise ToolError('no such word')", "no such word"),
         ("1 / 0", "echo failed with ZeroDivisionError: division by zero"),
         ("raise SystemExit(9)", "echo failed with SystemExit: 9"),
-        ("return 7", "echo is broken: it gave int, not text."),
+        ("return 7", "echo is broken: it returned int, not text."),
         ("raise NotReady('not now')", "not now"),
         ("return call(context, arguments)", "RecursionError"),
     ],
 )
-def test_what_a_tool_raises_becomes_text(bench, tmp_path, code, words):
+def test_an_exception_of_a_tool_becomes_text(bench, tmp_path, code, words):
     worked = bench.use("echo", {"word": "x"}, plugins=[tools(tmp_path, code)])
     assert worked.result["is_error"]
     assert words in worked.result["text"]
     assert worked.end == "FINISHED"
 
 
-def test_a_limit_that_a_tool_runs_into_ends_the_run(bench, tmp_path):
+def test_a_limit_reached_in_a_tool_ends_the_run(bench, tmp_path):
     worked = bench.use("echo", {"word": "x"}, plugins=[tools(tmp_path, "raise LimitReached('enough')")])
     assert worked.finished.exit_code == 6
 
 
-def test_a_result_that_is_too_long_is_kept_in_the_run_folder(bench, tmp_path):
+def test_a_long_result_is_written_to_the_run_folder(bench, tmp_path):
     folder = tools(tmp_path, "return 'first\\n' + 'x\\n' * 100_000 + 'last'")
     worked = bench.use("echo", {"word": "x"}, plugins=[folder])
     text = worked.result["text"]
     assert text.startswith("first\n")
     assert text.endswith("\nlast")
-    assert "all of it is in the run folder, echo-output.txt" in text
+    assert "the whole output is in the run folder: echo-output.txt" in text
     assert len((bench.project.run_folder / "echo-output.txt").read_text()) == len("first\nlast") + 200_000
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"name": "shell"}, "the tool name 'shell' is the toolbox's own"),
-        ({"name": "two words"}, "'two words' is no name for a tool"),
-        ({"schema": "{'type': 'string'}"}, "no JSON schema of type object"),
-        ({"schema": "{'type': 'object', 'properties': {'a': {'type': 'txt'}}}"}, "no JSON schema: 'txt'"),
+        ({"name": "shell"}, "the tool name 'shell' belongs to the toolbox"),
+        ({"name": "two words"}, "'two words' is not a valid tool name"),
+        ({"schema": "{'type': 'string'}"}, "not a JSON schema of type object"),
+        ({"schema": "{'type': 'object', 'properties': {'a': {'type': 'txt'}}}"}, "not a JSON schema: 'txt'"),
     ],
 )
-def test_what_cannot_be_used_is_reported_and_left_out(bench, tmp_path, given, words):
+def test_an_invalid_tool_is_reported_and_left_out(bench, tmp_path, given, words):
     folder = tools(tmp_path, "return 'mine'", **given)
     worked = bench.use("list_files", {}, plugins=[folder])
     assert worked.finished.exit_code == 0
@@ -83,7 +83,7 @@ def test_what_cannot_be_used_is_reported_and_left_out(bench, tmp_path, given, wo
     assert len(worked.asked[0]["tools"]) == 9
 
 
-def test_two_owners_of_one_name_are_both_named(bench, tmp_path):
+def test_a_name_clash_names_both_plugins(bench, tmp_path):
     folders = [tools(tmp_path, "return 'x'", plugin=plugin) for plugin in ("one", "two")]
     worked = bench.work({"text": "done"}, plugins=folders)
     errors = [failure["error"] for failure in worked.events("plugin.failed")]
@@ -91,7 +91,7 @@ def test_two_owners_of_one_name_are_both_named(bench, tmp_path):
     assert "echo" not in worked.asked[0]["tools"]
 
 
-def test_a_broken_hook_spoils_no_other(bench, tmp_path):
+def test_a_failing_hook_does_not_affect_others(bench, tmp_path):
     broken = install_plugin(
         tmp_path / "broken", "broken",
         "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_tools(settings):\n    1 / 0\n",
@@ -101,7 +101,7 @@ def test_a_broken_hook_spoils_no_other(bench, tmp_path):
     assert worked.events("plugin.failed")[0]["error"].startswith("ZeroDivisionError")
 
 
-def test_a_schema_that_refers_elsewhere_is_never_fetched(bench, tmp_path):
+def test_references_in_a_schema_are_not_fetched(bench, tmp_path):
     with ScriptedServer([Reply(body=b'{"type": "object"}')]) as server:
         schema = f"{{'type': 'object', '$ref': '{server.address}/schema'}}"
         worked = bench.use("echo", {}, plugins=[tools(tmp_path, "return 'x'", schema=schema)])

@@ -1,3 +1,3 @@
-"""Runs as OpenTelemetry traces."""
+"""Sends runs as OpenTelemetry traces."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""Attributes of spans: OpenTelemetry's conventions for generative AI and processes, and a few of our own."""
+"""Attributes of spans: OpenTelemetry's conventions for generative AI and processes, and some of our own."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _read(folder: Path, name: object) -> str | None:
 
 
 def _known(values: Mapping[str, Any]) -> Attributes:
-    """Drop unknown values, and values that cannot be attributes."""
+    """Drop unknown values and values that cannot be attributes."""
     return {
         name: value
         for name, value in values.items()

@@ -11,17 +11,17 @@ from opentelemetry.sdk.trace.export import SpanExporter
 
 from code_commit_otel.settings import OtelSettings
 
-_USUAL, _LONGEST = 10.0, 60.0  # seconds
+_DEFAULT, _LONGEST = 10.0, 60.0  # seconds
 
 
 def otlp_exporter(settings: OtelSettings) -> SpanExporter:
     """Return an exporter for OTLP over HTTP; OpenTelemetry's variables fill in missing settings."""
     # It logs failures, and Python prints unhandled log records; the sink reports failures once instead.
     logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
-    return OTLPSpanExporter(endpoint=settings.endpoint, timeout=patience_of(settings))
+    return OTLPSpanExporter(endpoint=settings.endpoint, timeout=timeout_of(settings))
 
 
-def patience_of(settings: OtelSettings) -> float:
+def timeout_of(settings: OtelSettings) -> float:
     """Return how many seconds a run waits for the collector at its end."""
     if settings.timeout_seconds is not None:
         return settings.timeout_seconds
@@ -32,4 +32,4 @@ def patience_of(settings: OtelSettings) -> float:
             continue
         if 0 < seconds < math.inf:
             return min(seconds, _LONGEST)
-    return _USUAL
+    return _DEFAULT

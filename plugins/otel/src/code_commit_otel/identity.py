@@ -1,4 +1,4 @@
-"""Ids that derive from the run, so that exporting it twice makes no second trace."""
+"""Ids that derive from the run, so that exporting it twice creates no second trace."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from opentelemetry.sdk.trace.id_generator import IdGenerator
 class RunIds(IdGenerator):
     """Derives the trace id from the run's name and start time, and span ids also from their position."""
 
-    def __init__(self, run: str, began: float) -> None:
-        self._seed = f"{run} {began:.6f}"
+    def __init__(self, run: str, started: float) -> None:
+        self._seed = f"{run} {started:.6f}"
         self._numbers = itertools.count(1)
 
     def generate_trace_id(self) -> int:

@@ -1,4 +1,4 @@
-"""Hooks that the host loads at every start. Import nothing heavy here."""
+"""The hooks of the plugin. Every start imports this module: import nothing slow here."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT
 
 @hookimpl
 def code_commit_settings() -> str:
-    """Return the path of the settings class of `[plugins.otel]`."""
+    """Return the model of the section `[plugins.otel]`."""
     return "code_commit_otel.settings:OtelSettings"
 
 
 @hookimpl
 def code_commit_log_sinks(settings: OtelSettings) -> list[LogSink]:
     """Return one sink if a collector is configured: nothing is sent to a default address."""
-    named = settings.endpoint is not None or any(os.environ.get(name) for name in _ENDPOINTS)
+    configured = settings.endpoint is not None or any(os.environ.get(name) for name in _ENDPOINTS)
     disabled = os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
-    if not named or disabled or os.environ.get("OTEL_TRACES_EXPORTER", "").strip().lower() == "none":
+    if not configured or disabled or os.environ.get("OTEL_TRACES_EXPORTER", "").strip().lower() == "none":
         return []
-    from code_commit_otel.exporting import otlp_exporter, patience_of
+    from code_commit_otel.exporting import otlp_exporter, timeout_of
     from code_commit_otel.sink import TraceSink
 
-    return [TraceSink(otlp_exporter(settings), content=settings.content, patience=patience_of(settings))]
+    return [TraceSink(otlp_exporter(settings), content=settings.content, timeout=timeout_of(settings))]

@@ -13,16 +13,16 @@ class OtelSettings(BaseModel):
     endpoint: str | None = Field(
         default=None,
         pattern=r"^https?://",
-        description="The collector's address for traces, such as http://localhost:4318/v1/traces. Without it the "
-        "usual variables of OpenTelemetry count, and without these nothing is sent.",
+        description="The collector's address for traces, such as http://localhost:4318/v1/traces. If unset, the "
+        "variables of OpenTelemetry apply; without any of them, nothing is sent.",
     )
     content: bool = Field(
-        default=False, description="Whether prompts, responses, paths and command lines are in the traces."
+        default=False, description="Whether traces contain prompts, responses, paths and command lines."
     )
     timeout_seconds: float | None = Field(
         default=None,
         gt=0,
         allow_inf_nan=False,
-        description="How long the end of a run waits for the collector. Without it, OTEL_EXPORTER_OTLP_TRACES_TIMEOUT "
-        "and OTEL_EXPORTER_OTLP_TIMEOUT count, in seconds, at most 60; without these, 10.",
+        description="How long a run waits for the collector at its end. If unset, OTEL_EXPORTER_OTLP_TRACES_TIMEOUT "
+        "or OTEL_EXPORTER_OTLP_TIMEOUT, in seconds and at most 60, or 10.",
     )

@@ -17,20 +17,20 @@ from code_commit_otel.spans import RunSpans
 _GRACE = 1.0  # seconds; the exporter's own time limit may come first, with a better message
 
 
-class ExportFailed(Exception):  # noqa: N818 - what happened
+class ExportFailed(Exception):  # noqa: N818 - the name of an event
     """The collector did not accept the trace."""
 
 
 class TraceSink:
-    """Makes spans of records and sends them together, so that an absent collector costs a run one time limit.
+    """Converts records to spans and sends them in one request, so that a missing collector delays a run only once.
 
-    Trace and span ids derive from the run: exporting it again gives the same trace. With `content`, prompts, responses,
-    paths and command lines become attributes. The end of a run waits `patience` seconds.
+    Trace and span ids derive from the run: exporting it again sends the same trace. With `content`, prompts, responses,
+    paths and command lines become attributes. The end of a run waits at most `timeout` seconds.
     """
 
-    def __init__(self, exporter: SpanExporter, *, content: bool, patience: float = 10) -> None:
+    def __init__(self, exporter: SpanExporter, *, content: bool, timeout: float = 10) -> None:
         self._exporter = exporter
-        self._patience = patience
+        self._timeout = timeout
         self._content = content
         self._ended = _Ended()
         self._spans: RunSpans | None = None
@@ -39,7 +39,7 @@ class TraceSink:
     def receive(self, record: Record) -> None:
         """See `LogSink.receive`."""
         if self._spans is None:
-            self._spans = self._begun(record)
+            self._spans = self._start(record)
         self._spans.receive(record)
 
     def close(self) -> None:
@@ -54,29 +54,29 @@ class TraceSink:
             self._spans.end()
             self._export(self._ended.spans)
         finally:
-            if not self._abandoned:  # it would wait for the running attempt
+            if not self._abandoned:  # shutdown would wait for the running attempt
                 self._exporter.shutdown()
 
     def _export(self, spans: list[ReadableSpan]) -> None:
-        failed = f"the collector did not take the trace of {len(spans)} spans"
+        failed = f"the collector did not accept the trace of {len(spans)} spans"
         attempt = _Attempt(self._exporter, spans)
         attempt.start()
-        # The exporter's time limit is per read: an answer that comes byte by byte never reaches it.
-        attempt.join(self._patience + _GRACE)
+        # The exporter's time limit is per read: an answer that arrives byte by byte never reaches it.
+        attempt.join(self._timeout + _GRACE)
         self._abandoned = attempt.is_alive()
         if self._abandoned:
-            raise ExportFailed(f"{failed} within {self._patience:g} s")
+            raise ExportFailed(f"{failed} within {self._timeout:g} s")
         if attempt.error is not None:  # older exporters raise the errors of their HTTP library
             raise ExportFailed(f"{failed}: {type(attempt.error).__name__}") from attempt.error
         if attempt.result is not SpanExportResult.SUCCESS:
             raise ExportFailed(failed)
 
-    def _begun(self, record: Record) -> RunSpans:
+    def _start(self, record: Record) -> RunSpans:
         versions = record.data.get("versions")
         version = versions.get("code-commit", "") if isinstance(versions, dict) else ""
         ours = {"service.name": "code-commit", "service.version": str(version)}
         provider = TracerProvider(
-            resource=Resource.create({**ours, **_named_outside()}),
+            resource=Resource.create({**ours, **_user_attributes()}),
             id_generator=RunIds(record.run, record.time),
             shutdown_on_exit=False,
         )
@@ -109,6 +109,6 @@ class _Ended(SpanProcessor):
         self.spans.append(span)
 
 
-def _named_outside() -> Mapping[str, AttributeValue]:
-    """Return the service attributes that the user set by OpenTelemetry's variables, which override ours."""
+def _user_attributes() -> Mapping[str, AttributeValue]:
+    """Return the service attributes that the user set with OpenTelemetry's variables, which override ours."""
     return OTELResourceDetector().detect().attributes

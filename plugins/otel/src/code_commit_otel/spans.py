@@ -58,11 +58,11 @@ class RunSpans:
     def end(self) -> None:
         """End open spans, innermost first."""
         for span in reversed(list(self._open.values())):
-            span.set_status(Status(StatusCode.ERROR, "never ended"))
+            span.set_status(Status(StatusCode.ERROR, "unfinished"))
             span.end(self._latest)
         self._open.clear()
 
-    # --- one for each kind ------------------------------------------------------------------------------------------
+    # --- one per kind -------------------------------------------------------------------------------------------------
 
     def _run_started(self, record: Record, data: Data) -> None:
         self._folder = Path(str(data.get("root")), str(data.get("folder")))
@@ -131,9 +131,9 @@ class RunSpans:
             attributes=attributes,
             start_time=_nanoseconds(record),
         )
-        begun = self._open.pop(record.span, None)
-        if begun is not None:  # its end record was lost
-            begun.end(_nanoseconds(record))
+        started = self._open.pop(record.span, None)
+        if started is not None:  # its end record is missing
+            started.end(_nanoseconds(record))
         self._open[record.span] = span
         return span
 

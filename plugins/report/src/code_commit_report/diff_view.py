@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)")
-_ROWS = 3000  # per file; nobody reads more
+_ROWS = 3000  # per file
 _COLOURED = 100_000  # characters of one hunk; above this, a lexer may be slow
 _CLASSES = (
     ("Comment", "tc"),
@@ -80,7 +80,7 @@ def _file(lines: Sequence[str]) -> FileDiff:
         elif line.startswith("deleted file"):
             diff.what = "deleted"
         elif line.startswith("Binary files"):
-            diff.rows.append(Row("note", note="no text"))
+            diff.rows.append(Row("note", note="not text"))
     lexer = lexer_for(diff.path)
     for hunk in _hunks(lines[begin:]):
         diff.removed += sum(line.startswith("-") for line in hunk[1:])

@@ -17,13 +17,13 @@ from code_commit_report.text import read_shown
 
 _RUN = re.compile(r"\d{4}(?:-\d\d){5}-[^\s/]+")
 _DOCUMENT_LIMIT = 4 * 1024 * 1024
-_BEYOND = 1e12  # seconds or USD above any real run: the log of a repository may contain anything
+_HIGHEST = 1e12  # seconds or USD; higher values are invalid: a log may contain anything
 CHART_HEIGHT, CHART_WIDTH = 100, 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A run in the index. `cost` is None when a part of it is unknown."""
+    """A run in the index. `cost` is None if a part of it is unknown."""
 
     run: str
     workflow: str
@@ -68,19 +68,19 @@ def index_page(logs: Path) -> str:
         reached=sum(entry.reached for entry in entries),
         total=sum(known),
         unknown=len(entries) - len(known),
-        dearest=max(known, default=0.0),
+        highest_cost=max(known, default=0.0),
         others=sorted({tone(entry.outcome) for entry in entries} - {"good"}),
     )
 
 
 def _columns(entries: list[Entry]) -> list[Column]:
-    dearest = max((entry.cost or 0.0 for entry in entries), default=0.0) or 1.0
+    highest_cost = max((entry.cost or 0.0 for entry in entries), default=0.0) or 1.0
     step = CHART_WIDTH / max(len(entries), 12)
-    # The lower tenth shows the outcome, so that a run without cost is visible too.
+    # The lower part shows the outcome, so that a run without cost is visible, too.
     room = CHART_HEIGHT * 0.85
     columns = []
     for index, entry in enumerate(entries):
-        height = room * (entry.cost or 0.0) / dearest
+        height = room * (entry.cost or 0.0) / highest_cost
         columns.append(
             Column(entry, round(index * step, 2), round(step * 0.8, 2), round(room - height, 2), round(height, 2))
         )
@@ -110,7 +110,7 @@ def _entry(folder: Path) -> Entry:
 
 
 def _unfinished(folder: Path) -> Entry:
-    """Read an unfinished or killed run from its events, because its document lags behind."""
+    """Read an unfinished or killed run from its events, because its document is outdated."""
     view = RunView()
     with suppress(OSError):
         for record in read_records(folder / "events.jsonl"):
@@ -175,7 +175,7 @@ def _rows(value: Any) -> list[Any]:
 
 
 def _finite(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and abs(value) < _BEYOND else None
+    return float(value) if isinstance(value, int | float) and abs(value) < _HIGHEST else None
 
 
 def _whole(value: Any) -> int | None:

@@ -1,7 +1,7 @@
 """Choose a Pygments lexer by file name.
 
 Pygments' own `get_lexer_for_filename` compiles a thousand regular expressions at its first call, which takes longer
-than the rest of a page. All but a dozen of them are just a name or an extension.
+than the rest of a page. Almost all patterns are just a name or an extension.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ def _class_for(name: str) -> type[Lexer] | None:
     found: list[tuple[float, str, type[Lexer]]] = []
     for lexer, _, patterns, _ in get_all_lexers(plugins=False):
         for pattern in patterns:
-            cls = find_lexer_class(lexer) if _fits(name, pattern) else None
+            cls = find_lexer_class(lexer) if _matches(name, pattern) else None
             if cls is not None:
                 found.append((cls.priority + (0 if "*" in pattern else _EXACT), cls.__name__, cls))
     return max(found, key=lambda each: each[:2])[2] if found else None
 
 
-def _fits(name: str, pattern: str) -> bool:
+def _matches(name: str, pattern: str) -> bool:
     ending = pattern.removeprefix("*")
     if any(wildcard in ending for wildcard in "*?["):
         return fnmatchcase(name, pattern)

@@ -21,7 +21,7 @@ from code_commit_report.text import OutputLine, Shown, read_output, read_shown, 
 from code_commit_report.timeline import Bar, bars, ticks
 
 _LARGEST_DIFF = 8 * 1024 * 1024  # bytes
-RENEWED = 5  # seconds after which the page of a running run reloads itself
+RELOAD_SECONDS = 5  # for the page of a running run
 GOOD = frozenset({"reached"})
 
 
@@ -50,21 +50,21 @@ class Texts:
         return file_diffs(shown.text) if shown else []
 
 
-def report_page(view: RunView, folder: Path, limit: int, *, index: bool = True, going_on: bool = False) -> str:
+def report_page(view: RunView, folder: Path, limit: int, *, index: bool = True, running: bool = False) -> str:
     """Return the page as one HTML file, without external resources or scripts.
 
-    With `index`, it links to the list of all runs. The page of a run that is `going_on` reloads itself.
+    With `index`, it links to the list of all runs. With `running`, the page reloads itself.
     """
     timeline: list[Bar] = bars(view)
     return render(
         "report.html.jinja",
         view=view,
-        state=view.outcome or ("running" if going_on else "killed"),
+        state=view.outcome or ("running" if running else "killed"),
         texts=Texts(folder, limit),
         bars=timeline,
         ticks=ticks(view.seconds),
         index=index,
-        renewed=RENEWED if going_on and not view.ended else 0,
+        reload_seconds=RELOAD_SECONDS if running and not view.ended else 0,
     )
 
 
@@ -106,7 +106,7 @@ def _environment() -> Environment:
 
 
 def _compiled() -> BytecodeCache | None:
-    """Return a cache of compiled templates, in a folder that only this account can write. It halves the time."""
+    """Return a cache of compiled templates, in a folder that only this account can write. It halves the render time."""
     try:
         return FileSystemBytecodeCache()
     except (OSError, RuntimeError):
@@ -127,12 +127,12 @@ def duration(seconds: float | None) -> str:
 
 
 def money(cost: float | None) -> str:
-    """Format USD; `?` when unknown."""
+    """Format USD; `?` if unknown."""
     return "?" if cost is None else f"${cost:.4f}"
 
 
 def count(number: int | None) -> str:
-    """Format a number with thousands separators; `?` when unknown."""
+    """Format a number with thousands separators; `?` if unknown."""
     return "?" if number is None else f"{number:,}"
 
 

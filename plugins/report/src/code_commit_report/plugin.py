@@ -1,4 +1,4 @@
-"""Hooks that the host loads at every start. Import nothing heavy here."""
+"""The hooks of the plugin. Every start imports this module: import nothing slow here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def code_commit_settings() -> str:
-    """Return the path of the settings class of `[plugins.html]`."""
+    """Return the model of the section `[plugins.html]`."""
     return "code_commit_report.settings:ReportSettings"
 
 

@@ -1,4 +1,4 @@
-"""Build the page's view of a run from its records. Unexpected values are left out and are never an error."""
+"""Build the page's view of a run from its records. Unexpected values are ignored."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _KINDS = frozenset(
 
 @dataclass(slots=True)
 class CallView:
-    """A model call. Times are seconds since the epoch; `finished` is None while it runs or when it was killed."""
+    """A model call. Times are seconds since the epoch; `finished` is None if it is running or was killed."""
 
     number: int
     label: str
@@ -55,7 +55,7 @@ class CallView:
 
     @property
     def cost(self) -> float | None:
-        """Return USD from the run, else from the price list, which is slow to load; None when unknown."""
+        """Return USD from the run, else from the price list, which is slow to load; None if unknown."""
         if self.reported_cost is not None or self.finished is None:
             return self.reported_cost
         return cost_of(self.model, self.usage)
@@ -85,9 +85,9 @@ class ProcessView:
     def outcome(self) -> str:
         """Describe how it ended."""
         if self.finished is None:
-            return "never ended"
+            return "unfinished"
         if self.tampered:
-            return f"altered what judges it: {', '.join(self.tampered)}"
+            return f"altered its own checks: {', '.join(self.tampered)}"
         if self.timed_out:
             return "stopped at its time limit"
         return "ended by a signal" if self.exit_code is None else f"exit code {self.exit_code}"
@@ -108,7 +108,7 @@ class ChangeView:
 
 @dataclass(slots=True)
 class NoteView:
-    """Another message for the reader; `tone` is "plain" or "bad"."""
+    """Another message; `tone` is "plain" or "bad"."""
 
     at: float
     text: str
@@ -165,18 +165,18 @@ class RunView:
 
     @property
     def tokens(self) -> tuple[int | None, int | None]:
-        """Return the reported input and output tokens; None when no service reported any."""
+        """Return the reported input and output tokens; None if no service reported any."""
         usages = [call.usage for call in self.calls]
         return _sum(usage.input for usage in usages), _sum(usage.output for usage in usages)
 
     def receive(self, record: Record) -> None:
-        """Take the next record."""
+        """Add the next record."""
         self.run, self.latest = record.run, max(self.latest, record.time)
         self._parents.setdefault(record.span, record.parent)
         if record.kind in _KINDS:
             getattr(self, f"_{record.kind.replace('.', '_')}")(record, record.data)
 
-    # --- one for each kind ------------------------------------------------------------------------------------------
+    # --- one per kind -------------------------------------------------------------------------------------------------
 
     def _run_started(self, record: Record, data: Data) -> None:
         self.started = record.time
@@ -222,7 +222,7 @@ class RunView:
         call = self._calls.get(_whole(data, "number") or 0)
         if call is not None:
             wait = _number(data, "wait")
-            call.retries.append(f"try {_whole(data, 'attempt')}: {_text(data, 'reason')}; the next after {wait:.1f} s")
+            call.retries.append(f"try {_whole(data, 'attempt')}: {_text(data, 'reason')}; next try after {wait:.1f} s")
 
     def _call_finished(self, record: Record, data: Data) -> None:
         call = self._calls.get(_whole(data, "number") or 0)
@@ -277,7 +277,7 @@ class RunView:
 
     def _changes_undone(self, record: Record, data: Data) -> None:
         paths = ", ".join(_texts(data, "paths"))
-        self.notes.append(NoteView(record.time, f"taken back ({_text(data, 'reason')}): {paths or 'nothing'}"))
+        self.notes.append(NoteView(record.time, f"undone ({_text(data, 'reason')}): {paths or 'nothing'}"))
 
     def _message(self, record: Record, data: Data) -> None:
         level = _text(data, "level")
@@ -297,7 +297,7 @@ class RunView:
         self.notes.append(NoteView(record.time, f"answered: {_text(data, 'answer') or 'the end of input'}"))
 
     def _chapter(self, record: Record, title: str, *, new: bool = False) -> Chapter:
-        """Return the attempt of a record; without attempts, each call starts a chapter."""
+        """Return the chapter of a record; without attempts, each call starts a chapter."""
         span: int | None = record.span
         for _ in range(len(self._parents) + 1):
             if span is None:

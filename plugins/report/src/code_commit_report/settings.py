@@ -6,17 +6,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class ReportSettings(BaseModel):
-    """What the report contains, and its limits."""
+    """The content of the report, and its limits."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     live: bool = Field(
         default=False,
-        description="Whether the page is also written at each step, and loads itself anew.",
+        description="Whether the page is also written at each step, and reloads itself.",
     )
-    index: bool = Field(default=True, description="Whether logs/index.html, the list of all runs, is kept up.")
+    index: bool = Field(default=True, description="Whether logs/index.html, the list of all runs, is updated.")
     text_limit: int = Field(
         default=256 * 1024,
         ge=1024,
-        description="Characters of a prompt, a reply or an output that the page shows; of more, the head and the tail.",
+        description="Characters of a prompt, a reply or an output on the page; longer text is cut in the middle.",
     )

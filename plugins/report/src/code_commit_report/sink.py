@@ -14,13 +14,13 @@ from code_commit_report.whole_file import write_whole
 REPORT, INDEX = "report.html", "index.html"
 
 
-_WORTH_SHOWING = frozenset(
+_LIVE_KINDS = frozenset(
     {"run.started", "call.started", "call.finished", "changes.applied", "process.started", "process.finished"}
 )
 
 
 class HtmlReport:
-    """Writes the page when the run ends; with the setting `live`, at each step too.
+    """Writes the page when the run ends; with the setting `live`, also at each step.
 
     It can receive several runs one after another: the index is written once, at the end.
     """
@@ -39,11 +39,11 @@ class HtmlReport:
             self._logs = self._folder.parent
         self._view.receive(record)
         if record.kind == "call.started" and self._loading is None:
-            # Load while the model works: the imports for a page take longer than everything else here.
+            # Load while the model works: the imports are slower than everything else here.
             self._loading = Thread(target=_load, name="report")
             self._loading.start()
-        if self._settings.live and record.kind in _WORTH_SHOWING:
-            self._write(goes_on=True)
+        if self._settings.live and record.kind in _LIVE_KINDS:
+            self._write(running=True)
 
     def next_run(self) -> None:
         """See `LogSink`."""
@@ -60,7 +60,7 @@ class HtmlReport:
 
             write_whole(self._logs / INDEX, index_page(self._logs))
 
-    def _write(self, *, goes_on: bool | None = None) -> None:
+    def _write(self, *, running: bool | None = None) -> None:
         if self._folder is None:
             return
         if self._loading is not None:
@@ -68,8 +68,8 @@ class HtmlReport:
         from code_commit_report.page import report_page
 
         limit, index = self._settings.text_limit, self._settings.index
-        still = is_running(self._folder) if goes_on is None else goes_on
-        page = report_page(self._view, self._folder, limit, index=index, going_on=still)
+        running = is_running(self._folder) if running is None else running
+        page = report_page(self._view, self._folder, limit, index=index, running=running)
         write_whole(self._folder / REPORT, page)
 
 

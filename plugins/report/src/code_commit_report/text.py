@@ -16,14 +16,14 @@ _ERRORS = 200  # error lines shown from the left-out part of one output
 _SEARCHED, _LONGEST_LINE = 64 * 1024 * 1024, 64 * 1024  # bytes
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # Control characters, direction changes, invisible characters, lone surrogates, line separators.
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _ERROR = re.compile(
     r"\b(errors?|broken|failed|failures?|fatal|panic(ked)?|traceback|\w*exception|\w*error|assertion|"
     r"undefined reference|segmentation fault|no such file|command not found)\b",
     re.IGNORECASE,
 )
 _WARNING = re.compile(r"\bwarn(ings?)?\b", re.IGNORECASE)
-_NONE_OF_THEM = re.compile(r"\b(0|no) (errors?|broken|failed|failures?|warnings?)\b", re.IGNORECASE)
+_NO_ERRORS = re.compile(r"\b(0|no) (errors?|broken|failed|failures?|warnings?)\b", re.IGNORECASE)
 
 
 class _Visible(dict[int, str | None]):
@@ -31,9 +31,9 @@ class _Visible(dict[int, str | None]):
 
     def __missing__(self, code: int) -> str | None:
         character = chr(code)
-        unseen = character not in "\t\n" and unicodedata.category(character) in _UNSEEN
-        seen = f"\\u{code:04x}" if code > 0xFF else f"\\x{code:02x}"  # noqa: PLR2004 - what two digits hold
-        self[code] = seen if unseen else character
+        invisible = character not in "\t\n" and unicodedata.category(character) in _INVISIBLE
+        escaped = f"\\u{code:04x}" if code > 0xFF else f"\\x{code:02x}"  # noqa: PLR2004 - fits two digits
+        self[code] = escaped if invisible else character
         return self[code]
 
 
@@ -60,7 +60,7 @@ class Shown:
 
 
 def read_shown(folder: Path, name: str | None, limit: int) -> Shown | None:
-    """Read at most `limit` bytes of a file of the run folder; None when there is no such regular file."""
+    """Read at most `limit` bytes of a file of the run folder; None if there is no such regular file."""
     if not name or "/" in name or name.startswith("."):
         return None
     try:
@@ -94,7 +94,7 @@ def read_output(folder: Path, name: str, limit: int) -> list[OutputLine]:
     if not shown.left_out:
         return output_lines(shown.text)
     between = _errors_between(folder / name, limit // 2, shown.left_out)
-    note = f"[… {shown.left_out} bytes left out" + (", but for lines with errors …]" if between else " …]")
+    note = f"[… {shown.left_out} bytes left out" + (", except lines with errors …]" if between else " …]")
     return output_lines("\n".join([shown.head, note, *between, shown.tail]))
 
 
@@ -123,7 +123,7 @@ def _errors_between(path: Path, begin: int, size: int) -> list[str]:
 
 
 def _mark(line: str) -> Literal["", "error", "warning"]:
-    rest = _NONE_OF_THEM.sub("", line[:2000])
+    rest = _NO_ERRORS.sub("", line[:2000])
     if _ERROR.search(rest):
         return "error"
     return "warning" if _WARNING.search(rest) else ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from code_commit_report.run_view import RunView
 
 WIDTH = 1000
-_LEAST = 2  # every bar must be visible
+_MIN_WIDTH = 2  # every bar must be visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ def bars(view: RunView) -> list[Bar]:
     found = []
     for label, target, kind, tone, begin, end in sorted(_spans(view), key=lambda each: each[4]):
         x = round(WIDTH * max(0.0, begin - view.started) / whole)
-        width = max(_LEAST, round(WIDTH * max(0.0, end - begin) / whole))
-        x = min(x, WIDTH - _LEAST)
+        width = max(_MIN_WIDTH, round(WIDTH * max(0.0, end - begin) / whole))
+        x = min(x, WIDTH - _MIN_WIDTH)
         found.append(
             Bar(label, target, kind, tone, max(0.0, begin - view.started), end - begin, x, min(width, WIDTH - x))
         )
@@ -58,6 +58,6 @@ def _spans(view: RunView) -> Iterator[tuple[str, str, str, str, float, float]]:
         for process in chapter.processes:
             end = process.finished if process.finished is not None else view.latest
             tone = "good" if process.passed else "open" if process.finished is None else "bad"
-            word = "passed" if process.passed else "under way" if process.finished is None else "failed"
+            word = "passed" if process.passed else "running" if process.finished is None else "failed"
             label = f"build {word}" if process.is_build else process.argv
             yield label, f"process-{process.number}", "build", tone, process.started, end

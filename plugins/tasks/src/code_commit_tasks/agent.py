@@ -1,4 +1,4 @@
-"""One attempt of one agent: ask the model, run its code, parse the result. Attempts share no memory."""
+"""One attempt of one agent: call the model, run its code, parse the result. Attempts share no memory."""
 
 from __future__ import annotations
 
@@ -22,12 +22,10 @@ from code_commit_toolbox.tool import ToolContext
 _OUTPUT_KEPT = 256 * 1024  # characters of printed output
 _CALL_KEPT = 64 * 1024  # characters of a tool's input and of its answer
 _ERROR_SHOWN = 500
-_BLOCK_ENDS = (
-    "\nThe code ended at its first line that is ```. Where it has such lines itself, put it between longer ones: ````."
-)
+_BLOCK_ENDS = "\nThe code ended at its first line ```. If the code contains such lines, use longer fences: ````."
 
 
-class AttemptFailed(Exception):  # noqa: N818 - what happened
+class AttemptFailed(Exception):  # noqa: N818 - the name of an event
     """An attempt failed. The message is for the model; `malformed` means that the reply or its value was invalid."""
 
     def __init__(self, reason: str, *, code: str = "", output: str = "", malformed: bool = False) -> None:
@@ -64,7 +62,7 @@ class Agent:
     deadline: float
 
     def attempt(self, prompt: str, *, place: str, number: int, files: AttemptFiles) -> Answer:
-        """Ask once, run the code once.
+        """Call the model once, run its code once.
 
         Raises:
             AttemptFailed: the reply is not an answer, or its code failed or returned an invalid value.
@@ -78,10 +76,10 @@ class Agent:
             code = _code(completion)
         except MalformedAnswer as problem:
             raise AttemptFailed(str(problem), output=completion.text, malformed=True) from None
-        work = _Work(self, place, number, self._kept(label, number, code, files))
+        work = _Work(self, place, number, self._create_files(label, number, code, files))
         self.run.emit(CodeReceived(place, number, files.code, files.log))
         try:
-            value = self._understood(work.run_code(code))
+            value = self._parse_value(work.run_code(code))
         except ScriptFailed as failure:
             reason = f"{failure}{_BLOCK_ENDS if _ends_early(failure, completion) else ''}"
             raise AttemptFailed(reason, code=code, output=work.output) from None
@@ -102,13 +100,13 @@ class Agent:
             )
         return seconds
 
-    def _kept(self, label: str, number: int, code: str, files: AttemptFiles) -> Path:
+    def _create_files(self, label: str, number: int, code: str, files: AttemptFiles) -> Path:
         files.code = self.run.keep(f"{label}-attempt-{number}.ts", code).name
         log = self.run.keep(f"{label}-attempt-{number}.jsonl", "")
         files.log = log.name
         return log
 
-    def _understood(self, value: Any) -> str | TaskList:
+    def _parse_value(self, value: Any) -> str | TaskList:
         if isinstance(value, str):
             self._require_short("The string", value)
             return value
@@ -116,14 +114,14 @@ class Agent:
             self._require_short("The TaskList", json.dumps(value, ensure_ascii=False))
             return task_list(value)
         kind = {dict: "an object without steps", list: "an array", type(None): "nothing"}.get(type(value), repr(value))
-        raise MalformedTaskList(f"agent_code returned {kind[:200]}: it must return a string or a TaskList.")
+        raise MalformedTaskList(f"agent_code returned {kind[:200]}; it must return a string or a TaskList.")
 
     def _require_short(self, what: str, text: str) -> None:
         limit = self.settings.result_limit
         if len(text) > limit:
             raise MalformedTaskList(
-                f"{what} that agent_code returned has {len(text)} characters; {limit} are allowed. "
-                "Write what is long into a file."
+                f"{what} that agent_code returned has {len(text)} characters; the limit is {limit}. "
+                "Write long text to a file."
             )
 
 
@@ -165,7 +163,7 @@ class _Work:
                 answer.text[:_ERROR_SHOWN] if answer.is_error else None,
             )
         )
-        kept = {"call": name, "given": _kept(given), "answer": head_and_tail(answer.text, _CALL_KEPT)}
+        kept = {"call": name, "given": _shorten(given), "answer": head_and_tail(answer.text, _CALL_KEPT)}
         self._log({**kept, "is_error": answer.is_error})
         if called.tampered:
             raise ProjectTampered(called.tampered)
@@ -176,7 +174,7 @@ class _Work:
             return
         self._characters += len(line) + 1
         if self._characters > _OUTPUT_KEPT:
-            line = "[what the code printed after this was left out]"
+            line = "[the rest of the output was left out]"
         self._printed.append(line)
         self._log({"printed": line})
 
@@ -188,13 +186,13 @@ def _ends_early(failure: ScriptFailed, completion: Completion) -> bool:
     return str(failure).startswith("SyntaxError") and fences_unpaired(completion.text)
 
 
-def _kept(given: Any) -> Any:
-    """Return a tool's input, or both ends of its JSON if that is long."""
+def _shorten(given: Any) -> Any:
+    """Return a tool's input, or head and tail of its JSON if it is long."""
     text = json.dumps(given, ensure_ascii=False)
     return given if len(text) <= _CALL_KEPT else head_and_tail(text, _CALL_KEPT)
 
 
 def _code(completion: Completion) -> str:
     if completion.finish is not Finish.STOP:
-        raise MalformedAnswer(f"The answer is not finished: it ended with `{completion.finish_detail}`.")
+        raise MalformedAnswer(f"The answer is incomplete: it ended with `{completion.finish_detail}`.")
     return code_of(completion.text)

@@ -23,9 +23,9 @@ def code_of(reply: str) -> str:
     """
     blocks = [block for block in _blocks(reply.replace("\r\n", "\n").split("\n")) if block.language in _LANGUAGES]
     if not blocks:
-        raise MalformedAnswer("The answer has no TypeScript code block (```typescript … ```). It must be just that.")
+        raise MalformedAnswer("The answer has no TypeScript code block (```typescript … ```). It must have one.")
     if len(blocks) > 1:
-        raise MalformedAnswer(f"The answer has {len(blocks)} TypeScript code blocks. It must be exactly one.")
+        raise MalformedAnswer(f"The answer has {len(blocks)} TypeScript code blocks. It must have exactly one.")
     (block,) = blocks
     if not block.closed:
         raise MalformedAnswer("The TypeScript code block has no closing line ```.")

@@ -11,7 +11,7 @@ State = tuple[int, int, int, int]
 
 
 class ChangedFiles:
-    """Remembers the status of the project's visible files, without reading them.
+    """Stores the status of the project's visible files, without reading them.
 
     The status includes the ctime, the one time that a command cannot set.
     """
@@ -33,6 +33,6 @@ class ChangedFiles:
             try:
                 found = os.lstat(self._run.root / path)
             except OSError:
-                continue  # deleted meanwhile
+                continue  # just deleted
             states[path] = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
         return states

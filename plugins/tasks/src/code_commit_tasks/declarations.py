@@ -42,8 +42,8 @@ def declaration(function: Function) -> str:
     return f"{comment}declare function {function.name}({', '.join(parameters)}): Promise<{function.returns}>;"
 
 
-def typescript(schema: Any, depth: int = 0) -> str:  # noqa: PLR0911 - one for each kind of schema
-    """Return the TypeScript type of a JSON schema; `unknown` where there is none."""
+def typescript(schema: Any, depth: int = 0) -> str:  # noqa: PLR0911 - one per kind of schema
+    """Return the TypeScript type of a JSON schema, or `unknown`."""
     if not isinstance(schema, Mapping) or depth > _DEEPEST:
         return "unknown"
     if "const" in schema:

@@ -1,4 +1,4 @@
-"""Events of the task agent, besides its spans `tasks.step` and `tasks.attempt`.
+"""Events of the task agent, in addition to its spans `tasks.step` and `tasks.attempt`.
 
 `step` is the place of a step in the tree, counted from 1: "2" is the second step of the task, "2.1" its first part. The
 task itself is "".
@@ -39,7 +39,7 @@ class FunctionCalled(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class TakenApart(Event):
+class TaskDivided(Event):
     """A task or step was divided. `steps` are rows of step, title, step_type and exit_requirement."""
 
     kind: ClassVar[str] = "tasks.listed"
@@ -50,7 +50,7 @@ class TakenApart(Event):
 
 @dataclass(frozen=True, slots=True)
 class AttemptJudged(Event):
-    """An attempt ended. `reason` says why it did not pass."""
+    """An attempt ended. `reason` is why it did not pass."""
 
     kind: ClassVar[str] = "tasks.judged"
     step: str

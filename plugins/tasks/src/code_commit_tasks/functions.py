@@ -52,7 +52,7 @@ class Functions:
         arguments = given if isinstance(given, dict) else None
         call = ToolCall("", name, arguments, raw="" if arguments is not None else json.dumps(given))
         tools = {name: function.tool for name, function in self.by_name.items()}
-        # Code gets the whole result of a tool: results are only cut for models.
+        # Code gets the whole result of a tool: results are shortened only for models.
         answer = run_call(call, tools, context, output_limit=self.settings.file_limit)
         return Called(
             name, in_one_line(call), given, CallAnswer(answer.text, answer.is_error), answer.seconds, answer.tampered
@@ -61,7 +61,7 @@ class Functions:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A finished call. `line` shows it to people; `tampered` names altered files that check the project."""
+    """A finished call. `line` is for people; `tampered` names altered files that check the project."""
 
     name: str
     line: str
@@ -82,7 +82,7 @@ def open_functions(run: Run) -> Functions:
     functions = dict(own)
     for name, tool in toolbox.tools.items():
         if name in own or name in RESERVED:
-            run.emit(MessageLogged(f"the tool {name} is left out: code cannot call it by that name", level="warning"))
+            run.emit(MessageLogged(f"the tool {name} is left out: code cannot call this name", level="warning"))
         elif name != FINAL_OUTPUT:  # code ends by returning
             functions[name] = Function(tool)
     return Functions(functions, toolbox.settings)
@@ -95,8 +95,8 @@ def _list() -> Function:
 
     tool = Tool(
         "list",
-        "List what stands in a folder: paths from the project's root, those of folders with a slash at their end. "
-        "What git ignores is left out.",
+        "List the entries of a folder: paths relative to the project's root, folders with a slash at the end. "
+        "Files that git ignores are left out.",
         {
             "type": "object",
             "properties": {"path": {"type": "string", "description": "The folder; the project's root by default."}},

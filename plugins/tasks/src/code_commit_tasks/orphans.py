@@ -6,7 +6,7 @@ import shutil
 import sys
 
 
-def dies_with_its_host() -> tuple[str, ...]:
+def parent_death_command() -> tuple[str, ...]:
     """Return a command prefix by which the system kills the process with the host; empty where unsupported.
 
     CPU time is limited in any case.

@@ -1,4 +1,4 @@
-"""Hooks and definitions that the host loads at every start. Import nothing heavy here."""
+"""The hooks of the plugin. Every start imports this module: import nothing slow here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def code_commit_addhooks(pluginmanager: pluggy.PluginManager) -> None:
 
 @hookimpl
 def code_commit_settings() -> str:
-    """Return the path of the settings class of `[plugins.tasks]`."""
+    """Return the model of the section `[plugins.tasks]`."""
     return "code_commit_tasks.settings:TasksSettings"
 
 
@@ -29,12 +29,12 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
     return [
         WorkflowDefinition(
             name="task",
-            help="do a task by code that the model writes, at once or in steps that are verified one by one",
+            help="perform a task with code that the model writes, directly or in verified steps",
             flags=(
-                Flag(("--task",), "what is to be done", metavar="TEXT", selects=True),
-                Flag(("--task-file",), "a file that says what is to be done; - is stdin", metavar="FILE", selects=True),
-                Flag(("--resume",), "go on with a task that did not end well", metavar="RUN", selects=True),
-                Flag(("--no-build",), "do not let build.sh judge the result"),
+                Flag(("--task",), "describe the task", metavar="TEXT", selects=True),
+                Flag(("--task-file",), "read the task from a file; - is stdin", metavar="FILE", selects=True),
+                Flag(("--resume",), "continue a task that did not succeed", metavar="RUN", selects=True),
+                Flag(("--no-build",), "do not run build.sh on the result"),
             ),
             run="code_commit_tasks.workflow:task",
             options="code_commit_tasks.settings:TaskOptions",

@@ -27,7 +27,7 @@ _OUTPUT_SHOWN = 16 * 1024  # characters of its output and of the reason
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why the previous attempt failed; `output` is its result and printed text."""
+    """The reason why the previous attempt failed; `output` is its result and printed text."""
 
     reason: str
     code: str = field(default="", repr=False)
@@ -46,7 +46,7 @@ def task_prompt(description: str, failure: Failure | None, token: str) -> str:
 
 
 def step_prompt(step: TaskStep, part_of: str, context: Sequence[str], failure: Failure | None, token: str) -> str:
-    """Return the prompt for a step. `part_of` describes its place; `context` holds complete sections."""
+    """Return the prompt for a step. `part_of` describes its place; `context` contains complete sections."""
     head = f"Title: {step.title}\nType: {step.step_type}\n{part_of}\n\n{step.description}"
     return "\n".join(
         [
@@ -58,29 +58,29 @@ def step_prompt(step: TaskStep, part_of: str, context: Sequence[str], failure: F
     )
 
 
-def describe_requirement(requirement: ExitRequirement) -> str:  # noqa: PLR0911 - one for each kind
+def describe_requirement(requirement: ExitRequirement) -> str:  # noqa: PLR0911 - one per kind
     """Describe an exit requirement."""
     match requirement:
         case PatternFound(pattern=pattern):
-            return f"A search in the string that is returned finds this regular expression: {pattern}"
+            return f"The returned string matches this regular expression: {pattern}"
         case Validated(validator=name):
-            return f"The validator {name} has nothing to object to."
+            return f"The validator {name} finds no problem."
         case FileExists(args=args):
             return f"There is a file {args.path}."
         case FileContains(args=args):
-            return f"The file {args.path} contains this, as it is or as a regular expression: {args.pattern}"
+            return f"The file {args.path} contains this text, or a match of it as a regular expression: {args.pattern}"
         case CommandSucceeds(args=args):
             return f"This command ends with exit code 0: {args.cmd}"
         case JsonValid(args=args):
-            what = "The string that is returned" if args.content is None else "The text given with the requirement"
+            what = "The returned string" if args.content is None else "The text in the requirement"
             return f"{what} is valid JSON."
         case NoErrorsIn(args=args):
-            what = "The string that is returned" if args.output is None else "The text given with the requirement"
-            return f"{what} tells of no error."
+            what = "The returned string" if args.output is None else "The text in the requirement"
+            return f"{what} contains no error message."
 
 
 def fenced(text: str, token: str) -> str:
-    """Fence untrusted `text` between two lines that it cannot predict."""
+    """Delimit untrusted `text` by two lines that it cannot predict."""
     return f"--- {token} ---\n{_ended(text)}--- {token} ---\n"
 
 

@@ -1,4 +1,4 @@
-"""Verify exit requirements: whether a step has done its work. Every requirement is checked."""
+"""Verify the exit requirements of steps."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from code_commit_tasks.task_list import (
     TaskList,
     Validated,
 )
-from code_commit_tasks.validators import Validation, Validator, objection
-from code_commit_tasks.workers.asking import WorkerBroke, WorkerTooSlow, ask_worker
+from code_commit_tasks.validators import Validation, Validator, validation_problem
+from code_commit_tasks.workers.asking import WorkerFailed, WorkerTooSlow, ask_worker
 from code_commit_toolbox.shortening import head_and_tail
 from code_commit_toolbox.tool import ToolError
 from code_commit_toolbox.tools.project_file import plain, read_text
@@ -57,11 +57,11 @@ _BUILTINS = frozenset(
 )
 
 
-class ProjectTampered(Exception):  # noqa: N818 - what happened
-    """A command altered files that check the project: its result and all later work are void."""
+class ProjectTampered(Exception):  # noqa: N818 - the name of an event
+    """A command altered files that check the project: its result and all later work are invalid."""
 
     def __init__(self, paths: tuple[str, ...]) -> None:
-        super().__init__(f"a command altered what judges the project: {', '.join(paths)}")
+        super().__init__(f"a command changed files that check the project: {', '.join(paths)}")
         self.paths = paths
 
 
@@ -75,8 +75,8 @@ class Requirements:
     changed: ChangedFiles
     deadline: float
 
-    def unfit(self, steps: TaskList) -> str:
-        """Return which requirement of a list can never be met (an unknown validator, an invalid pattern), or ""."""
+    def problem(self, steps: TaskList) -> str:
+        """Return why a requirement of a list can never be met (unknown validator, invalid pattern), or ""."""
         for index, step in enumerate(steps.steps):
             requirement = step.exit_requirement
             if isinstance(requirement, Validated) and requirement.validator not in self.validators:
@@ -93,14 +93,14 @@ class Requirements:
         if isinstance(answers, str):
             return answers
         wrong = [(index, each) for index, each in zip(patterns, answers, strict=True) if isinstance(each, str)]
-        return f"steps[{wrong[0][0]}]: the pattern is no regular expression: {wrong[0][1]}" if wrong else ""
+        return f"steps[{wrong[0][0]}]: the pattern is not a regular expression: {wrong[0][1]}" if wrong else ""
 
-    def unmet(self, requirement: ExitRequirement, result: str) -> str:  # noqa: PLR0911 - one for each kind
+    def unmet(self, requirement: ExitRequirement, result: str) -> str:  # noqa: PLR0911 - one per kind
         """Return why a step with this result does not meet `requirement`, or "" if it does.
 
         Raises:
             ProjectTampered: a command altered files that check the project.
-            NotReady: a command would run without isolation, which the user did not allow.
+            NotReady: a command would run without a sandbox, which the user did not allow.
         """
         match requirement:
             case FileExists(args=args):
@@ -119,14 +119,14 @@ class Requirements:
                 return self._validated(name, result)
 
     def _file_exists(self, path: str) -> str:
-        # git usually ignores build results: the model may know that such a file exists, but not its content.
+        # git usually ignores build results: the model may learn that such a file exists, but not its content.
         folder = unicodedata.normalize("NFKC", path).casefold().partition("/")[0]
         if folder in _CLOSED:
-            return f"Whether there is a file {path} is not told."
+            return f"You cannot check whether {path} exists."
         try:
             found = self.run.tree.read(path, 1)
         except (OSError, ValueError) as error:
-            return f"{path} is no file of the project: {getattr(error, 'strerror', None) or error}"
+            return f"{path} is not a file of the project: {getattr(error, 'strerror', None) or error}"
         return f"There is no file {path}." if found is None else ""
 
     def _file_contains(self, path: str, pattern: str) -> str:
@@ -140,7 +140,7 @@ class Requirements:
         if isinstance(answers, str):
             return answers
         if isinstance(answers[0], str):
-            return f"{path} does not contain {pattern!r}, which is no regular expression either: {answers[0]}"
+            return f"{path} does not contain {pattern!r}, which is not a valid regular expression: {answers[0]}"
         return "" if answers[0] else f"{path} contains neither {pattern!r} nor a match of it as a regular expression."
 
     def _pattern_found(self, pattern: str, text: str) -> str:
@@ -148,7 +148,7 @@ class Requirements:
         if isinstance(answers, str):
             return answers
         if isinstance(answers[0], str):
-            return f"{pattern!r} is no regular expression: {answers[0]}"
+            return f"{pattern!r} is not a regular expression: {answers[0]}"
         return "" if answers[0] else f"The pattern {pattern!r} is not found in the result."
 
     def _search(self, patterns: list[str], text: str) -> list[Any] | str:
@@ -159,8 +159,8 @@ class Requirements:
                 "pattern_search", {"patterns": patterns, "text": text}, seconds=seconds, flags=("-I", "-S")
             )
         except WorkerTooSlow:
-            return f"The search for the pattern took longer than {seconds:g} s and was ended."
-        except WorkerBroke as error:
+            return f"The search for the pattern took longer than {seconds:g} s and was stopped."
+        except WorkerFailed as error:
             return f"The search for the pattern failed: {error}"
         return found
 
@@ -172,17 +172,17 @@ class Requirements:
         if done.passed:
             return ""
         if done.timed_out:
-            how = f"was ended after {seconds:g} s"
+            ending = f"was stopped after {seconds:g} s"
         else:
-            how = "was ended by a signal" if done.exit_code is None else f"ended with exit code {done.exit_code}"
-        return f"The command `{command}` {how}.\n{_output(done)}"
+            ending = "was ended by a signal" if done.exit_code is None else f"ended with exit code {done.exit_code}"
+        return f"The command `{command}` {ending}.\n{_output(done)}"
 
     def _validated(self, name: str, result: str) -> str:
         validator = self.validators.get(name)
         if validator is None:
             return f"There is no validator {name!r}; there are: {', '.join(sorted(self.validators))}."
         validation = Validation(self.run, result, self.changed.paths())
-        return objection(validator, validation, seconds=self._seconds(self.settings.validator_seconds))
+        return validation_problem(validator, validation, seconds=self._seconds(self.settings.validator_seconds))
 
     def _seconds(self, wanted: float) -> float:
         """Return `wanted` seconds or the task's remaining time, but at least a tenth of a second."""
@@ -203,20 +203,20 @@ def _json_valid(text: str) -> str:
     try:
         json.loads(text, parse_constant=_refuse, parse_int=str)  # JSON allows numbers of any length
     except RecursionError:
-        return "The text is nested too deep to be checked as JSON."
+        return "The text is nested too deeply to check it as JSON."
     except ValueError as error:
         return f"The text is not valid JSON: {error}."
     return ""
 
 
 def _refuse(name: str) -> None:
-    raise ValueError(f"{name} has no place in JSON")
+    raise ValueError(f"{name} is not valid in JSON")
 
 
 def _no_errors_in(text: str) -> str:
     for line in text.splitlines():
         if found := [word for word in _ERRORS if word in line.lower()]:
-            return f"The text tells of an error ({found[0]}): {line.strip()[:500]}"
+            return f"The text contains an error message ({found[0]}): {line.strip()[:500]}"
     return ""
 
 

@@ -27,7 +27,7 @@ class SavedTask:
 
 
 def save(run: Run, task: SavedTask) -> None:
-    """Save `task` atomically under the name of this run; remove the oldest ones.
+    """Save `task` atomically under the name of this run; delete the oldest ones.
 
     Raises:
         NotReady: it cannot be written.
@@ -46,7 +46,7 @@ def save(run: Run, task: SavedTask) -> None:
 
 
 def load(run: Run, name: str) -> SavedTask:
-    """Return the task of the run `name`: a full name, its beginning, or `latest`.
+    """Return the task of the run `name`: its name, a unique prefix, or `latest`.
 
     Raises:
         NotReady: there is no such run, or it was not a task.
@@ -54,17 +54,17 @@ def load(run: Run, name: str) -> SavedTask:
     if name == "latest":
         found = _by_age(run)
         if not found:
-            raise NotReady("there is no task that can be resumed", hint="begin one with --task")
+            raise NotReady("there is no task that can be resumed", hint="start one with --task")
         return _read(found[-1])
     folder = run.find_run(name)
     file = run.state / f"{folder.name}.json"
     if not file.is_file():
-        raise NotReady(f"{folder.name} is no task that can be resumed", hint="`code-commit runs` lists the runs")
+        raise NotReady(f"{folder.name} is not a task that can be resumed", hint="`code-commit runs` lists the runs")
     return _read(file)
 
 
 def _by_age(run: Run) -> list[Path]:
-    """Return the saved files, latest last. Names do not sort: two of one second differ by a number at the end."""
+    """Return the saved files, latest last. Names do not sort: two runs in one second differ by a final number."""
     return sorted(run.state.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
 
 
@@ -74,16 +74,16 @@ def _read(file: Path) -> SavedTask:
         _require_order(task.root)
     except (OSError, ValueError) as error:
         reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
-        raise NotReady(f"{file} cannot be read: {reason}", hint="run the task anew with --task") from error
+        raise NotReady(f"cannot read {file}: {reason}", hint="start the task again with --task") from error
     if task.done:
-        raise NotReady(f"the task of {file.stem} is done", hint="begin another with --task")
+        raise NotReady(f"the task of {file.stem} is done", hint="start another with --task")
     return task
 
 
 def _require_order(node: Node) -> None:
     for number, each in enumerate(node.steps, 1):
         if each.step is None or each.place != node.child(number, each.step).place:
-            raise ValueError(f"there is no step in the place {each.place!r}")
+            raise ValueError(f"the step {each.place!r} is in the wrong place")
         if any(previous >= number - 1 for previous in each.step.context.previous_steps):
-            raise ValueError(f"step {each.place} asks for the result of a later one")
+            raise ValueError(f"step {each.place} requests the result of a later one")
         _require_order(each)

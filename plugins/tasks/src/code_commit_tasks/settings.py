@@ -15,23 +15,25 @@ class TasksSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     attempts: int = Field(3, ge=1, le=20, description="Attempts at each step.")
-    max_depth: int = Field(10, ge=1, le=100, description="How deep lists of steps may be nested.")
-    max_steps: int = Field(100, ge=1, description="Steps of one task, those of nested lists included.")
-    max_seconds: float = Field(4 * 3600, gt=0, description="Seconds that one task may take.")
+    max_depth: int = Field(10, ge=1, le=100, description="Maximum nesting of lists of steps.")
+    max_steps: int = Field(100, ge=1, description="Maximum steps of one task, including nested lists.")
+    max_seconds: float = Field(4 * 3600, gt=0, description="Time limit of one task, in seconds.")
     script_seconds: float = Field(
-        60, gt=0, description="Seconds that the code of one answer may take, the time of tools that it calls apart."
+        60, gt=0, description="Time limit of the code of one answer, in seconds, without the time of its tool calls."
     )
     script_memory: int = Field(
-        512 * _MEGABYTE, ge=128 * _MEGABYTE, description="Bytes of memory that the code of one answer may take."
+        512 * _MEGABYTE, ge=128 * _MEGABYTE, description="Memory limit of the code of one answer, in bytes."
     )
-    max_calls: int = Field(1000, ge=1, description="Tool calls that the code of one answer may make.")
-    result_limit: int = Field(_MEGABYTE, ge=1024, description="Characters of a result, or of a list.")
+    max_calls: int = Field(1000, ge=1, description="Maximum tool calls of the code of one answer.")
+    result_limit: int = Field(_MEGABYTE, ge=1024, description="Maximum characters of a result, or of a list.")
     context_limit: int = Field(
-        256 * 1024, ge=1024, description="Characters of files that a step is shown, and of results of earlier steps."
+        256 * 1024,
+        ge=1024,
+        description="Maximum characters of files in a step's context, and of earlier results.",
     )
-    pattern_seconds: float = Field(5, gt=0, description="Time limit of the search for a pattern.")
+    pattern_seconds: float = Field(5, gt=0, description="Time limit of a pattern search.")
     syntax_seconds: float = Field(60, gt=0, description="Time limit of syntax_check.")
-    validator_seconds: float = Field(600, gt=0, description="Time limit of a validator that a plugin offers.")
+    validator_seconds: float = Field(600, gt=0, description="Time limit of a plugin's validator.")
 
 
 class TaskOptions(BaseModel):
@@ -47,5 +49,5 @@ class TaskOptions(BaseModel):
     @model_validator(mode="after")
     def _one_task(self) -> Self:
         if sum(each is not None for each in (self.task, self.task_file, self.resume)) > 1:
-            raise ValueError("--task, --task-file and --resume exclude each other")
+            raise ValueError("--task, --task-file and --resume cannot be used together")
         return self

@@ -1,4 +1,4 @@
-"""The context that a step asks for: files, results of earlier steps, a text by the list's author."""
+"""The requested context of a step: files, results of earlier steps, a text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAMED = 50  # left-out files to list by name
 
 
 def sections(run: Run, context: ContextSpec, results: Sequence[tuple[str, str]], *, limit: int) -> list[str]:
-    """Return the sections of a prompt that `context` asks for.
+    """Return the sections of a prompt for `context`.
 
     `results` are titles and results of the previous steps, in order. All files together take at most `limit`
     characters, and so do all results; files that do not fit are named, and a line marks a cut.
@@ -45,7 +45,7 @@ def _files(run: Run, context: ContextSpec, limit: int) -> str:
         try:
             paths = run.files([plain(each.pattern)], recursive=each.recursive)
         except ValueError as error:
-            pieces.append(f"({each.pattern}: this pattern cannot be used: {error})\n")
+            pieces.append(f"({each.pattern}: this pattern is invalid: {error})\n")
             continue
         if not paths:
             pieces.append(f"({each.pattern}: no file matches)\n")
@@ -65,5 +65,5 @@ def _files(run: Run, context: ContextSpec, limit: int) -> str:
             pieces.append(f"{path}:\n{fenced(text, run.token)}")
     if left_out:
         more = f", and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
-        pieces.append(f"(left out, for they do not fit or are no text: {', '.join(left_out[:_NAMED])}{more})\n")
+        pieces.append(f"(left out, because they do not fit or are not text: {', '.join(left_out[:_NAMED])}{more})\n")
     return "".join(pieces)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from code_commit.plugin_api import LimitReached, MessageLogged, ProviderFailed, Run
 from code_commit_tasks.agent import Agent, Answer, AttemptFailed, AttemptFiles
-from code_commit_tasks.events import AttemptJudged, StepEnded, TakenApart
+from code_commit_tasks.events import AttemptJudged, StepEnded, TaskDivided
 from code_commit_tasks.prompts import Failure, step_prompt, task_prompt
 from code_commit_tasks.requirements import Requirements
 from code_commit_tasks.settings import TasksSettings
@@ -19,7 +19,7 @@ from code_commit_toolbox.shortening import head_and_tail
 _REASON_SHOWN = 300  # characters of a reason in messages
 
 
-class StepFailed(Exception):  # noqa: N818 - what happened
+class StepFailed(Exception):  # noqa: N818 - the name of an event
     """All attempts at a step failed. `malformed` is that of the last `AttemptFailed`."""
 
     def __init__(self, node: Node, reason: str, *, malformed: bool) -> None:
@@ -35,8 +35,8 @@ class _ListFailed(AttemptFailed):
         self.failed = failed
 
 
-class _LimitMet(AttemptFailed):
-    """The answer exceeds a limit. The model is told so; the task ends if it insists."""
+class _LimitExceeded(AttemptFailed):
+    """The answer exceeds a limit. The next attempt gets the reason; after the last one, the task ends."""
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class Steps:
     listed: int = 0  # steps of all lists so far
 
     def result_of(self, node: Node, before: Sequence[Node] = (), part_of: str = "") -> str:
-        """Do the step `node` and return its result. `before` are the previous steps of its list.
+        """Perform the step `node` and return its result. `before` are the previous steps of its list.
 
         Raises:
             StepFailed: all its attempts failed.
@@ -62,16 +62,16 @@ class Steps:
         """
         with self.run.span("tasks.step", step=node.place, title=node.title):
             if node.place:
-                self._say(node, f"{node.place} {node.title} ({node.step.step_type if node.step else ''})")
-            if node.passed and self._still_holds(node):
+                self._log(node, f"{node.place} {node.title} ({node.step.step_type if node.step else ''})")
+            if node.passed and self._still_passes(node):
                 self.run.emit(StepEnded(node.place, node.title, True, 0, len(node.result or ""), earlier=True))
-                self._say(node, "   passed earlier")
+                self._log(node, "   passed earlier")
                 return node.result or ""
-            return self._worked_on(node, before, part_of)
+            return self._make_attempts(node, before, part_of)
 
-    def _worked_on(self, node: Node, before: Sequence[Node], part_of: str) -> str:
+    def _make_attempts(self, node: Node, before: Sequence[Node], part_of: str) -> str:
         node.passed, node.result = False, None  # an earlier run may have set them
-        taken_up = bool(node.steps) and self.earlier
+        resumed = bool(node.steps) and self.earlier
         first = len(node.attempts) + 1
         failure: Failure | None = None
         for number in range(1, self.settings.attempts + 1):
@@ -79,7 +79,7 @@ class Steps:
             node.attempts.append(attempt)
             try:
                 with self.run.span("tasks.attempt", step=node.place, number=attempt.number):
-                    result = self._tried(node, attempt, before, part_of, failure, taken_up=taken_up and number == 1)
+                    result = self._attempt(node, attempt, before, part_of, failure, resumed=resumed and number == 1)
             except AttemptFailed as failed:
                 failure = Failure(str(failed), failed.code, failed.output)
                 self._record(node, attempt, str(failed))
@@ -95,10 +95,10 @@ class Steps:
                 self.run.emit(StepEnded(node.place, node.title, True, number, len(result)))
                 return result
             if not node.place and isinstance(last, _ListFailed):
-                break  # do not restart the task in a project that is half changed
-        raise self._spent(node, last)
+                break  # do not restart the task in a partially changed project
+        raise self._final_error(node, last)
 
-    def _spent(self, node: Node, last: Exception) -> Exception:
+    def _final_error(self, node: Node, last: Exception) -> Exception:
         """Return the exception to raise after the last attempt failed with `last`."""
         self.run.emit(StepEnded(node.place, node.title, False, len(node.attempts)))
         match last:
@@ -106,12 +106,12 @@ class Steps:
                 return last
             case _ListFailed(failed=failed) if not node.place:
                 return failed
-            case _LimitMet():
+            case _LimitExceeded():
                 return LimitReached(str(last), hint="raise the limit in [plugins.tasks], or make the task smaller")
         malformed = isinstance(last, AttemptFailed) and last.malformed
         return StepFailed(node, str(last), malformed=malformed)
 
-    def _tried(
+    def _attempt(
         self,
         node: Node,
         attempt: Attempt,
@@ -119,22 +119,22 @@ class Steps:
         part_of: str,
         failure: Failure | None,
         *,
-        taken_up: bool,
+        resumed: bool,
     ) -> str:
         """Make one attempt; return a result that meets the exit requirement, if any.
 
         Raises:
             AttemptFailed: with the reason, for the next attempt, and this one's output.
         """
-        self.agent.seconds_left()  # raises when too little time is left
-        if taken_up:
+        self.agent.seconds_left()  # raises if no time is left
+        if resumed:
             answer = Answer("", "", "")
-            result = self._list_done(node, answer)
+            result = self._run_list(node, answer)
         else:
             answer = self._answer(node, attempt, before, part_of, failure)
             if isinstance(answer.value, TaskList):
                 self._divide(node, answer.value, answer)
-                result = self._list_done(node, answer)
+                result = self._run_list(node, answer)
             else:
                 result = answer.value
         if node.step and (reason := self.requirements.unmet(node.step.exit_requirement, result)):
@@ -162,18 +162,18 @@ class Steps:
         """Accept a list as the parts of `node`."""
         depth, left = node.depth + 1, self.settings.max_steps - self.listed
         if depth > self.settings.max_depth:
-            raise _LimitMet(
-                f"Lists of steps may be nested {self.settings.max_depth} deep, and this would be one deeper. "
+            raise _LimitExceeded(
+                f"Lists of steps may be nested {self.settings.max_depth} deep, and this one is deeper. "
                 "Do it directly: return a string.",
                 code=answer.code,
             )
         if len(steps.steps) > left:
-            raise _LimitMet(
-                f"The list has {len(steps.steps)} steps; of the {self.settings.max_steps} that this task may take, "
-                f"{left} are left. Take larger steps, or do it directly.",
+            raise _LimitExceeded(
+                f"The list has {len(steps.steps)} steps; of the {self.settings.max_steps} steps of this task, "
+                f"{left} are left. Use larger steps, or do it directly.",
                 code=answer.code,
             )
-        if reason := self.requirements.unfit(steps):
+        if reason := self.requirements.problem(steps):
             raise AttemptFailed(reason, code=answer.code, output=answer.output)
         self.listed += len(steps.steps)
         node.list_title = steps.title
@@ -187,11 +187,11 @@ class Steps:
             }
             for each, step in zip(node.steps, steps.steps, strict=True)
         )
-        self.run.emit(TakenApart(node.place, steps.title, rows))
+        self.run.emit(TaskDivided(node.place, steps.title, rows))
         self.save()
 
-    def _list_done(self, node: Node, answer: Answer) -> str:
-        """Do the steps of `node`, and return their results as its own."""
+    def _run_list(self, node: Node, answer: Answer) -> str:
+        """Perform the steps of `node`, and return their results as its own."""
         count = len(node.steps)
         for index, each in enumerate(node.steps):
             part_of = f"Step {index + 1} of {count} of: {node.list_title}"
@@ -202,8 +202,8 @@ class Steps:
         results = "\n\n".join(f"{each.place} {each.title}\n{each.result}" for each in node.steps)
         return head_and_tail(results, self.settings.result_limit)
 
-    def _still_holds(self, node: Node) -> bool:
-        """Return whether a step that passed in an earlier run still passes: the project may have changed."""
+    def _still_passes(self, node: Node) -> bool:
+        """Return whether a step of an earlier run still passes: the project may have changed."""
         if node.step is None or node.result is None:
             return False
         return not self.requirements.unmet(node.step.exit_requirement, node.result)
@@ -212,11 +212,11 @@ class Steps:
         attempt.passed, attempt.reason = not reason, reason
         self.run.emit(AttemptJudged(node.place, attempt.number, attempt.passed, reason))
         if reason:
-            self._say(node, f"   attempt {attempt.number} failed: {reason[:_REASON_SHOWN]}")
+            self._log(node, f"   attempt {attempt.number} failed: {reason[:_REASON_SHOWN]}")
         elif node.place:
-            self._say(node, "   passed")
+            self._log(node, "   passed")
         self.save()
 
-    def _say(self, node: Node, words: str) -> None:
+    def _log(self, node: Node, words: str) -> None:
         branch = indent(node) if not words.startswith(" ") else indent(node).replace("├─", "│ ")
         self.run.emit(MessageLogged(branch + words))

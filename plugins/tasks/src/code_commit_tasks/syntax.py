@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from code_commit.plugin_api import Run
-from code_commit_tasks.workers.asking import WorkerBroke, WorkerTooSlow, ask_worker
+from code_commit_tasks.workers.asking import WorkerFailed, WorkerTooSlow, ask_worker
 
 _LARGEST = 4 * 1024 * 1024  # bytes of one file
 _LANGUAGES = {
@@ -38,8 +38,8 @@ _LANGUAGES = {
 _LANGUAGE_OF = {ending: language for language, endings in _LANGUAGES.items() for ending in endings}
 
 
-def syntax_errors(run: Run, paths: Sequence[str], *, seconds: float) -> str:  # noqa: PLR0911 - each says why
-    """Return the syntax errors in `paths`, one per line, or why the check failed; "" when there are none.
+def syntax_errors(run: Run, paths: Sequence[str], *, seconds: float) -> str:  # noqa: PLR0911 - one per reason
+    """Return the syntax errors in `paths`, one per line, or why the check failed; "" if there are none.
 
     Skip files of other languages; if no file is left, nothing was checked, and the check fails.
     """
@@ -54,17 +54,17 @@ def syntax_errors(run: Run, paths: Sequence[str], *, seconds: float) -> str:  # 
         if content is None:
             continue
         if len(content) > _LARGEST:
-            return f"{path} is too large to be checked."
+            return f"{path} is too large to check."
         try:
             files.append((path, language, content.decode()))
         except UnicodeDecodeError as error:
             return f"{path} is not UTF-8: byte {error.start}."
     if not files:
-        return f"No file that has changed is of a language that can be checked: {', '.join(paths[:10])}."
+        return f"No changed file is in a supported language: {', '.join(paths[:10])}."
     try:
         found = ask_worker("syntax_search", files, seconds=seconds)
     except WorkerTooSlow:
         return f"The files could not be parsed within {seconds:g} s."
-    except WorkerBroke as error:
+    except WorkerFailed as error:
         return f"The files could not be parsed: {error}."
     return "\n".join(f"{path}:{line}:{column}: {what}" for path, line, column, what in found)

@@ -16,7 +16,7 @@ Pattern = Annotated[str, Field(min_length=1, max_length=_LONGEST_PATTERN)]
 
 def _not_null(value: Any) -> Any:
     if value is None:
-        raise ValueError("null is no string; leave it out")
+        raise ValueError("null is not a string; leave it out")
     return value
 
 
@@ -116,7 +116,7 @@ class FilePattern(_Strict):
 
 
 class ContextSpec(_Strict):
-    """The context that a step asks for. Previous steps are counted from 0."""
+    """The requested context of a step. Previous steps are counted from 0."""
 
     files: list[FilePattern] = []
     previous_steps: list[Annotated[int, Field(ge=0)]] = []
@@ -148,7 +148,7 @@ def task_list(value: Any) -> TaskList:
     """Parse `value` as a list of steps.
 
     Raises:
-        MalformedTaskList: a type is wrong, a field is missing or unknown, or a step asks for the result of itself, a
+        MalformedTaskList: a type is wrong, a field is missing or unknown, or a step requests the result of itself, a
             later step, or a step that does not exist.
     """
     try:
@@ -170,7 +170,7 @@ def _format_errors(error: ValidationError) -> str:
     lines = [f"- {_place(each['loc'])}: {each['msg']}{_value(each)}" for each in errors[:_MOST_ERRORS]]
     if len(errors) > _MOST_ERRORS:
         lines.append(f"- and {len(errors) - _MOST_ERRORS} more")
-    return "\n".join(["The object that agent_code returned is no TaskList:", *lines])
+    return "\n".join(["The object that agent_code returned is not a TaskList:", *lines])
 
 
 def _place(where: tuple[int | str, ...]) -> str:
@@ -183,7 +183,7 @@ def _place(where: tuple[int | str, ...]) -> str:
         and not (number > 1 and where[number - 2] == "exit_requirement" and each in names)
     ]
     words = [f"[{each}]" if isinstance(each, int) else f".{each}" for each in kept]
-    return "".join(words).removeprefix(".") or "all of it"
+    return "".join(words).removeprefix(".") or "the whole object"
 
 
 def _value(error: Any) -> str:

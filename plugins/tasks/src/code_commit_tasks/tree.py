@@ -76,7 +76,7 @@ def _ending(node: Node) -> str:
         tries = len(node.attempts)
         return "passed" + (f" at attempt {tries}" if tries > 1 else "")
     if not node.attempts:
-        return "not begun"
+        return "not started"
     return "failed" if node.attempts[-1].reason else "not finished"
 
 

@@ -46,9 +46,9 @@ def collect_validators(run: Run, settings: TasksSettings) -> Mapping[str, Valida
         if not isinstance(item, Validator):
             _report(run, distribution, f"a validator must be a Validator, not a {type(item).__name__}")
         elif not isinstance(name, str) or not name.strip():
-            _report(run, distribution, f"{name!r} is no name for a validator")
+            _report(run, distribution, f"{name!r} is not a valid name of a validator")
         elif name in own:
-            _report(run, distribution, f"the validator {name!r} is this plugin's own")
+            _report(run, distribution, f"the validator name {name!r} belongs to code-commit-tasks")
         else:
             offered.setdefault(name, []).append((distribution, item))
     for name, claims in offered.items():
@@ -72,22 +72,22 @@ def _report(run: Run, distribution: str, error: str) -> None:
     run.emit(PluginFailed(plugin=distribution, distribution=distribution, stage=_HOOK, error=error))
 
 
-def objection(validator: Validator, validation: Validation, *, seconds: float) -> str:
+def validation_problem(validator: Validator, validation: Validation, *, seconds: float) -> str:
     """Return the problem that `validator` finds within `seconds`, or "". An exception is a problem.
 
-    It runs in a thread that is abandoned when it takes longer, because a plugin cannot be stopped.
+    The check runs in a thread that is abandoned after this time, because a plugin cannot be stopped.
 
     Raises:
         CodeCommitError: the validator raised it.
     """
     if validator.name == SYNTAX_CHECK:
-        return validator.check(validation)  # it has its own time limit, and Ctrl-C reaches its process
+        return validator.check(validation)  # it has its own time limit, and Ctrl-C ends its process
     answers: list[object] = []
 
     def check() -> None:
         try:
             answers.append(validator.check(validation))
-        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, SystemExit too
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, even SystemExit
             answers.append(error)
 
     thread = threading.Thread(target=contextvars.copy_context().run, args=(check,), daemon=True)
@@ -103,5 +103,5 @@ def objection(validator: Validator, validation: Validation, *, seconds: float) -
         case [str(words)]:
             pass
         case [other, *_]:
-            words = f"The validator {validator.name} is broken: it gave {type(other).__name__}."
+            words = f"The validator {validator.name} is broken: it returned {type(other).__name__}."
     return words.encode("utf-8", "replace").decode()

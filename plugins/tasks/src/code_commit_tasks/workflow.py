@@ -1,4 +1,4 @@
-"""The task agent (seed 004): do a task by code that the model writes, at once or in verified steps."""
+"""The task agent (seed 004): perform a task with code that the model writes, directly or in verified steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from code_commit_tasks.validators import collect_validators
 
 
 def task(run: Run) -> Result:
-    """Do the task, verify the exit requirement of every step, and check the result with `build.sh`.
+    """Perform the task, verify the exit requirement of every step, and check the result with `build.sh`.
 
     Raises:
         NotReady: there is no task, no Deno, or no run to resume.
@@ -28,29 +28,29 @@ def task(run: Run) -> Result:
         ProviderFailed, ResponseRefused: from the host.
     """
     deno_binary()  # before any paid call
-    given = _given(run)
-    changed = ChangedFiles(run, given.changed)
-    steps = _steps(run, given, changed)
+    saved = _open_task(run)
+    changed = ChangedFiles(run, saved.changed)
+    steps = _steps(run, saved, changed)
     try:
-        result = steps.result_of(given.root)
+        result = steps.result_of(saved.root)
     except StepFailed as failed:
-        return _not_done(failed)
+        return _failed_result(failed)
     except ProjectTampered as altered:
         return Result(Outcome.NOT_REACHED, str(altered), {"tampered": list(altered.paths)})
     finally:
-        run.keep("task-tree.txt", "".join(f"{line}\n" for line in lines(given.root)))
+        run.keep("task-tree.txt", "".join(f"{line}\n" for line in lines(saved.root)))
     run.say(result)
-    final = _check_build(run, given.root, result)
+    final = _check_build(run, saved.root, result)
     if final.outcome is Outcome.REACHED:
-        given.done = True
-        save(run, given)
+        saved.done = True
+        save(run, saved)
     return final
 
 
-def _steps(run: Run, given: SavedTask, changed: ChangedFiles) -> Steps:
+def _steps(run: Run, saved: SavedTask, changed: ChangedFiles) -> Steps:
     def keep() -> None:
-        given.changed = list(changed.paths())
-        save(run, given)
+        saved.changed = list(changed.paths())
+        save(run, saved)
 
     deadline = time.monotonic() + run.settings.max_seconds
     functions = open_functions(run)
@@ -63,35 +63,35 @@ def _steps(run: Run, given: SavedTask, changed: ChangedFiles) -> Steps:
         deadline,
     )
     requirements = Requirements(run, run.settings, collect_validators(run, run.settings), changed, deadline)
-    earlier, listed = run.options.resume is not None, _count(given.root)
-    return Steps(run, agent, requirements, run.settings, given.description, keep, earlier=earlier, listed=listed)
+    earlier, listed = run.options.resume is not None, _count(saved.root)
+    return Steps(run, agent, requirements, run.settings, saved.description, keep, earlier=earlier, listed=listed)
 
 
-def _given(run: Run) -> SavedTask:
+def _open_task(run: Run) -> SavedTask:
     """Return a new task, or the one of the run to resume."""
     options = run.options
     if options.resume is not None:
         found = load(run, options.resume)
         if found.root.passed:
             found.root.passed = False  # its steps have passed, but the build has not
-        run.emit(MessageLogged(f"going on with {options.resume}"))
+        run.emit(MessageLogged(f"continuing {options.resume}"))
         return found
     text = options.task if options.task is not None else _read(options.task_file)
     if not text.strip():
-        raise NotReady("the task is empty", hint="say what is to be done")
-    return SavedTask(run.redacted(text), Node(""))  # it is saved for --resume, outside the run folder
+        raise NotReady("the task is empty", hint="describe the task")
+    return SavedTask(run.redacted(text), Node(""))  # --resume reads it from outside the run folder
 
 
 def _read(name: str) -> str:
     try:
         return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode()
     except OSError as error:
-        raise NotReady(f"the task file {name} cannot be read: {error.strerror}") from error
+        raise NotReady(f"cannot read the task file {name}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise NotReady(f"the task file {name} is not UTF-8: byte {error.start}") from error
 
 
-def _not_done(failed: StepFailed) -> Result:
+def _failed_result(failed: StepFailed) -> Result:
     node = failed.node
     where = f"step {node.place} ({node.title})" if node.place else "the task"
     reason = str(failed).partition("\n")[0]
@@ -112,15 +112,15 @@ def _check_build(run: Run, root: Node, result: str) -> Result:
         return Result(
             Outcome.NOT_REACHED, f"the build altered its own checks: {paths}", {"tampered": list(build.tampered)}
         )
-    how = "ran into its time limit" if build.timed_out else f"ended with exit code {build.exit_code}"
-    return Result(Outcome.NOT_REACHED, f"{_summary(root)}, but the build is red: build.sh {how}", data)
+    ending = "ran into its time limit" if build.timed_out else f"ended with exit code {build.exit_code}"
+    return Result(Outcome.NOT_REACHED, f"{_summary(root)}, but the build is red: build.sh {ending}", data)
 
 
 def _has_build(run: Run) -> bool:
     try:
         return run.tree.read("build.sh", 1) is not None
     except OSError as error:
-        raise NotReady(f"build.sh cannot be used: {error.strerror}", hint="it must be a regular file") from error
+        raise NotReady(f"cannot use build.sh: {error.strerror}", hint="it must be a regular file") from error
 
 
 def _count(node: Node) -> int:

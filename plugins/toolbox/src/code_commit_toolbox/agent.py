@@ -1,4 +1,4 @@
-"""The loop in which a model uses tools until it says that it is done or a limit is reached.
+"""The agent loop: a model uses tools until it finishes or a limit is reached.
 
 toolbox = open_toolbox(run)
 result = run_agent(
@@ -25,7 +25,7 @@ from code_commit_toolbox.toolbox import Toolbox
 from code_commit_toolbox.tools.final_output import FINAL_OUTPUT
 from code_commit_toolbox.transcript import Transcript, answered
 
-_GO_ON = "Go on."
+_CONTINUE = "Continue."
 _ERROR_SHOWN = 500  # characters of an error in an event
 _UNUSABLE_AT_MOST = 3  # replies in a row
 _KEPT_WHEN_SHORTENED = 0.5  # fraction of the context
@@ -49,9 +49,9 @@ def run_agent(
     """Let `model` work on `prompt` with the tools in `allow` and no others.
 
     The calls of a reply run in order and are answered in one message. The loop ends when `final_output` is called, when
-    a reply has no call, or as `End` says. `history` is a conversation to continue, from an earlier result or a
-    transcript; an empty `prompt` then only asks to go on. `label` names the calls and the transcript in the run folder.
-    `on_call` and `on_turn` get finished calls and turns, unredacted.
+    a reply has no call, or for another reason in `End`. `history` is a conversation to continue, from an earlier result
+    or a transcript; with an empty `prompt`, the model only continues. `label` names the calls and the transcript in the
+    run folder. `on_call` and `on_turn` get finished calls and turns, unredacted.
 
     Raises:
         NotReady: a tool in `allow` does not exist.
@@ -61,7 +61,7 @@ def run_agent(
     limits = limits or AgentLimits.of(toolbox.settings)
     transcript = Transcript(run, label=label, model=model.name, system=system, tools=list(tools))
     agent = _Agent(run, model, tools, system, limits, label, transcript, toolbox.settings.output_limit, on_call)
-    agent.say(*answered(history), Message("user", (Text(prompt or _GO_ON),)))
+    agent.add(*answered(history), Message("user", (Text(prompt or _CONTINUE),)))
     with run.span("toolbox.agent", label=label):
         while agent.end is None:
             with run.span("toolbox.turn", number=agent.turns + 1):
@@ -99,15 +99,15 @@ class _Agent:
     _unusable: int = 0
     _repetition: Repetition = field(default_factory=Repetition)
 
-    def say(self, *messages: Message) -> None:
+    def add(self, *messages: Message) -> None:
         """Add to the conversation and the transcript."""
         self.messages += messages
         self.sent += messages
         self.transcript.add(*messages)
 
     def turn(self) -> Turn | None:
-        """Ask the model once and run the calls of its reply; return None when a limit is reached first."""
-        self.end = self._limit_reached() or self._made_room()
+        """Call the model once and run the calls of its reply; return None if a limit is reached first."""
+        self.end = self._limit_reached() or self._make_room()
         if self.end is not None:
             return None
         self.turns += 1
@@ -134,7 +134,7 @@ class _Agent:
             return End.OUT_OF_TOKENS
         return End.OUT_OF_TIME if time.monotonic() >= self._deadline else None
 
-    def _made_room(self) -> End | None:
+    def _make_room(self) -> End | None:
         """Leave old results out of the request if it would be too long."""
         around = tokens_around(self.system, [tool.spec for tool in self.tools.values()])
         at_most = int(self.limits.context_tokens / self._scale) - around
@@ -150,7 +150,7 @@ class _Agent:
     def _deadline(self) -> float:
         return self._began + self.limits.seconds
 
-    # --- after it ---------------------------------------------------------------------------------------------------
+    # --- after a call -------------------------------------------------------------------------------------------------
 
     def _count(self, request: Request, completion: Completion) -> None:
         estimate = tokens_of(request.messages) + tokens_around(request.system, request.tools)
@@ -169,7 +169,7 @@ class _Agent:
             return ()
         self._unusable = 0
         if completion.message.parts:
-            self.say(completion.message)  # unchanged: thinking goes back as it came
+            self.add(completion.message)  # unchanged, with thinking
         if complete and not calls:
             self.end = End.FINISHED
         return self._run_calls(calls) if calls else ()
@@ -181,11 +181,11 @@ class _Agent:
             self.end = End.UNUSABLE
         reason = _unusable(completion)
         if any(not isinstance(part, Opaque) for part in completion.message.parts):  # thinking alone is not a message
-            self.say(completion.message)
+            self.add(completion.message)
         results = tuple(
             ToolResult(call.id, call.name, f"Not run: {reason}", is_error=True) for call in completion.tool_calls
         )
-        self.say(Message("user", results or (Text(f"[{reason}]"),)))
+        self.add(Message("user", results or (Text(f"[{reason}]"),)))
 
     def _run_calls(self, calls: Sequence[ToolCall]) -> tuple[CalledTool, ...]:
         """Run the calls of one reply and answer them in one message."""
@@ -204,17 +204,17 @@ class _Agent:
             results[-1] = ToolResult(
                 results[-1].call_id, results[-1].name, f"{results[-1].text}\n{NOTE}", results[-1].is_error
             )
-        self.say(Message("user", tuple(results)))
+        self.add(Message("user", tuple(results)))
         return tuple(called)
 
     def _answer(self, call: ToolCall, *, failed: bool) -> Answer:
-        """Run one call, or say why not; `failed` means that an earlier call of the reply failed."""
+        """Run one call, or return why not; `failed` means that an earlier call of the reply failed."""
         if self.end is None and time.monotonic() >= self._deadline:
             self.end = End.OUT_OF_TIME
         if self.end is not None:
             return Answer(f"Not run: {self.end.value}.", is_error=True)
         if call.name == FINAL_OUTPUT and failed:
-            return Answer("Not taken: a call before it failed. Look at what came of it, then go on.", is_error=True)
+            return Answer("Not accepted: an earlier call failed. Check its result, then continue.", is_error=True)
         answer = run_call(call, self.tools, ToolContext(self.run, self._deadline), output_limit=self.output_limit)
         if answer.tampered:
             self.end, self.tampered = End.TAMPERED, answer.tampered
@@ -239,8 +239,8 @@ class _Agent:
 
 def _unusable(completion: Completion) -> str:
     if completion.finish is Finish.LENGTH:
-        return "your reply was cut off at the limit of its length; go on in smaller steps"
+        return "your reply was cut off at its length limit; continue in smaller steps"
     if completion.finish in {Finish.STOP, Finish.TOOL_CALLS}:
-        return "your reply held no words and no call; go on, or say that you are done"
+        return "your reply contained no text and no call; continue, or finish"
     word = completion.finish_detail or completion.finish.value
     return f"your reply ended with {word!r} and cannot be used; try again"

@@ -16,11 +16,11 @@ def schema_problem(schema: object) -> str:
     from jsonschema import Draft202012Validator, SchemaError
 
     if not isinstance(schema, dict) or schema.get("type") != "object":
-        return "the parameters are no JSON schema of type object"
+        return "the parameters are not a JSON schema of type object"
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
-        return f"the parameters are no JSON schema: {error.message}"
+        return f"the parameters are not a JSON schema: {error.message}"
     return ""
 
 
@@ -30,15 +30,15 @@ def arguments_problem(call: ToolCall, schema: Json) -> str:
     from referencing import Registry
 
     if call.arguments is None:
-        return f"The arguments of {call.name} are no JSON object. Call it again with valid JSON."
-    fitting = Draft202012Validator(schema, registry=Registry())
-    errors = sorted(fitting.iter_errors(call.arguments), key=lambda error: list(map(str, error.absolute_path)))
+        return f"The arguments of {call.name} are not a JSON object. Call it again with valid JSON."
+    validator = Draft202012Validator(schema, registry=Registry())
+    errors = sorted(validator.iter_errors(call.arguments), key=lambda error: list(map(str, error.absolute_path)))
     if not errors:
         return ""
     lines = [f"- {_place(error.absolute_path)}{_short(error.message)}" for error in errors[:_MOST_ERRORS]]
     if len(errors) > _MOST_ERRORS:
         lines.append(f"- and {len(errors) - _MOST_ERRORS} more")
-    return "\n".join([f"The arguments of {call.name} do not fit:", *lines, _expected(schema)])
+    return "\n".join([f"The arguments of {call.name} are invalid:", *lines, _expected(schema)])
 
 
 def _place(path: Iterable[str | int]) -> str:
@@ -59,7 +59,7 @@ def _expected(schema: Json) -> str:
         f"{name} ({_type(each)})" if name in required else f"{name} ({_type(each)}, optional)"
         for name, each in properties.items()
     ]
-    return f"It takes: {', '.join(words) or 'nothing'}."
+    return f"Expected: {', '.join(words) or 'nothing'}."
 
 
 def _type(schema: Any) -> Any:

@@ -34,14 +34,14 @@ def run_call(call: ToolCall, tools: Mapping[str, Tool], context: ToolContext, *,
     """
     tool = tools.get(call.name)
     if tool is None:
-        return Answer(f"There is no tool {call.name!r} for you. You have: {', '.join(tools) or 'none'}.", is_error=True)
+        return Answer(f"There is no tool {call.name!r}. Your tools: {', '.join(tools) or 'none'}.", is_error=True)
     began = time.monotonic()
     answer = _answer(call, tool, context)
     seconds = round(time.monotonic() - began, 3)
     text = answer.text
     if len(text) > output_limit + _NOTES:
         kept = context.run.keep(f"{tool.name}-output.txt", text)
-        text = head_and_tail(text, output_limit, whole=f"all of it is in the run folder, {kept.name}")
+        text = head_and_tail(text, output_limit, whole=f"the whole output is in the run folder: {kept.name}")
     return Answer(text, answer.is_error, seconds, answer.tampered)
 
 
@@ -59,7 +59,7 @@ def _answer(call: ToolCall, tool: Tool, context: ToolContext) -> Answer:
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a tool may raise anything
         return Answer(f"{tool.name} failed with {type(error).__name__}: {error}", is_error=True)
     if not isinstance(text, str):
-        return Answer(f"{tool.name} is broken: it gave {type(text).__name__}, not text.", is_error=True)
+        return Answer(f"{tool.name} is broken: it returned {type(text).__name__}, not text.", is_error=True)
     return Answer(text, is_error=False)
 
 

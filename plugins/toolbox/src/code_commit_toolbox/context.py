@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from code_commit.plugin_api import Message, Opaque, Part, Text, ToolCall, ToolResult, ToolSpec
 
-_BYTES_A_TOKEN = 3  # for code; prose and most other scripts have more, so this errs on the safe side
+_BYTES_A_TOKEN = 3  # for code; prose and most other scripts have more, so the estimate is high
 _OVERHEAD = 8  # tokens per part
-_WORTH_IT = 400  # replace only results of more characters by a note
+_SHORTEST_REPLACED = 400  # characters; shorter results stay
 _MARKED = 2  # last messages; the next request will have at least one of them in the same place
 
 
@@ -32,7 +32,7 @@ def tokens_of(messages: Sequence[Message]) -> int:
 
 
 def tokens_around(system: str, tools: Sequence[ToolSpec]) -> int:
-    """Estimate the tokens of a request besides its messages."""
+    """Estimate the tokens of a request without its messages."""
     words = sum(len(tool.name) + len(tool.description) + len(json.dumps(dict(tool.parameters))) for tool in tools)
     return (len(system.encode("utf-8", "replace")) + words) // _BYTES_A_TOKEN + _OVERHEAD
 
@@ -55,7 +55,7 @@ def shortened(messages: Sequence[Message], *, at_most: int, enough: int) -> tupl
         for place, part in enumerate(parts):
             if total <= goal:
                 break
-            if isinstance(part, ToolResult) and len(part.text) > _WORTH_IT:
+            if isinstance(part, ToolResult) and len(part.text) > _SHORTEST_REPLACED:
                 parts[place] = replace(part, text=_note(part))
                 total += tokens_of_part(parts[place]) - tokens_of_part(part)
         done[index] = replace(message, parts=tuple(parts))
@@ -92,4 +92,4 @@ def _has_results(message: Message) -> bool:
 
 def _note(result: ToolResult) -> str:
     size = len(result.text)
-    return f"[{size} characters of what {result.name} gave were left out to save room. Call it again if needed.]"
+    return f"[{size} characters of the result of {result.name} were removed to save space. Call it again if needed.]"

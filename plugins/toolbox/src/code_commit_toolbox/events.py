@@ -1,4 +1,4 @@
-"""Events of the agent loop, besides its spans `toolbox.agent` and `toolbox.turn`."""
+"""Events of the agent loop, in addition to its spans `toolbox.agent` and `toolbox.turn`."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from code_commit_toolbox.settings import ToolboxSettings
 
 
 class End(Enum):
-    """Why the loop stopped. Only FINISHED means that the model said it is done."""
+    """Why the loop ended. Only FINISHED means that the model reported that it is done."""
 
     FINISHED = "finished"
     OUT_OF_TURNS = "out of turns"
@@ -19,8 +19,8 @@ class End(Enum):
     OUT_OF_TIME = "out of time"
     CONTEXT_FULL = "the conversation no longer fits the context"
     REPEATED = "the model repeated itself"
-    UNUSABLE = "the model gave no reply that can be used"
-    TAMPERED = "a command altered what judges the project"
+    UNUSABLE = "the model returned no usable reply"
+    TAMPERED = "a command changed files that check the project"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,5 +80,5 @@ class AgentResult:
 
     @property
     def finished(self) -> bool:
-        """Return whether the model said that it is done."""
+        """Return whether the model reported that it is done."""
         return self.end is End.FINISHED

@@ -1,4 +1,4 @@
-"""Hooks that the host loads at every start. Import nothing heavy here."""
+"""The hooks of the plugin. Every start imports this module: import nothing slow here."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def code_commit_addhooks(pluginmanager: pluggy.PluginManager) -> None:
 
 @hookimpl
 def code_commit_settings() -> str:
-    """Return the path of the settings class of `[plugins.toolbox]`."""
+    """Return the model of the section `[plugins.toolbox]`."""
     return "code_commit_toolbox.settings:ToolboxSettings"

@@ -10,10 +10,7 @@ from code_commit.plugin_api import ToolCall
 NOTICED = 3
 """The number of equal turns in a row at which the model is warned; the next one ends the loop."""
 
-NOTE = (
-    "[You have now called this three times in a row with the same arguments. Another time ends your work: "
-    "do something else.]"
-)
+NOTE = "[You have made the same calls three times in a row. The next time ends your work: do something else.]"
 
 
 class Repetition:

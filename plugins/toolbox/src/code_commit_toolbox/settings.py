@@ -6,21 +6,21 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class ToolboxSettings(BaseModel):
-    """Default limits of agents, and how much output a tool shows."""
+    """Default limits of agents and of the output of tools."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    max_turns: int = Field(100, ge=1, description="Replies of the model that one agent may take.")
+    max_turns: int = Field(100, ge=1, description="Maximum replies of the model for one agent.")
     max_tokens: int = Field(
-        10_000_000, ge=1, description="Tokens of all its calls, in and out, repeated ones included."
+        10_000_000, ge=1, description="Maximum tokens of all its calls, input and output, including repeated input."
     )
-    max_seconds: float = Field(3600, gt=0, description="Seconds that one agent may take; a call is not cut short.")
+    max_seconds: float = Field(3600, gt=0, description="Time limit of one agent in seconds; a call is not interrupted.")
     context_tokens: int = Field(
-        150_000, ge=1000, description="Tokens of a request; beyond, old results of tools are left out of it."
+        150_000, ge=1000, description="Estimated tokens of one request; above this, old tool results are left out."
     )
-    output_limit: int = Field(32 * 1024, ge=256, description="Characters that one tool shows at once.")
-    file_limit: int = Field(10 * 1024 * 1024, ge=1, description="Bytes of the largest file that tools read or write.")
-    shell_seconds: float = Field(120, gt=0, description="Time limit of a command for which the model asks no other.")
-    shell_seconds_at_most: float = Field(900, gt=0, description="The longest time limit that the model can ask for.")
+    output_limit: int = Field(32 * 1024, ge=256, description="Maximum characters of one tool result.")
+    file_limit: int = Field(10 * 1024 * 1024, ge=1, description="Maximum bytes of a file that tools read or write.")
+    shell_seconds: float = Field(120, gt=0, description="Default time limit of a command.")
+    shell_seconds_at_most: float = Field(900, gt=0, description="Maximum time limit that the model can request.")
     search_seconds: float = Field(20, gt=0, description="Time limit of one use of code_search.")
-    todo_file: str = Field("todo.g3.md", min_length=1, description="Where todo_read and todo_write keep the list.")
+    todo_file: str = Field("todo.g3.md", min_length=1, description="The file of todo_read and todo_write.")

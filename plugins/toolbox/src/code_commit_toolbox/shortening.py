@@ -4,9 +4,9 @@ from __future__ import annotations
 
 
 def head_and_tail(text: str, limit: int, *, whole: str = "") -> str:
-    """Return `text`, or its first and last characters, `limit` in total, with a line between that says what is missing.
+    """Return `text`, or its first and last characters, `limit` in total, around a line with the number of missing ones.
 
-    `whole` says where the whole text is. Cut at line ends where possible.
+    `whole` describes where the whole text is. Cut at line ends where possible.
     """
     if len(text) <= limit:
         return text

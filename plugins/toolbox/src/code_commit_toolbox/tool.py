@@ -10,10 +10,10 @@ from code_commit.plugin_api import Json, Run, ToolSpec
 
 
 class ToolError(Exception):
-    """A tool failed; the message tells the model why, and what to do instead."""
+    """A tool failed. The message is for the model: the reason, and what to do instead."""
 
 
-class ProjectTampered(ToolError):  # noqa: N818 - what happened
+class ProjectTampered(ToolError):  # noqa: N818 - the name of an event
     """A command altered files that check the project (`paths`): the agent's work has failed."""
 
     def __init__(self, message: str, paths: tuple[str, ...]) -> None:
@@ -23,7 +23,7 @@ class ProjectTampered(ToolError):  # noqa: N818 - what happened
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a tool may use. `deadline` is its agent's deadline on `time.monotonic()`, or None."""
+    """The context of a tool call. `deadline` is its agent's deadline on `time.monotonic()`, or None."""
 
     run: Run
     deadline: float | None = None
@@ -40,7 +40,7 @@ class Tool:
     `parameters` is a JSON schema of type object, with required properties first, in the order of a function's
     parameters. `call` gets arguments that match it, and returns the answer to the model.
 
-    `call` raises `ToolError` to report a failure to the model. Other exceptions are reported too, but the host's
+    `call` raises `ToolError` to report a failure to the model. Other exceptions are reported, too, but the host's
     exceptions that end a run (`LimitReached`, `ProviderFailed`) do end it.
     """
 

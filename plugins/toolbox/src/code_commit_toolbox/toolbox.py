@@ -34,7 +34,7 @@ class Toolbox:
         if missing := [name for name in chosen if name not in self.tools]:
             raise NotReady(
                 f"there is no tool {missing[0]!r}; there are: {', '.join(sorted(self.tools))}",
-                hint="install the plugin that brings it, or take it off the list",
+                hint="install the plugin with this tool, or remove it from the list",
             )
         return {name: self.tools[name] for name in chosen}
 
@@ -42,21 +42,21 @@ class Toolbox:
 def open_toolbox(run: Run, *, todo: str | None = None) -> Toolbox:
     """Collect the tools of `run`. `todo` is the file of todo_read and todo_write, if not the configured one.
 
-    Unusable tools of plugins are left out, with an event that says why.
+    Unusable tools of plugins are left out and reported by an event.
 
     Raises:
         NotReady: the plugin `toolbox` is not loaded, or its configuration section is invalid.
     """
     settings: ToolboxSettings | None = run.settings_of("toolbox")
     if settings is None:
-        raise NotReady("the plugin toolbox is not loaded", hint="`code-commit plugins` says why")
+        raise NotReady("the plugin toolbox is not loaded", hint="`code-commit plugins` shows why")
     own = {tool.name: tool for tool in first_party(settings, todo=todo)}
     offered: dict[str, list[tuple[str, Tool]]] = {}
     for distribution, item in run.collect(_HOOK):
-        if problem := _unfit(item):
+        if problem := _tool_problem(item):
             _report(run, distribution, problem)
         elif item.name in own:
-            _report(run, distribution, f"the tool name {item.name!r} is the toolbox's own")
+            _report(run, distribution, f"the tool name {item.name!r} belongs to the toolbox")
         else:
             offered.setdefault(item.name, []).append((distribution, item))
     for name, claims in offered.items():
@@ -69,13 +69,13 @@ def open_toolbox(run: Run, *, todo: str | None = None) -> Toolbox:
     return Toolbox(own, settings)
 
 
-def _unfit(item: Any) -> str:
+def _tool_problem(item: Any) -> str:
     """Return why `item` is not a usable tool, or ""."""
     if not isinstance(item, Tool):
         return f"a tool must be a Tool, not a {type(item).__name__}"
     name: Any = item.name
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        return f"{item.name!r} is no name for a tool: letters, digits and _ alone, 64 at most"
+        return f"{item.name!r} is not a valid tool name: use at most 64 letters, digits and _"
     problem = schema_problem(item.parameters)
     return f"the tool {item.name!r}: {problem}" if problem else ""
 

@@ -11,14 +11,14 @@ from typing import Any
 from code_commit.plugin_api import Message, NotReady, Run, ToolCall, ToolResult, parts_from_json, parts_to_json
 
 VERSION = 1
-_CUT_OFF = (
-    "The run was cut off before this call was answered. It may have been run or not: look before you call it again."
+_INTERRUPTED = (
+    "The run was interrupted before this call was answered. It may have run or not: check before you call it again."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A recorded conversation. `end` is how it ended, as in `End`; empty when it was interrupted."""
+    """A recorded conversation. `end` is a value of `End`, or empty if the conversation was interrupted."""
 
     label: str
     model: str
@@ -62,25 +62,24 @@ def read_transcript(file: Path) -> Recorded:
         recorded = Recorded(head["label"], head["model"], head["system"], messages, ends[-1] if ends else "")
         version = head["version"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise NotReady(f"{file} is no transcript that can be read: {error}", hint="start anew") from error
+        raise NotReady(f"cannot read the transcript {file}: {error}", hint="start a new conversation") from error
     if version != VERSION:
-        raise NotReady(f"{file} is a transcript of version {version}, not {VERSION}", hint="start anew")
+        raise NotReady(f"{file} is a transcript of version {version}, not {VERSION}", hint="start a new conversation")
     return recorded
 
 
 def answered(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Return `messages` with an answer to every call, because services require one. Missing answers say
-    "interrupted".
-    """
+    """Return `messages` with an answer to every call, which services require. Missing answers say "interrupted"."""
     done: list[Message] = []
     for index, message in enumerate(messages):
         done.append(message)
         calls = [part for part in message.parts if isinstance(part, ToolCall)]
         following = messages[index + 1].parts if index + 1 < len(messages) else ()
         known = {part.call_id for part in following if isinstance(part, ToolResult)}
-        missing = [ToolResult(call.id, call.name, _CUT_OFF, is_error=True) for call in calls if call.id not in known]
-        if missing:
-            done.append(Message("user", tuple(missing)))
+        unanswered = [call for call in calls if call.id not in known]
+        if unanswered:
+            results = (ToolResult(call.id, call.name, _INTERRUPTED, is_error=True) for call in unanswered)
+            done.append(Message("user", tuple(results)))
     return tuple(done)
 
 

@@ -10,19 +10,19 @@ _SPARE_CPU = 30.0  # seconds
 
 
 def bind(pid: int, *, memory: int, seconds: float) -> None:
-    """Limit the process `pid` to `memory` bytes more than it has now, no files, and a short life after its host.
+    """Limit the process `pid` to `memory` more bytes than now, no files, and little CPU time.
 
     RLIMIT_DATA counts what V8 reserved at its start, hence "more than now"; with RLIMIT_AS it would not start. Only
     Linux can limit a running process; elsewhere only the heap is limited.
     """
     if not hasattr(resource, "prlimit"):
         return
-    cpu = int(2 * seconds + _SPARE_CPU)  # the host watches the wall clock; this limit is for when the host was killed
+    cpu = int(2 * seconds + _SPARE_CPU)  # the host limits the wall time; this limit applies if the host is killed
     bounds = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_CPU: cpu}
     data = _data_size(pid)
     if data is not None:
         bounds[resource.RLIMIT_DATA] = data + memory
-    with suppress(ProcessLookupError):  # it has ended, which the caller notices
+    with suppress(ProcessLookupError):  # it has ended, which the caller detects
         for kind, bound in bounds.items():
             resource.prlimit(pid, kind, (bound, bound))
 

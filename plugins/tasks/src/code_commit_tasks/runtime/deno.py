@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from code_commit.plugin_api import NotReady
-from code_commit_tasks.orphans import dies_with_its_host
+from code_commit_tasks.orphans import parent_death_command
 
 _MEGABYTE = 1024 * 1024
 # No prompts, no remote code, no configuration file that could change how it runs.
@@ -28,10 +28,10 @@ def deno_binary() -> str:
 
         binary = str(find_deno_bin())
         if not os.access(binary, os.X_OK):
-            raise FileNotFoundError(f"{binary} is no program")
+            raise FileNotFoundError(f"{binary} is not executable")
     except (ImportError, OSError) as error:
         raise NotReady(
-            f"the task agent runs its answers in Deno, which is not here: {error}",
+            f"the task agent needs Deno, which is not installed: {error}",
             hint="pip install deno (there are wheels for Linux with glibc, macOS and Windows)",
         ) from error
     return binary
@@ -41,7 +41,7 @@ def deno_command(binary: str, *, memory: int) -> list[str]:
     """Return the command that runs the bridge; the heap is limited to `memory` bytes."""
     bridge = Path(str(files("code_commit_tasks.runtime") / "bridge.js"))
     return [
-        *dies_with_its_host(),
+        *parent_death_command(),
         binary,
         "run",
         *_CLOSED,
@@ -60,7 +60,7 @@ def deno_environment() -> dict[str, str]:
         "DENO_CACHE_DB_MODE": "in-memory",
         "DENO_EMIT_CACHE_MODE": "disable",
         "DENO_NO_PACKAGE_JSON": "1",
-        "DENO_WEBGPU_BACKEND": "none",  # a shader can be neither ended nor limited
+        "DENO_WEBGPU_BACKEND": "none",  # a shader can be neither killed nor limited
         "DENO_NO_UPDATE_CHECK": "1",
         "DENO_NO_PROMPT": "1",
         "NO_COLOR": "1",

@@ -19,20 +19,20 @@ from code_commit_tasks.runtime.deno import deno_binary, deno_command, deno_envir
 _CHUNK = 256 * 1024
 _LONGEST_LINE = 16 * 1024 * 1024  # bytes
 _STDERR_KEPT = 16 * 1024  # bytes, the end of it
-_UNSENT = 16 * 1024 * 1024  # bytes waiting to be sent: read no more of its calls until it has taken these
+_UNSENT = 16 * 1024 * 1024  # bytes waiting to be sent: read no more calls until the process has read these
 _EXIT_TIMEOUT = 2.0  # seconds for a process to exit after it has closed its pipes
 
 
-class ProcessTooSlow(Exception):  # noqa: N818 - what happened
+class ProcessTooSlow(Exception):  # noqa: N818 - the name of an event
     """The process reached its time limit."""
 
 
-class ProcessTooGreedy(Exception):  # noqa: N818 - what happened
+class ProcessOverLimit(Exception):  # noqa: N818 - the name of an event
     """The process exceeded a limit; the message names it."""
 
 
 class DenoProcess:
-    """A process that runs the bridge. As a context manager, it ends everything on exit.
+    """A process that runs the bridge. As a context manager, it kills all its processes on exit.
 
     `deadline` is a `time.monotonic()` value; you may change it while the process runs.
     """
@@ -46,7 +46,9 @@ class DenoProcess:
         try:
             self._process = _started(deno_command(deno_binary(), memory=memory))
         except OSError as error:
-            raise NotReady(f"Deno cannot be started: {error}", hint="install it anew: pip install deno") from error
+            raise NotReady(
+                f"cannot start Deno: {error}", hint="reinstall it: pip install --force-reinstall deno"
+            ) from error
         assert self._process.stdin
         assert self._process.stdout
         assert self._process.stderr
@@ -74,7 +76,7 @@ class DenoProcess:
         bind(self._process.pid, memory=self._memory, seconds=self._seconds)
 
     def send(self, line: bytes) -> None:
-        """Queue a line. It is written while `lines` reads, so that a process that does not read blocks nobody."""
+        """Queue a line. `lines` sends it while it reads, so that a process that does not read cannot block the host."""
         self._unsent += line + b"\n"
         with suppress(KeyError, ValueError):
             self._selector.register(self._stdin, selectors.EVENT_WRITE, None)
@@ -84,7 +86,7 @@ class DenoProcess:
 
         Raises:
             ProcessTooSlow: the deadline has passed.
-            ProcessTooGreedy: a line is too long.
+            ProcessOverLimit: a line is too long.
         """
         while self._open or self._lines:
             if time.monotonic() >= self.deadline:
@@ -98,7 +100,7 @@ class DenoProcess:
 
     @property
     def exit_code(self) -> int:
-        """Return its exit code, or a negative signal number; end it if it still runs. Exhaust `lines` first."""
+        """Return its exit code, or a negative signal number; kill it if it still runs. Exhaust `lines` first."""
         try:
             return self._process.wait(_EXIT_TIMEOUT)
         except subprocess.TimeoutExpired:
@@ -135,7 +137,7 @@ class DenoProcess:
                 self._open = self._open and key.data != self._read_stdout
 
     def _select_stdout(self) -> None:
-        """Read its stdout, except while too much input waits to be sent."""
+        """Select its stdout, except while too much input is waiting."""
         wanted = self._open and len(self._unsent) < _UNSENT
         if wanted == (self._stdout in self._selector.get_map()):
             return
@@ -162,7 +164,7 @@ class DenoProcess:
             self._line.clear()
         self._line += rest
         if len(self._line) > _LONGEST_LINE:
-            raise ProcessTooGreedy(
+            raise ProcessOverLimit(
                 f"it printed a line, passed arguments or returned a value of more than {_LONGEST_LINE} bytes"
             )
 

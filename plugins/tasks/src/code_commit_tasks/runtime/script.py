@@ -12,12 +12,12 @@ from itertools import chain
 from typing import Any, Literal
 
 from code_commit.plugin_api import NotReady
-from code_commit_tasks.runtime.process import DenoProcess, ProcessTooGreedy, ProcessTooSlow
+from code_commit_tasks.runtime.process import DenoProcess, ProcessOverLimit, ProcessTooSlow
 
 _MARK = b"\x1e"  # starts a line of the bridge
 _MEDIA_TYPE = "data:application/typescript;base64,"
 # Exposes the function to the bridge; on a separate line, so that the answer's line numbers stay the same.
-_HANDED_OVER = (
+_EXPORT = (
     '\n;Object.defineProperty(globalThis, Symbol.for("agent_code"), '
     '{ value: typeof agent_code === "function" ? agent_code : undefined });\n'
 )
@@ -55,14 +55,14 @@ class CallAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ScriptLimits:
-    """`seconds` of the code itself, without the time of calls; `memory` in bytes; `calls` at most."""
+    """`seconds` limits the code itself, without the time of calls; `memory` is in bytes."""
 
     seconds: float
     memory: int
     calls: int
 
 
-class ScriptFailed(Exception):  # noqa: N818 - what happened
+class ScriptFailed(Exception):  # noqa: N818 - the name of an event
     """The code returned nothing. The message is for the model."""
 
     def __init__(self, message: str, fault: Fault) -> None:
@@ -82,7 +82,7 @@ def run_script(
     *,
     on_output: Callable[[str], None] = lambda _: None,
 ) -> Any:
-    """Run `code` and return the result of its function `agent_code` as JSON. `on_output` gets each printed line.
+    """Run `code` and return the result of its function `agent_code` as JSON. `on_output` receives each printed line.
 
     Raises:
         ScriptFailed: the code did not parse, threw, exited, or took too long or too much memory.
@@ -93,10 +93,10 @@ def run_script(
             return _Exchange(process, code, functions, call, limits, on_output).returned()
         except ProcessTooSlow:
             raise ScriptFailed(
-                f"agent_code took longer than {limits.seconds:g} s, without the time of tools, and was ended.", "time"
+                f"agent_code took longer than {limits.seconds:g} s, without the time of tools, and was stopped.", "time"
             ) from None
-        except ProcessTooGreedy as error:
-            raise ScriptFailed(f"agent_code was ended: {error}.", "memory") from None
+        except ProcessOverLimit as error:
+            raise ScriptFailed(f"agent_code was stopped: {error}.", "memory") from None
 
 
 @dataclass(slots=True)
@@ -125,30 +125,30 @@ class _Exchange:
                     self._answer(number, tool, given)
                 case {"kind": "returned", **rest}:
                     if reason := _rejection(rest.get("value")):
-                        raise ScriptFailed(f"What agent_code returned {reason}.", "code")
+                        raise ScriptFailed(f"The value that agent_code returned {reason}.", "code")
                     return rest.get("value")
                 case {"kind": "failed", **rest}:
                     raise ScriptFailed(_describe_error(rest, self.code), "code")
                 case None:
                     pass
-                case _:  # forged: the bridge writes no such message
-                    self.on_output(f"(not understood: {message[:_SHOWN].decode('utf-8', 'replace')})")
+                case _:  # forged: the bridge sends no such message
+                    self.on_output(f"(invalid message: {message[:_SHOWN].decode('utf-8', 'replace')})")
         raise self._ended()
 
     def _begin(self) -> None:
         self._started = True
         self.process.bind()
-        source = (self.code + _HANDED_OVER).encode("utf-8", "replace")
+        source = (self.code + _EXPORT).encode("utf-8", "replace")
         functions = [{"name": each.name, "parameters": each.parameters, "json": each.json} for each in self.functions]
         self._send({"answer": _MEDIA_TYPE + base64.b64encode(source).decode(), "functions": functions})
 
     def _answer(self, number: int, tool: str, given: Any) -> None:
         self._calls += 1
         if self._calls > self.limits.calls:
-            raise ScriptFailed(f"agent_code made more than {self.limits.calls} tool calls and was ended.", "ended")
+            raise ScriptFailed(f"agent_code made more than {self.limits.calls} tool calls and was stopped.", "ended")
         began = time.monotonic()
         if reason := _rejection([tool, given]):
-            answer = CallAnswer(f"What was passed to the tool {reason}.", is_error=True)
+            answer = CallAnswer(f"The value passed to the tool {reason}.", is_error=True)
         else:
             answer = self.call(tool[:_LONGEST_NAME], given)
         self.process.deadline += time.monotonic() - began
@@ -162,21 +162,22 @@ class _Exchange:
         if not self._started:
             raise NotReady(
                 f"Deno does not start (exit code {code}): {said.strip()[-_LONGEST_REASON:]}",
-                hint="install it anew: pip install --force-reinstall deno",
+                hint="reinstall it: pip install --force-reinstall deno",
             )
         if "await promise never resolved" in said:
             return ScriptFailed(
-                "agent_code waits for a promise that nothing can settle any more, so it was ended.", "ended"
+                "agent_code waits for a promise that cannot settle any more, so it was stopped.", "ended"
             )
         if code in _ABORTED or _OUT_OF_MEMORY.search(said):
             memory = self.limits.memory // _MEGABYTE
-            return ScriptFailed(f"agent_code was ended: it took more than {memory} MB of memory.", "memory")
+            return ScriptFailed(f"agent_code was stopped: it used more than {memory} MB of memory.", "memory")
         if code == _WROTE:
-            return ScriptFailed("agent_code was ended: it wrote to disk, which it may not by itself.", "ended")
-        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+            return ScriptFailed("agent_code was stopped: it wrote to disk, which is only allowed with tools.", "ended")
+        ending = f"signal {-code}" if code < 0 else f"exit code {code}"
         words = _shown(said).strip()
         return ScriptFailed(
-            f"The process of agent_code ended before the function returned ({how})." + (f"\n{words}" if words else ""),
+            f"The process of agent_code ended before the function returned ({ending})."
+            + (f"\n{words}" if words else ""),
             "ended",
         )
 
@@ -185,28 +186,28 @@ def _read(message: bytes) -> Any:
     try:
         value = json.loads(message, parse_constant=_refuse)
     except RecursionError:
-        raise ScriptFailed("What agent_code returned or passed to a tool is nested too deep.", "code") from None
+        raise ScriptFailed("A value from agent_code is nested too deeply.", "code") from None
     except ValueError:
         return ""
     return "null" if value is None else value
 
 
 def _refuse(name: str) -> None:
-    raise ValueError(f"{name} has no place in JSON")
+    raise ValueError(f"{name} is not valid in JSON")
 
 
 def _rejection(value: Any) -> str:
-    """Return why `value` is rejected, or "": it is nested too deeply, or a string holds lone surrogates."""
+    """Return why `value` is rejected, or "": it is nested too deeply, or contains a lone surrogate."""
     level = [value]
     for _ in range(_DEEPEST):
         if not level:
             return ""
         for each in level:
             if isinstance(each, str) and not each.isascii() and _has_surrogate(each):
-                return "holds half of a character (a lone surrogate)"
+                return "contains a lone surrogate"
         inside = [each for each in level if isinstance(each, dict | list)]
         level = [below for each in inside for below in (chain(each, each.values()) if isinstance(each, dict) else each)]
-    return f"is nested more than {_DEEPEST} deep"
+    return f"is nested more than {_DEEPEST} levels deep"
 
 
 def _has_surrogate(text: str) -> bool:
@@ -218,19 +219,19 @@ def _has_surrogate(text: str) -> bool:
 
 
 def _describe_error(failed: Mapping[Any, Any], code: str) -> str:
-    """Describe for the model what its code threw, with the code's own lines and columns."""
+    """Describe an error of the code for the model, with the code's own lines and columns."""
     text, stack = (str(failed.get(part, "")).encode("utf-8", "replace").decode() for part in ("text", "stack"))
     if "SyntaxError:" in text:
         text = text.removeprefix("TypeError: ")
     lines = code.split("\n")
     place = _PLACE.search(_shown(text))
-    if place and int(place[1]) > len(lines):  # the error is in the line that was added: the code ends too early
+    if place and int(place[1]) > len(lines):  # the error is in the added line: the code ends too early
         return f"{text.partition(chr(10))[0]}\n    at agent_code.ts:{len(lines)}:{len(lines[-1]) + 1}, its end"
     frames = "\n".join(line for line in stack.split("\n") if line.lstrip().startswith("at "))
     return _shown(text if place else f"{text}\n{frames}").strip()
 
 
 def _shown(text: str) -> str:
-    """Replace the `data:` URL of the answer, which holds all its text, by a short name."""
+    """Replace the `data:` URL of the answer, which contains all its text, with a short name."""
     lines = _ADDRESS.sub("agent_code.ts", text).split("\n")
     return "\n".join(line for line in lines if _BRIDGE not in line)[:_LONGEST_REASON].rstrip("\n")

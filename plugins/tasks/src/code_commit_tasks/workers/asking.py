@@ -1,4 +1,4 @@
-"""Run a worker, and kill it when it takes too long."""
+"""Run a worker, and kill it if it takes too long."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from code_commit_tasks.orphans import dies_with_its_host
+from code_commit_tasks.orphans import parent_death_command
 
 _LARGEST_ANSWER = 16 * 1024 * 1024  # bytes
 
 
-class WorkerTooSlow(Exception):  # noqa: N818 - what happened
+class WorkerTooSlow(Exception):  # noqa: N818 - the name of an event
     """The worker reached the time limit and was killed."""
 
 
-class WorkerBroke(Exception):  # noqa: N818 - what happened
-    """The worker gave no answer: it ran out of memory or has a bug."""
+class WorkerFailed(Exception):  # noqa: N818 - the name of an event
+    """The worker returned no answer: it ran out of memory or has a bug."""
 
 
 def ask_worker(name: str, question: Any, *, seconds: float, flags: Sequence[str] = ("-I",)) -> Any:
@@ -28,12 +28,12 @@ def ask_worker(name: str, question: Any, *, seconds: float, flags: Sequence[str]
     `flags` are for Python; the worker gets an empty environment.
 
     Raises:
-        WorkerTooSlow, WorkerBroke: there is no answer.
+        WorkerTooSlow, WorkerFailed: there is no answer.
     """
     script = str(files("code_commit_tasks.workers") / f"{name}.py")
     try:
         done = subprocess.run(
-            [*dies_with_its_host(), sys.executable, *flags, script, str(int(seconds) + 2)],
+            [*parent_death_command(), sys.executable, *flags, script, str(int(seconds) + 2)],
             input=json.dumps(question).encode(),
             capture_output=True,
             timeout=seconds,
@@ -45,5 +45,5 @@ def ask_worker(name: str, question: Any, *, seconds: float, flags: Sequence[str]
         raise WorkerTooSlow from None
     if done.returncode or len(done.stdout) > _LARGEST_ANSWER:
         last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise WorkerBroke(last or f"exit code {done.returncode}")
+        raise WorkerFailed(last or f"exit code {done.returncode}")
     return json.loads(done.stdout)

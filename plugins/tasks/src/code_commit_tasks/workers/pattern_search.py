@@ -17,7 +17,7 @@ _MEMORY = 1024 * 1024 * 1024  # bytes
 def main() -> None:
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    seconds = int(sys.argv[1])  # the parent may be gone
+    seconds = int(sys.argv[1])  # the parent may have ended
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     question = json.load(sys.stdin)
     json.dump([found(pattern, question["text"]) for pattern in question["patterns"]], sys.stdout)

@@ -24,7 +24,7 @@ _NEEDED = ("identifier", "name", "number", "integer", "expression")
 def main() -> None:
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    seconds = int(sys.argv[1])  # the parent may be gone
+    seconds = int(sys.argv[1])  # the parent may have ended
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     json.dump([error for path, language, text in json.load(sys.stdin) for error in errors(path, language, text)],
               sys.stdout)  # fmt: skip

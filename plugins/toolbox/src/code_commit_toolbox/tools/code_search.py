@@ -67,8 +67,8 @@ def code_search(settings: ToolboxSettings) -> Tool:
     return Tool(
         "code_search",
         "Search the project's code by syntax, several searches at once. A pattern is code in which $NAME stands for "
-        "one node and $$$NAME for any number, such as `def $F($$$ARGS): $$$BODY` or `print($X)`. For words, use a "
-        "command.",
+        "one node and $$$NAME for any number, such as `def $F($$$ARGS): $$$BODY` or `print($X)`. To search for "
+        "text, use a command.",
         {
             "type": "object",
             "properties": {
@@ -160,10 +160,10 @@ def _search(searches: Sequence[Json], files: list[dict[str, Any]], seconds: floa
             env={name: os.environ[name] for name in _KEPT if name in os.environ},
         )
         output = done.stdout
-        trouble = f"the search broke off, exit code {done.returncode}" if done.returncode else ""
+        trouble = f"the search failed with exit code {done.returncode}" if done.returncode else ""
     except subprocess.TimeoutExpired as error:
         output = error.stdout or b""
-        trouble = f"the search was ended after {seconds:g} s: name a folder, or ask less at once"
+        trouble = f"the search was stopped after {seconds:g} s: search in a folder, or run fewer searches"
     except OSError as error:
         raise ToolError(f"The search could not be started: {error.strerror}.") from error
     lines = output.split(b"\n")[:-1]  # the text after the last newline is incomplete
@@ -182,5 +182,5 @@ def _format_matches(searches: Sequence[Json], found: list[dict[str, Any]], notes
         lines += [f"{each['path']}:{each['line']}: {each['text']}" for each in matches]
     room = limit - sum(len(note) + 1 for note in notes)
     fitting = sum(total <= room for total in accumulate(len(line) + 1 for line in lines))
-    cut = ["[... there is more: ask for less at once]"] if fitting < len(lines) else []
+    cut = ["[... more matches are not shown: run fewer searches]"] if fitting < len(lines) else []
     return "\n".join([*lines[:fitting], *cut, *notes])

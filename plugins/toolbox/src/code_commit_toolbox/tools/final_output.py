@@ -17,10 +17,10 @@ def final_output() -> Tool:
 
     return Tool(
         FINAL_OUTPUT,
-        "Say that the work is done, or cannot be done, and end it. Call this last, by itself.",
+        "Report that the work is done or cannot be done, and finish. Call this last, by itself.",
         {
             "type": "object",
-            "properties": {"summary": {"type": "string", "description": "What was done, found out, or is in the way."}},
+            "properties": {"summary": {"type": "string", "description": "The results, or the obstacles."}},
             "required": ["summary"],
             "additionalProperties": False,
         },

@@ -5,7 +5,7 @@ from __future__ import annotations
 from code_commit.plugin_api import Change, NotReady, ResponseRefused, Run
 from code_commit_toolbox.tool import ToolError
 
-_LOOKED_AT = 8192  # a NUL in the first bytes marks a binary file
+_SAMPLE = 8192  # a NUL in the first bytes marks a binary file
 
 
 def plain(path: str) -> str:
@@ -16,10 +16,10 @@ def plain(path: str) -> str:
 
 
 def require_readable(run: Run, path: str) -> None:
-    """Check that a model may see `path`.
+    """Check that a model may read `path`.
 
     Raises:
-        ToolError: a model may not see it.
+        ToolError: a model may not read it.
     """
     if refusal := run.may_read(path):
         raise ToolError(f"{path} cannot be read: {refusal.reason}")
@@ -29,7 +29,7 @@ def read_text(run: Run, path: str, limit: int) -> str:
     """Return the text of the file at `path`, of at most `limit` bytes.
 
     Raises:
-        ToolError: a model may not see it, or it is missing, not text, or too large.
+        ToolError: a model may not read it, or it is missing, not text, or too large.
     """
     text = text_if_any(run, path, limit)
     if text is None:
@@ -38,7 +38,7 @@ def read_text(run: Run, path: str, limit: int) -> str:
 
 
 def text_if_any(run: Run, path: str, limit: int) -> str | None:
-    """Return the text of the file at `path`, or None when it does not exist.
+    """Return the text of the file at `path`, or None if it does not exist.
 
     Raises:
         ToolError: as `read_text`.
@@ -52,14 +52,14 @@ def text_if_any(run: Run, path: str, limit: int) -> str | None:
     if content is None:
         return None
     if len(content) > limit:
-        raise ToolError(f"{path} is larger than {limit} bytes. Look at parts of it with a command.")
-    if b"\0" in content[:_LOOKED_AT]:
+        raise ToolError(f"{path} is larger than {limit} bytes. Read parts of it with a command.")
+    if b"\0" in content[:_SAMPLE]:
         raise ToolError(f"{path} is a binary file of {len(content)} bytes.")
     try:
         return content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise ToolError(f"{path} is not UTF-8: line {line} holds the byte 0x{content[error.start]:02x}.") from None
+        raise ToolError(f"{path} is not UTF-8: line {line} contains the byte 0x{content[error.start]:02x}.") from None
 
 
 def write_text(run: Run, path: str, text: str, limit: int) -> bool:
@@ -71,9 +71,9 @@ def write_text(run: Run, path: str, text: str, limit: int) -> bool:
     try:
         content = text.encode()
     except UnicodeEncodeError as error:
-        raise ToolError(f"The text holds half of a character, at {error.start}: it cannot be written.") from None
+        raise ToolError(f"The text contains a lone surrogate at {error.start}, which cannot be written.") from None
     if len(content) > limit:
-        raise ToolError(f"The text has {len(content)} bytes; no more than {limit} are written at once.")
+        raise ToolError(f"The text has {len(content)} bytes; the limit is {limit}.")
     change = Change(path, content)
     if refusals := run.check([change]):
         raise ToolError("; ".join(f"{each.path or path} cannot be written: {each.reason}" for each in refusals))

@@ -12,7 +12,7 @@ from code_commit_toolbox.tools.project_file import plain, read_text, require_rea
 
 
 def read_file(settings: ToolboxSettings) -> Tool:
-    """Return the tool that shows a file of the project, or some of its lines, unchanged."""
+    """Return the tool that reads a file of the project, or some of its lines, unchanged."""
 
     def call(context: ToolContext, arguments: Json) -> str:
         path = plain(arguments["path"])
@@ -21,8 +21,8 @@ def read_file(settings: ToolboxSettings) -> Tool:
 
     return Tool(
         "read_file",
-        "Read a text file of the project. The text comes exactly as it is; of a long file, the lines that are asked "
-        "for, or as many as can be shown at once, with a last line in brackets that says which.",
+        "Read a text file of the project, unchanged. Returns the requested lines of a long file, or as many as fit, "
+        "followed by a line in brackets with their numbers.",
         {
             "type": "object",
             "properties": {
@@ -40,7 +40,7 @@ def read_file(settings: ToolboxSettings) -> Tool:
 def lines_of(text: str, first: int, last: int | None, limit: int) -> str:
     """Return lines `first` to `last` of `text`, counted from 1, up to `limit` characters.
 
-    A part of the text ends with a line that says which part it is.
+    If only a part is returned, the last line says which part.
 
     Raises:
         ToolError: the lines do not exist.
@@ -60,7 +60,7 @@ def lines_of(text: str, first: int, last: int | None, limit: int) -> str:
         part = f"the first {limit} of {len(wanted[0])} characters of line {first}"
         return f"{wanted[0][:limit]}\n[{part}; the file has {count} lines]"
     end = first + fitting - 1
-    rest = f"; go on with start_line {end + 1}" if fitting < len(wanted) else ""
+    rest = f"; continue with start_line {end + 1}" if fitting < len(wanted) else ""
     return "".join(f"{line}\n" for line in wanted[:fitting]) + f"[lines {first} to {end} of {count}{rest}]"
 
 
@@ -72,12 +72,12 @@ def list_files(settings: ToolboxSettings) -> Tool:
         patterns = [arguments["pattern"]] if "pattern" in arguments else []
         paths = listing(context, "" if folder == "." else folder, patterns, recursive=arguments.get("recursive", True))
         fitting = sum(total <= settings.output_limit for total in accumulate(len(path) + 1 for path in paths))
-        rest = f"[... and {len(paths) - fitting} more; name a folder]" if fitting < len(paths) else ""
+        rest = f"[... and {len(paths) - fitting} more; choose a folder]" if fitting < len(paths) else ""
         return "\n".join([*paths[:fitting], *([rest] if rest else [])])
 
     return Tool(
         "list_files",
-        "List the files of the project, or of one of its folders, one path a line, without those that git ignores.",
+        "List the files of the project, or of one of its folders, one path per line, without those that git ignores.",
         {
             "type": "object",
             "properties": {
@@ -88,12 +88,12 @@ def list_files(settings: ToolboxSettings) -> Tool:
                 "pattern": {
                     "type": "string",
                     "minLength": 1,
-                    "description": "Only files that match it, as in a .gitignore at the root: *.py, src/**/*.ts.",
+                    "description": "Only matching files, with the syntax of .gitignore: *.py, src/**/*.ts.",
                 },
                 "recursive": {
                     "type": "boolean",
-                    "description": "Whether files in folders below are listed too (the default); "
-                    "if not, these folders are, each with a slash at its end.",
+                    "description": "Whether to list files in subfolders (the default); "
+                    "if not, the subfolders are listed, with a slash at the end.",
                 },
             },
             "required": [],
@@ -104,11 +104,11 @@ def list_files(settings: ToolboxSettings) -> Tool:
 
 
 def listing(context: ToolContext, folder: str, patterns: Sequence[str], *, recursive: bool) -> list[str]:
-    """Return the matching readable files below `folder` ("" is the root); without `recursive`, only those directly in
+    """Return the matching readable files in `folder` ("" is the root); without `recursive`, only those directly in
     it.
 
     Raises:
-        ToolError: a model may not see the folder, it does not exist, or a pattern is invalid.
+        ToolError: a model may not read the folder, it does not exist, or a pattern is invalid.
     """
     if folder:
         require_readable(context.run, folder)
@@ -116,7 +116,7 @@ def listing(context: ToolContext, folder: str, patterns: Sequence[str], *, recur
     try:
         files = context.run.files(patterns)
     except ValueError as error:
-        raise ToolError(f"The pattern cannot be used: {error}") from error
+        raise ToolError(f"The pattern is invalid: {error}") from error
     paths = [path for path in files if path.startswith(prefix) or path == folder]
     if not paths and (folder or patterns):
         raise ToolError(f"There are no such files in {folder or 'the project'}.")

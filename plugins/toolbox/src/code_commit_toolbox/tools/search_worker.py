@@ -23,7 +23,7 @@ _DEFAULT_MATCHES = 50
 def main() -> None:
     """Run the searches from stdin."""
     work = json.load(sys.stdin)
-    seconds = int(work["seconds"]) + 2  # the parent may be gone
+    seconds = int(work["seconds"]) + 2  # the parent may have ended
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
     searches: list[dict[str, Any]] = work["searches"]
@@ -33,7 +33,7 @@ def main() -> None:
             SgRoot("", search["language"]).root().find_all(pattern=search["pattern"])
         except (RuntimeError, ValueError) as error:
             del left[number]
-            tell(search=number, problem=reason(error))
+            write_line(search=number, problem=reason(error))
     for file in work["files"]:
         roots: dict[str, SgRoot] = {}
         for number in file["searches"]:
@@ -45,16 +45,16 @@ def main() -> None:
             for node in roots[language].root().find_all(pattern=searches[number]["pattern"]):
                 if not left[number]:
                     del left[number]
-                    tell(search=number, more=True)
+                    write_line(search=number, more=True)
                     break
                 left[number] -= 1
-                tell(search=number, path=file["path"], line=node.range().start.line + 1, text=shown(node.text()))
+                write_line(search=number, path=file["path"], line=node.range().start.line + 1, text=shown(node.text()))
 
 
 def reason(error: Exception) -> str:
     """Return ast-grep's error message, without the backtrace."""
     causes = re.findall(r"^ *\d+: (.*)$", str(error).partition("Stack backtrace")[0], re.MULTILINE)
-    return f"the pattern cannot be used: {causes[-1] if causes else str(error)[:_WIDTH]}"
+    return f"the pattern is invalid: {causes[-1] if causes else str(error)[:_WIDTH]}"
 
 
 def shown(text: str) -> str:
@@ -64,7 +64,7 @@ def shown(text: str) -> str:
     return "\n".join([line[:_WIDTH] for line in lines[:_LINES_SHOWN]] + more)
 
 
-def tell(**line: object) -> None:
+def write_line(**line: object) -> None:
     """Write one line immediately."""
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()

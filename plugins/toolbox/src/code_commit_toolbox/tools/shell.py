@@ -1,4 +1,4 @@
-"""shell: a command chosen by the model, isolated like builds."""
+"""shell: a command chosen by the model, in the sandbox of builds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from code_commit_toolbox.tool import ProjectTampered, Tool, ToolContext, ToolErr
 
 
 def shell(settings: ToolboxSettings) -> Tool:
-    """Return the tool that runs a command; its whole output is kept in the run folder, and shown up to the limit."""
+    """Return the tool that runs a command. The run folder has the whole output; the model gets it up to the limit."""
 
     def call(context: ToolContext, arguments: Json) -> str:
         wanted = min(arguments.get("timeout_seconds", settings.shell_seconds), settings.shell_seconds_at_most)
@@ -20,20 +20,21 @@ def shell(settings: ToolboxSettings) -> Tool:
             result = context.run.execute(["bash", "-c", arguments["command"]], timeout=seconds, label="shell")
         except NotReady as error:
             context.run.emit(MessageLogged(f"shell was refused: {error.message} {error.hint}", level="warning"))
-            raise ToolError(f"The command was not run: {error.message} Do without commands.") from error
+            raise ToolError(f"The command was not run: {error.message} Work without commands.") from error
         report = _report(result, os.path.relpath(result.log, context.run.root), settings.output_limit)
         if result.tampered:
             paths = ", ".join(result.tampered)
             raise ProjectTampered(
-                f"The command altered what judges this project, which nothing may: {paths}.\n{report}", result.tampered
+                f"The command changed files that check this project, which is not allowed: {paths}.\n{report}",
+                result.tampered,
             )
         if result.timed_out:
-            raise ToolError(f"The command was ended after {seconds:g} s, with all that it had started.\n{report}")
+            raise ToolError(f"The command and its child processes were stopped after {seconds:g} s.\n{report}")
         return report
 
     return Tool(
         "shell",
-        "Run a command with bash in the project's root, without a terminal or input; nothing that it starts runs on. "
+        "Run a command with bash in the project's root, without a terminal or input; its child processes end with it. "
         "Returns its exit code, stdout and stderr.",
         {
             "type": "object",
@@ -42,7 +43,7 @@ def shell(settings: ToolboxSettings) -> Tool:
                 "timeout_seconds": {
                     "type": "number",
                     "exclusiveMinimum": 0,
-                    "description": f"When it is ended; {settings.shell_seconds:g} by default, "
+                    "description": f"The time limit; {settings.shell_seconds:g} by default, "
                     f"{settings.shell_seconds_at_most:g} at most.",
                 },
             },

@@ -9,12 +9,12 @@ from code_commit_toolbox.tools.project_file import text_if_any, write_text
 
 
 def todo_read(settings: ToolboxSettings, path: str) -> Tool:
-    """Return the tool that shows the list at `path`."""
+    """Return the tool that reads the list at `path`."""
 
     def call(context: ToolContext, arguments: Json) -> str:  # noqa: ARG001 - the signature of every tool
         return text_if_any(context.run, path, settings.file_limit) or f"The list is empty ({path})."
 
-    return Tool("todo_read", f"Read the list of what is to be done ({path}).", _nothing(), call)
+    return Tool("todo_read", f"Read the todo list ({path}).", _no_parameters(), call)
 
 
 def todo_write(settings: ToolboxSettings, path: str) -> Tool:
@@ -22,12 +22,12 @@ def todo_write(settings: ToolboxSettings, path: str) -> Tool:
 
     def call(context: ToolContext, arguments: Json) -> str:
         changed = write_text(context.run, path, arguments["content"], settings.file_limit)
-        return f"{path} is written." if changed else f"{path} says so already."
+        return f"{path} is written." if changed else f"{path} is unchanged."
 
     return Tool(
         "todo_write",
-        f"Write the list of what is to be done ({path}): content becomes all of it. Items are lines such as "
-        "`- [ ] to be done` and `- [x] done`.",
+        f"Write the todo list ({path}): content replaces the whole list. Items are lines such as "
+        "`- [ ] open` and `- [x] done`.",
         {
             "type": "object",
             "properties": {"content": {"type": "string", "description": "The whole list, in Markdown."}},
@@ -38,5 +38,5 @@ def todo_write(settings: ToolboxSettings, path: str) -> Tool:
     )
 
 
-def _nothing() -> dict[str, object]:
+def _no_parameters() -> dict[str, object]:
     return {"type": "object", "properties": {}, "required": [], "additionalProperties": False}

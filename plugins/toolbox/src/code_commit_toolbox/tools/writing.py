@@ -18,13 +18,13 @@ def write_file(settings: ToolboxSettings) -> Tool:
     def call(context: ToolContext, arguments: Json) -> str:
         path, content = plain(arguments["path"]), arguments["content"]
         if not write_text(context.run, path, content, settings.file_limit):
-            return f"{path} has this content already."
+            return f"{path} already has this content."
         return f"Wrote {len(content.encode())} bytes to {path}."
 
     return Tool(
         "write_file",
-        "Write a file of the project: content becomes all that is in it. Folders are made as needed. To change part of "
-        "a file, str_replace is shorter and safer.",
+        "Write a file of the project: content replaces the whole file. Folders are created as needed. To change a part "
+        "of a file, str_replace is shorter and safer.",
         {
             "type": "object",
             "properties": {"path": _PATH, "content": {"type": "string", "description": "The whole new content."}},
@@ -47,14 +47,14 @@ def str_replace(settings: ToolboxSettings) -> Tool:
 
     return Tool(
         "str_replace",
-        "Replace one passage of a file of the project by another. old_str has to stand in the file exactly once, "
-        "blanks and line ends included: give enough of what is around it.",
+        "Replace one passage of a file of the project. old_str must occur in the file exactly once, "
+        "including blanks and line ends: include enough of the surrounding text.",
         {
             "type": "object",
             "properties": {
                 "path": _PATH,
-                "old_str": {"type": "string", "minLength": 1, "description": "The passage as it is."},
-                "new_str": {"type": "string", "description": "What comes in its place; may be empty."},
+                "old_str": {"type": "string", "minLength": 1, "description": "The passage to replace."},
+                "new_str": {"type": "string", "description": "The new passage; can be empty."},
             },
             "required": ["path", "old_str", "new_str"],
             "additionalProperties": False,
@@ -69,7 +69,7 @@ def replaced_once(text: str, old: str, new: str) -> str:
     In text with CRLF line endings, `old` and `new` may use LF.
 
     Raises:
-        ToolError: `old` is missing or occurs more than once; the message says how often, and where.
+        ToolError: `old` is missing or occurs more than once; the message contains the number and the lines.
     """
     places = places_of(old, text)
     if not places and "\r\n" in text and "\n" in old and "\r" not in old:
@@ -82,8 +82,8 @@ def replaced_once(text: str, old: str, new: str) -> str:
         more = ", …" if len(places) > _LINES_NAMED else ""
         count = f"{len(places)}" if len(places) < _MOST_PLACES else f"{_MOST_PLACES} or more"
         raise ToolError(
-            f"old_str stands in the file {count} times, in the lines {', '.join(lines)}{more}: "
-            "give more of what is around the one that is meant."
+            f"old_str occurs in the file {count} times, in lines {', '.join(lines)}{more}: "
+            "include more of the surrounding text."
         )
     if old == new:
         raise ToolError("old_str and new_str are the same: nothing would change.")
