@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
@@ -34,6 +36,17 @@ def open_home(home: Path) -> int:
             hint=f"{home.parent} and what is in it must be plain folders that you may write to, no links",
         ) from error
     return handle
+
+
+def unlock(handle: int) -> None:
+    """Release the lock on `handle` and close it.
+
+    Unlock explicitly: a process that another thread is starting shares the handle until its exec, and would keep the
+    lock after we close ours.
+    """
+    with suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_UN)
+    os.close(handle)
 
 
 def open_folder(parent: int, name: str) -> int:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Self
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.transaction.home import FOLDER, open_folder, open_home
+from code_commit_workspace.transaction.home import FOLDER, open_folder, open_home, unlock
 
 STAGING, ACTIVE, DONE = "staging", "active", "done"
 
@@ -50,7 +50,7 @@ class Journal:
         try:
             fcntl.flock(self.handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self.close()
+            os.close(self.handle)
             raise NotReady(
                 "another run is changing files of this project right now", hint="wait until it ends"
             ) from None
@@ -59,19 +59,8 @@ class Journal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the folder and release its lock.
-
-        Unlock explicitly: a process that another thread is starting shares the handle until its exec, and would keep
-        the lock after we close ours.
-        """
-        if self.handle >= 0:
-            with suppress(OSError):
-                fcntl.flock(self.handle, fcntl.LOCK_UN)
-            os.close(self.handle)
-            self.handle = -1
+        handle, self.handle = self.handle, -1
+        unlock(handle)
 
     def has(self, stage: str) -> bool:
         """Return whether `stage` exists."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.transaction.home import open_home
+from code_commit_workspace.transaction.home import open_home, unlock
 
 _NAME = "lock"
 
@@ -54,21 +53,14 @@ class ProjectLock:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        handle, self._handle = self._handle, -1
+        unlock(handle)
 
     def name(self, run: str) -> None:
         """Record which run holds the lock, for the message to others."""
         text = json.dumps({"pid": os.getpid(), "run": run}).encode()
         os.ftruncate(self._handle, 0)
         os.pwrite(self._handle, text, 0)
-
-    def close(self) -> None:
-        """Release the lock, even while a process about to exec still shares the handle."""
-        if self._handle >= 0:
-            with suppress(OSError):
-                fcntl.flock(self._handle, fcntl.LOCK_UN)
-            os.close(self._handle)
-            self._handle = -1
 
 
 def _holder(handle: int) -> str:
