@@ -1,18 +1,14 @@
 """Remove live keys from everything that leaves the program: logs, terminal, JSON, prompts, file names.
 
-A key is found in plain text and in common printed forms: escaped for JSON, URLs, HTML and shells, in base64 at each of
-its three alignments, and in hex. It is replaced by `***` and its last two characters.
+A key is found in plain text and in the forms of `key_forms`. It is replaced by `***` and its last two characters.
 """
 
 from __future__ import annotations
 
-import base64
-import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
-from urllib.parse import quote, quote_plus
 
 _SHORTEST_KEY = 8
 
@@ -36,8 +32,10 @@ class Redactor:
         """
         if len(key) < _SHORTEST_KEY or not (key.isascii() and key.isprintable()):
             raise ValueError("a key is at least 8 characters of printable ASCII")
+        from code_commit_workspace.key_forms import forms_of
+
         # Replace the object, so that other threads always see a complete one.
-        self._forms = _Forms({**self._forms.shown, **dict(_forms_of(key))})
+        self._forms = _Forms({**self._forms.shown, **dict(forms_of(key))})
 
     def text(self, text: str) -> str:
         """Return `text` without any live key."""
@@ -157,74 +155,3 @@ class _Forms:
             if data[position:] in self._beginnings:
                 return position
         return len(data)
-
-
-def _forms_of(key: str) -> Iterator[tuple[str, str]]:
-    """Yield each form of `key` with its replacement, escaped in the same way."""
-    end = key[-2:]
-    for escape in _escapes():
-        yield escape(key), f"***{escape(end)}"
-    raw = key.encode()
-    shown = f"***{_json(end)}"
-    for form in (*_base64_forms(raw), raw.hex(), raw.hex().upper()):
-        yield form, shown
-    yield key, f"***{end}"  # last: it wins where an escaped form equals the key
-
-
-def _escapes() -> Iterator[Callable[[str], str]]:
-    from html import escape as escape_html
-
-    for escape in (_json, _json_slash, _json_html, _json_html_upper):
-        yield escape
-        yield lambda text, escape=escape: _json(escape(text))  # type: ignore[misc]  # a JSON string inside JSON
-    for safe in ("/", "", "!'()*"):  # what Python, query strings and JavaScript leave unescaped
-        yield lambda text, safe=safe: quote(text, safe=safe)  # type: ignore[misc]
-        yield lambda text, safe=safe: _lower_hex(quote(text, safe=safe))  # type: ignore[misc]
-    yield quote_plus
-    yield lambda text: _lower_hex(quote_plus(text))
-    yield escape_html
-    yield lambda text: escape_html(text).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
-    for escape in (_repr, _bash, _shlex):
-        yield escape
-        yield lambda text, escape=escape: _json(escape(text))  # type: ignore[misc]  # the same inside a JSON string
-
-
-def _repr(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("'", "\\'")
-
-
-def _bash(text: str) -> str:
-    return text.replace("'", "'\\''")
-
-
-def _shlex(text: str) -> str:
-    return text.replace("'", "'\"'\"'")
-
-
-def _json(text: str) -> str:
-    return json.dumps(text)[1:-1]
-
-
-def _json_slash(text: str) -> str:
-    return _json(text).replace("/", "\\/")
-
-
-def _json_html(text: str) -> str:
-    return re.sub("[<>&']", lambda found: f"\\u{ord(found[0]):04x}", _json(text))
-
-
-def _json_html_upper(text: str) -> str:
-    return re.sub("[<>&']", lambda found: f"\\u{ord(found[0]):04X}", _json(text))
-
-
-def _lower_hex(quoted: str) -> str:
-    return re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), quoted)
-
-
-def _base64_forms(raw: bytes) -> Iterator[str]:
-    """Yield the base64 characters that depend on `raw` alone, for each alignment in longer data."""
-    for before in range(3):
-        first = -(-before * 8 // 6)
-        after = (before + len(raw)) * 8 // 6
-        for encode in (base64.b64encode, base64.urlsafe_b64encode):
-            yield encode(bytes(before) + raw).decode()[first:after]
