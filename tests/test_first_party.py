@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.plugin_api import UsageError
 from code_commit.plugins import first_party
 from code_commit.plugins.host import PluginHost
+from code_commit.plugins.missing import explain_missing
 from code_commit.plugins.registry import Registry
 
 ROOT = Path(__file__).parent.parent
@@ -95,12 +95,7 @@ def test_a_name_leads_to_the_distribution_that_offers_it(kind, name, distributio
 )
 def test_what_is_not_installed_says_how_to_install_it(kind, name, extra):
     nothing = Registry(PluginHost([]))
-    if kind == "model":
-        with pytest.raises(UsageError) as caught:
-            nothing.model(name, lambda *_: False)
-        error = caught.value
-    else:
-        error = nothing.missing(kind, name, ())
+    error = explain_missing(nothing, kind, name)
     assert f'pip install "code-commit[{extra}]"' in error.hint
     assert f'in a checkout of code-commit: pip install ".[{extra}]"' in error.hint
 

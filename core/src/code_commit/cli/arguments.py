@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import os
-import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 
+from code_commit.cli.output import hide_secrets_of
 from code_commit.plugin_api.command import Invocation
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugin_api.workflow import Flag, WorkflowDefinition
-from code_commit.plugins.first_party import installation
+from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
-from code_commit_workspace import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +53,13 @@ HOST_FLAGS = (
     HostFlag(Flag(("--debug",), "show the traceback of an internal error")),
     HostFlag(Flag(("--disable-plugin",), "leave a plugin out; may be repeated", "NAME"), several=True),
 )
-_DESCRIPTION = """\
-Change a codebase through a language model, and let the project's own build judge the change. Without a command, \
-the workflow runs that the flags choose: committing-code, unless a flag of another one is given.
-
-"""
-_DEFAULT_DISTRIBUTION = "code-commit-commit"
 RESERVED = ("--help", "-h", "--version", *(name for each in HOST_FLAGS for name in each.flag.names))
+BUILTIN = (("code-commit", "code_commit.cli.plugin"),)
+
+
+def load_registry(disabled: Sequence[str] = ()) -> Registry:
+    """Load all plugins except disabled ones; return what they offer."""
+    return hide_secrets_of(Registry(PluginHost(builtin=BUILTIN, disabled=disabled), reserved_flags=RESERVED))
 
 
 def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
@@ -96,13 +94,7 @@ def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
 
 def workflow_parser(registry: Registry) -> Parser:
     """Return the parser of a command line without a command, with the flags of every installed workflow."""
-    commands = {name: command.help for name, (_, command) in registry.commands.items()}
-    parser = Parser(
-        prog="code-commit",
-        usage="code-commit [flags]\n       code-commit COMMAND [flags]",
-        description=_DESCRIPTION + two_columns("commands", commands),
-        epilog=_epilog(registry),
-    )
+    parser = Parser(prog="code-commit", usage="code-commit [flags]\n       code-commit COMMAND [flags]")
     parser._optionals.title = "flags of every workflow"  # noqa: SLF001 - no public way
     parser.add_argument("--version", action="store_true", help="show the version")
     for each in HOST_FLAGS:
@@ -122,22 +114,6 @@ def workflow_parser(registry: Registry) -> Parser:
                 added.add(name)
                 parser.add_argument(name, dest=field_of(name), help=argparse.SUPPRESS)
     return parser
-
-
-def _epilog(registry: Registry) -> str:
-    """Show examples with the commands that are installed; without the default workflow, how to install it."""
-    if DEFAULT_WORKFLOW not in registry.workflows:
-        return (
-            f"The default workflow is not installed. Install it:\n  {installation(_DEFAULT_DISTRIBUTION)}\n"
-            + registry.failed_plugins()
-        )
-    lines = [f"code-commit {name}" for name in ("demo", "init") if name in registry.commands]
-    lines += ['code-commit --query "Rename the module util to text"', "git diff | code-commit --query-file - --dry-run"]
-    return (
-        "examples:\n" + "".join(f"  {line}\n" for line in lines) + "\n"
-        "`code-commit COMMAND --help` tells more of a command. The exit code is 0 when the goal was reached.\n"
-        + registry.failed_plugins()
-    )
 
 
 def split_command(argv: Sequence[str]) -> tuple[str, Sequence[str], tuple[str, ...]]:
@@ -206,7 +182,7 @@ def _foreign_flag(name: str, workflow: WorkflowDefinition, registry: Registry) -
     flag = "--" + name.replace("_", "-")
     owners = sorted(owner for owner in registry.workflows if flag in registry.flags_of(owner))
     if not owners:
-        return registry.missing("flag", flag, ())
+        return _missing_flag(flag, registry)
     return UsageError(f"{flag} belongs to {' and '.join(owners)}, this is {workflow.name}")
 
 
@@ -214,79 +190,44 @@ def _unknown(word: str, parser: argparse.ArgumentParser, registry: Registry) -> 
     flag = word.partition("=")[0]
     if flag.startswith("-"):
         flags = [name for action in parser._actions for name in action.option_strings]  # noqa: SLF001 - no public way
-        return registry.missing("flag", flag, flags, hint="`code-commit --help` lists them")
+        return _missing_flag(flag, registry, flags)
     registry.command(word)  # raises where there is none
     return UsageError(f"the command {word} comes first, before all flags", hint=f"`code-commit {word} --help`")
 
 
-_WIDEST = 100  # longer lines are hard to read
-_COLUMN = 30  # of the explanations, at most
-_HEADING = re.compile(r"(?:\A|(?<=\n\n))([^\s:][^\n:]*:)(?= |$)", re.MULTILINE)
-# The first words of an indented line: flags with their values, a command, or a placeholder.
-_NAME = re.compile(r"^( {2,4})(-[^\n]*?|[a-z][\w.-]*(?= {2})|[A-Z]+)(?= {2}|$)", re.MULTILINE)
+def _missing_flag(flag: str, registry: Registry, flags: Sequence[str] = ()) -> UsageError:
+    from code_commit.plugins.missing import explain_missing
+
+    return explain_missing(registry, "flag", flag, flags)
+
+
+_WIDTH = 80  # without one, argparse asks for the terminal's width at each added flag
 
 
 class Parser(argparse.ArgumentParser):
     """An argparse parser that raises `UsageError`, takes no abbreviated flags, and fits its help to the terminal."""
 
     def __init__(self, *, add_help: bool = True, **options: Any) -> None:
-        super().__init__(add_help=False, allow_abbrev=False, formatter_class=HelpFormatter, **options)
+        formatter = partial(argparse.HelpFormatter, width=_WIDTH)
+        super().__init__(add_help=False, allow_abbrev=False, formatter_class=formatter, **options)
         self.color = False  # the colors of Python 3.14 would be escaped
         self._positionals.title, self._optionals.title = "arguments", "flags"
         if add_help:
             self.add_argument("--help", "-h", action="help", help="show this help")
 
     def format_help(self) -> str:
-        """Return the help. Read the terminal's width only here: argparse makes a formatter for each added flag."""
+        """Return the help, as wide as the terminal."""
+        from code_commit.cli.help import for_this_terminal
+
         self.formatter_class = for_this_terminal
         return super().format_help()
 
     def print_help(self, file: Any = None) -> None:  # noqa: ARG002 - argparse's signature
         """Show the help on stdout."""
+        from code_commit.cli.help import show_help
+
         show_help(self.format_help())
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of exiting."""
         raise UsageError(message, hint=f"`{self.prog} --help` shows what there is")
-
-
-class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Formats a help text. Indented lines of descriptions are not wrapped."""
-
-    def __init__(self, prog: str, width: int = _WIDEST) -> None:
-        super().__init__(prog, max_help_position=_COLUMN, width=width)
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        import textwrap
-
-        def filled(line: str) -> str:
-            stays = not line or line.startswith(" ")
-            return line if stays else textwrap.fill(line, width - len(indent), break_on_hyphens=False)
-
-        return textwrap.indent("\n".join(map(filled, text.splitlines())), indent)
-
-
-def for_this_terminal(prog: str) -> HelpFormatter:
-    """Return a formatter as wide as the terminal."""
-    import shutil
-
-    return HelpFormatter(prog, min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST))
-
-
-def two_columns(title: str, lines: Mapping[str, str]) -> str:
-    """Return a block of a help text: names and their explanations in two columns."""
-    column = max(map(len, lines)) + 2
-    return f"{title}:\n" + "\n".join(f"  {name:<{column}}{text}" for name, text in lines.items())
-
-
-def show_help(text: str) -> None:
-    """Write a help text to stdout. Texts of plugins are escaped before colors are added."""
-    safe = printable(text)
-    plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM", "") in {"", "dumb"}
-    sys.stdout.write(safe if plain else _coloured(safe))
-
-
-def _coloured(text: str) -> str:
-    """Return the text with bold headings and cyan names."""
-    headed = _HEADING.sub("\x1b[1m\\1\x1b[0m", text)
-    return _NAME.sub("\\1\x1b[36m\\2\x1b[0m", headed)

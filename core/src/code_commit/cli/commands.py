@@ -108,13 +108,15 @@ def plugins(host: CommandHost, arguments: Namespace) -> int:
                 kind: [name for name, (owner, _) in offered.items() if owner is plugin]
                 for kind, offered in offers.items()
             },
-            "hooks": host.loader.hooks_of(plugin),
+            "hooks": host.registry.plugin_host.hooks_of(plugin),
         }
         for plugin in host.plugins
     ]
     failures = [{**asdict(failure), "error": without_keys(failure.error)} for failure in host.failures]
     if arguments.json:
-        host.out.document({"plugins": rows, "failures": failures, "disabled": sorted(host.loader.disabled)})
+        host.out.document(
+            {"plugins": rows, "failures": failures, "disabled": sorted(host.registry.plugin_host.disabled)}
+        )
         return ExitCode.REACHED
     table = [(row["name"], row["distribution"], row["version"], ", ".join(_offers(row))) for row in rows]
     table += [

@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any
 
 from code_commit import __version__
-from code_commit.cli.arguments import RESERVED, field_of
-from code_commit.cli.host import BUILTIN, CommandHost
+from code_commit.cli.arguments import BUILTIN, RESERVED, field_of
+from code_commit.cli.host import CommandHost
 from code_commit.cli.output import hide_secrets_of, without_keys
 from code_commit.config.loading import Settings
 from code_commit.imports import import_object

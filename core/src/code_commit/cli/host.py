@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,13 +11,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from code_commit.cli.output import CommandOutput, hide_secrets_of
+from code_commit.cli.arguments import BUILTIN, load_registry
+from code_commit.cli.output import hide_secrets_of, print_note, redactor_of_all
 from code_commit.imports import import_object
 from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError, describe, did_you_mean
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import discover
 from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost
 from code_commit.plugins.registry import Registry
+from code_commit_workspace import printable
 
 if TYPE_CHECKING:
     from code_commit.cli.arguments import Parser
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
     from code_commit_workspace.workspace import Repository
 
 _HIGHEST_CODE = 255  # that a process can return
-BUILTIN = (("code-commit", "code_commit.cli.plugin"),)
 
 
 class CommandHost:
@@ -53,16 +55,9 @@ class CommandHost:
         return f"{sys.executable} -m code_commit" if sys.argv[0].endswith("__main__.py") else sys.argv[0]
 
     @cached_property
-    def loader(self) -> PluginHost:
-        """All plugins except disabled ones."""
-        return PluginHost(builtin=BUILTIN, disabled=self._disabled)
-
-    @cached_property
     def registry(self) -> Registry:
-        """The offers of the plugins."""
-        from code_commit.cli.arguments import RESERVED
-
-        return hide_secrets_of(Registry(self.loader, reserved_flags=RESERVED))
+        """The offers of all plugins except disabled ones."""
+        return load_registry(self._disabled)
 
     def disable(self, names: Sequence[str]) -> None:
         """Disable more plugins. Call this before any is loaded."""
@@ -71,12 +66,12 @@ class CommandHost:
     @property
     def plugins(self) -> Sequence[Plugin]:
         """The loaded plugins, without the host's."""
-        return [plugin for plugin in self.loader.plugins if plugin.distribution != HOST]
+        return [plugin for plugin in self.registry.plugin_host.plugins if plugin.distribution != HOST]
 
     @property
     def failures(self) -> Sequence[PluginFailure]:
         """The failures of plugins."""
-        return self.loader.failures
+        return self.registry.plugin_host.failures
 
     @cached_property
     def redactor(self) -> Redactor:
@@ -146,7 +141,7 @@ class CommandHost:
             )
         arguments = {"settings": self._section_of, "secret": self._secret_of}
         for each in [implementing[plugin]] if plugin else implementing.values():
-            for owner, item in self.loader.collect(hook, arguments, only=each):
+            for owner, item in self.registry.plugin_host.collect(hook, arguments, only=each):
                 yield owner.name, item
 
     def parse(self, argv: Sequence[str]) -> Invocation:
@@ -161,7 +156,7 @@ class CommandHost:
         from code_commit.log import read_run
 
         try:
-            ending = start(invocation, self, root=root, quiet=quiet, mute=True)
+            ending = start(invocation, self.registry, self.environ, root=root, quiet=quiet, mute=True)
         except QuitError:
             raise Interrupted("quit before the run began") from None
         return read_run(ending.folder)
@@ -174,13 +169,45 @@ class CommandHost:
     def _section_of(self, plugin: Plugin) -> Any:
         from code_commit.run.assembly import settings_model
 
-        return self._checked_settings().plugin(plugin.name, settings_model(self.loader, plugin))
+        return self._checked_settings().plugin(plugin.name, settings_model(self.registry.plugin_host, plugin))
 
     def _checked_settings(self) -> Settings:
         from code_commit_workspace import check_private_folder
 
         check_private_folder(self.root)  # before any setting is read
         return self.configuration
+
+
+class CommandOutput:
+    """The `Output` of commands. A result that cannot be written ends the command; a note does not."""
+
+    @cached_property
+    def _clean(self) -> Callable[[str], str]:
+        return redactor_of_all().text
+
+    def line(self, text: str = "") -> None:
+        """Print one line on stdout."""
+        sys.stdout.write(printable(self._clean(text).rstrip(), newlines=False) + "\n")
+
+    def table(self, rows: Sequence[Sequence[str]]) -> None:
+        """Print a table on stdout, each column as wide as its widest cell."""
+        shown = [[printable(cell, newlines=False) for cell in row] for row in rows]
+        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+        lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in shown]
+        sys.stdout.write(self._clean("".join(f"{line.rstrip()}\n" for line in lines)))
+
+    def document(self, document: object) -> None:
+        """Print a JSON document on stdout."""
+        sys.stdout.write(self._clean(json.dumps(document, indent=2)) + "\n")
+
+    def write(self, text: str) -> None:
+        """Write a text to stdout, escaped if stdout is a terminal."""
+        text = self._clean(text)
+        sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
+
+    def note(self, text: str) -> None:
+        """Print one line on stderr."""
+        print_note(self._clean(text))
 
 
 class _Runs:

@@ -44,20 +44,31 @@ def _select(argv: Sequence[str]) -> Callable[[], int]:
     """Return a function that runs the command line. The caller calls it, so that tracebacks stay short."""
     if "--version" in argv:
         return _print_version
-    from code_commit.cli.arguments import disabled_plugins, split_command, workflow_parser
-    from code_commit.cli.host import CommandHost, run_named
+    from code_commit.cli.arguments import (
+        disabled_plugins,
+        load_registry,
+        parse_invocation,
+        split_command,
+        workflow_parser,
+    )
 
     command, following, disabled = split_command(argv)
     if command:
+        from code_commit.cli.host import run_named
+
         return partial(run_named, command, following, os.environ, disabled)
-    host = CommandHost(os.environ, disabled=disabled_plugins(argv))
+    registry = load_registry(disabled_plugins(argv))
     if {"--help", "-h"} & set(argv):
-        workflow_parser(host.registry).print_help()
+        from code_commit.cli.help import describe_workflows
+
+        parser = workflow_parser(registry)
+        describe_workflows(parser, registry)
+        parser.print_help()
         return lambda: ExitCode.REACHED
-    invocation = host.parse(argv)
+    invocation = parse_invocation(argv, registry)
     from code_commit.cli.workflow import run_invocation
 
-    return partial(run_invocation, invocation, host)
+    return partial(run_invocation, invocation, registry, os.environ)
 
 
 def _print_version() -> int:

@@ -1,4 +1,4 @@
-"""Print results on stdout, notes and errors on stderr, without keys."""
+"""Print errors and notes on stderr, and the last event of a run that did not start, without keys."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api.errors import ExitCode
@@ -30,10 +29,10 @@ def without_keys(text: str) -> str:
     """Return the text of an error without keys and without values that look like keys."""
     from code_commit.config.keys import likely_keys
 
-    return _redactor(likely_keys(os.environ)).text(text)
+    return redactor_of_all(likely_keys(os.environ)).text(text)
 
 
-def _redactor(keys: Iterable[str] = ()) -> Redactor:
+def redactor_of_all(keys: Iterable[str] = ()) -> Redactor:
     """Return a redactor of the `keys`, the keys that are configured here and the loaded plugins' secrets."""
     from contextlib import suppress
     from pathlib import Path
@@ -84,35 +83,3 @@ def print_run_finished(exit_code: ExitCode, summary: str, hint: str = "") -> Non
     stream = SafeStream(sys.stdout)
     stream.write(json.dumps(record) + "\n")
     stream.flush()
-
-
-class CommandOutput:
-    """The `Output` of commands. A result that cannot be written ends the command; a note does not."""
-
-    @cached_property
-    def _clean(self) -> Callable[[str], str]:
-        return _redactor().text
-
-    def line(self, text: str = "") -> None:
-        """Print one line on stdout."""
-        sys.stdout.write(printable(self._clean(text).rstrip(), newlines=False) + "\n")
-
-    def table(self, rows: Sequence[Sequence[str]]) -> None:
-        """Print a table on stdout, each column as wide as its widest cell."""
-        shown = [[printable(cell, newlines=False) for cell in row] for row in rows]
-        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-        lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in shown]
-        sys.stdout.write(self._clean("".join(f"{line.rstrip()}\n" for line in lines)))
-
-    def document(self, document: object) -> None:
-        """Print a JSON document on stdout."""
-        sys.stdout.write(self._clean(json.dumps(document, indent=2)) + "\n")
-
-    def write(self, text: str) -> None:
-        """Write a text to stdout, escaped if stdout is a terminal."""
-        text = self._clean(text)
-        sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
-
-    def note(self, text: str) -> None:
-        """Print one line on stderr."""
-        print_note(self._clean(text))

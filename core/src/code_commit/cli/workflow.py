@@ -10,7 +10,6 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from code_commit.cli.host import CommandHost
 from code_commit.cli.output import print_error, print_note, print_run_finished
 from code_commit.config.loading import load_settings
 from code_commit.config.schema import about_a_flag, explained
@@ -18,6 +17,8 @@ from code_commit.imports import import_object
 from code_commit.plugin_api.command import Invocation
 from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
 from code_commit.plugin_api.workflow import WorkflowDefinition
+from code_commit.plugins.host import HOST
+from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import Plan, settings_model
 from code_commit.run.session import Ending, run_session
 from code_commit_workspace import check_private_folder, printable, read_answer
@@ -27,25 +28,31 @@ class QuitError(Exception):
     """The user quit before the run started."""
 
 
-def run_invocation(invocation: Invocation, host: CommandHost) -> int:
+def run_invocation(invocation: Invocation, registry: Registry, environ: Mapping[str, str]) -> int:
     """Run the workflow of `invocation`; return the exit code.
 
     Raises:
         CodeCommitError: the run cannot start.
     """
     try:
-        plan = _plan(invocation, host)
+        plan = _plan(invocation, registry, environ)
     except QuitError:
         if invocation.as_json:
             print_run_finished(ExitCode.REACHED, "quit before the run began")
         return ExitCode.REACHED
-    ending = run_session(plan, host.loader, host.registry)
+    ending = run_session(plan, registry)
     _report(ending, invocation)
     return ending.exit_code
 
 
 def start(
-    invocation: Invocation, host: CommandHost, *, root: Path | None = None, quiet: bool = False, mute: bool = False
+    invocation: Invocation,
+    registry: Registry,
+    environ: Mapping[str, str],
+    *,
+    root: Path | None = None,
+    quiet: bool = False,
+    mute: bool = False,
 ) -> Ending:
     """Run a workflow in `root`, or in the folder that it chooses, and return its ending.
 
@@ -55,12 +62,18 @@ def start(
         CodeCommitError: the run cannot start.
         QuitError: the user quit.
     """
-    plan = _plan(invocation, host, root, quiet=quiet, mute=mute)
-    return run_session(plan, host.loader, host.registry)
+    plan = _plan(invocation, registry, environ, root, quiet=quiet, mute=mute)
+    return run_session(plan, registry)
 
 
 def _plan(
-    invocation: Invocation, host: CommandHost, root: Path | None = None, *, quiet: bool = False, mute: bool = False
+    invocation: Invocation,
+    registry: Registry,
+    environ: Mapping[str, str],
+    root: Path | None = None,
+    *,
+    quiet: bool = False,
+    mute: bool = False,
 ) -> Plan:
     """Validate flags and settings together.
 
@@ -68,7 +81,8 @@ def _plan(
         UsageError: a flag's value is wrong.
         NotReady: the configuration is wrong.
     """
-    plugin, workflow = host.registry.workflow(invocation.workflow.name)
+    host = registry.plugin_host
+    plugin, workflow = registry.workflow(invocation.workflow.name)
     model = import_object(workflow.options) if workflow.options else None
     options = _options(model, invocation.flags)
     if root is None:
@@ -78,15 +92,15 @@ def _plan(
     if not root.is_dir():
         raise NotReady(f"there is no folder {root}")
     check_private_folder(root)  # before any setting is read
-    section_model = settings_model(host.loader, plugin)
+    section_model = settings_model(host, plugin)
     shared = set(invocation.flags) & set(section_model.model_fields if section_model else ())
     flags = {f"plugins.{plugin.name}.{name}": invocation.flags[name] for name in shared}
-    settings = load_settings(root, flags={**invocation.settings, **flags}, environ=host.environ)
-    names = [each.name for each in host.plugins] + [each.plugin for each in host.failures]
+    settings = load_settings(root, flags={**invocation.settings, **flags}, environ=environ)
+    names = [each.name for each in host.plugins if each.distribution != HOST] + [each.plugin for each in host.failures]
     settings.require_known(
-        plugins=[*names, *host.loader.disabled],
-        providers=host.registry.known_providers(),
-        roles=host.registry.known_roles(),
+        plugins=[*names, *host.disabled],
+        providers=registry.known_providers(),
+        roles=registry.known_roles(),
     )
     section = settings.plugin(plugin.name, section_model)
     if model and section_model:
@@ -101,7 +115,7 @@ def _plan(
         section,
         root.resolve(),
         invocation.argv,
-        host.environ,
+        environ,
         as_json=invocation.as_json or mute,
         shows=frozenset(name for name, wanted in shown.items() if wanted),
     )

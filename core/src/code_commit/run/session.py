@@ -48,12 +48,13 @@ class Ending:
     late_failures: tuple[PluginFailed, ...] = ()  # of sinks, after the last event
 
 
-def run_session(plan: Plan, host: PluginHost, registry: Registry) -> Ending:
+def run_session(plan: Plan, registry: Registry) -> Ending:
     """Run the workflow of `plan`. Once the run folder is open, every error becomes the ending.
 
     Raises:
         CodeCommitError: the run cannot start; there is no run folder.
     """
+    host = registry.plugin_host
     roles = () if plan.workflow.roles is None else plan.workflow.roles or ("default",)
     for role in roles:
         resolve(registry, plan.settings, role)

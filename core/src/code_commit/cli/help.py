@@ -1,0 +1,89 @@
+"""Format and show help."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import textwrap
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Mapping
+
+from code_commit.plugins.first_party import installation
+from code_commit.plugins.missing import failed_plugins
+from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
+from code_commit_workspace import printable
+
+_DESCRIPTION = """\
+Change a codebase through a language model, and let the project's own build judge the change. Without a command, \
+the workflow runs that the flags choose: committing-code, unless a flag of another one is given.
+
+"""
+_DEFAULT_DISTRIBUTION = "code-commit-commit"
+_WIDEST = 100  # longer lines are hard to read
+_COLUMN = 30  # of the explanations, at most
+_HEADING = re.compile(r"(?:\A|(?<=\n\n))([^\s:][^\n:]*:)(?= |$)", re.MULTILINE)
+# The first words of an indented line: flags with their values, a command, or a placeholder.
+_NAME = re.compile(r"^( {2,4})(-[^\n]*?|[a-z][\w.-]*(?= {2})|[A-Z]+)(?= {2}|$)", re.MULTILINE)
+
+
+def describe_workflows(parser: ArgumentParser, registry: Registry) -> None:
+    """Add the list of commands and examples to the help of `workflow_parser`."""
+    commands = {name: command.help for name, (_, command) in registry.commands.items()}
+    parser.description = _DESCRIPTION + two_columns("commands", commands)
+    parser.epilog = _epilog(registry)
+
+
+def _epilog(registry: Registry) -> str:
+    """Show examples with the commands that are installed; without the default workflow, how to install it."""
+    if DEFAULT_WORKFLOW not in registry.workflows:
+        return (
+            f"The default workflow is not installed. Install it:\n  {installation(_DEFAULT_DISTRIBUTION)}\n"
+            + failed_plugins(registry.plugin_host)
+        )
+    lines = [f"code-commit {name}" for name in ("demo", "init") if name in registry.commands]
+    lines += ['code-commit --query "Rename the module util to text"', "git diff | code-commit --query-file - --dry-run"]
+    return (
+        "examples:\n" + "".join(f"  {line}\n" for line in lines) + "\n"
+        "`code-commit COMMAND --help` tells more of a command. The exit code is 0 when the goal was reached.\n"
+        + failed_plugins(registry.plugin_host)
+    )
+
+
+class HelpFormatter(RawDescriptionHelpFormatter):
+    """Formats a help text. Indented lines of descriptions are not wrapped."""
+
+    def __init__(self, prog: str, width: int = _WIDEST) -> None:
+        super().__init__(prog, max_help_position=_COLUMN, width=width)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        def filled(line: str) -> str:
+            stays = not line or line.startswith(" ")
+            return line if stays else textwrap.fill(line, width - len(indent), break_on_hyphens=False)
+
+        return textwrap.indent("\n".join(map(filled, text.splitlines())), indent)
+
+
+def for_this_terminal(prog: str) -> HelpFormatter:
+    """Return a formatter as wide as the terminal."""
+    return HelpFormatter(prog, min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST))
+
+
+def two_columns(title: str, lines: Mapping[str, str]) -> str:
+    """Return a block of a help text: names and their explanations in two columns."""
+    column = max(map(len, lines)) + 2
+    return f"{title}:\n" + "\n".join(f"  {name:<{column}}{text}" for name, text in lines.items())
+
+
+def show_help(text: str) -> None:
+    """Write a help text to stdout. Texts of plugins are escaped before colors are added."""
+    safe = printable(text)
+    plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM", "") in {"", "dumb"}
+    sys.stdout.write(safe if plain else _coloured(safe))
+
+
+def _coloured(text: str) -> str:
+    """Return the text with bold headings and cyan names."""
+    headed = _HEADING.sub("\x1b[1m\\1\x1b[0m", text)
+    return _NAME.sub("\\1\x1b[36m\\2\x1b[0m", headed)

@@ -1,0 +1,114 @@
+"""Explain why a name is not available: its plugin failed, is left out or not installed, or the name is misspelled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from code_commit.plugin_api.errors import UsageError, did_you_mean
+from code_commit.plugins import first_party
+from code_commit.plugins.host import PREFIX, PluginFailure, PluginHost
+from code_commit.plugins.registry import Denial, Kind, Registry
+
+_OFFERED_IN: Mapping[Kind, Kind] = {"model": "provider", "flag": "workflow"}
+_HINTS: Mapping[Kind, str] = {
+    "command": "`code-commit --help` lists the commands; what is to be changed goes into --query",
+    "flag": "`code-commit --help` lists them",
+}
+
+
+def explain_missing(registry: Registry, kind: Kind, name: str, known: Iterable[str] = ()) -> UsageError:
+    """Return the error for an unknown name. `known` are the flags, for a flag."""
+    if kind == "model":
+        return _broken_provider(registry, name) or _unknown_model(registry, name)
+    if error := _broken(registry, kind, name):
+        return error
+    if (owner := first_party.owner(kind, name)) and not _loads(registry, owner):
+        what = name if kind == "flag" else f"the {kind} {name}"
+        return UsageError(f"{what} needs the plugin {owner}", hint=first_party.installation(owner))
+    if kind != "flag":
+        known = registry.workflows if kind == "workflow" else registry.commands
+    quoted = repr(name) if kind == "workflow" else name
+    cause = _possible_causes(registry, kind)
+    return UsageError(f"there is no {kind} {quoted}{did_you_mean(name, known)}{cause}", hint=_HINTS.get(kind, ""))
+
+
+def failed_plugins(host: PluginHost) -> str:
+    """Return a line that names the failed plugins, or an empty text."""
+    failed = sorted({each.plugin for each in host.failures})
+    return f"plugins that failed: {', '.join(failed)}; `code-commit plugins` says why" if failed else ""
+
+
+def _broken(registry: Registry, kind: Kind, name: str) -> UsageError | None:
+    """Return the error that names the failed plugin of `name`, if it is known."""
+    if denial := registry.denied.get((kind, name)):
+        return _denied(kind, name, denial)
+    host, owner = registry.plugin_host, first_party.owner(kind, name)
+    for failure in _failures(host, kind):
+        if failure.distribution == owner or (kind == "provider" and failure.plugin == name):
+            claimants = {each.distribution for each in host.failures if each.plugin == failure.plugin}
+            return _denied(kind, name, Denial(failure, tuple(claimants) if failure.stage == "name" else ()))
+    if owner and (left_out := host.disabled & {owner, *first_party.offers()[owner].get("plugin", ())}):
+        return UsageError(f"the {kind} {name} is of {owner}, which --disable-plugin {min(left_out)} leaves out")
+    return None
+
+
+def _denied(kind: Kind, name: str, denial: Denial) -> UsageError:
+    hint = "repair or uninstall the plugin; `code-commit plugins doctor` examines it"
+    if denial.claimants:
+        left_out = min(denial.claimants, key=lambda each: (each in first_party.offers(), each))
+        hint = f"uninstall one of them, or leave one out with --disable-plugin {left_out}"
+    return UsageError(f"the {kind} {name} is not available: {_description(denial.failure)}", hint=hint)
+
+
+def _description(failure: PluginFailure) -> str:
+    where = f"{failure.plugin} of {failure.distribution} {failure.version}"
+    return f"the plugin {where} failed ({failure.stage}): {failure.error}"
+
+
+def _broken_provider(registry: Registry, model: str) -> UsageError | None:
+    """Return the error for a model whose provider failed, or for a named config that does not exist."""
+    if ("model", model) in registry.denied:
+        return _broken(registry, "model", model)
+    provider, prefix = model.partition("/")[0], model.partition(".")[0]
+    for each in {provider: (), prefix: ()}:
+        if each not in registry.providers and (error := _broken(registry, "provider", each)):
+            return error
+    if "." in model and prefix in registry.providers:
+        return UsageError(
+            f"there is no model {model!r}, nor a config [providers.{model}]",
+            hint="`code-commit models` lists the models, `code-commit config` what is configured",
+        )
+    return _broken(registry, "model", model)
+
+
+def _unknown_model(registry: Registry, name: str) -> UsageError:
+    hints = [f"installed providers: {', '.join(sorted(registry.providers)) or 'none'}"]
+    owner = first_party.owner("model", name)
+    if owner and not _loads(registry, owner):
+        hints.append(f"for this one: {first_party.installation(owner)}")
+    elif all(definition.free for _, definition in registry.providers.values()):
+        hints.append(f"for a model: {first_party.installation('code-commit-gemini')}")
+    hints.append("`code-commit models` lists them; any other id is written as provider/id")
+    close = did_you_mean(name, registry.models)
+    cause = _possible_causes(registry, "model")
+    return UsageError(f"there is no model {name!r}{close}{cause}", hint="; ".join(hints))
+
+
+def _loads(registry: Registry, distribution: str) -> bool:
+    return any(plugin.distribution == distribution for plugin in registry.plugin_host.plugins)
+
+
+def _failures(host: PluginHost, kind: Kind) -> Iterator[PluginFailure]:
+    """Yield the failures that may be the cause of a missing name of this kind, also misspelled hooks."""
+    record = _OFFERED_IN.get(kind, kind)
+    stages = {"import", "name", record, f"{PREFIX}{record}s"}
+    for failure in host.failures:
+        misspelled = failure.stage.startswith(PREFIX) and not host.knows_hook(failure.stage)
+        if failure.stage in stages or misspelled:
+            yield failure
+
+
+def _possible_causes(registry: Registry, kind: Kind) -> str:
+    """Return the failures of third-party plugins as text: a failed plugin may offer the missing name."""
+    failures = [each for each in _failures(registry.plugin_host, kind) if each.distribution not in first_party.offers()]
+    return "".join(f"; {_description(each)}" for each in failures)
