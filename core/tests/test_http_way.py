@@ -7,10 +7,11 @@ import ssl
 import threading
 from pathlib import Path
 
+import httpx
 import pytest
 
 from code_commit.models.http import Endpoint, HttpProvider
-from code_commit.models.http.endpoint import checked_address, proxy_for
+from code_commit.models.http.connection import proxy_for
 from code_commit.plugin_api import (
     Completion,
     Finish,
@@ -145,12 +146,12 @@ def test_a_proxy_gets_a_tunnel_without_the_key(monkeypatch):
 def test_which_calls_go_through_a_proxy(monkeypatch, address, variables, expected):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    proxy = proxy_for(checked_address(address, "plain"))
+    proxy = proxy_for(httpx.URL(address))
     assert (proxy.url.host if proxy else None) == expected
 
 
 def test_a_proxy_that_is_none_is_named(monkeypatch):
     monkeypatch.setenv("https_proxy", "gopher://me:secret@proxy.invalid")
     with pytest.raises(NotReady, match="HTTPS_PROXY") as caught:
-        proxy_for(checked_address("https://service.invalid", "plain"))
+        proxy_for(httpx.URL("https://service.invalid"))
     assert "secret" not in f"{caught.value} {caught.value.hint}"

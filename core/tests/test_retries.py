@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_commit.models.http import retry_after_seconds
+from code_commit.models.http.failures import retry_after_seconds
 from code_commit.models.retry import LONGEST_WAIT, deadline, retry
 from code_commit.plugin_api import Interrupted, ProviderError, ProviderFailed
 from code_commit_testing import ScriptedProvider, model_call

@@ -42,7 +42,7 @@ def address_of(
     else:
         url, source = definition.base_url, f"plugin of {definition.name}"
     parts = _split(url, source)
-    if parts.scheme == "http" and not _is_this_machine(parts.hostname or "") and table.get("allow_http") is not True:
+    if parts.scheme == "http" and not is_this_machine(parts.hostname or "") and table.get("allow_http") is not True:
         raise NotReady(
             f"the address in {source} is plain http to another machine, which would send the key in the clear",
             hint=f"use https, or set allow_http = true in {where} for a network that you trust",
@@ -70,7 +70,8 @@ def _split(url: object, source: str) -> SplitResult:
     return parts
 
 
-def _is_this_machine(host: str) -> bool:
+def is_this_machine(host: str) -> bool:
+    """Return whether `host` is this machine by its name or address."""
     import ipaddress
 
     if host == "localhost":

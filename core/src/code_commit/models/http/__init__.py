@@ -10,7 +10,7 @@ from __future__ import annotations
 from code_commit.imports import import_without
 
 with import_without("httpx._main"):  # its command line: click, rich and pygments
-    from code_commit.models.http.endpoint import Endpoint
-    from code_commit.models.http.provider import HttpProvider, retry_after_seconds
+    from code_commit.models.http.connection import Endpoint
+    from code_commit.models.http.provider import HttpProvider
 
-__all__ = ["Endpoint", "HttpProvider", "retry_after_seconds"]
+__all__ = ["Endpoint", "HttpProvider"]

@@ -1,28 +1,28 @@
-"""One connection: send a request, read an answer of limited size, and describe errors."""
+"""One connection: its certificates and proxy; send a request, read an answer of limited size."""
 
 from __future__ import annotations
 
 import json
 import queue
-import re
 import socket
 import ssl
 import threading
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+from urllib import request as urllib_request
 
 import httpx
 
-from code_commit.models.http.endpoint import Endpoint
+from code_commit.config.address import is_this_machine
 from code_commit.plugin_api.conversation import ProviderError
+from code_commit.plugin_api.errors import NotReady
 
-_CONNECT_SECONDS = 30.0
-_WRITE_SECONDS = 120.0
+CONNECT_SECONDS = 30.0
+WRITE_SECONDS = 120.0
 _PIECE = 1 << 20  # characters or bytes
-_ENDED_EARLY = re.compile("disconnected|closed connection")
 
 # A model may send no byte for minutes: keep NATs and load balancers from dropping the connection.
 _KEEPALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
@@ -30,6 +30,19 @@ _KEEPALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
     for name, value in (("TCP_KEEPIDLE", 45), ("TCP_KEEPINTVL", 45), ("TCP_KEEPCNT", 6))
     if hasattr(socket, name)
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """The address of a provider, its key, and the limits of an answer.
+
+    `read_timeout` is the longest silence in seconds; `size_cap` bounds an answer in bytes, after decompression.
+    """
+
+    base_url: str
+    key: str | None = field(default=None, repr=False)
+    read_timeout: float = 900.0
+    size_cap: int = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +143,7 @@ class HttpConnection:
     def _request(
         self, target: httpx.URL, headers: dict[str, str], content: Content, endpoint: Endpoint
     ) -> httpx.Request:
-        timeout = httpx.Timeout(endpoint.read_timeout, connect=_CONNECT_SECONDS, write=_WRITE_SECONDS)
+        timeout = httpx.Timeout(endpoint.read_timeout, connect=CONNECT_SECONDS, write=WRITE_SECONDS)
         extensions = {"timeout": timeout.as_dict(), "trace": self._traced}
         headers = {**headers, "content-length": str(content.length)}
         return httpx.Request("POST", target, headers=headers, content=iter(content), extensions=extensions)
@@ -166,33 +179,32 @@ def _read_body(response: httpx.Response, cap: int) -> bytes:
     return bytes(body)
 
 
-def transport_error(error: httpx.TransportError, endpoint: Endpoint) -> ProviderError:
-    """Describe an error. Use httpx's message only where it cannot quote the request."""
-    if isinstance(error, httpx.ConnectError):
-        return _connect_error(str(error))
-    if isinstance(error, httpx.TimeoutException):
-        waits = {
-            httpx.ConnectTimeout: f"no connection within {_CONNECT_SECONDS:g} s; check the address and the network",
-            httpx.WriteTimeout: f"the service took in nothing for {_WRITE_SECONDS:g} s",
-        }
-        return ProviderError(waits.get(type(error), f"no answer for {endpoint.read_timeout:g} s"), kind="network")
-    if isinstance(error, httpx.ProxyError):
-        message = "the proxy did not let the call through; check HTTPS_PROXY and NO_PROXY"
-        return ProviderError(message, kind="rejected")
-    if isinstance(error, httpx.LocalProtocolError):
-        message = "the request cannot be put into HTTP; look at the headers that the provider's plugin adds"
-        return ProviderError(message, kind="rejected")
-    if isinstance(error, httpx.RemoteProtocolError) and not _ENDED_EARLY.search(str(error)):
-        message = "the answer is not HTTP; check that the address is that of the service"
-        return ProviderError(message, kind="invalid_response")
-    return ProviderError(f"the connection ended before the answer did ({type(error).__name__})", kind="network")
+def trust(address: httpx.URL) -> ssl.SSLContext:
+    """Return the authorities that may vouch for the service."""
+    if address.scheme == "http":
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without authorities: loading them takes 20 ms
+    try:
+        return httpx.create_ssl_context()
+    except OSError as error:
+        raise NotReady(
+            f"the certificates named by SSL_CERT_FILE or SSL_CERT_DIR cannot be loaded: {error.strerror}",
+            hint="correct the variable or unset it",
+        ) from None
 
 
-def _connect_error(words: str) -> ProviderError:
-    if "CERTIFICATE_VERIFY_FAILED" in words:
-        message = "its certificate is not trusted; check the address, or name your authority in SSL_CERT_FILE"
-        return ProviderError(message, kind="rejected")
-    if "[SSL" in words and "EOF" not in words:
-        message = f"no TLS connection ({words}); check whether the address should begin with http://"
-        return ProviderError(message, kind="rejected")
-    return ProviderError(f"cannot connect ({words}); check the address and the network", kind="network")
+def proxy_for(address: httpx.URL) -> httpx.Proxy | None:
+    """Return the proxy of the environment. Only HTTPS uses it: through a tunnel it sees no headers."""
+    if address.scheme != "https" or is_this_machine(address.host):
+        return None
+    proxies = urllib_request.getproxies_environment()
+    proxy = proxies.get("https") or proxies.get("all")
+    bypassed = urllib_request.proxy_bypass_environment  # type: ignore[attr-defined] # typeshed does not know it
+    if not proxy or bypassed(address.host, proxies):
+        return None
+    try:
+        return httpx.Proxy(proxy if "://" in proxy else f"http://{proxy}")
+    except (httpx.InvalidURL, ValueError):
+        raise NotReady(
+            "the proxy in HTTPS_PROXY or ALL_PROXY is not an http:// or https:// address",
+            hint="correct the variable, or except the service's host in NO_PROXY",
+        ) from None

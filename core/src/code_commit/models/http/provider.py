@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import math
 import queue
 import ssl
 import threading
 import time
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
-from itertools import groupby
-from operator import itemgetter
 
 import httpx
 
 from code_commit import __version__
-from code_commit.models.http.connection import Answer, Content, HttpConnection, ResultQueue, transport_error
-from code_commit.models.http.endpoint import Endpoint, checked_address, proxy_for, trust
+from code_commit.models.http.connection import (
+    Answer,
+    Content,
+    Endpoint,
+    HttpConnection,
+    ResultQueue,
+    proxy_for,
+    trust,
+)
 from code_commit.plugin_api.conversation import Completion, ProviderError
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.provider import HttpCall, ModelCall, ProviderDefinition, Wire
 from code_commit_workspace import Redactor
 
-_FIRST_ERROR = 400  # of the HTTP statuses
-_QUOTED = 8  # characters of a key in a row that no error may show
+_REDIRECTS, _FIRST_ERROR = range(300, 400), 400  # HTTP statuses
 _LONGEST_TIMER = 7 * 24 * 3600.0  # the clock's own limit is lower than infinity
 _NO_HEADERS: Mapping[str, str] = {}
 
@@ -34,7 +35,7 @@ class HttpProvider:
     """A `Provider` made of a `Wire`: one try is one POST.
 
     Raises:
-        NotReady: the address is not valid, or the key cannot be a header.
+        NotReady: the address is not a URL.
     """
 
     def __init__(self, definition: ProviderDefinition, endpoint: Endpoint, wire: Wire) -> None:
@@ -42,7 +43,10 @@ class HttpProvider:
         self._name = definition.name
         self._wire = wire
         self._endpoint = endpoint
-        self._address = checked_address(endpoint.base_url, definition.name)
+        try:
+            self._address = httpx.URL(endpoint.base_url)
+        except httpx.InvalidURL:
+            raise NotReady(f"the address of provider {definition.name} is not a URL") from None
         self._key = endpoint.key
         self._key_header = definition.key_header[0].lower()
         self._headers = _host_headers(definition, endpoint.key)
@@ -110,25 +114,30 @@ class HttpProvider:
             case Answer():
                 return result
             case httpx.TransportError():
-                raise self._with_address(transport_error(result, self._endpoint)) from None
+                from code_commit.models.http.failures import transport_error
+
+                raise self._located(transport_error(result, self._endpoint)) from None
             case ProviderError() | None:
-                raise self._with_address(result or _closed()) from None
+                raise self._located(result or _closed()) from None
         raise result
 
     def _decoded(self, answer: Answer) -> Completion:
+        if answer.status in _REDIRECTS:
+            from code_commit.models.http.failures import redirect_error
+
+            raise self._located(redirect_error(answer))
         try:
-            _refuse_redirect(answer)
             return self._wire.decode(answer.status, answer.headers, self._body(answer))
         except ProviderError as error:
-            raise self._with_address(error, answer.headers) from None
+            raise self._located(error, answer.headers) from None
         except Exception as error:  # a plugin's wire met an answer that it was not written for
             message = f"its plugin could not read the answer (HTTP {answer.status}): {type(error).__name__}"
-            raise self._with_address(ProviderError(message, kind="invalid_response"), answer.headers) from error
+            raise self._located(ProviderError(message, kind="invalid_response"), answer.headers) from error
 
     def _take_connection(self, result_queue: ResultQueue) -> HttpConnection:
         with self._lock:
             if self._closed:
-                raise self._with_address(_closed())
+                raise self._located(_closed())
             connection = self._idle.pop() if self._idle else self._new_connection()
             self._busy[connection] = result_queue
             return connection
@@ -153,77 +162,10 @@ class HttpProvider:
             return answer.body
         return Redactor([self._key]).data(answer.body)
 
-    def _with_address(self, error: ProviderError, headers: Mapping[str, str] = _NO_HEADERS) -> ProviderError:
-        """Return `error` with the name and address of the service and its `Retry-After`, without the key."""
-        where = self._address.host if self._address.port is None else f"{self._address.host}:{self._address.port}"
-        words, raw = str(error), error.raw
-        if self._key:
-            words = _hide_parts(Redactor([self._key]).text(words), self._key)
-            text = json.dumps(raw, ensure_ascii=False)
-            if _hide_parts(text, self._key) != text:
-                raw = None
-        message = f"{self._name} at {where}: {words}"
-        retry_after = retry_after_seconds(headers) if error.retry_after is None else error.retry_after
-        return ProviderError(message, kind=error.kind, retry_after=retry_after, raw=raw)
+    def _located(self, error: ProviderError, headers: Mapping[str, str] = _NO_HEADERS) -> ProviderError:
+        from code_commit.models.http.failures import located
 
-
-def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return how long a service asks to wait, by `Retry-After-Ms`, or `Retry-After` in seconds or as a date.
-
-    Anything else, or a negative number, is None. Names in `headers` are in lower case. A date is compared with the
-    service's own `Date`, so that a wrong clock on this machine does no harm.
-    """
-    milliseconds = _duration(headers.get("retry-after-ms", ""))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    text = headers.get("retry-after", "")
-    seconds = _duration(text)
-    if seconds is not None:
-        return seconds
-    try:
-        until = parsedate_to_datetime(text).timestamp()
-    except (ValueError, TypeError, OverflowError):
-        return None
-    try:
-        now = parsedate_to_datetime(headers.get("date", "")).timestamp()
-    except (ValueError, TypeError, OverflowError):
-        now = time.time()
-    return max(0.0, until - now)
-
-
-def _duration(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) and value >= 0 else None
-
-
-def _hide_parts(text: str, key: str) -> str:
-    """Return `text` with `***` for each part of `key` in it: services often show both ends of a key."""
-    hidden = bytearray(len(text))
-    for start in range(max(1, len(key) - _QUOTED + 1)):
-        part = key[start : start + _QUOTED]
-        found = text.find(part)
-        while found >= 0:
-            hidden[found : found + len(part)] = b"*" * len(part)
-            found = text.find(part, found + 1)
-    runs = groupby(zip(hidden, text, strict=True), key=itemgetter(0))
-    return "".join("***" if is_hidden else "".join(letter for _, letter in run) for is_hidden, run in runs)
-
-
-def _refuse_redirect(answer: Answer) -> None:
-    if not 300 <= answer.status < 400:  # noqa: PLR2004 - the redirects
-        return
-    try:
-        host = httpx.URL(answer.headers.get("location", "")).host
-    except httpx.InvalidURL:
-        host = ""
-    raise ProviderError(
-        f"HTTP {answer.status} redirects to {host[:255] or 'another path'}, which is not followed; "
-        "set the base_url that is meant",
-        kind="rejected",
-    )
+        return located(error, self._name, self._address, self._key, headers)
 
 
 def _closed() -> ProviderError:
@@ -239,11 +181,6 @@ def _host_headers(definition: ProviderDefinition, key: str | None) -> dict[str, 
     }
     if key is None:
         return headers
-    if not key or not key.isascii() or not key.isprintable() or key != key.strip():
-        raise NotReady(
-            f"The key of provider {definition.name} cannot be sent: it is empty or not printable ASCII.",
-            hint="Put the key on one line by itself, as the service shows it.",
-        )
     name, template = definition.key_header
     return headers | {name.lower(): template.format(key=key)}
 
