@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from code_commit.cli.commands import setting_rows
 from code_commit.config.loading import Settings, load_settings
 from code_commit.config.schema import validated
 from code_commit.plugin_api.errors import NotReady, UsageError
@@ -54,8 +55,8 @@ def test_without_any_source_every_value_is_the_default(root: Path) -> None:
     found = load(root)
     assert (found.model, found.max_cost, found.on_failure, found.sandbox) == ("gemini-2.5-pro", None, "keep", "auto")
     assert (found.network, found.build.timeout_seconds, found.build.output_limit) == (True, 3600, 262144)
-    assert {row.origin for row in found.rows()} == {"default"}
-    assert all(row.description for row in found.rows())
+    assert {row.origin for row in setting_rows(found)} == {"default"}
+    assert all(row.description for row in setting_rows(found))
 
 
 VALUES: dict[str, st.SearchStrategy[object]] = {
@@ -90,7 +91,7 @@ def test_the_strongest_source_that_sets_a_name_gives_its_value_and_origin(
     path = user(root, toml(shared))
     names = {name: "CODE_COMMIT_" + name.replace(".", "__").upper() for name in VALUES}
     found = load_settings(root, flags=flags, environ={names[name]: text(value) for name, value in variables.items()})
-    rows = {row.name: row for row in found.rows()}
+    rows = {row.name: row for row in setting_rows(found)}
     for name in VALUES:
         layers = [
             (flags, "flag"),
@@ -339,9 +340,9 @@ def test_no_key_is_in_the_settings_and_rows_show_its_last_two_characters(root: P
     )
     nested = json.dumps({"openai": {"player": {"api_key": KEY[::-1]}}})
     found = load(root, {"CODE_COMMIT_PROVIDERS": nested})
-    rows = {row.name: row.value for row in found.rows()}
-    assert KEY not in repr(found.rows())
-    assert KEY[::-1] not in repr(found) + str(found.model_dump()) + repr(found._layers) + repr(found.rows())
+    rows = {row.name: row.value for row in setting_rows(found)}
+    assert KEY not in repr(setting_rows(found))
+    assert KEY[::-1] not in repr(found) + str(found.model_dump()) + repr(found._layers) + repr(setting_rows(found))
     assert (rows["providers.anthropic.default.api_key"], rows["providers.openai.player.api_key"]) == ("***XY", "***ks")
     assert rows["providers.anthropic.planner.api_key_file"] == "planner-key.txt"
     assert rows["providers.anthropic.planner.base_url"] == "https://***@host/v1"
@@ -351,7 +352,7 @@ def test_no_key_is_in_the_settings_and_rows_show_its_last_two_characters(root: P
 
 def test_rows_are_json(root: Path) -> None:
     project(root, "[plugins.x]\nday = 2026-01-02\nlist = [1, 2]\n[plugins.x.deep]\nnumber = 1.5")
-    rows = {row.name: row.value for row in load(root, max_cost="1.5").rows()}
+    rows = {row.name: row.value for row in setting_rows(load(root, max_cost="1.5"))}
     assert json.loads(json.dumps(rows)) == rows
     assert (rows["plugins.x.day"], rows["plugins.x.deep.number"]) == ("2026-01-02", 1.5)
 

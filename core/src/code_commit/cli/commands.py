@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from code_commit.cli.host import CommandHost
 from code_commit.cli.output import without_keys
+from code_commit.config.sources import Name, masked
 from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit_workspace import Checkpoints, uninterrupted
+
+if TYPE_CHECKING:  # pydantic takes longer to import than `undo` to run
+    from pydantic import BaseModel
+
+    from code_commit.config.loading import Settings
+
+_SECRET_WORDS = frozenset({"key", "keys", "apikey", "token", "secret", "password", "authorization", "headers"})
 
 
 def add_json(parser: ArgumentParser) -> None:
@@ -176,7 +185,7 @@ def config_arguments(parser: ArgumentParser) -> None:
 
 def config(host: CommandHost, arguments: Namespace) -> int:
     """Print the settings of a run in this folder."""
-    rows = host.configuration.rows()
+    rows = setting_rows(host.configuration)
     if arguments.json:
         host.out.document({"settings": [asdict(row) for row in rows]})
         return ExitCode.REACHED
@@ -185,3 +194,64 @@ def config(host: CommandHost, arguments: Namespace) -> int:
         value = json.dumps(row.value, ensure_ascii=False)
         host.out.line(f"{row.name:<{width}}  {value:<20}  {row.origin}")
     return ExitCode.REACHED
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRow:
+    """One setting for display: keys are masked, values are JSON."""
+
+    name: str
+    value: Any
+    origin: str
+    description: str = ""
+
+
+def setting_rows(settings: Settings) -> list[SettingRow]:
+    """Return every setting with its value and origin, the host's own first. Keys are masked."""
+    from code_commit.config.schema import HostSettings
+
+    host = settings.model_dump(mode="json", exclude={"providers", "plugins"})
+    free = settings.model_dump(mode="json", include={"providers", "plugins"})
+    descriptions = _descriptions(HostSettings)
+    return [
+        SettingRow(".".join(name), _displayed(name, value), settings.origin(name), descriptions.get(name, ""))
+        for tables in (host, free)
+        for name, value in _leaves(tables)
+    ]
+
+
+def _leaves(tables: Mapping[str, Any], above: Name = ()) -> Iterator[tuple[Name, Any]]:
+    for name, value in tables.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, (*above, name))
+        else:
+            yield (*above, name), value
+
+
+def _descriptions(model: type[BaseModel], above: Name = ()) -> dict[Name, str]:
+    """Return the description of each setting of `model`."""
+    from pydantic import BaseModel
+
+    found: dict[Name, str] = {}
+    for name, field in model.model_fields.items():
+        below = field.annotation
+        if isinstance(below, type) and issubclass(below, BaseModel):
+            found |= _descriptions(below, (*above, name))
+        else:
+            found[*above, name] = field.description or ""
+    return found
+
+
+def _displayed(name: Name, value: Any) -> Any:
+    """Return the value of a setting for display. Mask values with names of secrets, and credentials in URLs."""
+    words = set(re.split(r"[^a-z0-9]+", ".".join(name[2:]).lower()))  # the first two name a plugin or provider
+    if words & _SECRET_WORDS and not words & {"file", "path"}:
+        is_masked = isinstance(value, str) and value.startswith("***") and len(value) <= len("***") + 2
+        return value if is_masked or isinstance(value, bool) else masked(value)
+    if isinstance(value, str):
+        return re.sub(r"(?<=//)[^/\s]*@", "***@", value)
+    if isinstance(value, Mapping):
+        return {part: _displayed((*name, part), one) for part, one in value.items()}
+    if isinstance(value, list):
+        return [_displayed(name, one) for one in value]
+    return value

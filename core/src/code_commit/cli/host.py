@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -107,7 +108,7 @@ class CommandHost:
             from code_commit.run.assembly import sandbox_settings
 
             keys = self._keys_for(redactor)
-            sandbox = sandbox_settings(self._checked_settings(), keys, self.registry.secret_variables())
+            sandbox = sandbox_settings(self.configuration, keys, self.registry.secret_variables())
         return Workspace.open(
             root or self.root,
             writes=writes,
@@ -123,9 +124,16 @@ class CommandHost:
 
     @cached_property
     def configuration(self) -> Settings:
-        """The settings of a run in the working directory."""
-        from code_commit.config.loading import load_settings
+        """The settings of a run in the working directory.
 
+        Raises:
+            NotReady: the configuration is broken, or may not be read here.
+        """
+        from code_commit.config.loading import load_settings
+        from code_commit_workspace import check_private_folder
+
+        if os.path.lexists(self.root / "agent-config"):
+            check_private_folder(self.root)  # before any setting of the project is read
         return load_settings(self.root, environ=self.environ)
 
     def collect(self, hook: str, *, plugin: str = "") -> Iterator[tuple[str, Any]]:
@@ -169,13 +177,7 @@ class CommandHost:
     def _section_of(self, plugin: Plugin) -> Any:
         from code_commit.run.assembly import settings_model
 
-        return self._checked_settings().plugin(plugin.name, settings_model(self.registry.plugin_host, plugin))
-
-    def _checked_settings(self) -> Settings:
-        from code_commit_workspace import check_private_folder
-
-        check_private_folder(self.root)  # before any setting is read
-        return self.configuration
+        return self.configuration.plugin(plugin.name, settings_model(self.registry.plugin_host, plugin))
 
 
 class CommandOutput:

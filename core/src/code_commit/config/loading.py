@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pydantic import BaseModel, PrivateAttr, ValidationError
+from pydantic import PrivateAttr, ValidationError
 from pydantic_settings import InitSettingsSource, PydanticBaseSettingsSource
 
 from code_commit.config.schema import HostSettings, Model, about_a_flag, explained, validated
-from code_commit.config.sources import KEY_FIELDS, Name, Source, displayed, holds, put, sources, without_keys
+from code_commit.config.sources import KEY_FIELDS, Name, Source, holds, put, sources, without_keys
 from code_commit.plugin_api.errors import NotReady, UsageError, did_you_mean
 
 DEFAULT_ROLE = "default_provider"
@@ -34,16 +34,6 @@ _FLAG = "flag"
 
 
 @dataclass(frozen=True, slots=True)
-class SettingRow:
-    """One setting for display: keys are masked, values are JSON."""
-
-    name: str
-    value: Any
-    origin: str
-    description: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class ModelChoice:
     """A model's name, as for `--model`, and the setting or flag that chose it."""
 
@@ -56,9 +46,9 @@ class Settings(HostSettings):
 
     _layers: tuple[Source, ...] = PrivateAttr(default=())
 
-    def origin(self, name: str) -> str:
-        """Return where the setting with the dotted `name` was set, or "default"."""
-        return self._origin(tuple(name.split("."))) or "default"
+    def origin(self, name: str | Name) -> str:
+        """Return where the setting `name` was set, or "default". A text is a dotted name."""
+        return self._origin(tuple(name.split(".")) if isinstance(name, str) else name) or "default"
 
     def role(self, role: str) -> str | None:
         """Return the `provider.config` that `[providers]` sets for `role`, or None; "default" is `default_provider`."""
@@ -134,19 +124,6 @@ class Settings(HostSettings):
                 else:
                     _require("provider", name, providers or (), origin)
 
-    def rows(self) -> list[SettingRow]:
-        """Return every setting with its value and origin, the host's own first. Keys are masked."""
-        host = self.model_dump(mode="json", exclude={"providers", "plugins"})
-        free = self.model_dump(mode="json", include={"providers", "plugins"})
-        descriptions = _descriptions(HostSettings)
-        return [
-            SettingRow(
-                ".".join(name), displayed(name, value), self._origin(name) or "default", descriptions.get(name, "")
-            )
-            for tables in (host, free)
-            for name, value in _leaves(tables)
-        ]
-
     def _origin(self, name: Name) -> str | None:
         return next((layer.origin(name) for layer in self._layers if holds(layer.tables, name)), None)
 
@@ -211,26 +188,6 @@ def _require(kind: str, name: str, known: Collection[str], origin: str) -> None:
             f"{origin}: there is no {kind} {name!r}" + did_you_mean(name, known),
             hint=f"mend the name, install what brings this {kind}, or take the setting out",
         )
-
-
-def _leaves(tables: Mapping[str, Any], above: Name = ()) -> Iterator[tuple[Name, Any]]:
-    for name, value in tables.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, (*above, name))
-        else:
-            yield (*above, name), value
-
-
-def _descriptions(model: type[BaseModel], above: Name = ()) -> dict[Name, str]:
-    """Return the description of each setting of `model`."""
-    found: dict[Name, str] = {}
-    for name, field in model.model_fields.items():
-        below = field.annotation
-        if isinstance(below, type) and issubclass(below, BaseModel):
-            found |= _descriptions(below, (*above, name))
-        else:
-            found[*above, name] = field.description or ""
-    return found
 
 
 def require_named_configs(source: Source) -> None:

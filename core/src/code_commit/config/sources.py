@@ -18,7 +18,6 @@ from code_commit_workspace import read_anywhere, read_in_project
 PREFIX = "CODE_COMMIT_"
 PROJECT_FILE = "agent-config/config.toml"
 KEY_FIELDS = frozenset({"api_key", "api_key_file"})
-_SECRET_WORDS = frozenset({"key", "keys", "apikey", "token", "secret", "password", "authorization", "headers"})
 _SHORTEST = 8  # characters of a key
 _LIMIT = 1024 * 1024
 
@@ -135,26 +134,11 @@ def without_keys(tables: Mapping[str, Any]) -> dict[str, Any]:
     for configs in copy.get("providers", {}).values():
         for table in configs.values() if isinstance(configs, dict) else ():
             if isinstance(table, dict) and "api_key" in table:
-                table["api_key"] = _masked(table["api_key"])
+                table["api_key"] = masked(table["api_key"])
     return copy
 
 
-def displayed(name: Name, value: Any) -> Any:
-    """Return the value of a setting for display. Mask values with names of secrets, and credentials in URLs."""
-    words = set(re.split(r"[^a-z0-9]+", ".".join(name[2:]).lower()))  # the first two name a plugin or provider
-    if words & _SECRET_WORDS and not words & {"file", "path"}:
-        masked = isinstance(value, str) and value.startswith("***") and len(value) <= len("***") + 2
-        return value if masked or isinstance(value, bool) else _masked(value)
-    if isinstance(value, str):
-        return re.sub(r"(?<=//)[^/\s]*@", "***@", value)
-    if isinstance(value, Mapping):
-        return {part: displayed((*name, part), one) for part, one in value.items()}
-    if isinstance(value, list):
-        return [displayed(name, one) for one in value]
-    return value
-
-
-def _masked(value: object) -> str:
+def masked(value: object) -> str:
     """Return `***`, followed by the last two characters of a text as long as a key."""
     text = value.strip() if isinstance(value, str) else ""
     return f"***{text[-2:]}" if len(text) >= _SHORTEST else "***"
