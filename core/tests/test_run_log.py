@@ -20,7 +20,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_commit.log import RunLog, call_files, failure_text, numbered, read_records
+from code_commit.log import RunLog, call_files, failure_text, numbered
+from code_commit.plugin_api import read_records
 from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit.plugin_api.event import (
     CallFinished,

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.log import RunDocument, RunLog, find_run, list_runs, read_records, read_run
+from code_commit.log import RunDocument, RunLog
+from code_commit.log.past_runs import list_runs, read_run
+from code_commit.plugin_api import find_run, read_records
 from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit.plugin_api.event import CallFinished, CallStarted
 from code_commit_workspace.redaction import Redactor

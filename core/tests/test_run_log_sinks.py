@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.log import JsonLines, RunLog, read_records
+from code_commit.log import JsonLines, RunLog
+from code_commit.plugin_api import read_records
 from code_commit.plugin_api.errors import ExitCode, describe
 from code_commit.plugin_api.event import Record, StateEntered
 from code_commit_workspace.redaction import Redactor

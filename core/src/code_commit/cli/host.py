@@ -161,7 +161,7 @@ class CommandHost:
     def start(self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False) -> RunSummary:
         """Run a workflow and return the summary of its run."""
         from code_commit.cli.workflow import QuitError, start
-        from code_commit.log import read_run
+        from code_commit.log.past_runs import read_run
 
         try:
             ending = start(invocation, self.registry, self.environ, root=root, quiet=quiet, mute=True)
@@ -217,13 +217,14 @@ class _Runs:
 
     def list(self) -> list[RunSummary]:
         """Return every run, the oldest first."""
-        from code_commit.log import list_runs
+        from code_commit.log.past_runs import list_runs
 
         return list_runs(Path.cwd().resolve())
 
     def find(self, name: str) -> RunSummary:
         """Return one run."""
-        from code_commit.log import find_run, read_run
+        from code_commit.log.past_runs import read_run
+        from code_commit.plugin_api.run_files import find_run
 
         return read_run(find_run(Path.cwd().resolve(), name))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from code_commit.log import RunLog, discard_output, find_run, numbered
+from code_commit.log import RunLog, discard_output, numbered
 from code_commit.models.chain import Models
 from code_commit.plugin_api.errors import CodeCommitError, NotReady, ResponseRefused
 from code_commit.plugin_api.event import (
@@ -211,6 +211,8 @@ class ProjectRun:
 
     def find_run(self, name: str) -> Path:
         """Return the folder of a run of this project."""
+        from code_commit.plugin_api.run_files import find_run
+
         return find_run(self.root, name)
 
     def span(self, kind: str, **data: Any) -> AbstractContextManager[None]:
