@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from code_commit.models.budget import Budget
 from code_commit.models.call_log import CallLog, refusal
 from code_commit.models.plugin_code import Layer, ask_provider
 from code_commit.models.resolution import NO_KEY, Service, Services
@@ -26,6 +25,7 @@ from code_commit.plugin_api.provider import ModelCall, NextLayer
 
 if TYPE_CHECKING:
     from code_commit.config.schema import HttpSettings
+    from code_commit.models.budget import Budget
     from code_commit_workspace import Redactor
 
 

@@ -9,14 +9,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from code_commit.config.keys import KeyStore
 from code_commit.config.loading import Settings
 from code_commit.config.sources import PREFIX
 from code_commit.imports import import_object
 from code_commit.log import RunLog
-from code_commit.models.budget import Budget
 from code_commit.models.call_log import CallLog
 from code_commit.models.chain import Models
 from code_commit.models.plugin_code import collect_layers
@@ -28,6 +27,9 @@ from code_commit.plugins.host import HOST, PATH_RULES, Plugin, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.project_run import ProjectRun
 from code_commit_workspace import PathRule, Redactor, SandboxSettings, Workspace, disable_ptrace
+
+if TYPE_CHECKING:
+    from code_commit.models.budget import Budget
 
 METHODS = {
     PATH_RULES: "judge",
@@ -140,7 +142,7 @@ def assemble_run(
         services,
         CallLog(log, numbered=workflow.numbered),
         collect_layers(host, section_of, secret_of),
-        None if settings.max_cost is None else Budget(float(settings.max_cost)),
+        _budget(settings),
         settings.http,
         workspace.redactor,
         plan.root,
@@ -170,6 +172,14 @@ def assemble_run(
         secret=secret_of(plan.plugin),
         secret_of=secret_of,
     )
+
+
+def _budget(settings: Settings) -> Budget | None:
+    if settings.max_cost is None:
+        return None
+    from code_commit.models.budget import Budget
+
+    return Budget(float(settings.max_cost))
 
 
 def plugin_secret(registry: Registry, value_of: _Secret, plugin: Plugin) -> _Secret:
