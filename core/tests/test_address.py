@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from code_commit.config.address import address_of
+from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
-from code_commit.plugin_api.provider import ProviderDefinition
 
 OPENAI = ProviderDefinition(
     name="openai",

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from code_commit.config.keys import FoundKey, KeyStore
+from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
-from code_commit.plugin_api.provider import ProviderDefinition
 
 OPENAI = ProviderDefinition(
     name="openai",

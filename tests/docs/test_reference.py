@@ -25,12 +25,12 @@ from code_commit.config.schema import HostSettings
 from code_commit.config.sources import KEY_FIELDS
 from code_commit.imports import import_object
 from code_commit.log import RunDocument
+from code_commit.log.streams import record_fields
 from code_commit.models.resolution import HOST_FIELDS
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api import hookspecs
 from code_commit.plugin_api.errors import ExitCode
 from code_commit.plugin_api.project_files import PROTECTED
-from code_commit.plugin_api.run_files import record_fields
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit_testing.conformance import ProviderConformance

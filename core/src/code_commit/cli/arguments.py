@@ -9,9 +9,8 @@ from functools import partial
 from typing import Any, NoReturn
 
 from code_commit.cli.output import hide_secrets_of
-from code_commit.plugin_api.command import Invocation
+from code_commit.plugin_api.definitions import Flag, Invocation, WorkflowDefinition
 from code_commit.plugin_api.errors import UsageError
-from code_commit.plugin_api.workflow import Flag, WorkflowDefinition
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
 

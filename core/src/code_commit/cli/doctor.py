@@ -18,10 +18,8 @@ from code_commit.cli.host import CommandHost
 from code_commit.cli.output import hide_secrets_of, without_keys
 from code_commit.config.loading import Settings
 from code_commit.imports import import_object
-from code_commit.plugin_api.command import CommandDefinition
+from code_commit.plugin_api.definitions import CommandDefinition, ProviderDefinition, WorkflowDefinition
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, describe, did_you_mean
-from code_commit.plugin_api.provider import ProviderDefinition
-from code_commit.plugin_api.workflow import WorkflowDefinition
 from code_commit.plugins.discovery import GROUP, PATH_RULES_GROUP, PluginSource, discover
 from code_commit.plugins.host import HOST, Plugin, PluginHost, interrupted_while_loading, stdout_aside
 from code_commit.plugins.registry import Registry

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from code_commit.cli.arguments import Parser
     from code_commit.config.keys import KeyStore
     from code_commit.config.loading import Settings
-    from code_commit.plugin_api.command import CommandDefinition, Invocation, RunSummary
+    from code_commit.plugin_api.definitions import CommandDefinition, Invocation
+    from code_commit.plugin_api.host import RunSummary
     from code_commit_workspace import Redactor, Workspace
     from code_commit_workspace.workspace import Repository
 

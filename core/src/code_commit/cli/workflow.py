@@ -14,9 +14,8 @@ from code_commit.cli.output import print_error, print_note, print_run_finished
 from code_commit.config.loading import load_settings
 from code_commit.config.schema import about_a_flag, explained
 from code_commit.imports import import_object
-from code_commit.plugin_api.command import Invocation
+from code_commit.plugin_api.definitions import Invocation, WorkflowDefinition
 from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
-from code_commit.plugin_api.workflow import WorkflowDefinition
 from code_commit.plugins.host import HOST
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import Plan, settings_model

@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 from code_commit.config.address import address_of
 from code_commit.config.sources import KEY_FIELDS, PROJECT_FILE, Source, sources, user_file
+from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
-from code_commit.plugin_api.provider import ProviderDefinition
 from code_commit_workspace import ProjectTree, read_anywhere, read_in_project, require_gitignore_line
 
 _SHORTEST = 8

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from functools import cache, partial
@@ -14,16 +15,16 @@ from typing import Any
 
 from code_commit.imports import import_without
 from code_commit.log.folder import EVENTS
+from code_commit.log.streams import as_line, record_fields
 from code_commit.plugin_api import event as host_events
 from code_commit.plugin_api.event import Event, Record, RunFinished, RunStarted
-from code_commit.plugin_api.run_files import as_line, record_fields
 from code_commit_workspace import Redactor
 
 with import_without("rich"):  # for structlog's developer tracebacks
     import structlog
     from structlog.typing import EventDict, WrappedLogger
 
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+_APPEND = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 VERSION = 1
 
 
@@ -70,6 +71,12 @@ class EventFile:
         except OSError as error:
             self.failure = error
         return record
+
+    def records(self) -> Iterator[Record]:
+        """Yield the records so far."""
+        for line in os.pread(self._handle, os.fstat(self._handle).st_size, 0).splitlines():
+            with suppress(ValueError):  # an incomplete line
+                yield Record(**json.loads(line))
 
     def close(self) -> None:
         """Close the file and release its lock. A second call does nothing."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from code_commit.plugin_api.errors import NotReady
-from code_commit.plugin_api.run_files import LOGS, plain_name
+from code_commit.plugin_api.project_files import LOGS, plain_name
 
 EVENTS = "events.jsonl"
 DOCUMENT = "run.json"

@@ -26,7 +26,7 @@ from code_commit.log.folder import (
 from code_commit.log.sinks import Sinks
 from code_commit.plugin_api.errors import ExitCode, Interrupted, NotReady, describe
 from code_commit.plugin_api.event import Event, LogSink, MessageLogged, PluginFailed, Record, RunFinished, RunStarted
-from code_commit.plugin_api.run_files import LOGS, plain_name, read_records
+from code_commit.plugin_api.project_files import LOGS, plain_name
 
 if TYPE_CHECKING:  # structlog takes half of the import time, and a list of runs needs none of it
     from code_commit.log.event_file import EventFile
@@ -273,7 +273,7 @@ class RunLog:
         with self._lock:
             backlog: list[Record] = []
             with suppress(OSError):
-                backlog.extend(read_records(self.folder / EVENTS))
+                backlog.extend(self._events.records())
             self._sinks.add(plugin or type(sink).__name__, distribution, sink, backlog)
         self._sinks.deliver()
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from code_commit.log.document import RunDocument
 from code_commit.log.folder import DOCUMENT, EVENTS
-from code_commit.plugin_api.command import RunSummary
 from code_commit.plugin_api.errors import NotReady
+from code_commit.plugin_api.host import RunSummary
 from code_commit.plugin_api.run_files import (
     RUN_NAME,
     from_json,

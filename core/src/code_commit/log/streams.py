@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import TextIO
+from typing import Any, TextIO
 
 from code_commit.plugin_api.event import Record
-from code_commit.plugin_api.run_files import as_line, record_fields
 
 
 class SafeStream:
@@ -97,3 +98,28 @@ class JsonLines:
 
     def close(self) -> None:
         """Leave the stream open: it belongs to the caller."""
+
+
+def as_line(fields: Mapping[str, Any]) -> str:
+    """Render the fields of a record without a newline.
+
+    The line is ASCII, so no reader splits it at U+2028, and it cannot control a terminal.
+
+    Raises:
+        ValueError: a value is not JSON, such as NaN.
+    """
+    return json.dumps(fields, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+
+def record_fields(record: Record) -> dict[str, Any]:
+    """Return the fields of `record` in the order of a line."""
+    return {
+        "seq": record.seq,
+        "time": record.time,
+        "run": record.run,
+        "span": record.span,
+        "parent": record.parent,
+        "kind": record.kind,
+        "data": record.data,
+        "version": record.version,
+    }

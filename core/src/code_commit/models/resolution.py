@@ -14,8 +14,9 @@ from code_commit.config.address import address_of
 from code_commit.config.keys import KeyStore
 from code_commit.imports import import_object
 from code_commit.models.http import Endpoint, HttpProvider
+from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import CodeCommitError, NotReady, UsageError, describe
-from code_commit.plugin_api.provider import Provider, ProviderDefinition
+from code_commit.plugin_api.provider import Provider
 from code_commit.plugins.registry import Registry, ResolvedModel
 
 if TYPE_CHECKING:

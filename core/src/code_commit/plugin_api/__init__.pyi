@@ -1,11 +1,6 @@
 # The names that plugins may import, one per line. lazy-loader imports each on first use.
 import pluggy
 
-from .command import CommandDefinition as CommandDefinition
-from .command import Host as Host
-from .command import Invocation as Invocation
-from .command import Output as Output
-from .command import RunSummary as RunSummary
 from .conversation import Completion as Completion
 from .conversation import Finish as Finish
 from .conversation import Json as Json
@@ -24,6 +19,14 @@ from .conversation import cost_of as cost_of
 from .conversation import parts_from_json as parts_from_json
 from .conversation import parts_to_json as parts_to_json
 from .conversation import request_text as request_text
+from .definitions import CommandDefinition as CommandDefinition
+from .definitions import Ending as Ending
+from .definitions import Flag as Flag
+from .definitions import Invocation as Invocation
+from .definitions import Outcome as Outcome
+from .definitions import ProviderDefinition as ProviderDefinition
+from .definitions import Result as Result
+from .definitions import WorkflowDefinition as WorkflowDefinition
 from .errors import CodeCommitError as CodeCommitError
 from .errors import ExitCode as ExitCode
 from .errors import Interrupted as Interrupted
@@ -51,6 +54,9 @@ from .event import Record as Record
 from .event import RunFinished as RunFinished
 from .event import RunStarted as RunStarted
 from .event import StateEntered as StateEntered
+from .host import Host as Host
+from .host import Output as Output
+from .host import RunSummary as RunSummary
 from .project_files import PROTECTED as PROTECTED
 from .project_files import Change as Change
 from .project_files import PathRule as PathRule
@@ -66,7 +72,6 @@ from .provider import ModelCall as ModelCall
 from .provider import ModelLayer as ModelLayer
 from .provider import NextLayer as NextLayer
 from .provider import Provider as Provider
-from .provider import ProviderDefinition as ProviderDefinition
 from .provider import Wire as Wire
 from .reply import kind_of_status as kind_of_status
 from .reply import read_arguments as read_arguments
@@ -75,18 +80,13 @@ from .reply import reply_member as reply_member
 from .reply import reply_object as reply_object
 from .reply import reply_objects as reply_objects
 from .reply import token_count as token_count
+from .run import Model as Model
+from .run import Run as Run
+from .run import run_concurrently as run_concurrently
 from .run_files import find_run as find_run
 from .run_files import is_running as is_running
 from .run_files import open_run_file as open_run_file
 from .run_files import read_records as read_records
-from .threads import run_concurrently as run_concurrently
-from .workflow import Ending as Ending
-from .workflow import Flag as Flag
-from .workflow import Model as Model
-from .workflow import Outcome as Outcome
-from .workflow import Result as Result
-from .workflow import Run as Run
-from .workflow import WorkflowDefinition as WorkflowDefinition
 
 hookimpl: pluggy.HookimplMarker
 hookspec: pluggy.HookspecMarker

@@ -14,10 +14,10 @@ import pluggy
 if TYPE_CHECKING:  # only for annotations: every start imports this module
     from collections.abc import Callable, Iterable
 
-    from code_commit.plugin_api.command import CommandDefinition
+    from code_commit.plugin_api.definitions import CommandDefinition, Ending, ProviderDefinition, WorkflowDefinition
     from code_commit.plugin_api.event import LogSink
-    from code_commit.plugin_api.provider import ModelLayer, ProviderDefinition
-    from code_commit.plugin_api.workflow import Ending, Run, WorkflowDefinition
+    from code_commit.plugin_api.provider import ModelLayer
+    from code_commit.plugin_api.run import Run
     from code_commit_workspace import PathRule
 
 

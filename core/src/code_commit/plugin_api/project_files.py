@@ -1,10 +1,11 @@
-"""Types for the project folder, and the files that no response may change."""
+"""Types for the project folder, the files that no response may change, and names in the folder of a run."""
 
 from __future__ import annotations
 
 from code_commit_workspace import Change, PathRule, ProcessResult, Protected, Refusal, Tree, decode_text, read_text
 
 __all__ = [
+    "LOGS",
     "PROTECTED",
     "Change",
     "PathRule",
@@ -13,9 +14,13 @@ __all__ = [
     "Refusal",
     "Tree",
     "decode_text",
+    "plain_name",
     "protected_list",
     "read_text",
 ]
+
+LOGS = "logs"
+_LONGEST_NAME = 200  # bytes
 
 # The union of the lists in seeds 000 to 002, in the order of the prompt. Files that git ignores are protected too.
 PROTECTED = (
@@ -36,3 +41,14 @@ _IGNORED = "anything specified in the .gitignore file"
 def protected_list() -> str:
     """Return the protected files as a list for prompts: a `+ ` line each, no final newline."""
     return "\n".join(f"+ {line}" for line in (*map(str, PROTECTED), _IGNORED))
+
+
+def plain_name(name: str) -> str:
+    """Return `name` if it is valid for a file in the run folder.
+
+    Raises:
+        ValueError: it is empty, too long or hidden, or contains a slash or an unprintable character.
+    """
+    if not name or name.startswith(".") or "/" in name or not name.isprintable() or len(name.encode()) > _LONGEST_NAME:
+        raise ValueError(f"invalid name for a file in the run folder: {name!r}")
+    return name

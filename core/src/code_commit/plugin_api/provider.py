@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # only for annotations: every start imports this module
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
     from code_commit.plugin_api.conversation import Completion, Json, Request
@@ -87,32 +87,3 @@ class Provider(Protocol):
     def close(self) -> None:
         """Release resources. The host may call it from another thread to abort a call."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class ProviderDefinition:
-    """A provider that a plugin offers. Classes are named as strings, so that listing providers imports none of them.
-
-    `models` maps a model id to its aliases; `name/any-id` always works, too. `key_header` is a header name and its
-    template, such as `("authorization", "Bearer {key}")`. `base_url_variable` is the usual environment variable for
-    another address; `base_url_suffix` is appended to its value to get a `base_url`. Leave `base_url` empty if the
-    provider does not use HTTP: it gets no key. `config` is `"package.module:Name"` of a pydantic model. `factory` is
-    `"package.module:name"` of a callable that takes the config, and the project's `root` if it has a parameter of that
-    name, and returns a `Wire` or a `Provider`. It is called before the run folder exists.
-
-    `free` means that calls cost nothing: `--max-cost` and prices ignore them. `run_token` is `"package.module:name"` of
-    a `Callable[[str, Path], str]` that takes the model's name and `root` and returns the token of the run, for a
-    provider that answers from a recorded run.
-    """
-
-    name: str
-    models: Mapping[str, Sequence[str]]
-    base_url: str
-    base_url_variable: str | None
-    key_variable: str | None
-    key_header: tuple[str, str]
-    config: str
-    factory: str
-    base_url_suffix: str = ""
-    free: bool = False
-    run_token: str | None = None

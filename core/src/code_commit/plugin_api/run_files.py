@@ -1,4 +1,4 @@
-"""The files of a run: write records as lines of JSON, read them back, and check whether a run is still running."""
+"""The files of a run: find them, read records back, and check whether a run is still running."""
 
 from __future__ import annotations
 
@@ -9,43 +9,17 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.event import Record
+from code_commit.plugin_api.project_files import LOGS, plain_name
 
-LOGS = "logs"
 RUN_NAME = re.compile(r"(\d{4}(?:-\d\d){5})-([^\s/]+?)(?:-(\d+))?")
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_LONGEST_NAME = 200  # bytes
 _LONGEST_LINE = 64 * 1024 * 1024  # bytes; the host writes much shorter lines
-
-
-def as_line(fields: Mapping[str, Any]) -> str:
-    """Render the fields of a record without a newline.
-
-    The line is ASCII, so no reader splits it at U+2028, and it cannot control a terminal.
-
-    Raises:
-        ValueError: a value is not JSON, such as NaN.
-    """
-    return json.dumps(fields, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-
-
-def record_fields(record: Record) -> dict[str, Any]:
-    """Return the fields of `record` in the order of a line."""
-    return {
-        "seq": record.seq,
-        "time": record.time,
-        "run": record.run,
-        "span": record.span,
-        "parent": record.parent,
-        "kind": record.kind,
-        "data": record.data,
-        "version": record.version,
-    }
 
 
 def find_run(root: Path, run: str) -> Path:
@@ -126,17 +100,6 @@ def open_run_file(folder: Path, name: str) -> BinaryIO:
         ValueError: `name` is not the name of a file in a run folder.
     """
     return open_regular(folder / plain_name(name))
-
-
-def plain_name(name: str) -> str:
-    """Return `name` if it is valid for a file in the run folder.
-
-    Raises:
-        ValueError: it is empty, too long or hidden, or contains a slash or an unprintable character.
-    """
-    if not name or name.startswith(".") or "/" in name or not name.isprintable() or len(name.encode()) > _LONGEST_NAME:
-        raise ValueError(f"invalid name for a file in the run folder: {name!r}")
-    return name
 
 
 def is_running(folder: Path) -> bool:

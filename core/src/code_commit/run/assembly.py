@@ -20,9 +20,9 @@ from code_commit.models.call_log import CallLog
 from code_commit.models.chain import Models
 from code_commit.models.plugin_code import collect_layers
 from code_commit.models.resolution import Services
+from code_commit.plugin_api.definitions import WorkflowDefinition
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.project_files import PROTECTED
-from code_commit.plugin_api.workflow import WorkflowDefinition
 from code_commit.plugins.host import HOST, PATH_RULES, Plugin, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.project_run import ProjectRun

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from code_commit.log import RunLog, discard_output, numbered
 from code_commit.models.chain import Models
+from code_commit.plugin_api.definitions import WorkflowDefinition
 from code_commit.plugin_api.errors import CodeCommitError, NotReady, ResponseRefused
 from code_commit.plugin_api.event import (
     ChangesApplied,
@@ -23,7 +24,6 @@ from code_commit.plugin_api.event import (
     QuestionAnswered,
     QuestionAsked,
 )
-from code_commit.plugin_api.workflow import Model, WorkflowDefinition
 from code_commit.plugins.host import PluginHost
 from code_commit_workspace import (
     Change,
@@ -38,6 +38,9 @@ from code_commit_workspace import (
     read_answer,
     uninterrupted,
 )
+
+if TYPE_CHECKING:
+    from code_commit.plugin_api.run import Model
 
 _LARGEST_DIFF = 8 * 1024 * 1024  # bytes of new content
 START, END = "start", "end"  # the labels of the checkpoints before the first write and after the last

@@ -20,10 +20,10 @@ from code_commit.config.loading import Settings
 from code_commit.imports import import_object
 from code_commit.log import RunLog
 from code_commit.models.resolution import Services, resolve
-from code_commit.plugin_api import workflow as api
+from code_commit.plugin_api import definitions as api
+from code_commit.plugin_api.definitions import Outcome, Result
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, describe, exit_code_of, no_room
 from code_commit.plugin_api.event import MessageLogged, PluginFailed
-from code_commit.plugin_api.workflow import Outcome, Result
 from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import Plan, assemble_run, open_log, open_project

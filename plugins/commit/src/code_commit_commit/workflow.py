@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import (
     Change,
@@ -24,7 +25,6 @@ from code_commit.plugin_api import (
     Request,
     ResponseRefused,
     Result,
-    Run,
     Text,
     decode_text,
     read_text,
@@ -33,6 +33,9 @@ from code_commit_commit.echo import reject_echo
 from code_commit_commit.freshness import FRESH, RolledUp, join_paths
 from code_commit_commit.prompts import Context, build_failure, initial_prompt, repair_prompt, system_prompt
 from code_commit_commit.response import MalformedResponse, parse_changes
+
+if TYPE_CHECKING:
+    from code_commit.plugin_api import Run
 
 QUERY = "agent-config/query.txt"
 CODEBASE = "agent-config/codeRollup.txt"

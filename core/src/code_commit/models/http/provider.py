@@ -22,8 +22,9 @@ from code_commit.models.http.connection import (
     trust,
 )
 from code_commit.plugin_api.conversation import Completion, ProviderError
+from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
-from code_commit.plugin_api.provider import HttpCall, ModelCall, ProviderDefinition, Wire
+from code_commit.plugin_api.provider import HttpCall, ModelCall, Wire
 from code_commit_workspace import Redactor
 
 _REDIRECTS, _FIRST_ERROR = range(300, 400), 400  # HTTP statuses

@@ -1,52 +1,22 @@
-"""Commands, and the `Host` that they get."""
+"""The `Host` that a command gets: the project, its settings and runs, and the plugins."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-if TYPE_CHECKING:  # only for annotations: `--help` imports this module
+if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from code_commit.plugin_api.provider import ProviderDefinition
-    from code_commit.plugin_api.workflow import WorkflowDefinition
+    from code_commit.plugin_api.definitions import (
+        CommandDefinition,
+        Invocation,
+        ProviderDefinition,
+        WorkflowDefinition,
+    )
     from code_commit_workspace import Redactor, Workspace
     from code_commit_workspace.workspace import Repository
-
-
-@dataclass(frozen=True, slots=True)
-class CommandDefinition:
-    """A command that a plugin offers: `code-commit NAME`.
-
-    `run` and `arguments` have the form `"package.module:name"` and are imported on use. `run` names a
-    `Callable[[Host, argparse.Namespace], int]` that returns the exit code. `arguments` names a
-    `Callable[[argparse.ArgumentParser], None]` that adds the command's arguments; it may also set `description`,
-    `epilog` and `usage`. `help` is one line, for the list of commands.
-    """
-
-    name: str
-    help: str
-    run: str
-    arguments: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Invocation:
-    """A parsed command line that starts a workflow. `argv` is the command line itself.
-
-    `flags` maps the workflow's own flags by field name; `settings` maps the flags of every workflow by the setting that
-    they override.
-    """
-
-    workflow: WorkflowDefinition
-    flags: Mapping[str, Any]
-    settings: Mapping[str, Any]
-    argv: tuple[str, ...] = field(repr=False)
-    as_json: bool = False
-    quiet: bool = False
-    debug: bool = False
-
 
 RunState = Literal["running", "finished", "killed"]
 

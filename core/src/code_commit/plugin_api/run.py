@@ -1,19 +1,22 @@
-"""Workflows, and the `Run` that the host gives them: their only access to models, files and processes."""
+"""The `Run` that a workflow gets: its only access to models, files and processes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol
+import contextvars
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-if TYPE_CHECKING:  # only for annotations: every start imports this module
-    from collections.abc import Callable, Iterable, Sequence
+if TYPE_CHECKING:
+    from collections.abc import Iterable
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from code_commit.plugin_api.conversation import Completion, Json, Request
+    from code_commit.plugin_api.conversation import Completion, Request
     from code_commit.plugin_api.event import Event
     from code_commit_workspace import Change, ProcessResult, Refusal, Tree
+
+T = TypeVar("T")
 
 
 class Model(Protocol):
@@ -206,77 +209,32 @@ class Run(Protocol):
         ...
 
 
-class Outcome(Enum):
-    """How a workflow ended; each value is an exit code."""
+def run_concurrently(steps: Sequence[Callable[[], T]]) -> list[T | BaseException]:
+    """Run all `steps` concurrently; return their results and exceptions in order. The caller handles exceptions.
 
-    REACHED = 0
-    NOT_REACHED = 1
-    RESPONSE_REFUSED = 5
-    LIMIT = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The result of a workflow: its outcome, one line for people, and JSON for programs."""
-
-    outcome: Outcome
-    summary: str
-    data: Json = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a run ended, with the fields of `run.finished`: `outcome` is the name of `exit_code`. It contains no key."""
-
-    outcome: str
-    exit_code: int
-    summary: str
-    data: Json = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """A command-line flag of a workflow. Without `metavar` it is a switch. With `selects` it chooses the workflow.
-
-    Its value sets the field of the workflow's `options` model with the first long name (`--query-file` →
-    `query_file`), as text or True; the model converts and validates it.
+    Each step runs in its own thread with a copy of this context, so that it has its own spans and log numbers. The
+    threads are daemons, unlike those of `concurrent.futures`, which Python joins at exit: Ctrl-C ends the process even
+    if a step blocks. A single step runs in this thread, where Ctrl-C interrupts it.
     """
+    if len(steps) == 1:
+        try:
+            return [steps[0]()]
+        except Exception as error:  # noqa: BLE001 - as with several
+            return [error]
+    results: list[T | BaseException] = [RuntimeError("a thread ended without a result") for _ in steps]
 
-    names: tuple[str, ...]
-    help: str
-    metavar: str | None = None
-    selects: bool = False
+    def run_step(index: int, step: Callable[[], T]) -> None:
+        try:
+            results[index] = step()
+        except BaseException as error:  # noqa: BLE001 - passed to the caller
+            results[index] = error
 
-
-@dataclass(frozen=True, slots=True)
-class WorkflowDefinition:
-    """A workflow that a plugin offers.
-
-    `run`, `options` and `root` have the form `"package.module:name"` and are imported when the workflow is chosen:
-
-    - `run`: a `Callable[[Run], Result]`.
-    - `options`: a pydantic model of the flags. A flag overrides the setting of the same name in the plugin's section.
-    - `root`: a `Callable[[options, ask], Path | None]` that chooses the project before the run starts; None means that
-      the user quit. `ask` is a `Callable[[str], str | None]` like `Run.ask`, but on stderr and without an event.
-
-    `roles` are the names under `[providers]` that this workflow needs models for; None means that it calls no model,
-    and needs no provider. `ignores` lists flags of other workflows that have no effect on this one. A workflow that
-    `writes` needs a git repository, the lock and the path rules. `no_repository` lists switches among the options; with
-    one of them, the root need not be in a repository, and `Run.git` works on an empty one. `numbered` puts the call's
-    number before log names. `reports_progress` means that the workflow reports its progress with `Run.say`; the
-    progress display then shows only problems.
-    """
-
-    name: str
-    help: str
-    flags: tuple[Flag, ...]
-    run: str
-    roles: tuple[str, ...] | None = ()
-    options: str | None = None
-    root: str | None = None
-    ignores: tuple[str, ...] = ()
-    interactive: bool = False
-    writes: bool = True
-    no_repository: tuple[str, ...] = ()
-    numbered: bool = True
-    reports_progress: bool = False
+    threads = [
+        threading.Thread(target=contextvars.copy_context().run, args=(run_step, index, step), daemon=True)
+        for index, step in enumerate(steps)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results

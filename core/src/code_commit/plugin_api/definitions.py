@@ -1,0 +1,150 @@
+"""What plugins define: providers, workflows and commands; and the result of a workflow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # only for annotations: every start imports this module
+    from collections.abc import Mapping, Sequence
+
+    from code_commit.plugin_api.conversation import Json
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderDefinition:
+    """A provider that a plugin offers. Classes are named as strings, so that listing providers imports none of them.
+
+    `models` maps a model id to its aliases; `name/any-id` always works, too. `key_header` is a header name and its
+    template, such as `("authorization", "Bearer {key}")`. `base_url_variable` is the usual environment variable for
+    another address; `base_url_suffix` is appended to its value to get a `base_url`. Leave `base_url` empty if the
+    provider does not use HTTP: it gets no key. `config` is `"package.module:Name"` of a pydantic model. `factory` is
+    `"package.module:name"` of a callable that takes the config, and the project's `root` if it has a parameter of that
+    name, and returns a `Wire` or a `Provider`. It is called before the run folder exists.
+
+    `free` means that calls cost nothing: `--max-cost` and prices ignore them. `run_token` is `"package.module:name"` of
+    a `Callable[[str, Path], str]` that takes the model's name and `root` and returns the token of the run, for a
+    provider that answers from a recorded run.
+    """
+
+    name: str
+    models: Mapping[str, Sequence[str]]
+    base_url: str
+    base_url_variable: str | None
+    key_variable: str | None
+    key_header: tuple[str, str]
+    config: str
+    factory: str
+    base_url_suffix: str = ""
+    free: bool = False
+    run_token: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A command-line flag of a workflow. Without `metavar` it is a switch. With `selects` it chooses the workflow.
+
+    Its value sets the field of the workflow's `options` model with the first long name (`--query-file` →
+    `query_file`), as text or True; the model converts and validates it.
+    """
+
+    names: tuple[str, ...]
+    help: str
+    metavar: str | None = None
+    selects: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowDefinition:
+    """A workflow that a plugin offers.
+
+    `run`, `options` and `root` have the form `"package.module:name"` and are imported when the workflow is chosen:
+
+    - `run`: a `Callable[[Run], Result]`.
+    - `options`: a pydantic model of the flags. A flag overrides the setting of the same name in the plugin's section.
+    - `root`: a `Callable[[options, ask], Path | None]` that chooses the project before the run starts; None means that
+      the user quit. `ask` is a `Callable[[str], str | None]` like `Run.ask`, but on stderr and without an event.
+
+    `roles` are the names under `[providers]` that this workflow needs models for; None means that it calls no model,
+    and needs no provider. `ignores` lists flags of other workflows that have no effect on this one. A workflow that
+    `writes` needs a git repository, the lock and the path rules. `no_repository` lists switches among the options; with
+    one of them, the root need not be in a repository, and `Run.git` works on an empty one. `numbered` puts the call's
+    number before log names. `reports_progress` means that the workflow reports its progress with `Run.say`; the
+    progress display then shows only problems.
+    """
+
+    name: str
+    help: str
+    flags: tuple[Flag, ...]
+    run: str
+    roles: tuple[str, ...] | None = ()
+    options: str | None = None
+    root: str | None = None
+    ignores: tuple[str, ...] = ()
+    interactive: bool = False
+    writes: bool = True
+    no_repository: tuple[str, ...] = ()
+    numbered: bool = True
+    reports_progress: bool = False
+
+
+class Outcome(Enum):
+    """How a workflow ended; each value is an exit code."""
+
+    REACHED = 0
+    NOT_REACHED = 1
+    RESPONSE_REFUSED = 5
+    LIMIT = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of a workflow: its outcome, one line for people, and JSON for programs."""
+
+    outcome: Outcome
+    summary: str
+    data: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended, with the fields of `run.finished`: `outcome` is the name of `exit_code`. It contains no key."""
+
+    outcome: str
+    exit_code: int
+    summary: str
+    data: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandDefinition:
+    """A command that a plugin offers: `code-commit NAME`.
+
+    `run` and `arguments` have the form `"package.module:name"` and are imported on use. `run` names a
+    `Callable[[Host, argparse.Namespace], int]` that returns the exit code. `arguments` names a
+    `Callable[[argparse.ArgumentParser], None]` that adds the command's arguments; it may also set `description`,
+    `epilog` and `usage`. `help` is one line, for the list of commands.
+    """
+
+    name: str
+    help: str
+    run: str
+    arguments: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """A parsed command line that starts a workflow. `argv` is the command line itself.
+
+    `flags` maps the workflow's own flags by field name; `settings` maps the flags of every workflow by the setting that
+    they override.
+    """
+
+    workflow: WorkflowDefinition
+    flags: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    argv: tuple[str, ...] = field(repr=False)
+    as_json: bool = False
+    quiet: bool = False
+    debug: bool = False
