@@ -16,7 +16,7 @@ from urllib import request as urllib_request
 
 import httpx
 
-from code_commit.config.address import is_this_machine
+from code_commit.config.keys import is_this_machine
 from code_commit.plugin_api.conversation import ProviderError
 from code_commit.plugin_api.errors import NotReady
 
