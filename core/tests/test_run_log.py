@@ -396,7 +396,8 @@ from pathlib import Path
 from code_commit.plugin_api.errors import ExitCode
 from code_commit.plugin_api.event import MessageLogged
 from code_commit_workspace.redaction import Redactor
-from code_commit.log import JsonLines, RunLog
+from code_commit.log import RunLog
+from code_commit.log.event_file import JsonLines
 log = RunLog.open(Path({str(tmp_path)!r}), "chat", redactor=Redactor())
 log.add_sink("tests", JsonLines(sys.stdout))
 before = resource.getrlimit(resource.RLIMIT_FSIZE)

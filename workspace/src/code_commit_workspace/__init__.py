@@ -26,7 +26,7 @@ _PUBLIC = {
     "records": ("Change", "PathRule", "ProcessResult", "Protected", "Refusal", "SandboxSettings", "Tree"),
     "redaction": ("RedactingStream", "Redactor"),
     "small_file": ("read_anywhere", "read_in_project"),
-    "terminal": ("printable", "read_answer"),
+    "terminal": ("SafeStream", "discard_output", "printable", "read_answer"),
     "workspace": ("Workspace",),
 }
 _MODULES = {name: module for module, names in _PUBLIC.items() for name in names}

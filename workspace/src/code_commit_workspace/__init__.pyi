@@ -28,6 +28,8 @@ from .redaction import RedactingStream as RedactingStream
 from .redaction import Redactor as Redactor
 from .small_file import read_anywhere as read_anywhere
 from .small_file import read_in_project as read_in_project
+from .terminal import SafeStream as SafeStream
+from .terminal import discard_output as discard_output
 from .terminal import printable as printable
 from .terminal import read_answer as read_answer
 from .workspace import Workspace as Workspace

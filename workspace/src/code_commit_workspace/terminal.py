@@ -1,10 +1,13 @@
-"""Make text safe for a terminal, and read typed lines."""
+"""Make text safe for a terminal, write to streams that may close, and read typed lines."""
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+from contextlib import suppress
 from functools import cache
+from typing import TextIO
 
 # Unicode categories Cc, Cf, Cs, Zl and Zp, and invisible letters and marks (fillers, selectors).
 # U+FE0E and U+FE0F stay: they select the text or emoji style of a symbol.
@@ -33,6 +36,72 @@ def read_answer() -> str | None:
     # Read bytes: input may not be UTF-8. stdin is None if the caller closed it.
     line = sys.stdin.buffer.readline() if sys.stdin else b""
     return line.decode("utf-8", "replace").rstrip("\r\n") if line else None
+
+
+class SafeStream:
+    """Writes to `stream` until an error, and drops everything after it.
+
+    A pipe into `head` or a closed terminal does not change how the run ends.
+    """
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream  # None: Python found the descriptor closed
+        self.failure: Exception | None = None  # of the stream, unless the reader closed it
+
+    @property
+    def encoding(self) -> str:
+        """The encoding that decides which symbols can be drawn."""
+        return getattr(self._stream, "encoding", None) or "ascii"
+
+    def write(self, text: str) -> int:
+        """Write `text`, unless the stream failed before."""
+        if self._stream is not None:
+            try:
+                self._stream.write(text)
+            except UnicodeEncodeError:
+                return self.write(text.encode("ascii", "backslashreplace").decode())
+            except (OSError, ValueError) as error:
+                self._give_up(error)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush the stream."""
+        if self._stream is not None:
+            try:
+                self._stream.flush()
+            except (OSError, ValueError) as error:
+                self._give_up(error)
+
+    def isatty(self) -> bool:
+        """Whether the stream is a terminal."""
+        return self._stream is not None and self._stream.isatty()
+
+    def fileno(self) -> int:
+        """Return the descriptor.
+
+        Raises:
+            OSError: there is none.
+        """
+        if self._stream is None:
+            raise OSError("closed")
+        return self._stream.fileno()
+
+    def _give_up(self, error: Exception) -> None:
+        """Drop the stream. The interpreter flushes it at exit, and an error there would exit with 120."""
+        self.failure = None if isinstance(error, BrokenPipeError) else error
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            discard_output(stream)
+
+
+def discard_output(stream: TextIO) -> None:
+    """Redirect `stream` to the null device, including buffered output: it cannot be written."""
+    with suppress(OSError, ValueError, AttributeError):
+        null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.dup2(null, stream.fileno())
+        finally:
+            os.close(null)
 
 
 @cache

@@ -122,7 +122,7 @@ def _environment_error(error: OSError) -> NotReady | None:
 
 
 def _discard_stdout() -> None:
-    from code_commit.log import discard_output
+    from code_commit_workspace import discard_output
 
     discard_output(sys.stdout)
 

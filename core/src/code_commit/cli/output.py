@@ -63,7 +63,7 @@ def print_error(message: str, hint: str = "", *, folder: str = "") -> None:
 
 def print_note(text: str) -> None:
     """Write `text` to stderr, escaped. A closed stderr changes no exit code."""
-    from code_commit.log import SafeStream
+    from code_commit_workspace import SafeStream
 
     stream = SafeStream(sys.stderr)
     stream.write(printable(text) + "\n")
@@ -72,7 +72,7 @@ def print_note(text: str) -> None:
 
 def print_run_finished(exit_code: ExitCode, summary: str, hint: str = "") -> None:
     """Print `run.finished` for a run that did not start."""
-    from code_commit.log import SafeStream
+    from code_commit_workspace import SafeStream
 
     end = {"outcome": exit_code.outcome, "exit_code": int(exit_code), "summary": without_keys(summary)}
     data = {**end, "data": {"hint": without_keys(hint)} if hint else {}}

@@ -39,7 +39,8 @@ def code_commit_commands() -> list[CommandDefinition]:
 @hookimpl
 def code_commit_log_sinks(settings: Plan) -> Iterator[LogSink]:
     """Yield the sinks for people and programs. `settings` is the plan of the run: the host has no section."""
-    from code_commit.log import JsonLines, Progress
+    from code_commit.log import Progress
+    from code_commit.log.event_file import JsonLines
 
     plan = settings
     if "progress" in plan.shows:

@@ -1,4 +1,4 @@
-"""`events.jsonl`: processors of structlog redact each event, add its envelope, and render one line."""
+"""`events.jsonl`: processors of structlog redact each event, add its envelope, and render one line. `--json` too."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from contextlib import suppress
 from dataclasses import fields
 from functools import cache, partial
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TextIO
 
 from code_commit.imports import import_without
 from code_commit.log.folder import EVENTS
-from code_commit.log.streams import as_line, record_fields
 from code_commit.plugin_api import event as host_events
 from code_commit.plugin_api.event import Event, Record, RunFinished, RunStarted
-from code_commit_workspace import Redactor
+from code_commit_workspace import Redactor, SafeStream
 
 with import_without("rich"):  # for structlog's developer tracebacks
     import structlog
@@ -98,6 +97,54 @@ def _envelope(clock: Callable[[], float], _logger: WrappedLogger, _method: str, 
 def _render(_logger: WrappedLogger, _method: str, event: EventDict) -> tuple[tuple[bytes, Record], EventDict]:
     record = Record(**event)
     return (as_line(record_fields(record)).encode() + b"\n", record), {}
+
+
+def as_line(fields: Mapping[str, Any]) -> str:
+    """Render the fields of a record without a newline.
+
+    The line is ASCII, so no reader splits it at U+2028, and it cannot control a terminal.
+
+    Raises:
+        ValueError: a value is not JSON, such as NaN.
+    """
+    return json.dumps(fields, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+
+def record_fields(record: Record) -> dict[str, Any]:
+    """Return the fields of `record` in the order of a line."""
+    return {
+        "seq": record.seq,
+        "time": record.time,
+        "run": record.run,
+        "span": record.span,
+        "parent": record.parent,
+        "kind": record.kind,
+        "data": record.data,
+        "version": record.version,
+    }
+
+
+class JsonLines:
+    """The log sink of `--json`: print each record as a line of JSON. A closed pipe does not end the run."""
+
+    name = "json"
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = SafeStream(stream)
+
+    def receive(self, record: Record) -> None:
+        """Print a line.
+
+        Raises:
+            OSError: it cannot be written, and the pipe is not closed.
+        """
+        self._stream.write(as_line(record_fields(record)) + "\n")
+        self._stream.flush()
+        if self._stream.failure is not None:
+            raise self._stream.failure
+
+    def close(self) -> None:
+        """Leave the stream open: it belongs to the caller."""
 
 
 def kind_and_data(event: Event) -> tuple[str, dict[str, Any]]:

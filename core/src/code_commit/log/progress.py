@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Literal, Protocol, Self, TextIO, cast
 
 from code_commit.log.document import is_build
-from code_commit.log.streams import SafeStream
 from code_commit.plugin_api.event import Record
+from code_commit_workspace import SafeStream
 
 if TYPE_CHECKING:
     from rich.live import Live

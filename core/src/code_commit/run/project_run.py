@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from code_commit.log import RunLog, discard_output, numbered
+from code_commit.log import RunLog, numbered
 from code_commit.models.chain import Models
 from code_commit.plugin_api.definitions import WorkflowDefinition
 from code_commit.plugin_api.errors import CodeCommitError, NotReady, ResponseRefused
@@ -34,6 +34,7 @@ from code_commit_workspace import (
     Refusal,
     Tree,
     Workspace,
+    discard_output,
     printable,
     read_answer,
     uninterrupted,
