@@ -46,7 +46,7 @@ def test_any_bytes_give_an_object_or_garbled(body):
     [
         (b"", "empty"),
         (b"<html>", "web page"),
-        (b'{"a": 1', "cut short"),
+        (b'{"a": 1', "truncated"),
         (b"data: {}", "stream"),
         (b"hello", "something else"),
         (b"[]", "JSON list"),
@@ -76,7 +76,7 @@ def test_members_are_checked():
     assert reply_member(answer, "absent", str) is None
     assert reply_objects(answer, "list") == [{"a": 1}]
     assert reply_objects(answer, "none") == []
-    with pytest.raises(ProviderError, match="'text' is a JSON string"):
+    with pytest.raises(ProviderError, match="'text' has the unexpected JSON type string"):
         reply_member(answer, "text", dict)
     with pytest.raises(ProviderError, match="'mixed'"):
         reply_objects(answer, "mixed")
