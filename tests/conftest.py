@@ -1,4 +1,4 @@
-"""A search for keys in all that a run leaves behind, for the tests that send keys where they must not stay."""
+"""Search for keys in everything that a run writes, for the tests that send keys where they must not stay."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-if TYPE_CHECKING:  # the set `host` does not have it
+if TYPE_CHECKING:  # the test set `host` does not have it
     from code_commit_testing import Finished, Project
 
-WINDOW = 8  # so many characters of a key in a row count as a leak
-# What holds the project's bytes raw, and is never shown; and where the user keeps the key.
+WINDOW = 8  # this many consecutive characters of a key count as a leak
+# These contain unchanged files of the project and are never shown.
 _NOT_SEARCHED = ("agent-config/.code-commit/journal", "agent-config/.code-commit/checkpoint.git")
 
 
 def forms_of(piece: str) -> Iterator[str]:
-    """Give what `piece` looks like as it is, in JSON, in URLs, in base64 at each alignment, and in hex."""
+    """Yield `piece` unchanged, and as in JSON, in URLs, in base64 at each alignment, and in hex."""
     raw = piece.encode()
     yield from (piece, json.dumps(piece)[1:-1], quote(piece, safe=""), quote(piece), quote_plus(piece))
     yield from (raw.hex(), raw.hex().upper())
@@ -31,14 +31,14 @@ def forms_of(piece: str) -> Iterator[str]:
 
 
 def traces_in(content: bytes, key: str) -> list[str]:
-    """Return every window of `key`, in whichever form, that stands in `content`."""
+    """Return every window of `key`, in any form, that `content` contains."""
     windows = {key[start : start + WINDOW] for start in range(len(key) - WINDOW + 1)}
     forms = {form for window in windows for form in forms_of(window)}
     return sorted(form for form in forms if form.encode() in content)
 
 
 def everything_written(project: Project, finished: Finished) -> Iterator[tuple[str, bytes]]:
-    """Give all that a run showed or left: its streams, and every file in and around the project, names included."""
+    """Yield everything that a run printed or wrote: its streams, and all files in and around the project with names."""
     yield "stdout", finished.stdout.encode()
     yield "stderr", finished.stderr.encode()
     for path in sorted(project.root.parent.rglob("*")):
@@ -55,7 +55,7 @@ Traces = Callable[..., dict[str, list[str]]]
 
 @pytest.fixture
 def key_traces() -> Traces:
-    """Give a function that searches all that a run left for a key; `kept` are files that hold it on purpose."""
+    """Return a function that searches everything a run wrote for a key, except the files `kept`."""
 
     def search(project: Project, finished: Finished, key: str, *, kept: tuple[str, ...] = ()) -> dict[str, list[str]]:
         return {
@@ -69,5 +69,5 @@ def key_traces() -> Traces:
 
 @pytest.fixture(scope="session")
 def tls_cases() -> Path:
-    """The folder with a certificate that vouches for itself."""
+    """Return the folder with a self-signed certificate."""
     return Path(__file__).parents[1] / "core/tests/cases/tls"

@@ -1,4 +1,4 @@
-"""Agents over the three protocols: a scripted service, native calls, real tools."""
+"""Agents with the three protocols: a scripted service, native calls, real tools."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def provider(request):
 
 @pytest.fixture
 def agent(provider, tmp_path):
-    """Let an agent work on scripted replies, asked for in one of the protocols."""
+    """Return a function that runs an agent on scripted replies in one of the protocols."""
     project = Project.create(tmp_path, files={"a.txt": "one\n", "b.txt": "two\n", "m.py": "print(1)\n"})
     plugins = [install_plugin(tmp_path / "plugins", "agent", WORKFLOW)]
     model, variable = PROVIDERS[provider]
@@ -60,7 +60,7 @@ def called(number: int, name: str, **arguments: Any) -> ToolCall:
 
 
 def results_in(provider: str, request: dict[str, Any]) -> list[str]:
-    """The answers to the last calls, in order, as the service gets them."""
+    """Return the results of the last calls, in the order that the service receives them."""
     if provider == "openai":
         messages = request["messages"]
         last = max(place for place, message in enumerate(messages) if message["role"] == "assistant")
@@ -88,7 +88,7 @@ def test_parallel_calls_are_answered_together_and_in_order(agent, provider):
     assert json.dumps(requests[0]).count("description") > 5
 
 
-def test_what_is_not_allowed_or_malformed_comes_back_as_an_error(agent, provider):
+def test_forbidden_or_malformed_calls_return_an_error(agent, provider):
     wrong = Reply(
         tool_calls=(
             called(1, "shell", command="touch owned"),
@@ -102,7 +102,7 @@ def test_what_is_not_allowed_or_malformed_comes_back_as_an_error(agent, provider
     assert [answer["is_error"] for answer in ending["data"]["answers"]] == [True] * 4
     texts = results_in(provider, requests[1])
     for text, words in zip(
-        texts, ("no tool 'shell' for you", "no JSON object", "'path' is a required", "cannot be written"), strict=True
+        texts, ("no tool 'shell'", "not a JSON object", "'path' is a required", "cannot be written"), strict=True
     ):
         assert words in text
     assert not (project.root / "owned").exists()
@@ -111,7 +111,7 @@ def test_what_is_not_allowed_or_malformed_comes_back_as_an_error(agent, provider
 
 def test_thinking_and_signatures_go_back(agent, provider):
     if provider == "openai":
-        pytest.skip("OpenAI's own service returns no thinking")
+        pytest.skip("OpenAI's API returns no thinking")
     thoughtful = Reply(
         "I look.",
         thinking="deep thoughts",
@@ -123,7 +123,7 @@ def test_thinking_and_signatures_go_back(agent, provider):
     assert "c2lnbmVkIQ==" in json.dumps(requests[1])
 
 
-def test_a_reply_that_was_cut_short_runs_nothing(agent, provider):
+def test_an_incomplete_reply_runs_nothing(agent, provider):
     cut = Reply(tool_calls=(called(1, "write_file", path="cut.txt", content="hal"),), finish=Finish.LENGTH)
     project, ending, requests = agent(cut, Reply("done"))
     assert ending["summary"] == "FINISHED"

@@ -1,4 +1,4 @@
-"""Bad input gets one clear line that says what to do, and the right exit code."""
+"""Bad input prints one clear line with a hint, and exits with the right code."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ NOT_READY = {
 
 
 @pytest.mark.parametrize("name", NOT_READY)
-def test_what_a_run_needs_and_has_not_is_exit_3(project, server, name):
+def test_a_missing_requirement_of_a_run_is_exit_3(project, server, name):
     spoil, message, hint = NOT_READY[name]
     spoil(project)
     finished = run(project, server)
@@ -102,7 +102,7 @@ def test_a_query_in_another_encoding_is_exit_3(project, server):
 @pytest.mark.parametrize(
     "key", [b"", b"\n", b"one-line-key\ntwo-line-key\n", "schlüssel-123".encode(), b"sh0rt", b"with\x00nul-bytes"]
 )
-def test_what_is_no_key_is_exit_3_and_is_not_shown(project, server, key):
+def test_an_invalid_key_is_exit_3_and_is_not_shown(project, server, key):
     (project.root / "agent-config/openai-key.txt").write_bytes(key)
     finished = run(project, server)
     assert finished.exit_code == 3
@@ -111,7 +111,7 @@ def test_what_is_no_key_is_exit_3_and_is_not_shown(project, server, key):
         assert part.decode() not in finished.stderr
 
 
-def test_no_key_for_the_services_own_address_says_where_one_goes(project):
+def test_a_missing_key_lists_the_places_for_it(project):
     finished = project.command("--model", "gpt-5")
     assert finished.exit_code == 3
     for place in ("agent-config/openai-key.txt", "OPENAI_API_KEY", "api_key"):
@@ -126,7 +126,7 @@ def test_another_address_is_called_without_a_key(project, server):
 
 def test_the_gitignore_is_checked_before_a_key_is_read(project):
     (project.root / ".gitignore").write_text("# /agent-config\n!/agent-config\n")
-    os.mkfifo(project.root / "agent-config/openai-key.txt")  # whoever opens it waits for ever
+    os.mkfifo(project.root / "agent-config/openai-key.txt")  # opening it waits forever
     finished = project.command("--model", "gpt-5", timeout=20)
     assert (finished.exit_code, "/agent-config" in finished.stderr) == (3, True)
 
@@ -134,12 +134,12 @@ def test_the_gitignore_is_checked_before_a_key_is_read(project):
 @pytest.mark.parametrize(
     "line", ["/agent-config", "agent-config", "/agent-config/", "agent-config/", "/agent-config\r"]
 )
-def test_each_form_of_the_line_will_do(project, server, line):
+def test_each_form_of_the_line_is_accepted(project, server, line):
     (project.root / ".gitignore").write_bytes(f"x\n{line}\n".encode())
     assert run(project, server, "--dry-run").exit_code == 0
 
 
-def test_no_git_repository(tmp_path, server):
+def test_a_missing_git_repository_is_exit_3(tmp_path, server):
     project = Project.create(tmp_path)
     subprocess.run(["rm", "-rf", project.root / ".git"], check=True)
     finished = run(project, server)
@@ -147,7 +147,7 @@ def test_no_git_repository(tmp_path, server):
 
 
 @pytest.mark.parametrize("arguments", [["--model", "gpt-5"], ["config"], ["plugins", "doctor"]])
-def test_configuration_that_came_with_the_repository_is_not_trusted(project, server, arguments):
+def test_tracked_configuration_is_not_trusted(project, server, arguments):
     evil = f'[providers.openai.default]\nbase_url = "{server.url("openai")}"\n'
     project.write({"agent-config/config.toml": evil})
     project.git("add", "-f", "agent-config/config.toml")
@@ -158,7 +158,7 @@ def test_configuration_that_came_with_the_repository_is_not_trusted(project, ser
 
 
 @pytest.mark.parametrize("folder", ["Agent-Config", "agent-con\ufb01g"])
-def test_configuration_that_some_file_system_takes_for_ours_is_not_trusted(project, server, folder):
+def test_configuration_with_an_equivalent_name_is_not_trusted(project, server, folder):
     project.write({f"{folder}/config.toml": ""})
     project.git("add", "-f", folder)
     finished = run(project, server)
@@ -167,8 +167,8 @@ def test_configuration_that_some_file_system_takes_for_ours_is_not_trusted(proje
 
 
 @pytest.mark.parametrize("kind", ["submodule", "link", "repository"])
-def test_a_private_folder_that_came_along_as_a_whole_is_not_trusted(project, server, kind):
-    """As a clone with `--recurse-submodules` leaves it. Otherwise its address would get the user's key."""
+def test_a_tracked_private_folder_is_not_trusted(project, server, kind):
+    """`git clone --recurse-submodules` creates such a folder. Otherwise its address would get the user's key."""
     folder = project.root / "agent-config"
     (folder / "config.toml").write_text(f'[providers.openai.default]\nbase_url = "{server.url("openai")}"\n')
     if kind == "link":
@@ -187,7 +187,7 @@ def test_a_private_folder_that_came_along_as_a_whole_is_not_trusted(project, ser
     assert server.requests == []
 
 
-def test_where_git_cannot_tell_nothing_is_trusted(project, server):
+def test_configuration_is_not_trusted_if_git_fails(project, server):
     (project.root / ".git/index").write_bytes(b"broken")
     finished = run(project, server)
     assert (finished.exit_code, "git cannot tell whether it tracks agent-config" in finished.stderr) == (3, True)
@@ -213,7 +213,7 @@ def test_where_git_cannot_tell_nothing_is_trusted(project, server):
         (["--query", "a", "--query-file", "b"], "cannot be used with"),
     ],
 )
-def test_usage_errors_are_exit_2_and_say_what_is_close(project, arguments, words):
+def test_usage_errors_are_exit_2_and_suggest_names(project, arguments, words):
     finished = project.command(*arguments)
     assert (finished.exit_code, words in finished.stderr) == (2, True), finished.stderr
     as_json = project.command(*arguments, "--json")
@@ -224,15 +224,15 @@ def test_usage_errors_are_exit_2_and_say_what_is_close(project, arguments, words
 @pytest.mark.parametrize(
     ("flag", "plugin"), [("--planning", "planner"), ("--task=x", "tasks"), ("--cc", "consistency")]
 )
-def test_the_flag_of_a_plugin_that_is_not_there_says_what_to_install(project, flag, plugin):
+def test_the_flag_of_a_missing_plugin_shows_what_to_install(project, flag, plugin):
     installed = importlib.util.find_spec(f"code_commit_{plugin}") is not None
-    left_out = [f"--disable-plugin={plugin}"] * installed
+    disabled = [f"--disable-plugin={plugin}"] * installed
     words = f"--disable-plugin {plugin} leaves out" if installed else f'pip install "code-commit[{plugin}]"'
-    finished = project.command(flag, *left_out)
+    finished = project.command(flag, *disabled)
     assert (finished.exit_code, words in finished.stderr) == (2, True), finished.stderr
 
 
-def test_a_broken_plugin_that_guards_paths_keeps_a_writing_run_from_starting(project, server, tmp_path):
+def test_a_broken_plugin_with_path_rules_stops_a_run_that_writes(project, server, tmp_path):
     plugins = install_plugin(tmp_path / "plugins", "guard", "import missing", group="code_commit.path_rules")
     finished = run(project, server, plugins=[plugins])
     assert (finished.exit_code, "code-commit-guard guards paths and is broken" in finished.stderr) == (3, True)
@@ -240,7 +240,7 @@ def test_a_broken_plugin_that_guards_paths_keeps_a_writing_run_from_starting(pro
     assert run(project, server, "--disable-plugin", "guard", plugins=[plugins]).exit_code == 0
 
 
-def test_a_broken_sink_is_told_once_and_the_is_running(project, server, tmp_path):
+def test_a_broken_sink_is_reported_once_and_the_run_continues(project, server, tmp_path):
     code = (
         "from code_commit.plugin_api import hookimpl\n"
         "class Sink:\n"
@@ -256,7 +256,7 @@ def test_a_broken_sink_is_told_once_and_the_is_running(project, server, tmp_path
     assert [(each["plugin"], each["error"]) for each in failures] == [("sinking", "OSError: disk")]
 
 
-def test_a_rule_of_a_plugin_refuses_and_a_broken_one_refuses_too(project, server, tmp_path):
+def test_a_rule_of_a_plugin_refuses_and_so_does_a_broken_rule(project, server, tmp_path):
     code = (
         "from code_commit.plugin_api import Refusal, hookimpl\n"
         "class Rule:\n"
@@ -275,7 +275,7 @@ def test_a_rule_of_a_plugin_refuses_and_a_broken_one_refuses_too(project, server
         assert project.read("a.txt") == "old\n"
 
 
-def test_a_rule_may_send_a_response_back(project, server, tmp_path):
+def test_a_rule_may_request_a_repair(project, server, tmp_path):
     code = (
         "from code_commit.plugin_api import Refusal, hookimpl\n"
         "class Rule:\n"
@@ -294,32 +294,32 @@ def test_a_rule_may_send_a_response_back(project, server, tmp_path):
     assert "a.txt: say newer" in server.requests[1].prompt
 
 
-def test_two_runs_at_once_are_one_too_many(project, server):
+def test_a_second_run_at_the_same_time_is_exit_3(project, server):
     project.write({"build.sh": "read line < fifo; rm fifo\n"})
     project.git("commit", "-qam", "a build that waits")
     os.mkfifo(project.root / "fifo")
-    gate = os.open(project.root / "fifo", os.O_RDWR)  # for both ways: neither this nor the build waits to open it
+    gate = os.open(project.root / "fifo", os.O_RDWR)  # for reading and writing: no open waits for the other end
     environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
     command = [sys.executable, "-m", "code_commit", "--model", "gpt-5", "--quiet", "--json"]
     with subprocess.Popen(command, cwd=project.root, env=environ, stdout=subprocess.PIPE) as first:
         assert any(b'"process.started"' in line for line in first.stdout)
         second = run(project, server)
-        os.write(gate, b"go on\n")
+        os.write(gate, b"continue\n")
         assert first.stdout.read()
     os.close(gate)
     assert first.returncode == 0
     assert (second.exit_code, "another run" in second.stderr) == (3, True)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_read_only_folder(project, server):
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can write everywhere")
+def test_a_read_only_folder_is_exit_3(project, server):
     project.root.chmod(0o555)
     finished = run(project, server)
     project.root.chmod(0o755)
     assert finished.exit_code == 3
 
 
-def test_a_rollup_of_50_megabytes(project, server):
+def test_a_rollup_of_50_megabytes_is_sent(project, server):
     line = b"x" * 99 + b"\n"
     (project.root / "agent-config/codeRollup.txt").write_bytes(line * 500_000)
     finished = run(project, server, "--dry-run")

@@ -10,7 +10,7 @@ import pytest
 from code_commit_testing import Project, Reply, ScriptedServer
 
 KEY = "sk-canary-0123456789-key7Q"
-# The build is green when a.txt says "good".
+# The build passes if a.txt contains "good".
 BUILD = 'echo "looking at a.txt"; echo "complaint about $(cat a.txt)" >&2; grep -q good a.txt\n'
 PROVIDERS = {
     "gemini": ("gemini-2.5-pro", "GEMINI_API_KEY", "x-goog-api-key", KEY),
@@ -35,7 +35,7 @@ def run(project: Project, server: ScriptedServer, *arguments: str, provider: str
 
 
 def files_of(project: Project) -> dict[str, str]:
-    """Everything that git would show: what is not ignored."""
+    """Return all files that git does not ignore."""
     paths = project.git("ls-files", "--cached", "--others", "--exclude-standard", "-z").split("\0")
     return {path: project.read(path) for path in paths if path and (project.root / path).exists()}
 
@@ -84,13 +84,13 @@ def test_fail_repair_pass(project, provider):
     assert finished.events[-1]["data"]["exit_code"] == 0
 
 
-def test_git_shows_the_change_alone(project):
+def test_git_shows_only_the_change(project):
     with ScriptedServer([Reply(replaced("a.txt", "good\n") + replaced("new/b.txt", "b\n"))]) as server:
         assert run(project, server).exit_code == 0
     assert project.git("status", "--porcelain", "--untracked-files=all").splitlines() == [" M a.txt", "?? new/b.txt"]
 
 
-def test_all_red_after_one_and_three_repairs_is_exit_1(project):
+def test_a_build_that_fails_after_three_repairs_is_exit_1(project):
     script = [Reply(replaced("a.txt", f"bad {number}\n")) for number in range(4)]
     with ScriptedServer(script) as server:
         finished = run(project, server)
@@ -112,7 +112,7 @@ def test_a_file_named_in_two_ways_is_one_file_with_one_latest_replacement(projec
     assert shown == "--- FILE REPLACEMENT a.txt ---\nbad second\n"
 
 
-def test_on_failure_restore_gives_the_tree_back(project):
+def test_on_failure_restore_restores_the_tree(project):
     before = files_of(project)
     with ScriptedServer([Reply(replaced("a.txt", "bad\n") + replaced("c/d.txt", "x\n"))]) as server:
         finished = run(project, server, "--repairs", "0", "--on-failure", "restore")
@@ -121,7 +121,7 @@ def test_on_failure_restore_gives_the_tree_back(project):
     assert not (project.root / "c").exists()
 
 
-def test_undo_takes_a_run_back_and_refuses_what_changed_since(project):
+def test_undo_reverts_a_run_and_refuses_files_that_changed_since(project):
     before = files_of(project)
     with ScriptedServer([Reply(replaced("a.txt", "good\n") + replaced("c/d.txt", "x\n"))]) as server:
         assert run(project, server).exit_code == 0
@@ -145,7 +145,7 @@ def test_undo_takes_a_run_back_and_refuses_what_changed_since(project):
         "docs/UserSpecification.md",
     ],
 )
-def test_one_path_that_is_not_allowed_refuses_all_and_ends_the_run(project, path):
+def test_one_forbidden_path_refuses_all_changes_and_ends_the_run(project, path):
     before = files_of(project)
     with ScriptedServer([Reply(replaced("a.txt", "good\n") + replaced(path, "x\n"))]) as server:
         finished = run(project, server)
@@ -171,13 +171,13 @@ def test_an_unusable_response_is_repaired_and_writes_nothing(project, reply, rea
         finished = run(project, server)
         prompts = [request.prompt for request in server.requests]
     assert finished.exit_code == 0
-    told = prompts[1].partition("[build.sh output]\n")[2].partition("[query]")[0]
-    assert reason in told
-    assert "build.sh was not run" in told
+    output = prompts[1].partition("[build.sh output]\n")[2].partition("[query]")[0]
+    assert reason in output
+    assert "build.sh was not run" in output
     assert not (project.run_folder / "1-build.txt").exists()
 
 
-def test_unusable_to_the_end_is_exit_5(project):
+def test_only_unusable_responses_are_exit_5(project):
     with ScriptedServer([Reply("no")] * 2) as server:
         finished = run(project, server, "--repairs", "1")
     assert (finished.exit_code, project.read("a.txt")) == (5, "old\n")
@@ -185,13 +185,13 @@ def test_unusable_to_the_end_is_exit_5(project):
     assert "what to do: read the response" in finished.stderr
 
 
-def test_cut_short_to_the_end_says_what_bounds_a_reply(project):
+def test_an_incomplete_last_response_shows_the_setting_to_raise(project):
     with ScriptedServer([Reply("no", finish="length")]) as server:
         finished = run(project, server, "--repairs", "0")
     assert (finished.exit_code, "what to do: raise max_tokens" in finished.stderr) == (5, True)
 
 
-def test_a_reply_without_an_ending_is_not_taken_for_a_whole_one(project):
+def test_a_reply_without_a_finish_reason_is_incomplete(project):
     with ScriptedServer([Reply(replaced("a.txt", "good\n"), finish="")]) as server:
         finished = run(project, server, "--repairs", "0")
     assert (finished.exit_code, "the service gave no reason" in finished.stderr) == (5, True)
@@ -209,7 +209,7 @@ def test_a_reply_without_an_ending_is_not_taken_for_a_whole_one(project):
     ],
     ids=["401", "quota", "filtered", "html", "404", "dropped"],
 )
-def test_a_service_that_gives_no_answer_is_exit_4(project, replies, exit_code, words):
+def test_a_failed_service_is_exit_4(project, replies, exit_code, words):
     with ScriptedServer(replies) as server:
         finished = run(project, server, "--json", environ={"CODE_COMMIT_HTTP__RETRIES": "0"})
     assert finished.exit_code == exit_code
@@ -219,7 +219,7 @@ def test_a_service_that_gives_no_answer_is_exit_4(project, replies, exit_code, w
     assert finished.events[-1]["data"]["outcome"] == "provider_failed"
 
 
-def test_429_then_fine(project):
+def test_status_429_is_retried(project):
     too_many = Reply.error(429, "slow down", retry_after="0")
     with ScriptedServer([too_many, Reply(replaced("a.txt", "good\n"))]) as server:
         finished = run(project, server, "--json")
@@ -227,7 +227,7 @@ def test_429_then_fine(project):
     assert [event["kind"] for event in finished.events].count("call.retried") == 1
 
 
-def test_dry_run_shows_the_change_and_makes_none(project):
+def test_dry_run_shows_the_change_and_writes_nothing(project):
     before = files_of(project)
     with ScriptedServer([Reply(replaced("a.txt", "good\n") + "^^^build2.sh\n^^^delete\n")]) as server:
         finished = run(project, server, "--dry-run")
@@ -237,7 +237,7 @@ def test_dry_run_shows_the_change_and_makes_none(project):
     assert not (project.run_folder / "1-build.txt").exists()
 
 
-def test_delete_and_create_and_empty_files(project):
+def test_files_are_deleted_created_and_emptied(project):
     project.write({"gone.txt": "x\n"})
     response = "^^^gone.txt\n^^^delete\n^^^empty.txt\n^^^end\n" + replaced("a.txt", "good\r\n")
     with ScriptedServer([Reply(response)]) as server:
@@ -258,7 +258,7 @@ def test_a_query_from_the_command_line_a_file_and_stdin(project, tmp_path):
             assert f"[query]\n{expected}\n" in server.requests[0].prompt
 
 
-def test_max_cost_stops_before_the_call_that_could_pass_it(project):
+def test_max_cost_stops_before_a_call_that_could_exceed_it(project):
     with ScriptedServer([Reply(replaced("a.txt", "good\n"))]) as server:
         finished = run(project, server, "--max-cost", "0.0001")
         assert (finished.exit_code, len(server.requests)) == (6, 0)
@@ -270,7 +270,7 @@ def test_max_cost_stops_before_the_call_that_could_pass_it(project):
         assert server.requests[0].json["max_completion_tokens"] > 0
 
 
-def test_a_reply_with_the_live_key_is_refused_and_the_key_is_nowhere(project):
+def test_a_reply_with_a_live_key_is_refused_and_the_key_is_not_stored(project):
     with ScriptedServer([Reply(replaced("a.txt", f"good {KEY}\n"))]) as server:
         finished = run(project, server)
     assert finished.exit_code == 5
@@ -281,7 +281,7 @@ def test_a_reply_with_the_live_key_is_refused_and_the_key_is_nowhere(project):
     assert KEY not in finished.stdout + finished.stderr
 
 
-def test_a_replayed_run_gives_the_recorded_answers_and_tells_of_other_questions(project):
+def test_replay_returns_recorded_answers_and_reports_changed_prompts(project):
     with ScriptedServer([Reply(replaced("a.txt", "bad\n")), Reply(replaced("a.txt", "good\n"))]) as server:
         assert run(project, server).exit_code == 0
     name = project.run_folder.name
@@ -295,7 +295,7 @@ def test_a_replayed_run_gives_the_recorded_answers_and_tells_of_other_questions(
     assert messages == [f"the prompt of call {number} differs from {name}" for number in (1, 2)]
 
 
-def test_a_model_cannot_write_the_mark_of_a_key_over_the_key(project):
+def test_a_model_cannot_replace_a_key_by_its_mark(project):
     config = f"level = 1\nkey = {KEY}\n"
     project.write({"config.ini": config, "agent-config/codeRollup.txt": f"--- config.ini ---\n{config}"})
     echoed = replaced("config.ini", "level = 2\nkey = ***7Q\n")

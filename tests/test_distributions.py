@@ -1,4 +1,4 @@
-"""What each distribution holds once it is built, what it declares, and that its extras install."""
+"""The contents and metadata of each built distribution, and the installation of its extras."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ def wheelhouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def build(wheelhouse: Path):
-    """Give a function that builds a folder's wheel, once, with the hatchling that is installed."""
+    """Return a function that builds a folder's wheel once, with the installed hatchling."""
 
     @cache
     def built(folder: Path) -> zipfile.ZipFile:
-        there = set(wheelhouse.iterdir())
+        before = set(wheelhouse.iterdir())
         command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(wheelhouse)]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        [wheel] = set(wheelhouse.iterdir()) - there
+        [wheel] = set(wheelhouse.iterdir()) - before
         return zipfile.ZipFile(wheel)
 
     return built
@@ -77,28 +77,28 @@ def import_name(folder: Path) -> str:
 
 
 @each_distribution
-def test_the_wheel_holds_every_file_of_the_package_and_no_other(build, folder: Path) -> None:
+def test_the_wheel_contains_exactly_the_files_of_the_package(build, folder: Path) -> None:
     source = folder / "src"
     files = {
         str(path.relative_to(source))
         for path in source.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    held = {name for name in build(folder).namelist() if ".dist-info/" not in name}
-    assert held == files
-    assert f"{import_name(folder)}/py.typed" in held
-    assert {name.split("/")[0] for name in held} == {import_name(folder)}
+    packed = {name for name in build(folder).namelist() if ".dist-info/" not in name}
+    assert packed == files
+    assert f"{import_name(folder)}/py.typed" in packed
+    assert {name.split("/")[0] for name in packed} == {import_name(folder)}
 
 
 @each_distribution
-def test_the_metadata_is_fit_for_a_reader(build, folder: Path) -> None:
+def test_the_metadata_is_complete(build, folder: Path) -> None:
     fields = metadata(build(folder))
     assert fields["Name"] == project(folder)["name"]
     assert fields["License-Expression"] == "MIT"
     assert fields["Requires-Python"] == ">=3.11"
     assert "Typing :: Typed" in fields.get_all("Classifier", [])
     assert fields["Summary"]
-    assert len(str(fields.get_payload())) > 200, "the README says too little"
+    assert len(str(fields.get_payload())) > 200, "the README is too short"
 
 
 @each_distribution
@@ -110,7 +110,7 @@ def test_every_dependency_has_a_lower_bound_and_no_upper_one(folder: Path) -> No
 
 
 @each_plugin
-def test_a_plugin_is_named_after_its_folder_and_stands_on_the_host(folder: Path) -> None:
+def test_a_plugin_is_named_after_its_folder_and_depends_on_the_host(folder: Path) -> None:
     assert project(folder)["name"] == f"code-commit-{folder.name}"
     assert "code-commit" in {Requirement(text).name for text in project(folder)["dependencies"]}
 
@@ -139,20 +139,20 @@ def test_a_plugin_is_an_extra_of_the_host_and_part_of_all(folder: Path) -> None:
     assert f"code-commit-{folder.name}" in extras()["all"]
 
 
-def test_no_extra_lacks_a_folder() -> None:
+def test_every_extra_has_a_folder() -> None:
     assert extras().keys() == {"all", *(folder.name for folder in PLUGINS)}
     folders = {project(folder)["name"] for folder in PLUGINS}
     assert set().union(*extras().values()) == folders
 
 
-def test_a_provider_brings_the_default_workflow_and_a_workflow_that_writes_the_history() -> None:
+def test_providers_include_the_default_workflow_and_writers_the_history() -> None:
     for name in PROVIDERS:
         assert {"code-commit-commit", "code-commit-history"} < extras()[name]
     for name in WRITERS:
         assert "code-commit-history" in extras()[name]
 
 
-def test_the_root_has_the_extras_of_the_host_as_folders_of_this_checkout(build) -> None:
+def test_the_root_has_the_extras_of_the_host_as_folders(build) -> None:
     fields = metadata(build(ROOT))
     assert set(fields.get_all("Provides-Extra", [])) == extras().keys()
     given: dict[str, dict[str, str]] = {}
@@ -163,15 +163,15 @@ def test_the_root_has_the_extras_of_the_host_as_folders_of_this_checkout(build) 
     folders = {project(folder)["name"]: folder for folder in DISTRIBUTIONS}
 
     def needed(wanted: set[str]) -> dict[str, str]:
-        """These distributions and those of this checkout that they need."""
+        """Return these distributions and the ones of this checkout that they need."""
         more = set().union(*(names(project(folders[name])["dependencies"]) & folders.keys() for name in wanted))
         return needed(wanted | more) if more - wanted else {name: folders[name].as_uri() for name in wanted}
 
     assert given == {"": needed({"code-commit"}), **{extra: needed(wanted) for extra, wanted in extras().items()}}
 
 
-def test_the_root_has_the_command_and_a_name_of_its_own(build) -> None:
-    """`uv tool install` links the commands of what it is asked for; pip and uv fail if a member has that name."""
+def test_the_root_has_the_command_and_its_own_name(build) -> None:
+    """`uv tool install` links only the commands of the named package; pip and uv fail if a member has the same name."""
     [points] = [name for name in build(ROOT).namelist() if name.endswith("entry_points.txt")]
     assert "code-commit = code_commit.__main__:main" in build(ROOT).read(points).decode()
     assert project(ROOT)["name"] not in {project(folder)["name"] for folder in DISTRIBUTIONS}
@@ -179,16 +179,16 @@ def test_the_root_has_the_command_and_a_name_of_its_own(build) -> None:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Path:
-    """Make an environment that has pip and what others publish, but nothing of this checkout."""
-    others = tmp_path / "others"
-    others.mkdir()
+    """Return an environment with pip and third-party packages, without this checkout."""
+    third_party = tmp_path / "third_party"
+    third_party.mkdir()
     for place in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
         for path in Path(place).iterdir():
             if not re.match(r"_*(editable_impl_)?code_commit|pip\b|__pycache__", path.name):
-                (others / path.name).symlink_to(path)
+                (third_party / path.name).symlink_to(path)
     venv.create(tmp_path / "environment", with_pip=True, symlinks=True)
     [packages] = (tmp_path / "environment").glob("lib/python*/site-packages")
-    (packages / "others.pth").write_text(str(others), "utf-8")
+    (packages / "third_party.pth").write_text(str(third_party), "utf-8")
     return tmp_path / "environment"
 
 
@@ -218,13 +218,13 @@ def test_wheels_install_from_a_folder(build, wheelhouse, environment, requiremen
 
 # --- imports ----------------------------------------------------------------------------------------------------------
 
-# The distribution that pins another one and gives its module.
+# A distribution that is pinned by another one, which declares it.
 PINNED = {"pydantic-core": "pydantic"}
 OWNERS = importlib.metadata.packages_distributions()
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
-    """Give the top-level modules that are imported when the code runs, not those for types alone."""
+    """Yield the top-level modules that the code imports at run time, without those for types."""
     for node in ast.iter_child_nodes(tree):
         match node:
             case ast.If(test=ast.Name(id="TYPE_CHECKING")):
@@ -237,14 +237,14 @@ def imports(tree: ast.AST) -> Iterator[str]:
 
 
 def distributions(module: str) -> set[str]:
-    """Name the distributions that have a module."""
+    """Return the distributions that contain a module."""
     found = {str(canonicalize_name(name)) for name in OWNERS.get(module, [module])}
     return {PINNED.get(name, name) for name in found}
 
 
 @each_distribution
 def test_a_distribution_declares_what_it_imports(folder: Path) -> None:
-    """And imports what it declares."""
+    """It also imports what it declares."""
     package = folder / "src" / import_name(folder)
     files = [path for path in package.rglob("*.py") if "project" not in path.relative_to(package).parts[:-1]]
     modules = {name for file in files for name in imports(ast.parse(file.read_text("utf-8")))}
@@ -258,7 +258,7 @@ def test_a_distribution_declares_what_it_imports(folder: Path) -> None:
 # --- the root ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_root_is_never_published_and_holds_no_code(build) -> None:
+def test_the_root_is_private_and_contains_no_code(build) -> None:
     assert "Private :: Do Not Upload" in metadata(build(ROOT)).get_all("Classifier", [])
     assert all(".dist-info/" in name for name in build(ROOT).namelist())
 

@@ -1,4 +1,4 @@
-"""Each environment of tox has the distributions that its name says, and no other, as real builds."""
+"""Each environment of tox contains exactly the distributions of its name, as real builds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENVIRONMENT = os.environ.get("TOX_ENV_NAME", "")
 pytestmark = pytest.mark.skipif(not ENVIRONMENT, reason="only tox knows which distributions to expect")
 
 
-# The sets that are not named after a plugin. The tests of the host drive the default workflow.
+# The sets that are not named after a plugin. The tests of the host run the default workflow.
 SETS = {"host": set(), "core": {"commit", "history"}, "all": PLUGINS, "lowest": PLUGINS}
 
 
@@ -35,7 +35,7 @@ def expected_plugins() -> set[str]:
 
 
 def needed_plugins(plugin: str) -> set[str]:
-    """The other plugins that a plugin or its tests need."""
+    """Return the other plugins that a plugin or its tests need."""
     declared = project(ROOT / "plugins" / plugin)
     needed = [*declared["dependencies"], *declared.get("optional-dependencies", {}).get("testing", [])]
     names = {canonicalize_name(Requirement(text).name) for text in needed}
@@ -43,14 +43,14 @@ def needed_plugins(plugin: str) -> set[str]:
 
 
 def expected_folders() -> list[Path]:
-    """The folders of the distributions that belong here."""
+    """Return the folders of the expected distributions."""
     testing = [] if ENVIRONMENT.endswith("-host") else [ROOT / "testing"]
     plugins = [ROOT / "plugins" / name for name in sorted(expected_plugins())]
     return [ROOT / "workspace", ROOT / "core", *testing, *plugins]
 
 
 def installed() -> dict[str, importlib.metadata.Distribution]:
-    """Find this project's distributions by name. One that is there twice is a failure."""
+    """Return this project's installed distributions by name; a duplicate is a failure."""
     found: dict[str, importlib.metadata.Distribution] = {}
     for distribution in importlib.metadata.distributions():
         name = canonicalize_name(distribution.metadata["Name"])
@@ -64,13 +64,13 @@ def test_exactly_the_expected_distributions_are_installed() -> None:
     assert set(installed()) == {project(folder)["name"] for folder in expected_folders()}
 
 
-def test_entry_points_are_those_of_the_expected_plugins() -> None:
+def test_entry_points_match_the_expected_plugins() -> None:
     groups = ("code_commit", "code_commit.path_rules")
     owners = {point.dist.name for group in groups for point in importlib.metadata.entry_points(group=group)}
     assert owners == {f"code-commit-{name}" for name in expected_plugins()}
 
 
-def test_each_is_a_build_and_not_this_checkout() -> None:
+def test_each_distribution_is_a_build_and_not_this_checkout() -> None:
     for name, distribution in installed().items():
         module = name.replace("-", "_")
         package = Path(str(distribution.locate_file(module)))
@@ -79,7 +79,7 @@ def test_each_is_a_build_and_not_this_checkout() -> None:
 
 
 def direct_requirements() -> Iterator[Requirement]:
-    """Give what the installed distributions need from others."""
+    """Yield the third-party requirements of the installed distributions."""
     for folder in expected_folders():
         for text in project(folder)["dependencies"]:
             requirement = Requirement(text)
@@ -93,8 +93,8 @@ def lower_bound(requirement: Requirement) -> Version:
     return Version(bounds[0])
 
 
-def test_direct_dependencies_are_as_declared() -> None:
-    """They are within the bounds everywhere, and are the lower bounds in the environment `lowest`."""
+def test_direct_dependencies_match_the_declarations() -> None:
+    """They are within the bounds, and equal to the lower bounds in the environment `lowest`."""
     lowest: dict[str, Version] = {}
     for requirement in direct_requirements():
         bound = lower_bound(requirement)

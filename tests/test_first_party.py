@@ -1,7 +1,7 @@
-"""The host's file of first-party facts says what the plugins themselves offer.
+"""The host's file of first-party names matches the plugins.
 
-After a first-party plugin gains or loses a flag, model, command, role or key variable, write the file anew with
-`python tests/test_first_party.py`, in an environment that has all of the plugins.
+After a first-party plugin gains or loses a flag, model, command, role or key variable, update the file with
+`python tests/test_first_party.py`, in an environment with all plugins.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def distributions() -> set[str]:
 
 
 def facts() -> dict[str, dict[str, list[str]]]:
-    """Return what the installed first-party plugins offer, in the form of the file."""
+    """Return the names that the installed first-party plugins offer, in the format of the file."""
     host = PluginHost()
     registry = Registry(host)
     found: dict[str, dict[str, set[str]]] = {name: defaultdict(set) for name in distributions()}
@@ -59,7 +59,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_the_file_is_what_the_plugins_offer():
+def test_the_file_matches_the_plugins():
     assert json.loads(FILE.read_text(encoding="utf-8")) == facts(), "run `python tests/test_first_party.py`"
 
 
@@ -77,7 +77,7 @@ def test_the_file_is_what_the_plugins_offer():
         ("model", "7b", None),
     ],
 )
-def test_a_name_leads_to_the_distribution_that_offers_it(kind, name, distribution):
+def test_the_owner_of_a_name_is_found(kind, name, distribution):
     assert first_party.owner(kind, name) == distribution
 
 
@@ -93,7 +93,7 @@ def test_a_name_leads_to_the_distribution_that_offers_it(kind, name, distributio
         ("command", "rollup", "commit"),
     ],
 )
-def test_what_is_not_installed_says_how_to_install_it(kind, name, extra):
+def test_a_missing_plugin_shows_how_to_install_it(kind, name, extra):
     nothing = Registry(PluginHost([]))
     error = explain_missing(nothing, kind, name)
     assert f'pip install "code-commit[{extra}]"' in error.hint

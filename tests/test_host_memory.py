@@ -1,4 +1,4 @@
-"""A build runs as the same user as the host, whose memory holds the key. Here there is no sandbox between them."""
+"""A build runs as the same user as the host, whose memory contains the key; these tests use no sandbox."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 from code_commit_testing import Project, Reply, ScriptedServer
 
 KEY = "sk-canary-0123456789-key7Q"
-# Root reads all memory, so it starts the command without its powers, as an ordinary account would.
+# Root can read all memory, so these tests drop its capabilities before they start the command.
 START = """
 import ctypes, os, sys
 for capability in range(64):
-    ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP; others may not, and need not
+    ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP; fails for other users, who need not drop anything
 os.execv(sys.executable, [sys.executable, "-m", "code_commit", *sys.argv[1:]])
 """
-# Looks at the host in every way that the kernel offers, and at the supervisor between, which holds no key.
+# Tries every way of the kernel to read the host, and the supervisor between them, which has no key.
 PEEK = """
 import ctypes, os
 
@@ -38,7 +38,7 @@ print("host trace", "open" if ctypes.CDLL(None).ptrace(0x4206, host, 0, 0) == 0 
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="looks at memory in /proc, which is Linux's")
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="reads memory in /proc, which only Linux has")
 def test_a_build_of_the_same_user_cannot_read_the_memory_of_the_host(tmp_path):
     build = f"'{sys.executable}' peek.py > seen.txt\n"
     project = Project.create(tmp_path, files={"a.txt": "old\n", "peek.py": PEEK}, build=build)

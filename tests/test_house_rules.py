@@ -1,4 +1,4 @@
-"""Rules of the code that import-linter cannot see."""
+"""Rules of the code that import-linter cannot check."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted([*ROOT.glob("*/src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")])
 GIT = ROOT / "workspace/src/code_commit_workspace/git.py"
-# In a test it stands for the person who uses git on a project.
+# Acts in tests as a person who uses git in a project.
 TESTING = ROOT / "testing/src/code_commit_testing/command.py"
 
 NO_CODE = {
@@ -34,7 +34,7 @@ def tree_of(source: Path) -> ast.Module:
 
 
 def names_git(node: ast.AST) -> bool:
-    """Whether this is a command line that begins with git, or a call that is given the program's name."""
+    """Return whether this is a command line that starts with git, or a call with its name as an argument."""
     match node:
         case (
             ast.List(elts=[ast.Constant(value=str(program)), *_])
@@ -53,12 +53,12 @@ def test_git_is_called_in_one_place(source: Path) -> None:
     assert source in {GIT, TESTING} or not lines
 
 
-def test_the_one_place_is_seen_as_such() -> None:
+def test_the_check_finds_git_in_its_module() -> None:
     assert any(names_git(node) for node in ast.walk(tree_of(GIT)))
 
 
 def calls_at_import(body: list[ast.stmt]) -> Iterator[ast.Call]:
-    """The bare calls among a module's statements: what an import would do rather than define."""
+    """Yield the calls that run when a module is imported."""
     for statement in body:
         match statement:
             case ast.Expr(value=ast.Call() as call):
@@ -70,7 +70,7 @@ def calls_at_import(body: list[ast.stmt]) -> Iterator[ast.Call]:
 
 
 @each_source
-def test_nothing_happens_at_import(source: Path) -> None:
+def test_imports_call_nothing(source: Path) -> None:
     assert [ast.unparse(call) for call in calls_at_import(tree_of(source).body)] == []
 
 
@@ -78,7 +78,7 @@ def test_nothing_happens_at_import(source: Path) -> None:
     "package", sorted(path.parent for path in ROOT.glob("**/src/*/__init__.py")), ids=lambda path: path.name
 )
 def test_importing_a_package_imports_none_of_its_modules(package: Path) -> None:
-    """`code-commit --version` imports one, and must not wait. Names that a package offers are imported when used."""
+    """`code-commit --version` must be fast. A package imports its public names on first use."""
     code = (
         f"import sys; sys.path.insert(0, {str(package.parent)!r}); import {package.name}; "
         f"print(*(name for name in sys.modules if name.startswith('{package.name}.')))"
@@ -90,7 +90,7 @@ def test_importing_a_package_imports_none_of_its_modules(package: Path) -> None:
 # --- the host is small ------------------------------------------------------------------------------------------------
 
 CORE = ROOT / "core/src/code_commit"
-# At most: lines of code, files, layers, modules beside the packages. They go down, never up.
+# Maximum lines of code, files, layers, and modules outside the packages. Lower these numbers, never raise them.
 LINES, FILES, LAYERS, LOOSE = 6200, 60, 7, 3
 
 
@@ -116,7 +116,7 @@ def test_code_lines_are_counted(tmp_path: Path) -> None:
 
 
 def test_the_host_is_small() -> None:
-    """What does not fit belongs into a plugin or the workspace, or replaces something."""
+    """If new code does not fit, put it into a plugin or the workspace, or remove other code."""
     files = sorted(CORE.rglob("*.py"))
     assert sum(code_lines(file) for file in files) <= LINES
     assert len(files) <= FILES
@@ -129,7 +129,7 @@ def test_the_host_is_small() -> None:
 
 
 def test_the_plugin_api_imports_nothing_slow() -> None:
-    """A plugin is imported at every start, `--help` included."""
+    """Every start imports the plugins, even `--help`."""
     slow = ["httpx", "pydantic", "pydantic_settings", "structlog", "rich", "genai_prices", "asyncio"]
     code = f"import sys, code_commit.plugin_api; print(*(set({slow}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -137,7 +137,7 @@ def test_the_plugin_api_imports_nothing_slow() -> None:
 
 
 def test_the_workspace_imports_nothing_of_the_host() -> None:
-    """Other programs use it, without the host and its libraries."""
+    """Other programs use it without the host and its libraries."""
     code = (
         "import sys, code_commit_workspace as workspace; [getattr(workspace, name) for name in workspace.__all__]; "
         "import code_commit_workspace.process.runner, code_commit_workspace.diff, code_commit_workspace.guard; "
@@ -147,9 +147,9 @@ def test_the_workspace_imports_nothing_of_the_host() -> None:
     assert (done.stdout, done.stderr) == ("\n", "")
 
 
-def test_what_the_workspace_offers_is_what_its_stub_says() -> None:
+def test_the_stub_of_the_workspace_matches_its_names() -> None:
     stub = tree_of(ROOT / "workspace/src/code_commit_workspace/__init__.pyi")
-    told = {name.asname for node in ast.walk(stub) if isinstance(node, ast.ImportFrom) for name in node.names}
+    names = {name.asname for node in ast.walk(stub) if isinstance(node, ast.ImportFrom) for name in node.names}
     import code_commit_workspace
 
-    assert told | {"__version__"} == set(code_commit_workspace.__all__)
+    assert names | {"__version__"} == set(code_commit_workspace.__all__)

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGKILL: the command ends at once, tells the truth, and leaves what it had."""
+"""Ctrl-C, SIGTERM and SIGKILL: the command ends at once with the right outcome, and keeps its files."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def wait(run):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("how", ["ask", "beside ask", "command", "beside command"])
-def test_threads_that_wait_are_ended_too(project, tmp_path, how, number):
+def test_waiting_threads_end_too(project, tmp_path, how, number):
     plugins = install_plugin(tmp_path / "plugins", "pool", POOL)
     moment = "call.started" if how.endswith("ask") else "process.started"
     # Without a sandbox, one process at a time runs; the other thread waits for its turn.
@@ -111,15 +111,15 @@ def test_threads_that_wait_are_ended_too(project, tmp_path, how, number):
     assert took < 10  # far from the 600 s that the server and the command would take
 
 
-def test_the_exit_code_tells_it_wherever_it_hit(project, tmp_path):
-    """Python remembers a Ctrl-C that passed through code made from text, and would end by the signal itself."""
+def test_an_interrupt_in_generated_code_is_exit_130(project, tmp_path):
+    """After a Ctrl-C inside `exec`, Python ends with the signal itself unless prevented."""
     plugins = install_plugin(tmp_path / "plugins", "pool", POOL)
     environ = {"OPENAI_API_KEY": "a key for a test"}
     finished = project.command("--pool", "text", "--model", "gpt-5", plugins=[plugins], environ=environ)
     assert (finished.exit_code, "interrupted" in finished.stderr) == (130, True)
 
 
-def test_a_killed_run_leaves_what_it_had(project):
+def test_a_killed_run_keeps_its_files(project):
     with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server:
         process = start(project, server)
         wait_for(process, "process.started")
@@ -130,12 +130,12 @@ def test_a_killed_run_leaves_what_it_had(project):
     kinds = [json.loads(line)["kind"] for line in (folder / "events.jsonl").read_bytes().splitlines()]
     assert "changes.applied" in kinds
     assert "run.finished" not in kinds
-    # The next run is not kept from starting, and `undo` takes back what the killed one wrote.
+    # The next run can start, and `undo` reverts the changes of the killed one.
     assert project.command("undo").exit_code == 0
     assert project.read("a.txt") == "old\n"
 
 
-def test_nobody_who_reads_stdout_does_not_change_the_outcome(project):
+def test_a_closed_stdout_does_not_change_the_outcome(project):
     project.write({"build.sh": "exit 0\n"})
     with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server:
         process = start(project, server)
@@ -147,7 +147,7 @@ def test_nobody_who_reads_stdout_does_not_change_the_outcome(project):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-def test_a_full_disk_under_stdout_does_not_change_the_outcome(project):
+def test_a_full_disk_at_stdout_does_not_change_the_outcome(project):
     project.write({"build.sh": "exit 0\n"})
     with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server, Path("/dev/full").open("wb") as full:
         environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
@@ -156,9 +156,9 @@ def test_a_full_disk_under_stdout_does_not_change_the_outcome(project):
     assert (done.returncode, project.read("a.txt")) == (0, "new\n"), done.stderr
 
 
-def test_ctrl_c_while_the_command_is_being_imported(tmp_path):
+def test_ctrl_c_during_the_import_of_the_command(tmp_path):
     project = Project.create(tmp_path / "made")
-    # The signal's own exception, at a moment that no test can hit by time.
+    # The exception of the signal, at a moment that a real signal cannot hit reliably.
     hook = """
 import sys
 class Pressed:

@@ -1,4 +1,4 @@
-"""Which model a run asks, where, and with which key (DESIGN section 7)."""
+"""The model, address and key of a run."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_model_is_an_id_an_alias_or_any_id_of_a_provider(project, server, type
     assert (request.model, request.path.partition("?")[0].removeprefix("/openai")[-len(path) :]) == (model, path)
 
 
-def test_without_a_flag_gemini_is_asked(project, server):
+def test_the_default_model_is_gemini(project, server):
     run(project, environ={**server.environment(), "GEMINI_API_KEY": KEY})
     assert server.requests[0].model == "gemini-2.5-pro"
 
@@ -78,7 +78,7 @@ def test_a_named_config_has_its_own_model_address_limit_and_key(project, server)
     assert OTHER not in finished.stdout
 
 
-def test_a_named_config_without_a_key_never_gets_the_usual_one(project, server):
+def test_a_named_config_without_a_key_never_gets_the_default_key(project, server):
     configure(
         project,
         f'[providers.openai.local]\nmodel = "llama"\nbase_url = "{server.url("openai")}"\n',
@@ -88,7 +88,7 @@ def test_a_named_config_without_a_key_never_gets_the_usual_one(project, server):
     assert "authorization" not in server.requests[0].headers
 
 
-def test_the_flag_beats_the_default_provider_which_beats_the_setting(project, server):
+def test_the_flag_overrides_the_default_provider_which_overrides_the_setting(project, server):
     keys = {"GEMINI_API_KEY": KEY, "OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
     environ = {**server.environment(), **keys}
     configure(project, 'model = "gpt-5"\n')
@@ -106,7 +106,7 @@ def test_the_key_file_comes_before_the_variable(project, server):
 
 
 @pytest.mark.parametrize("text", ['default_provider = "nobody.default"', 'default_provider = "openai.nothing"'])
-def test_a_default_provider_that_is_nothing_ends_with_an_example(project, text):
+def test_an_unknown_default_provider_shows_an_example(project, text):
     configure(project, f"[providers]\n{text}\n")
     finished = project.command()
     assert finished.exit_code == 3
@@ -132,7 +132,7 @@ def test_a_live_key_in_the_query_or_the_rollup_is_not_sent(project, server):
     assert "use ***7Q" in server.requests[0].prompt
 
 
-def test_a_build_sees_no_key(project, server):
+def test_a_build_gets_no_key(project, server):
     project.write({"build.sh": "env; cat agent-config/* 2>&1; exit 0\n", "agent-config/openai-key.txt": KEY})
     project.git("commit", "-qam", "a curious build")
     environ = {**server.environment(), "ANTHROPIC_API_KEY": OTHER, "SOME_COPY": f"x{KEY}"}

@@ -1,7 +1,6 @@
-"""Whatever the network does, a run ends in the right outcome, before its deadline, and without the key anywhere.
+"""After any network fault, a run ends with the right outcome, before its deadline, without the key in any output.
 
-Each fault is met by the command itself, at a real server on loopback. A fault that would last longer than the command
-is given here (`PATIENCE`) fails its test.
+The command meets each fault at a real server on loopback. A run that takes longer than `TIMEOUT` fails its test.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from code_commit_testing import Finished, Project, Reply, ScriptedServer
 
 KEY = "sk-network-0123456789-canary-Zq7"
 GOOD = Reply("^^^a.txt\nnew\n^^^end\n")
-PATIENCE = 60.0  # seconds
+TIMEOUT = 60.0  # seconds
 SHORT = {"CODE_COMMIT_HTTP__DEADLINE_SECONDS": "2"}
 ONCE = {"CODE_COMMIT_HTTP__RETRIES": "0"}
 MODELS = {
@@ -41,12 +40,12 @@ def project(tmp_path: Path) -> Project:
 
 @pytest.fixture
 def commit(project: Project, key_traces):
-    """Give a function that runs a commit and looks for the key in all that it leaves."""
+    """Return a function that runs a commit and searches all its output for the key."""
 
     def run(server: ScriptedServer | None = None, *, provider: str = "openai", **environ: str) -> Finished:
         model, variable = MODELS[provider]
         known = {variable: KEY, **(server.environment() if server else {}), **environ}
-        finished = project.command("--json", "--model", model, environ=known, timeout=PATIENCE)
+        finished = project.command("--json", "--model", model, environ=known, timeout=TIMEOUT)
         assert key_traces(project, finished, KEY) == {}
         assert "Traceback" not in finished.stderr
         last = finished.events[-1]
@@ -64,11 +63,11 @@ def count(finished: Finished, kind: str) -> int:
     return [event["kind"] for event in finished.events].count(kind)
 
 
-# --- connections that break, dry up or never answer
+# --- connections that break, stall or never answer
 
 
 @pytest.mark.parametrize("fault", ["drop", "reset", "half"])
-def test_a_connection_that_breaks_is_tried_again(commit, project, fault) -> None:
+def test_a_broken_connection_is_retried(commit, project, fault) -> None:
     with ScriptedServer([Reply(GOOD.text, fault=fault), GOOD]) as server:
         finished = commit(server)
         assert len(server.requests) == 2
@@ -77,7 +76,7 @@ def test_a_connection_that_breaks_is_tried_again(commit, project, fault) -> None
 
 
 @pytest.mark.parametrize("fault", ["drop", "reset", "half"])
-def test_one_that_keeps_breaking_is_exit_4(commit, project, fault) -> None:
+def test_a_connection_that_always_breaks_is_exit_4(commit, project, fault) -> None:
     with ScriptedServer([Reply(GOOD.text, fault=fault)] * 2) as server:
         finished = commit(server, **{**ONCE, "CODE_COMMIT_HTTP__RETRIES": "1"})
         assert len(server.requests) == 2
@@ -88,7 +87,7 @@ def test_one_that_keeps_breaking_is_exit_4(commit, project, fault) -> None:
 @pytest.mark.parametrize(
     ("fault", "provider"), [("hang", "openai"), ("stall", "gemini"), *(("trickle", provider) for provider in MODELS)]
 )
-def test_an_answer_that_does_not_end_is_given_up_at_the_deadline(commit, project, fault, provider) -> None:
+def test_an_answer_that_does_not_end_is_cancelled_at_the_deadline(commit, project, fault, provider) -> None:
     # Byte by byte this would take five minutes.
     with ScriptedServer([Reply("x" * 6000, fault=fault)] * 9) as server:
         finished = commit(server, provider=provider, **SHORT)
@@ -96,13 +95,13 @@ def test_an_answer_that_does_not_end_is_given_up_at_the_deadline(commit, project
     assert "time limit" in finished.stderr
 
 
-def test_silence_ends_at_its_own_limit(commit) -> None:
+def test_a_silent_connection_ends_at_its_time_limit(commit) -> None:
     with ScriptedServer([Reply(fault="stall"), GOOD]) as server:
         finished = commit(server, CODE_COMMIT_HTTP__TIMEOUT_SECONDS="1")
     assert (finished.exit_code, count(finished, "call.retried")) == (0, 1)
 
 
-def test_a_port_where_nobody_listens(commit) -> None:
+def test_a_closed_port_is_exit_4(commit) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     finished = commit(OPENAI_BASE_URL=f"http://127.0.0.1:{port}/v1", **ONCE)
@@ -111,7 +110,7 @@ def test_a_port_where_nobody_listens(commit) -> None:
 
 @contextmanager
 def raw_server(answer: bytes) -> Iterator[str]:
-    """An address that takes one connection after the other and answers each with these bytes."""
+    """Yield an address that accepts one connection after the other and answers each with these bytes."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -140,38 +139,38 @@ def raw_server(answer: bytes) -> Iterator[str]:
     ],
     ids=["ssh", "negative length", "chunk without end", "endless header", "no status"],
 )
-def test_what_is_no_http_is_garbage_and_exit_4(commit, answer) -> None:
+def test_an_answer_that_is_not_http_is_exit_4(commit, answer) -> None:
     with raw_server(answer) as address:
         finished = commit(OPENAI_BASE_URL=address, **ONCE, **SHORT)
     assert (finished.exit_code, outcome(finished)) == (4, "provider_failed")
 
 
-# --- answers that are none
+# --- invalid answers
 
 
 HTML = b"<!DOCTYPE html><p>Sign in</p>"
-NO_ANSWERS = [b"", b"null", b'{"choices": [{"mess', b"\x1f\x8b\x08\x00", b"[" * 100_000]
+INVALID_ANSWERS = [b"", b"null", b'{"choices": [{"mess', b"\x1f\x8b\x08\x00", b"[" * 100_000]
 
 
 @pytest.mark.parametrize(
-    ("provider", "body"), [*((provider, HTML) for provider in MODELS), *(("openai", body) for body in NO_ANSWERS)]
+    ("provider", "body"), [*((provider, HTML) for provider in MODELS), *(("openai", body) for body in INVALID_ANSWERS)]
 )
-def test_a_200_that_is_no_answer_is_exit_4(commit, project, provider, body) -> None:
+def test_an_invalid_answer_with_status_200_is_exit_4(commit, project, provider, body) -> None:
     with ScriptedServer([Reply(body=body, headers={"content-type": "text/html"})]) as server:
         finished = commit(server, provider=provider)
     assert (finished.exit_code, outcome(finished), project.read("a.txt")) == (4, "provider_failed", "old\n")
 
 
 def zeros_compressed(blocks: int) -> bytes:
-    """So many megabytes of zeros in gzip, made of one compressed block over and over."""
+    """Return this many megabytes of zeros in gzip, as one compressed block repeated."""
     packer = zlib.compressobj(9, wbits=zlib.MAX_WBITS | 16)
     head = packer.compress(bytes(1_000_000)) + packer.flush(zlib.Z_FULL_FLUSH)
     block = packer.compress(bytes(1_000_000)) + packer.flush(zlib.Z_FULL_FLUSH)
     return head + block * (blocks - 1)
 
 
-# Prints the peak memory of what it ran. Of a child, the kernel counts the memory of its parent before it loaded its
-# program, so the parent must be small.
+# Prints the peak memory of the command. The kernel counts the memory of the parent until the child loads its program,
+# so the parent must be small.
 _PEAK = """
 import resource, subprocess, sys
 done = subprocess.run([sys.executable, "-m", "code_commit", *sys.argv[1:]], stdin=subprocess.DEVNULL)
@@ -179,9 +178,9 @@ print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
 
 
-def test_a_compressed_bomb_takes_no_memory_of_note(project, commit) -> None:
+def test_a_compressed_bomb_uses_little_memory(project, commit) -> None:
     bomb = Reply(body=zeros_compressed(4000), headers={"content-encoding": "gzip"})
-    assert len(bomb.body) < 5_000_000  # on the wire; 4 GB once it is unpacked
+    assert len(bomb.body) < 5_000_000  # compressed; 4 GB decompressed
     with ScriptedServer([bomb, bomb]) as server:
         finished = commit(server, **ONCE)
         environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment(), **ONCE})
@@ -190,11 +189,11 @@ def test_a_compressed_bomb_takes_no_memory_of_note(project, commit) -> None:
     assert (finished.exit_code, "larger than" in finished.stderr) == (4, True)
     exit_code, peak = map(int, done.stdout.split())
     assert exit_code == 4
-    assert peak < 220_000  # KB; the limit for an answer is 64 MB, and it grows by being copied
+    assert peak < 220_000  # KB; the limit for an answer is 64 MB, and copies need more
 
 
 @pytest.mark.parametrize("provider", MODELS)
-def test_an_unknown_way_to_finish_costs_a_repair(commit, project, provider) -> None:
+def test_an_unknown_finish_reason_needs_a_repair(commit, project, provider) -> None:
     odd = Reply(GOOD.text, finish="brand_new_reason")
     with ScriptedServer([odd, GOOD]) as server:
         finished = commit(server, provider=provider)
@@ -202,7 +201,7 @@ def test_an_unknown_way_to_finish_costs_a_repair(commit, project, provider) -> N
     assert (finished.exit_code, project.read("a.txt")) == (0, "new\n")
 
 
-def test_an_unknown_way_to_finish_to_the_end_is_exit_5(commit, project) -> None:
+def test_only_unknown_finish_reasons_are_exit_5(commit, project) -> None:
     with ScriptedServer([Reply(GOOD.text, finish="brand_new_reason")] * 4) as server:
         finished = commit(server)
     assert (finished.exit_code, outcome(finished), project.read("a.txt")) == (5, "response_refused", "old\n")
@@ -215,7 +214,7 @@ def test_an_unknown_way_to_finish_to_the_end_is_exit_5(commit, project) -> None:
     ("status", "tries", "provider"),
     [(418, 1, "openai"), (425, 1, "openai"), (503, 2, "gemini"), *((529, 2, provider) for provider in MODELS)],
 )
-def test_odd_statuses(commit, status, tries, provider) -> None:
+def test_unusual_statuses_are_exit_4(commit, status, tries, provider) -> None:
     with ScriptedServer([Reply.error(status, "no coffee here")] * 2) as server:
         finished = commit(server, provider=provider, CODE_COMMIT_HTTP__RETRIES="1")
         assert len(server.requests) == tries
@@ -234,14 +233,14 @@ def test_a_retry_after_that_is_too_long_ends_the_run_at_once(commit, wait) -> No
 @pytest.mark.parametrize(
     "wait", ["-1", "0", "soon", "nan", "inf", "", "1e999", "Thu, 01 Jan 1970 00:00:00 GMT", "0x10"]
 )
-def test_a_retry_after_that_says_nothing_is_passed_over(commit, wait) -> None:
+def test_an_invalid_retry_after_is_ignored(commit, wait) -> None:
     with ScriptedServer([Reply.error(503, "slow down", retry_after=wait), GOOD]) as server:
         finished = commit(server)
     assert (finished.exit_code, count(finished, "call.retried")) == (0, 1)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_is_not_followed_and_its_target_sees_nothing(commit, status) -> None:
+def test_a_redirect_is_not_followed(commit, status) -> None:
     with ScriptedServer([GOOD]) as other:
         with ScriptedServer([Reply.redirect(f"{other.url('openai')}/chat/completions", status)]) as server:
             finished = commit(server)
@@ -260,18 +259,18 @@ def tls_server(tls_cases: Path) -> Iterator[ScriptedServer]:
         yield server
 
 
-def test_a_certificate_that_nobody_vouches_for_ends_the_run_before_a_request(commit, tls_server) -> None:
+def test_an_untrusted_certificate_ends_the_run_before_a_request(commit, tls_server) -> None:
     finished = commit(tls_server)
     assert tls_server.requests == []
     assert (finished.exit_code, "certificate is not trusted" in finished.stderr) == (4, True)
     assert count(finished, "call.retried") == 0
 
 
-def test_an_authority_that_the_user_names_is_trusted(commit, tls_server, tls_cases) -> None:
+def test_an_authority_from_the_environment_is_trusted(commit, tls_server, tls_cases) -> None:
     assert commit(tls_server, SSL_CERT_FILE=str(tls_cases / "authority.pem")).exit_code == 0
 
 
-def test_tls_where_there_is_none_and_none_where_there_is(commit, tls_server) -> None:
+def test_tls_on_one_side_only_is_exit_4(commit, tls_server) -> None:
     with ScriptedServer() as plain:
         finished = commit(OPENAI_BASE_URL=plain.url("openai").replace("http:", "https:"), **ONCE)
         assert (finished.exit_code, plain.requests) == (4, [])
@@ -281,7 +280,7 @@ def test_tls_where_there_is_none_and_none_where_there_is(commit, tls_server) -> 
 
 @contextmanager
 def proxy(target: tuple[str, int] | None) -> Iterator[tuple[str, list[bytes]]]:
-    """A proxy that leads every CONNECT to `target`, or refuses it; gives its address, and all bytes that it gets."""
+    """Run a proxy that connects every CONNECT to `target` or refuses it; yield its address and all bytes it receives."""
     seen: list[bytes] = []
     threads: list[threading.Thread] = []
 
@@ -323,11 +322,11 @@ def proxy(target: tuple[str, int] | None) -> Iterator[tuple[str, list[bytes]]]:
             thread.join()
 
 
-def test_no_proxy_sees_a_call_over_plain_http(commit, project) -> None:
+def test_a_call_over_plain_http_uses_no_proxy(commit, project) -> None:
     with ScriptedServer([GOOD, GOOD]) as server, proxy(None) as (address, seen):
         everywhere = dict.fromkeys(("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY"), address)
         assert commit(server, **everywhere).exit_code == 0
-        # An address that is not a loopback one, though it leads here.
+        # An address that is not loopback but reaches this machine.
         project.git("checkout", "-q", ".")
         base_url = server.url("openai").replace("127.0.0.1", "0.0.0.0")  # noqa: S104 - to call, not to listen
         project.write(
@@ -338,7 +337,7 @@ def test_no_proxy_sees_a_call_over_plain_http(commit, project) -> None:
     assert seen == []
 
 
-def test_a_proxy_that_refuses_is_named_and_sees_no_key(commit) -> None:
+def test_a_refusing_proxy_is_reported_and_gets_no_key(commit) -> None:
     with proxy(None) as (address, seen):
         finished = commit(OPENAI_BASE_URL="https://service.invalid/v1", https_proxy=address)
     assert (finished.exit_code, "HTTPS_PROXY" in finished.stderr) == (4, True)
@@ -347,8 +346,8 @@ def test_a_proxy_that_refuses_is_named_and_sees_no_key(commit) -> None:
     assert b"authorization" not in b"".join(seen).lower()
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
-def test_https_goes_through_a_tunnel_that_hides_the_key(commit, tmp_path) -> None:
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl creates the certificate")
+def test_https_uses_a_tunnel_that_hides_the_key(commit, tmp_path) -> None:
     certificate = tmp_path / "service.pem"
     command = [
         "openssl",
@@ -379,7 +378,7 @@ def test_https_goes_through_a_tunnel_that_hides_the_key(commit, tmp_path) -> Non
     assert KEY.encode() not in b"".join(seen)
 
 
-def test_what_was_asked_and_answered_is_in_the_log_of_a_failed_call(commit, project) -> None:
+def test_the_log_contains_the_answer_of_a_failed_call(commit, project) -> None:
     with ScriptedServer([Reply.error(418, "no coffee here")]) as server:
         commit(server)
     assert (project.run_folder / "1-initial-query-response.txt").read_text().startswith("ERROR\n")

@@ -1,7 +1,8 @@
-"""Keys are sent through every layer, then all that was shown or written is searched for each window of them.
+"""Send keys through every layer, then search all output and files for parts of them.
 
-The search (`key_traces`) looks for every eight characters of a key in a row, as they are, in JSON, in URLs, in base64 at
-each alignment and in hex. Journal and checkpoint, which hold the project raw and are never shown, are left out.
+The search (`key_traces`) looks for each eight consecutive characters of a key: unchanged, in JSON, in URLs, in base64 at
+each alignment and in hex. It skips the journal and the checkpoint, which contain the unchanged project and are never
+shown.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ each_key = pytest.mark.parametrize("key", KEYS, ids=["plain", "awkward", "escape
 
 
 def disguises(key: str) -> Mapping[str, str]:
-    """The forms in which programs print a key."""
+    """Return the forms in which programs print a key."""
     return {
         "whole": f"Incorrect API key provided: {key}.",
         "starred": f"Incorrect API key provided: {key[:8]}{'*' * 20}{key[-4:]}. You can find your key at …",
@@ -51,7 +52,7 @@ def disguises(key: str) -> Mapping[str, str]:
 
 
 def whole_disguises(key: str) -> list[str]:
-    """Those that hold all of the key: a part of one, outside of an error, is nobody's key."""
+    """Return the forms that contain the whole key: only errors are searched for parts of one."""
     return [words for how, words in disguises(key).items() if how not in {"starred", "cut"}]
 
 
@@ -62,7 +63,7 @@ def project(tmp_path: Path) -> Project:
 
 @pytest.fixture
 def run(project: Project, key_traces):
-    """Give a function that runs the command with a key for each provider, and asserts that none is left anywhere."""
+    """Return a function that runs the command with a key for each provider, and checks that no output contains one."""
 
     def run(key: str, *arguments: str, server: ScriptedServer | None = None, kept=(), **options) -> Finished:
         known = {variable: key for _, variable in MODELS.values()} | (server.environment() if server else {})
@@ -74,12 +75,12 @@ def run(project: Project, key_traces):
     return run
 
 
-# --- what services say
+# --- answers of services
 
 
 @pytest.mark.parametrize("status", [400, 401, 418, 429, 500])
 @pytest.mark.parametrize("key", KEYS[:2], ids=["plain", "awkward"])
-def test_an_error_body_that_gives_the_key_back(run, key, status) -> None:
+def test_an_error_body_with_the_key_is_redacted(run, key, status) -> None:
     for provider, (model, _) in MODELS.items():
         words = " ".join(disguises(key).values())
         with ScriptedServer([Reply.error(status, words)]) as server:
@@ -90,13 +91,13 @@ def test_an_error_body_that_gives_the_key_back(run, key, status) -> None:
 
 @each_key
 @pytest.mark.parametrize("how", disguises(""))
-def test_each_disguise_in_an_error_body(run, key, how) -> None:
+def test_each_form_of_a_key_in_an_error_body_is_redacted(run, key, how) -> None:
     with ScriptedServer([Reply.error(429, disguises(key)[how], retry_after="0")] * 2) as server:
         finished = run(key, "--model", "gpt-5", server=server, environ={"CODE_COMMIT_HTTP__RETRIES": "1"})
     assert finished.exit_code == 4
 
 
-# What two services really answered to a key that is not valid, with the key of the test in place of theirs.
+# Real answers of two services to an invalid key, with the key of the test.
 TRAPS = {
     "gemini": lambda key: {
         "error": {
@@ -122,7 +123,7 @@ TRAPS = {
 @each_key
 @pytest.mark.parametrize("provider", TRAPS)
 @pytest.mark.parametrize("status", [400, 401])
-def test_the_words_of_real_services(run, key, provider, status) -> None:
+def test_error_messages_of_real_services_are_redacted(run, key, provider, status) -> None:
     body = json.dumps(TRAPS[provider](key)).encode()
     with ScriptedServer([Reply(status=status, body=body)]) as server:
         finished = run(key, "--model", MODELS[provider][0], server=server)
@@ -130,7 +131,7 @@ def test_the_words_of_real_services(run, key, provider, status) -> None:
 
 
 @each_key
-def test_an_answer_that_holds_the_key_beside_its_words(run, project, key) -> None:
+def test_a_key_in_other_fields_of_an_answer_is_redacted(run, project, key) -> None:
     answer = {
         "id": f"chatcmpl-{key}",
         "model": f"gpt-5-{key}",
@@ -144,7 +145,7 @@ def test_an_answer_that_holds_the_key_beside_its_words(run, project, key) -> Non
 
 
 @each_key
-def test_a_reply_with_the_key_in_its_words_its_paths_or_its_way_to_finish(run, project, key) -> None:
+def test_a_reply_with_the_key_in_text_path_or_finish_reason_is_refused(run, project, key) -> None:
     replies = [
         Reply(f"^^^a.txt\n{key}\n^^^end\n"),
         Reply(f"^^^src/{key}.txt\nnew\n^^^end\n"),
@@ -160,17 +161,17 @@ def test_a_reply_with_the_key_in_its_words_its_paths_or_its_way_to_finish(run, p
 
 
 @each_key
-def test_a_redirect_and_a_strange_header(run, key) -> None:
+def test_a_key_in_a_redirect_or_header_is_redacted(run, key) -> None:
     to = {"location": f"https://other.invalid/{quote(key, safe='')}?key={quote(key, safe='')}", "x-key": quote(key)}
     with ScriptedServer([Reply(status=307, headers=to, body=b"")]) as server:
         assert run(key, "--model", "gpt-5", "--json", server=server).exit_code == 4
 
 
-# --- what the project holds
+# --- the project
 
 
 @each_key
-def test_a_key_in_the_query_and_in_the_rollup(run, project, key) -> None:
+def test_a_key_in_the_query_and_the_rollup_is_redacted(run, project, key) -> None:
     query, rollup = "agent-config/query.txt", "agent-config/codeRollup.txt"
     project.write({query: f"use {key}\n", rollup: "\n".join(disguises(key)[how] for how in ("whole", "json", "hex"))})
     with ScriptedServer([GOOD]) as server:
@@ -180,19 +181,19 @@ def test_a_key_in_the_query_and_in_the_rollup(run, project, key) -> None:
 
 
 @each_key
-def test_a_key_on_the_command_line(run, key) -> None:
+def test_a_key_on_the_command_line_is_redacted(run, key) -> None:
     with ScriptedServer([GOOD]) as server:
         assert run(key, "--model", "gpt-5", "--json", "--query", f"use {key}", server=server).exit_code == 0
     assert run(key, "--model", f"{key}x", "--json").exit_code == 2
     assert run(key, key, "--json").exit_code == 2
     assert run(key, "check", key, "--json").exit_code in {0, 1}
     assert run(key, "check", f"src/{key}", quote(key)).exit_code in {0, 1}
-    if "=" not in key:  # where a flag ends
+    if "=" not in key:  # the end of a flag's name
         assert run(key, f"--{key}", "--json").exit_code == 2
     assert run(key, "--model", "gpt-5", "--query-file", f"/absent/{key}").exit_code == 3
 
 
-# Writes what it is given byte by byte, to both streams.
+# Writes the secret byte by byte to both streams.
 _DRIP = """
 import os, sys
 for byte in open("secret.bin", "rb").read():
@@ -203,7 +204,7 @@ sys.exit(1)
 
 
 @each_key
-def test_a_build_that_prints_the_key_byte_by_byte(run, project, key) -> None:
+def test_a_build_that_prints_the_key_byte_by_byte_is_redacted(run, project, key) -> None:
     content = "\n".join([*whole_disguises(key), key * 3, f"\x1b[31m{key}\x1b[0m", key])
     project.write({"secret.bin": content, "drip.py": _DRIP, "build.sh": "python3 drip.py\n"})
     project.git("add", "-A")
@@ -217,7 +218,7 @@ def test_a_build_that_prints_the_key_byte_by_byte(run, project, key) -> None:
 
 
 @each_key
-def test_keys_in_each_place_where_one_may_stand(run, project, tmp_path, key) -> None:
+def test_keys_from_each_source_are_redacted(run, project, tmp_path, key) -> None:
     project.write(
         {
             "agent-config/openai-key.txt": f"{key}\n",
@@ -233,7 +234,7 @@ def test_keys_in_each_place_where_one_may_stand(run, project, tmp_path, key) -> 
     assert run(key, "config", "--json", kept=kept, environ=none).exit_code == 0
 
 
-# --- what plugins raise
+# --- plugins
 
 _RAISE = """
 import os
@@ -336,7 +337,7 @@ def telling(tmp_path: Path, code: str, error: str = "RuntimeError", group: str =
 
 
 @pytest.mark.parametrize("name", PLUGINS)
-def test_a_plugin_that_raises(run, tmp_path, name) -> None:
+def test_a_key_in_an_error_of_a_plugin_is_redacted(run, tmp_path, name) -> None:
     guards = name.startswith("rule")
     plugins = telling(tmp_path, PLUGINS[name], group="code_commit.path_rules" if guards else "code_commit")
     arguments = [
@@ -351,7 +352,7 @@ def test_a_plugin_that_raises(run, tmp_path, name) -> None:
 
 
 @pytest.mark.parametrize("name", ["import", "providers", "workflows"])
-def test_commands_that_meet_a_plugin_that_raises(run, tmp_path, name) -> None:
+def test_commands_redact_errors_of_plugins(run, tmp_path, name) -> None:
     plugins = telling(tmp_path, PLUGINS[name], error="ValueError")
     for arguments in (["plugins"], ["plugins", "--json"], ["models"], ["--help"], ["config"]):
         finished = run(KEYS[1], *arguments, plugins=plugins)
@@ -359,7 +360,7 @@ def test_commands_that_meet_a_plugin_that_raises(run, tmp_path, name) -> None:
         assert ("***zQ" in finished.stdout) == (arguments[0] == "plugins")
 
 
-def test_the_key_of_a_plugin_that_could_not_say_where_it_keeps_it(run, project, tmp_path, key_traces) -> None:
+def test_the_key_of_a_plugin_that_fails_to_load_is_redacted(run, project, tmp_path, key_traces) -> None:
     code = _RAISE.replace("OPENAI_API_KEY", "TELLING_API_KEY").format(error="RuntimeError") + "fail()"
     plugins = [install_plugin(tmp_path / "plugins", "telling", code)]
     other = "other-" + KEYS[1]
@@ -372,7 +373,7 @@ def test_the_key_of_a_plugin_that_could_not_say_where_it_keeps_it(run, project, 
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)
-def test_a_workflow_that_tells_all(run, tmp_path, name) -> None:
+def test_a_workflow_that_prints_the_key_is_redacted(run, tmp_path, name) -> None:
     body, more = WORKFLOWS[name]
     plugins = telling(tmp_path, WORKFLOW.replace("{body}", body).replace("{more}", more) + _NO_ROOT)
     finished = run(KEYS[1], "--tell", "--debug", "--json", plugins=plugins)
@@ -383,11 +384,11 @@ def test_a_workflow_that_tells_all(run, tmp_path, name) -> None:
     assert plain.exit_code == finished.exit_code
 
 
-# --- clean text stays clean
+# --- text without keys
 
 
-def test_a_large_body_of_clean_text_is_left_as_it_is() -> None:
-    """Every source file that is installed beside this project: tens of megabytes, and no key in them."""
+def test_text_without_keys_is_unchanged() -> None:
+    """It searches all installed source files: tens of megabytes without a key."""
     redactor = Redactor([*KEYS, "sk-12345", "AIzaSyA-0123456789abcdefghijklmnopqrstu"])
     folders = {*site.getsitepackages(), sysconfig.get_path("stdlib")}
     size = 0

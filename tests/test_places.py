@@ -1,4 +1,4 @@
-"""Where a project may stand: below the top of its repository, in a linked work tree, in a repository without commits."""
+"""Projects below the top of their repository, in a linked work tree, and in a repository without commits."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_run_changes_only_its_own_folder_and_can_be_undone(project, root):
 
 
 @pytest.mark.parametrize("path", ["hooks/pre-commit", "config", "info/exclude"])
-def test_a_build_that_alters_gits_folder_has_failed_wherever_that_is(project, root, path):
+def test_a_build_that_changes_the_git_folder_fails_everywhere(project, root, path):
     (root / "build.sh").write_text(f'echo hit >> "$(git rev-parse --git-path {path})"; exit 0\n')
     finished = run(project, root, "--repairs", "0", "--sandbox", "off")
     assert finished.exit_code == 1

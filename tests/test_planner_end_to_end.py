@@ -1,4 +1,4 @@
-"""Planning over the three protocols: one scripted service plays the planner, the player and the coach."""
+"""Planning with the three protocols: one scripted service acts as planner, player and coach."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SCRIPT = (
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_planning_over_each_protocol(provider, tmp_path):
+def test_planning_works_with_each_provider(provider, tmp_path):
     model, variable = PROVIDERS[provider]
     project = Project.create(tmp_path)
     project.git("config", "user.name", "Author")
@@ -58,7 +58,7 @@ def test_planning_over_each_protocol(provider, tmp_path):
     assert KEY not in done.stdout + done.stderr
 
 
-def test_flags_of_a_planner_that_is_not_installed_name_it(tmp_path):
+def test_flags_of_a_missing_planner_show_the_package(tmp_path):
     project = Project.create(tmp_path)
     for flag in ("--planning", "--codepath=x", "--no-git", "--max-turns=3", "--autonomous", "--auto", "--chat"):
         done = project.command(flag, "--disable-plugin", "planner")

@@ -1,6 +1,6 @@
-"""The real command is killed at any moment of a real run; the next start finds the tree wholly old or wholly new.
+"""Kill the real command at random moments of a run; at the next start, the tree is completely old or completely new.
 
-`CODE_COMMIT_RUN_KILLS` raises the number of kills, `CODE_COMMIT_RUN_KILLS_SEED` makes other moments.
+`CODE_COMMIT_RUN_KILLS` is the number of kills, `CODE_COMMIT_RUN_KILLS_SEED` changes the moments.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import pytest
 
 from code_commit_testing import Project, ScriptedServer
 
-# Read at import: a test's environment is cleared of what begins so.
+# Read at import: tests run without these variables.
 KILLS = int(os.environ.get("CODE_COMMIT_RUN_KILLS", "2"))
 SEED = int(os.environ.get("CODE_COMMIT_RUN_KILLS_SEED", "1"))
 KEY = "sk-canary-0123456789-key7Q"
-# A stage of the journal that has to have come, and seconds from then on, about as many as it takes.
-AIMED = (("active", 0.01), None, ("staging", 0.05), None)
+# A stage of the journal to wait for, and its approximate duration in seconds.
+STAGES = (("active", 0.01), None, ("staging", 0.05), None)
 
 OLD = {
     **{f"kept/{number}.txt": f"kept {number}\n" for number in range(5)},
@@ -43,13 +43,13 @@ NEW = {
 
 
 def change(before: dict[str, str], after: dict[str, str]) -> str:
-    """Word the way from one tree to the other as a response."""
+    """Return a response that changes the tree `before` into the tree `after`."""
     gone = [f"^^^{path}\n^^^delete\n" for path in before.keys() - after.keys()]
     return "".join(gone + [f"^^^{path}\n{after[path]}^^^end\n" for path in after if before.get(path) != after[path]])
 
 
 def picture(project: Project) -> dict[str, tuple[str, int, bytes]]:
-    """All that stands in the project, but what is git's, the user's, or a log: stray files and folders show."""
+    """Return all files and folders of the project except `.git`, `agent-config` and `logs`."""
     seen = {}
     for path in sorted(project.root.rglob("*")):
         name = path.relative_to(project.root).as_posix()
@@ -61,7 +61,7 @@ def picture(project: Project) -> dict[str, tuple[str, int, bytes]]:
 
 
 class Campaign:
-    """A project that goes to and fro between two trees."""
+    """A project whose runs alternate between two trees."""
 
     def __init__(self, project: Project, server: ScriptedServer) -> None:
         self.project = project
@@ -74,11 +74,11 @@ class Campaign:
         now = picture(self.project)
         return next((name for name, known in self.pictures.items() if known == now), "torn")
 
-    def has_come_to(self, stage: str) -> bool:
+    def has_reached(self, stage: str) -> bool:
         return (self.project.root / "agent-config/.code-commit/journal" / stage).exists()
 
     def answer(self, _request: object) -> str:
-        """The service is asked when whatever an earlier run had left is put right: look at the tree, then change it."""
+        """Record the state of the tree, which the host has already recovered, then return the next change."""
         self.found.append(self.state())
         return self.responses.get(self.found[-1], "")
 
@@ -110,7 +110,7 @@ def campaign(tmp_path):
         yield Campaign(project, server)
 
 
-def test_after_a_kill_at_any_moment_the_tree_is_wholly_old_or_wholly_new(campaign):
+def test_after_a_kill_the_tree_is_completely_old_or_new(campaign):
     moments = random.Random(SEED)  # noqa: S311 - no secret
     began = time.monotonic()
     campaign.finish()
@@ -119,9 +119,9 @@ def test_after_a_kill_at_any_moment_the_tree_is_wholly_old_or_wholly_new(campaig
     recovered = 0
     for kill in range(KILLS):
         with campaign.start() as process:
-            # A change is a small part of a run: half of the kills are aimed at it.
-            stage, within = AIMED[kill % 4] or ("", whole)
-            while stage and not campaign.has_come_to(stage) and process.poll() is None:
+            # A change takes a small part of a run: half of the kills target it.
+            stage, within = STAGES[kill % 4] or ("", whole)
+            while stage and not campaign.has_reached(stage) and process.poll() is None:
                 pass
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=moments.uniform(0, within))

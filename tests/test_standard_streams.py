@@ -1,4 +1,4 @@
-"""Closed, full and left streams: what becomes of the output does not change what became of the run."""
+"""Closed, full and abandoned streams: lost output does not change the outcome of the run."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def in_a_shell(project: Project, script: str, *, cwd: Path | None = None) -> sub
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_a_stream_that_the_caller_closed_changes_no_exit_code(project, closed):
+def test_a_closed_stream_does_not_change_the_exit_code(project, closed):
     finished = in_a_shell(project, f"$CC --model gpt-5 {closed}")
     assert (finished.returncode, project.read("a.txt")) == (0, "new\n"), finished.stderr
     assert "internal error" not in finished.stderr
 
 
-def test_a_reader_of_the_diff_may_go_away(project):
-    # The pipe is closed before the command begins, so that no timing decides.
+def test_a_reader_of_the_diff_may_close_the_pipe(project):
+    # The pipe is closed before the command starts, so the test does not depend on timing.
     finished = in_a_shell(project, "exec 3> >(:); wait $!; $CC --model gpt-5 --dry-run >&3")
     assert finished.returncode == 0, finished.stderr
 
 
 @pytest.mark.parametrize("arguments", ["--model gpt-5 --dry-run", "models", "plugins --json"])
-def test_a_full_disk_behind_stdout_is_exit_3(project, arguments):
+def test_a_full_disk_at_stdout_is_exit_3(project, arguments):
     finished = in_a_shell(project, f"$CC {arguments} > /dev/full")
     assert finished.returncode == 3
     assert "stdout cannot be written: No space left on device" in finished.stderr
@@ -49,14 +49,14 @@ def test_a_full_disk_behind_stdout_is_exit_3(project, arguments):
     assert "Traceback" not in finished.stderr
 
 
-def test_events_that_cannot_be_written_are_missed_aloud(project):
+def test_events_that_cannot_be_written_are_reported_once(project):
     finished = in_a_shell(project, "$CC --model gpt-5 --json > /dev/full")
     assert finished.returncode == 0
     assert finished.stderr.count("No space left on device") == 1
 
 
-def test_a_full_disk_is_no_bug(project, tmp_path):
-    # It shows at a call that nobody foresaw: where the lock is signed.
+def test_a_full_disk_is_not_an_internal_error(project, tmp_path):
+    # The error occurs at an unusual call: writing the lock.
     hook = """
 import errno, os
 def full(*_):
@@ -68,7 +68,7 @@ os.pwrite = full
     assert (finished.exit_code, "cannot write: No space left on device" in finished.stderr) == (3, True)
 
 
-def test_an_error_that_cannot_be_told_keeps_its_exit_code(project):
+def test_an_error_that_cannot_be_printed_keeps_its_exit_code(project):
     assert in_a_shell(project, "$CC --model no-such-model 2> /dev/full").returncode == 2
 
 

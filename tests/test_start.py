@@ -1,4 +1,4 @@
-"""The installed command starts with any set of plugins, and says what is there and what to install."""
+"""The installed command starts with any set of plugins, and prints what is installed and what to install."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def installed_plugins() -> set[str]:
 
 @pytest.fixture
 def command(tmp_path: Path):
-    """Give a function that runs the installed command in an empty repository."""
+    """Return a function that runs the installed command in an empty repository."""
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     (tmp_path / ".gitignore").write_text("/agent-config\n")
 
@@ -37,7 +37,7 @@ def command(tmp_path: Path):
     return run
 
 
-def test_version_is_that_of_the_distribution(command) -> None:
+def test_version_matches_the_distribution(command) -> None:
     done = command("--version")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"code-commit {importlib.metadata.version('code-commit')}\n"
@@ -56,14 +56,14 @@ def test_help_shows_the_flags_and_commands_of_the_installed_plugins(command) -> 
     assert {"plugins", "models", "config", "completion", "undo"} <= listed
 
 
-def test_without_the_default_workflow_help_says_how_to_install_it(command) -> None:
+def test_help_without_the_default_workflow_shows_how_to_install_it(command) -> None:
     assert ('pip install "code-commit[commit]"' in command("--help").stdout) == ("commit" not in installed_plugins())
 
 
-def test_without_a_provider_models_says_how_to_install_one(command) -> None:
-    told = command("models").stdout
+def test_models_without_a_provider_shows_how_to_install_one(command) -> None:
+    output = command("models").stdout
     if not installed_plugins() & (PROVIDERS | {"history"}):
-        assert all(f'pip install "code-commit[{name}]"' in told for name in PROVIDERS)
+        assert all(f'pip install "code-commit[{name}]"' in output for name in PROVIDERS)
 
 
 def test_undo_needs_no_plugin(command) -> None:
@@ -81,13 +81,13 @@ def test_plugins_are_loaded_without_a_failure(command) -> None:
     assert document["failures"] == []
 
 
-def test_models_are_those_of_the_installed_providers(command) -> None:
+def test_models_match_the_installed_providers(command) -> None:
     done = command("models", "--json")
     assert (done.returncode, done.stderr) == (0, "")
     assert {model["provider"] for model in json.loads(done.stdout)["models"]} == installed_plugins() & PROVIDERS
 
 
-def test_what_a_missing_plugin_offers_says_what_to_install(command) -> None:
+def test_flags_of_missing_plugins_show_what_to_install(command) -> None:
     asked = [(name, [flag]) for name, flag in FLAGS.items()]
     asked += [(name, [each]) for name, commands in COMMANDS.items() for each in commands]
     if "commit" in installed_plugins():

@@ -1,6 +1,6 @@
 """The pages of this checkout as a site. `make docs` builds it into build/docs.
 
-Sources are the Markdown files where they lie, so every link that works in the checkout works on the site. What the
+Sources are the Markdown files in their folders, so every link that works in the checkout works on the site. What the
 site shows beside the pages is made of docs/index.md: each of its headings is a part of the navigation.
 """
 

@@ -1,4 +1,4 @@
-"""Apply a change to a project, build it, and take the change back if the build fails.
+"""Apply a change to a project, build it, and revert the change if the build fails.
 
     python apply_changes.py PROJECT PATH < NEW_CONTENT
 """
@@ -19,4 +19,4 @@ with Workspace.open(project, writes=True) as workspace:
     build = workspace.run_build(log=workspace.state("example") / "build.txt", timeout=600)
     if not build.passed:
         workspace.checkpoints.restore(before)
-        sys.exit(f"the build failed, and the project is as it was before: see {build.log}")
+        sys.exit(f"the build failed, and the project is restored: see {build.log}")

@@ -1,4 +1,4 @@
-"""The scripted server and provider, used like in a third party's tests."""
+"""The scripted server and provider, used as in a third party's tests."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def post(server: ScriptedServer, provider: str = "openai", path: str | None = No
 
 
 @pytest.mark.parametrize("provider", ["gemini", "openai", "anthropic"])
-def test_one_script_speaks_the_protocol_that_is_called(server, provider):
+def test_one_script_answers_in_each_protocol(server, provider):
     server.script("therefore")
     status, body = post(server, provider)
     assert status == 200
@@ -74,7 +74,7 @@ def test_one_script_speaks_the_protocol_that_is_called(server, provider):
     assert request.headers["x-test"] == "yes"
 
 
-def test_a_script_is_played_in_order_and_ends(server):
+def test_a_script_is_used_in_order_and_ends(server):
     server.script("one", lambda request: f"two, after {request.prompt}")
     assert b"one" in post(server)[1]
     assert server.unused == 1
@@ -85,14 +85,14 @@ def test_a_script_is_played_in_order_and_ends(server):
 
 
 @pytest.mark.parametrize("provider", ["gemini", "openai", "anthropic"])
-def test_an_error_has_the_protocols_shape(server, provider):
+def test_an_error_has_the_format_of_the_protocol(server, provider):
     server.script(Reply.error(429, "slow down", retry_after="3"))
     status, body = post(server, provider)
     assert status == 429
     assert json.loads(body)["error"]["message"] == "slow down"
 
 
-def test_bytes_are_given_for_any_path(server):
+def test_bytes_are_sent_for_any_path(server):
     server.script(Reply.html(), Reply(text="no protocol here"), Reply.redirect("http://elsewhere.invalid"))
     assert post(server, path="/anything")[1].startswith(b"<!DOCTYPE html>")
     assert post(server, path="/anything")[0] == 404
@@ -111,7 +111,7 @@ def test_a_fault_breaks_the_connection(server, fault):
 
 
 @pytest.mark.parametrize("fault", ["hang", "stall"])
-def test_what_never_ends_ends_with_the_server(fault):
+def test_endless_replies_end_with_the_server(fault):
     with ScriptedServer() as server:
 
         def answer(_request) -> Reply:
@@ -123,17 +123,17 @@ def test_what_never_ends_ends_with_the_server(fault):
             post(server)
 
 
-def test_a_trickle_arrives_whole(server):
+def test_a_trickle_arrives_completely(server):
     server.script(Reply(body=b"{}", fault="trickle"))
     assert post(server) == (200, b"{}")
 
 
-def test_a_protocol_without_the_word_says_so():
+def test_an_unsupported_finish_is_an_error():
     with pytest.raises(ValueError, match="gemini has no word for refused"):
         answer_of("gemini", Reply(finish=Finish.REFUSED))
 
 
-def test_the_environment_leads_all_providers_here(server):
+def test_the_environment_points_all_providers_to_the_server(server):
     assert server.environment() == {
         "GOOGLE_GEMINI_BASE_URL": server.address,
         "OPENAI_BASE_URL": server.address + "/v1",
@@ -163,7 +163,7 @@ def test_a_scripted_provider_answers_from_its_list():
     assert provider.requests[-2].messages[0].parts == (Text("the last question"),)
 
 
-def test_its_module_is_a_plugin():
+def test_the_module_of_the_scripted_provider_is_a_plugin():
     (definition,) = plugin.code_commit_providers()
     config = plugin.ScriptedConfig.model_validate({"model": "scripted", "replies": ["hello"]})
     assert definition.name == "scripted"
@@ -172,7 +172,7 @@ def test_its_module_is_a_plugin():
         plugin.ScriptedConfig.model_validate({"answers": []})
 
 
-def test_the_package_imports_nothing_before_it_is_asked():
+def test_an_unknown_name_of_the_package_is_an_error():
     import code_commit_testing
 
     with pytest.raises(AttributeError, match="NoSuchThing"):

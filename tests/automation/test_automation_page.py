@@ -1,4 +1,4 @@
-"""docs/automation.md says what the files say: inputs, outputs, hooks, and YAML that can be copied."""
+"""docs/automation.md matches the files: inputs, outputs, hooks, and YAML to copy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-yaml = pytest.importorskip("yaml", reason="the page shows YAML; the environment `automation` has a reader")
+yaml = pytest.importorskip("yaml", reason="the page contains YAML; the environment `automation` has PyYAML")
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/automation.md").read_text("utf-8")
@@ -17,9 +17,9 @@ WORKFLOW = yaml.safe_load((ROOT / "examples/github-action/code-commit.yml").read
 BLOCKS = [yaml.safe_load(text) for text in re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)]
 
 
-def table(head: str) -> list[list[str]]:
-    """The rows of the table whose first column is called `head`."""
-    lines = PAGE.partition(f"| {head} |")[2].partition("\n\n")[0].splitlines()[2:]
+def table(first_column: str) -> list[list[str]]:
+    """Return the rows of the table with this first column."""
+    lines = PAGE.partition(f"| {first_column} |")[2].partition("\n\n")[0].splitlines()[2:]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
@@ -27,25 +27,25 @@ def names(cell: str) -> list[str]:
     return re.findall(r"`([^`]+)`", cell)
 
 
-def test_the_inputs_are_told_with_their_defaults() -> None:
-    told = {name: "".join(names(row[1])) for row in table("input") for name in names(row[0])}
-    assert told == {name: each["default"] for name, each in ACTION["inputs"].items()}
+def test_the_page_lists_the_inputs_with_their_defaults() -> None:
+    documented = {name: "".join(names(row[1])) for row in table("input") for name in names(row[0])}
+    assert documented == {name: each["default"] for name, each in ACTION["inputs"].items()}
 
 
-def test_the_outputs_are_told() -> None:
+def test_the_page_lists_the_outputs() -> None:
     assert [name for row in table("output") for name in names(row[0])] == list(ACTION["outputs"])
 
 
-def test_the_hooks_are_told() -> None:
+def test_the_page_lists_the_hooks() -> None:
     assert [names(row[0]) for row in table("hook")] == [[hook["id"]] for hook in HOOKS]
 
 
-def test_the_shown_steps_are_those_of_the_example() -> None:
+def test_the_steps_of_the_page_match_the_example() -> None:
     steps = {step["uses"]: step for step in WORKFLOW["jobs"]["change"]["steps"]}
     for step in BLOCKS[0]:
         shared = {name: value for name, value in steps[step["uses"]]["with"].items() if name in step["with"]}
         assert step["with"] == shared
 
 
-def test_the_shown_configuration_of_pre_commit_is_the_example() -> None:
+def test_the_pre_commit_configuration_of_the_page_is_the_example() -> None:
     assert BLOCKS[1:] == [yaml.safe_load((ROOT / "examples/pre-commit/.pre-commit-config.yaml").read_text("utf-8"))]

@@ -1,4 +1,4 @@
-"""The GitHub Action, step by step as a runner would: its scripts by bash, its inputs through variables, its files."""
+"""Run the steps of the GitHub Action as a runner does: scripts with bash, inputs as variables, files."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ import pytest
 
 from code_commit_testing import Project, Reply, ScriptedServer
 
-yaml = pytest.importorskip("yaml", reason="the action is YAML; the environment `automation` has a reader")
-pytest.importorskip("hatchling", reason="the action builds the distributions; the environment `automation` can")
+yaml = pytest.importorskip("yaml", reason="the action is YAML; the environment `automation` has PyYAML")
+pytest.importorskip(
+    "hatchling", reason="the action builds the distributions; the environment `automation` has hatchling"
+)
 
 ROOT = Path(__file__).parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
@@ -28,7 +30,7 @@ KEY = "sk-canary-0123456789-key7Q"
 GOOD, BAD = "^^^a.txt\ngood\n^^^end\n^^^new/b.txt\nnew\n^^^end\n", "^^^a.txt\nbad\n^^^end\n"
 BUILD = "env > environment.txt\ngrep -q good a.txt\n"
 
-# A Python as setup-python leaves it, but for one thing: what it installs comes from this machine.
+# A Python as setup-python installs it, except that packages come from this environment.
 PYTHON = """\
 #!/bin/sh
 set -e
@@ -41,7 +43,7 @@ fi
 
 @dataclass
 class Job:
-    """What is left of a job: the outputs of `run`, what was uploaded, the log, the step summary, the exit code."""
+    """The result of a job: the outputs of `run`, the uploads, the log, the step summary, the exit code."""
 
     exit_code: int = 0
     outputs: dict[str, str] = field(default_factory=dict)
@@ -52,7 +54,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs steps of the action in their order, as GitHub's would. An action that is used is noted, not run."""
+    """Runs the steps of the action in order, like GitHub's runner. It records used actions and does not run them."""
 
     temp: Path
     python: Path
@@ -90,7 +92,7 @@ class Runner:
             "GITHUB_STEP_SUMMARY": str(summary),
             "GITHUB_ENV": str(self.temp / "env"),
             "GITHUB_PATH": str(self.temp / "path"),
-            # The dependencies are there already, and so is what builds the distributions.
+            # The dependencies and the build backend are already installed.
             "PIP_NO_INDEX": "1",
             "PIP_NO_BUILD_ISOLATION": "0",
         }
@@ -111,7 +113,7 @@ class Runner:
 
 
 def _filled(text: str, inputs: Mapping[str, str], job: Job) -> str:
-    """Put values in place of expressions; one that nobody knows is an error."""
+    """Replace expressions by their values; an unknown one is an error."""
     values = {f"inputs.{name}": value for name, value in inputs.items()}
     values |= {f"steps.run.outputs.{name}": value for name, value in job.outputs.items()}
     return re.sub(r"\$\{\{ (\S+) \}\}", lambda found: values[found[1]], str(text))
@@ -162,7 +164,7 @@ def steps_of(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from job["steps"]
 
 
-def test_what_was_asked_for_is_installed(runner: Runner) -> None:
+def test_the_first_step_installs_the_requested_plugins(runner: Runner) -> None:
     listed = subprocess.run(
         [runner.temp / "code-commit/bin/python", "-I", "-m", "pip", "list", "--path", *_packages(runner)],
         capture_output=True,
@@ -186,14 +188,14 @@ def _packages(runner: Runner) -> list[str]:
 
 
 @pytest.mark.parametrize("plugins", ["gemini] ; touch owned #", "../elsewhere", "$(touch owned)", "gemini\n--index=x"])
-def test_a_plugin_that_is_no_name_is_refused(runner: Runner, project: Project, plugins: str) -> None:
+def test_an_invalid_plugin_name_is_rejected(runner: Runner, project: Project, plugins: str) -> None:
     job = runner.run(project, steps=INSTALL, plugins=plugins)
     assert job.exit_code == 2
     assert "::error::" in job.log
     assert not (project.root / "owned").exists()
 
 
-def test_a_change_that_builds(runner: Runner, project: Project, server: ScriptedServer) -> None:
+def test_a_change_that_builds_succeeds(runner: Runner, project: Project, server: ScriptedServer) -> None:
     server.script(Reply(BAD), Reply(GOOD))
     job = runner.run(project, server, api_key=KEY, **ASKED)
     assert job.exit_code == 0, job.log
@@ -224,10 +226,10 @@ def test_the_patch_is_the_change(runner: Runner, project: Project, server: Scrip
     assert (copy / "a.txt").read_text("utf-8") == "good\n"
     assert (copy / "new/b.txt").read_text("utf-8") == "new\n"
     assert not (copy / "logs").exists()
-    assert project.git("diff", "--cached", "--name-only") == "", "the index of the checkout is not touched"
+    assert project.git("diff", "--cached", "--name-only") == "", "the index of the checkout is unchanged"
 
 
-def test_a_build_that_stays_red_fails_the_step(runner: Runner, project: Project, server: ScriptedServer) -> None:
+def test_a_failing_build_fails_the_step(runner: Runner, project: Project, server: ScriptedServer) -> None:
     server.script(Reply(BAD), Reply("^^^a.txt\nworse\n^^^end\n"))
     job = runner.run(project, server, api_key=KEY, repairs="1", on_failure="restore", **ASKED)
     assert job.exit_code == 1
@@ -254,7 +256,7 @@ def test_the_exit_code_is_that_of_code_commit(runner, project, server, given, an
     assert bool(job.uploaded) == bool(job.outputs["run-folder"])
 
 
-def test_a_project_that_would_not_ignore_keys_is_told(runner, tmp_path, server) -> None:
+def test_a_project_that_does_not_ignore_keys_is_an_error(runner, tmp_path, server) -> None:
     project = Project.create(tmp_path, query=None, rollup=None, gitignore="\n")
     job = runner.run(project, server, api_key=KEY, **ASKED)
     assert (job.exit_code, job.outputs["run-folder"], job.uploaded) == (3, "", [])
@@ -293,25 +295,25 @@ def test_the_rollup_of_an_earlier_step_stays(runner: Runner, project: Project, s
     assert "--- the project's own ---" in server.requests[0].prompt
 
 
-def test_a_build_is_told_neither_the_key_nor_where_the_runner_listens(runner, project, server) -> None:
+def test_a_build_gets_neither_the_key_nor_the_files_of_the_runner(runner, project, server) -> None:
     server.script(Reply(GOOD))
     assert runner.run(project, server, api_key=KEY, **ASKED).exit_code == 0
-    told = project.read("environment.txt")
-    assert "INPUT_QUERY=" in told, "the environment was written"
-    assert KEY not in told
-    assert not re.findall(r"^GITHUB_(?:ENV|PATH|OUTPUT|STATE|STEP_SUMMARY)=", told, re.MULTILINE)
+    environment = project.read("environment.txt")
+    assert "INPUT_QUERY=" in environment, "the environment was written"
+    assert KEY not in environment
+    assert not re.findall(r"^GITHUB_(?:ENV|PATH|OUTPUT|STATE|STEP_SUMMARY)=", environment, re.MULTILINE)
 
 
-def test_nothing_that_is_said_in_between_is_a_command_to_the_runner(runner, project, server) -> None:
+def test_output_of_the_run_is_never_a_command_to_the_runner(runner, project, server) -> None:
     server.script(Reply(GOOD))
     log = runner.run(project, server, api_key=KEY, **ASKED).log
     [token] = re.findall(r"^::stop-commands::([0-9a-f]{32})$", log, re.MULTILINE)
-    before, said, after = re.split(rf"^::(?:stop-commands::)?{token}(?:::)?$", log, flags=re.MULTILINE)
-    assert "committing-code" in said
+    before, output, after = re.split(rf"^::(?:stop-commands::)?{token}(?:::)?$", log, flags=re.MULTILINE)
+    assert "committing-code" in output
     assert "::" not in before + after
 
 
-def test_no_expression_stands_in_a_script_and_every_action_is_pinned() -> None:
+def test_scripts_contain_no_expression_and_actions_are_pinned() -> None:
     for document in (ACTION, WORKFLOW):
         for step in steps_of(document):
             assert "${{" not in step.get("run", "")
@@ -321,14 +323,14 @@ def test_no_expression_stands_in_a_script_and_every_action_is_pinned() -> None:
 # --- the example ------------------------------------------------------------------------------------------------------
 
 
-def test_the_example_gives_inputs_that_exist() -> None:
+def test_the_example_uses_existing_inputs() -> None:
     [used] = [step for step in steps_of(WORKFLOW) if step.get("uses", "").startswith("OWNER/code-commit@")]
     assert used["with"].keys() <= ACTION["inputs"].keys()
     [download] = [step for step in steps_of(WORKFLOW) if "download-artifact" in step.get("uses", "")]
     assert download["with"]["name"] == ACTION["inputs"]["artifact"]["default"]
 
 
-def test_the_job_that_runs_the_change_may_write_nothing() -> None:
+def test_the_job_that_runs_the_change_cannot_write() -> None:
     assert WORKFLOW["permissions"] == {}
     assert WORKFLOW["jobs"]["change"]["permissions"] == {"contents": "read"}
     checkouts = [step for step in steps_of(WORKFLOW) if "actions/checkout" in step.get("uses", "")]

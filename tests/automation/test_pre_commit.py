@@ -1,4 +1,4 @@
-"""The hooks, by pre-commit itself: installed from a copy of this checkout, in a real repository, with no network."""
+"""Run the hooks with pre-commit: installed from a copy of this checkout, in a real repository, without a network."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ import pytest
 
 from code_commit_testing import Project
 
-yaml = pytest.importorskip("yaml", reason="hooks are YAML; the environment `automation` has a reader")
+yaml = pytest.importorskip("yaml", reason="hooks are YAML; the environment `automation` has PyYAML")
 pytest.importorskip("pre_commit", reason="pre-commit runs the hooks; the environment `automation` has it")
 
 ROOT = Path(__file__).parents[2]
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
 EXAMPLE = (ROOT / "examples/pre-commit/.pre-commit-config.yaml").read_text("utf-8")
 KEY = "sk-canary-0123456789-key7Q"
-# What an installation from a checkout needs.
+# The files that an installation from a checkout needs.
 PUBLISHED = (".pre-commit-hooks.yaml", "README.md", "hatch_build.py", "pyproject.toml", "core", "workspace", "plugins")
 
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A repository with the hooks, as somebody would have published it."""
+    """Return a repository with the hooks, as if published."""
     made = Project.create(tmp_path_factory.mktemp("published"))
     for name in PUBLISHED:
         if (ROOT / name).is_dir():
@@ -41,7 +41,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @dataclass(frozen=True)
 class Hooked:
-    """A project whose commits are watched. The environments of hooks are made once and shared."""
+    """A project with the hooks installed. All tests share the environments of the hooks."""
 
     project: Project
     environ: dict[str, str]
@@ -78,7 +78,7 @@ def hooked(published: Project, environments: Path, tmp_path: Path) -> Hooked:
     environ = project.environment() | {
         "PATH": without_code_commit(os.environ["PATH"]),
         "PRE_COMMIT_HOME": str(environments),
-        # Dependencies and what builds are there already: nothing is downloaded.
+        # The dependencies and the build backend are already installed: nothing is downloaded.
         "PYTHONPATH": sysconfig.get_path("purelib"),
         "PIP_NO_INDEX": "1",
         "PIP_NO_BUILD_ISOLATION": "0",
@@ -91,16 +91,16 @@ def hooked(published: Project, environments: Path, tmp_path: Path) -> Hooked:
 
 
 def without_code_commit(path: str) -> str:
-    """Leave out folders with the command: the hooks are to run their own."""
+    """Remove folders with the command from `path`: the hooks must run their own."""
     folders = path.split(os.pathsep)
     return os.pathsep.join(folder for folder in folders if not (Path(folder) / "code-commit").exists())
 
 
-def test_the_hooks_have_an_environment_of_their_own(hooked: Hooked, environments: Path) -> None:
+def test_the_hooks_have_their_own_environment(hooked: Hooked, environments: Path) -> None:
     assert len(list(environments.glob("repo*/py_env-*/bin/code-commit"))) == 1
 
 
-def test_a_sound_change_passes_and_the_rollup_is_fresh_after_it(hooked: Hooked) -> None:
+def test_a_valid_change_passes_and_updates_the_rollup(hooked: Hooked) -> None:
     done = hooked.commit({"a.txt": "one\n", "big.lock": "left out\n"})
     assert done.returncode == 0, done.stdout
     assert hooked.project.git("log", "--format=%s").splitlines() == ["a change", "start"]
@@ -124,7 +124,7 @@ def test_a_file_of_agent_config_is_not_committed(hooked: Hooked) -> None:
     assert "agent-config stays out of git" in done.stdout
 
 
-def test_a_project_that_takes_the_line_back_is_told(hooked: Hooked) -> None:
+def test_a_commit_that_stops_ignoring_agent_config_fails(hooked: Hooked) -> None:
     done = hooked.commit({".gitignore": "*.o\n"})
     assert done.returncode == 1
     assert "/agent-config" in done.stdout
@@ -135,7 +135,7 @@ def test_the_example_has_every_hook() -> None:
     assert {hook["id"] for hook in repo["hooks"]} == {hook["id"] for hook in HOOKS}
 
 
-def test_pre_commit_finds_no_fault_in_the_files(tmp_path: Path) -> None:
+def test_pre_commit_accepts_the_files(tmp_path: Path) -> None:
     for command, path in (
         ("validate-manifest", ROOT / ".pre-commit-hooks.yaml"),
         ("validate-config", ROOT / "examples/pre-commit/.pre-commit-config.yaml"),

@@ -1,4 +1,4 @@
-"""The JSON schemas of the pages, and what makes documents for them."""
+"""Validators for the JSON schemas of the pages."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 
 @pytest.fixture(scope="session")
 def validators() -> dict[str, Any]:
-    """A validator of each schema, by its name."""
-    jsonschema = pytest.importorskip("jsonschema", reason="the environment `docs` has it, by the toolbox")
+    """Return a validator for each schema, by name."""
+    jsonschema = pytest.importorskip("jsonschema", reason="the environment `docs` has it, through the toolbox")
     made = {}
     for file in SCHEMAS.glob("*.schema.json"):
         schema = json.loads(file.read_text("utf-8"))
@@ -26,11 +26,11 @@ def validators() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def fits(validators) -> Callable[[str, Any], None]:
-    """Assert that a document is what a schema says, and that one field more would not be."""
+    """Return a function that asserts that a document matches a schema, and that an extra field does not."""
 
     def fits(name: str, document: Any) -> None:
         validators[name].validate(document)
         if isinstance(document, dict):
-            assert not validators[name].is_valid({**document, "new": 1}), "the schema does not know its fields"
+            assert not validators[name].is_valid({**document, "new": 1}), "the schema allows unknown fields"
 
     return fits

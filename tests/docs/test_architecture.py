@@ -1,4 +1,4 @@
-"""The map of the code names files that exist, and every layer and word that there is."""
+"""docs/architecture.md names existing files, every layer, and every word of the glossary."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/architecture.md").read_text("utf-8")
 PACKAGES = [path.parent for pattern in ("*/src/*", "plugins/*/src/*") for path in ROOT.glob(f"{pattern}/__init__.py")]
-# Each has one meaning in the code, and a row on the page.
+# Each has one meaning in the code and a row on the page.
 WORDS = """workspace|change|change set|path rule|refusal|transaction|checkpoint|sandbox|run|attempt|call|completion|wire|
 provider|named config|role|layer|sink|event|command|fleet|unit"""
 
 
 def named_files() -> set[str]:
-    """The files that the page names in its tables."""
+    """Return the files that the page names."""
     return set(re.findall(r"`([\w/]+\.(?:py|json))`", PAGE)) - {"run.json"}
 
 
 @pytest.mark.parametrize("name", sorted(named_files()))
-def test_a_file_on_the_map_exists(name: str) -> None:
+def test_a_named_file_exists(name: str) -> None:
     found = [package for package in PACKAGES for path in package.rglob(Path(name).name) if str(path).endswith(name)]
     assert found or (ROOT / name).is_file()
 
 
-def test_the_map_has_every_layer() -> None:
+def test_the_page_lists_every_layer() -> None:
     text = (ROOT / ".importlinter").read_text("utf-8")
     [block] = re.findall(r"exhaustive = true\n.*?layers =\n(.*?)\n\n", text, re.DOTALL)[:1]
     layers = set(re.findall(r"\w+", block)) - {"__main__"}
@@ -35,5 +35,5 @@ def test_the_map_has_every_layer() -> None:
 
 
 @pytest.mark.parametrize("word", re.split(r"\|\s*", WORDS))
-def test_each_word_of_the_glossary_has_its_meaning(word: str) -> None:
+def test_the_glossary_contains_each_word(word: str) -> None:
     assert f"\n| {word} | " in PAGE

@@ -1,7 +1,7 @@
-"""Every shell block of the pages is run, in a project of its own, and ends as it should.
+"""Run every shell block of the pages in a test project, and check its exit code.
 
-A service on loopback plays the model. Programs that would download or test everything are stood in for, by name and
-with the reason; what they are called with is judged. A line that cannot be run is parsed by the real parser.
+A server on loopback acts as the model. Stand-ins replace programs that would download or test everything; the test
+checks their arguments. The real parser parses lines that cannot run.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ FENCE = re.compile(r"^ *(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<text>.*?)^ 
 
 COMMANDS = CommandHost({}).registry.commands
 
-# Lines that are not run, and why. They are parsed by the real parser.
+# Lines that are not run, and why. The real parser parses them.
 NOT_RUN = {
-    "code-commit --resume 2026-05-04-09-30-00-task": "names a run of somebody's; going on is tested with the plugin",
+    "code-commit --resume 2026-05-04-09-30-00-task": "names a run that does not exist here; the plugin's tests cover resuming",
 }
-# Programs that are not run, and why. What they are called with is judged below.
-STOOD_IN = {
+# Programs that are not run, and why. The checks below cover their arguments.
+STAND_INS = {
     "pip": "downloads; the environments of tox install the same folders",
     "uv": "as pip",
     "make": "`make test` runs this test, and `make demo` installs; their recipes are read",
     "tox": "runs this test",
-    "pytest": "runs this test; its paths are looked up",
-    "ruff": "a judge of its own environment",
+    "pytest": "runs this test; its paths must exist",
+    "ruff": "checks this repository, not the page",
     "mypy": "as ruff",
     "lint-imports": "as ruff",
     "sphinx-build": "as ruff",
@@ -56,7 +56,7 @@ STOOD_IN = {
 
 @dataclass(frozen=True)
 class Scene:
-    """What a page takes for granted. `endings`: exit codes other than 0, by a block's first line."""
+    """The requirements of a page. `endings`: exit codes other than 0, by the first line of a block."""
 
     files: Mapping[str, str] = field(default_factory=dict)
     stdin: str = ""
@@ -88,7 +88,7 @@ SCENES = {
 
 
 def blocks(page: str) -> Iterator[str]:
-    """The shell blocks of a page; of a console, what is typed."""
+    """Yield the shell blocks of a page; from a console, only the typed lines."""
     for found in FENCE.finditer(PAGES[page]):
         text = textwrap.dedent(found["text"])
         if found["language"] in {"sh", "bash"}:
@@ -97,7 +97,7 @@ def blocks(page: str) -> Iterator[str]:
             yield "".join(f"{line[2:]}\n" for line in text.splitlines() if line.startswith("$ "))
 
 
-# --- the stage --------------------------------------------------------------------------------------------------------
+# --- the setup --------------------------------------------------------------------------------------------------------
 
 STAND_IN = """\
 #!{python}
@@ -121,7 +121,7 @@ exec {python!r} -m code_commit "$@"{answers}
 
 
 def answer(request: RecordedRequest) -> Reply:
-    """Whoever is asked: a coach approves, an agent is done, a parrot speaks its own protocol, others change a file."""
+    """Return the model's reply: a coach approves, an agent finishes, a parrot has its own protocol, others change a file."""
     if request.path.endswith("/v1/traces"):
         return Reply(body=b"{}")  # a collector
     asked = request.json
@@ -136,15 +136,15 @@ def answer(request: RecordedRequest) -> Reply:
 
 
 def change(request: RecordedRequest) -> str:
-    """A change that no earlier one was."""
+    """Return a change that differs from all earlier ones."""
     return f"^^^a.txt\n{request.port} {request.body[-40:].hex()} {id(request)}\n^^^end\n"
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A project, stand-ins before everything else on PATH, and an environment in which blocks are run.
+    """A project, stand-ins at the front of PATH, and the environment of the blocks.
 
-    `instead`: words of the pages that are replaced, as a reader would.
+    `instead`: words of the pages that are replaced, as a reader replaces them.
     """
 
     project: Project
@@ -179,7 +179,7 @@ def stage(page: str, scene: Scene, folder: Path, server: ScriptedServer) -> Stag
     calls.touch()
     bin_folder.mkdir()
     typed.write_text(scene.answers or "", "utf-8")
-    scripts = dict.fromkeys(STOOD_IN, STAND_IN.format(python=sys.executable, calls=str(calls)))
+    scripts = dict.fromkeys(STAND_INS, STAND_IN.format(python=sys.executable, calls=str(calls)))
     scripts["python3"] = PYTHON3.format(bin=str(bin_folder), python=sys.executable)
     answers = f" < {shlex.quote(str(typed))}" if scene.answers is not None else ""
     scripts["code-commit"] = COMMAND.format(python=sys.executable, answers=answers)
@@ -205,7 +205,7 @@ def stage(page: str, scene: Scene, folder: Path, server: ScriptedServer) -> Stag
 
 
 def installed(example: str, folder: Path) -> Path:
-    """Lay an example out as an installer would leave it."""
+    """Copy an example as an installer does."""
     source = ROOT / "examples" / f"code-commit-{example}"
     metadata = tomllib.loads((source / "pyproject.toml").read_text("utf-8"))["project"]
     target = folder / f"installed-{example}"
@@ -219,7 +219,7 @@ def installed(example: str, folder: Path) -> Path:
     return target
 
 
-# --- the play ---------------------------------------------------------------------------------------------------------
+# --- the blocks -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(blocks(page))])
@@ -233,10 +233,10 @@ def test_the_blocks_of_a_page_run(page: str, tmp_path: Path) -> None:
             assert done.returncode == scene.endings.get(lines[0], 0), f"{block}\n{done.stdout}\n{done.stderr}"
     for line in played.calls.read_text("utf-8").splitlines():
         name, where, arguments = json.loads(line)
-        JUDGES[name](arguments, Path(where))
+        CHECKS[name](arguments, Path(where))
 
 
-def test_lines_that_are_not_run_are_parsed_and_are_there() -> None:
+def test_lines_that_are_not_run_exist_and_are_parsed() -> None:
     lines = {line for page in PAGES for block in blocks(page) for line in block.splitlines()}
     assert set(NOT_RUN) <= lines
     for line in NOT_RUN:
@@ -245,13 +245,13 @@ def test_lines_that_are_not_run_are_parsed_and_are_there() -> None:
 
 
 def test_every_shell_block_is_found() -> None:
-    """No other language of a block hides commands."""
-    told = {found["language"] for text in PAGES.values() for found in FENCE.finditer(text)}
-    assert told <= {"sh", "bash", "console", "text", "toml", "json", "python", "yaml"}
+    """Blocks in other languages contain no commands."""
+    languages = {found["language"] for text in PAGES.values() for found in FENCE.finditer(text)}
+    assert languages <= {"sh", "bash", "console", "text", "toml", "json", "python", "yaml"}
     assert sum(1 for page in PAGES for _ in blocks(page)) > 40
 
 
-# --- what stand-ins were called with ----------------------------------------------------------------------------------
+# --- the arguments of the stand-ins -----------------------------------------------------------------------------------
 
 PLUGINS = {path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml")}
 DISTRIBUTIONS = {"code-commit", *(f"code-commit-{name}" for name in {"workspace", "testing", *PLUGINS})}
@@ -259,60 +259,60 @@ EXTRAS = {"all", *PLUGINS}
 MATRIX = (ROOT / "tox.ini").read_text("utf-8")
 
 
-def judge_installer(arguments: list[str], _where: Path) -> None:
-    """It installs folders of this checkout, extras that they have, or distributions of these names."""
+def check_installer(arguments: list[str], _where: Path) -> None:
+    """Check that it installs folders of this checkout with existing extras, or existing distributions."""
     more = {"pip", "tool", "install", "-e", "--no-index", "--find-links", "wheels"}
     words = [word for word in arguments if word not in more]
     assert len(words) < len(arguments)
     for word in words:
         name, _, extras = word.rstrip("]").partition("[")
         assert not extras or set(extras.split(",")) <= EXTRAS, word
-        place = re.sub(r"^.*/code-commit(/|$)", "./", name)  # a checkout in somebody's home folder
+        place = re.sub(r"^.*/code-commit(/|$)", "./", name)  # a checkout in a home folder
         assert name in DISTRIBUTIONS or (place.startswith(".") and (ROOT / place).exists()), word
 
 
-def judge_make(arguments: list[str], _where: Path) -> None:
-    """Its recipes can be read."""
+def check_make(arguments: list[str], _where: Path) -> None:
+    """Check that its targets exist."""
     subprocess.run(["make", "-n", *arguments], cwd=ROOT, check=True, capture_output=True)
 
 
-def judge_tox(arguments: list[str], _where: Path) -> None:
-    """The environment is there, by its own name."""
+def check_tox(arguments: list[str], _where: Path) -> None:
+    """Check that the environment exists."""
     environment = arguments[arguments.index("-e") + 1]
     assert f"[testenv:{environment}]" in MATRIX, environment
 
 
-def judge_paths(arguments: list[str], _where: Path) -> None:
-    """What looks like a path is one, but for what the program makes."""
+def check_paths(arguments: list[str], _where: Path) -> None:
+    """Check that paths exist, except build output."""
     for word in arguments:
         assert "/" not in word or word.startswith("build/") or (ROOT / word).exists(), word
 
 
-JUDGES = {
-    "pip": judge_installer,
-    "uv": judge_installer,
-    "make": judge_make,
-    "tox": judge_tox,
-    **dict.fromkeys(("pytest", "ruff", "mypy", "lint-imports", "sphinx-build"), judge_paths),
+CHECKS = {
+    "pip": check_installer,
+    "uv": check_installer,
+    "make": check_make,
+    "tox": check_tox,
+    **dict.fromkeys(("pytest", "ruff", "mypy", "lint-imports", "sphinx-build"), check_paths),
 }
 
 
 # --- commands within sentences ----------------------------------------------------------------------------------------
 
 
-class Parsed(Exception):  # noqa: N818 - no error: the end of what is tried
-    """A command line was understood."""
+class Parsed(Exception):  # noqa: N818 - not an error: it ends the attempt
+    """A command line was parsed."""
 
 
 def spans(page: str) -> set[str]:
-    """`code-commit …` as code within the text. Words in capitals and dots stand for something."""
+    """Return `code-commit …` code in the text. Words in capitals and dots are placeholders."""
     found = re.findall(r"`code-commit( [^`]+)`", FENCE.sub("", PAGES[page]))
     return {re.sub(r"[\[\]]|(?<=\S)…", "", code).replace("…", "").replace(r"\|", "|") for code in found}
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if spans(page)])
-def test_commands_within_sentences_are_understood(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the parser of the command itself."""
+def test_commands_within_sentences_are_parsed(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the parser of the command."""
     parse_args = Parser.parse_args
 
     def parsed(*arguments, **options):
@@ -328,7 +328,7 @@ def test_commands_within_sentences_are_understood(page: str, monkeypatch: pytest
         argv = [example.get(word, word) for word in argv]
         try:
             if argv[0] in COMMANDS and not argv[1:]:
-                continue  # its name alone, not a call of it
+                continue  # only its name, not a call
             if argv[0] in COMMANDS:
                 with pytest.raises(Parsed):
                     command_parser(*COMMANDS[argv[0]]).parse_args(argv[1:])
@@ -339,7 +339,7 @@ def test_commands_within_sentences_are_understood(page: str, monkeypatch: pytest
 
 
 def test_the_commands_of_figures_name_files_that_exist() -> None:
-    """Tables give commands as code: their paths are looked up, and no part of a node id is left out."""
+    """Tables contain commands as code: their paths, including node ids, must exist."""
     command = re.compile(r"`((?:[A-Z_]+=\S+ )*(?:pytest|python) [^`\n]+)`")
     found = [code for text in PAGES.values() for code in command.findall(FENCE.sub("", text))]
     assert len(found) > 10

@@ -1,4 +1,4 @@
-"""The JSON schemas of documents: each is held against what the real commands and runs write."""
+"""The JSON schemas of documents: each is compared with the output of real commands and runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from code_commit_testing import Project, Reply, ScriptedServer, install_plugin
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 KEY = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q"}
-# The commands with `--json`, as schemas are named after them, and how each is made to have something to say.
+# The commands with `--json`, under the names of their schemas, with arguments that produce output.
 COMMAND_LINES: dict[str, tuple[tuple[str, ...], int]] = {
     "check": (("check", "a.txt", ".git/config"), 1),
     "config": (("config",), 0),
@@ -41,8 +41,8 @@ COMMAND_LINES: dict[str, tuple[tuple[str, ...], int]] = {
 }
 HOST = CommandHost({})
 COMMANDS = HOST.registry.commands
-RUNS = {"runs": "runs-list"}  # what a command does that is given no action
-# What else the program leaves, and what a service's own words are in.
+RUNS = {"runs": "runs-list"}  # the default action of a command
+# Schemas of files and events.
 OTHERS = {"event", "run", "rollup-manifest", "consistency-report", "response-parts", "transcript", "task-attempt"}
 BROKEN = "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_misspelled():\n    pass\n"
 
@@ -59,7 +59,7 @@ def help_of(command: str, *actions: str) -> str:
 
 
 def with_json() -> set[str]:
-    """Every command and every action of one whose parser takes `--json`, written as schemas are named."""
+    """Return every command and action with `--json`, under the name of its schema."""
     words = known_words(HOST).commands
     lines = [(command, *action) for command in COMMANDS for action in ((), *((word,) for word in words[command]))]
     return {
@@ -69,7 +69,7 @@ def with_json() -> set[str]:
     }
 
 
-def test_every_command_with_json_has_a_schema_and_every_schema_is_of_something() -> None:
+def test_commands_with_json_and_schemas_match() -> None:
     assert with_json() == COMMAND_LINES.keys()
     schemas = {file.name.removesuffix(".schema.json") for file in SCHEMAS.iterdir()}
     assert schemas == (COMMAND_LINES.keys() - RUNS.keys()) | OTHERS
@@ -80,7 +80,7 @@ def test_the_page_names_every_schema() -> None:
     assert set(re.findall(r"\(schemas/(.+)\)", page)) == {file.name for file in SCHEMAS.iterdir()}
 
 
-def test_every_object_in_a_schema_is_closed_and_lacks_nothing() -> None:
+def test_every_object_in_a_schema_is_closed_and_requires_all_fields() -> None:
     def look(schema: Any, where: str) -> None:
         if isinstance(schema, list):
             for each in schema:
@@ -97,7 +97,7 @@ def test_every_object_in_a_schema_is_closed_and_lacks_nothing() -> None:
 
 
 def run_on(project: Project, *arguments: str, replies: tuple[Reply, ...], stdin: str = "", exit_code: int = 0) -> Any:
-    """A run with `--json`, answered by a service that speaks OpenAI's protocol."""
+    """Return the result of a run with `--json`, answered by a server with OpenAI's protocol."""
     with ScriptedServer(replies) as server:
         environ = {**KEY, **server.environment()}
         line = ("--model", "gpt-5", "--sandbox", "off", "--json", *arguments)
@@ -108,14 +108,14 @@ def run_on(project: Project, *arguments: str, replies: tuple[Reply, ...], stdin:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory) -> Project:
-    """A project with a run that needed a repair."""
+    """Return a project with a run that needed a repair."""
     project = Project.create(tmp_path_factory.mktemp("documents"), build="grep -q good a.txt\n")
     run_on(project, replies=(Reply(block("bad")), Reply(block("good"))))
     return project
 
 
 @pytest.mark.parametrize("name", COMMAND_LINES)
-def test_what_a_command_prints_is_valid(project, fits, tmp_path, name) -> None:
+def test_the_output_of_a_command_is_valid(project, fits, tmp_path, name) -> None:
     copy = Project(tmp_path / "project", project.home)
     shutil.copytree(project.root, copy.root, symlinks=True)
     line, exit_code = COMMAND_LINES[name]
@@ -126,11 +126,11 @@ def test_what_a_command_prints_is_valid(project, fits, tmp_path, name) -> None:
     fits(RUNS.get(name, name), finished.document)
 
 
-def test_runs_of_any_kind_are_listed_and_shown_validly(project, fits, tmp_path) -> None:
+def test_the_lists_of_incomplete_runs_are_valid(project, fits, tmp_path) -> None:
     copy = Project(tmp_path / "project", project.home)
     shutil.copytree(project.root, copy.root, symlinks=True)
-    cut_off = copy.run_folder / "events.jsonl"
-    cut_off.write_text("".join(cut_off.read_text("utf-8").splitlines(keepends=True)[:3]), "utf-8")
+    events = copy.run_folder / "events.jsonl"
+    events.write_text("".join(events.read_text("utf-8").splitlines(keepends=True)[:3]), "utf-8")
     (copy.run_folder / "run.json").unlink()
     (copy.root / "logs/2020-01-01-00-00-00-odd").mkdir()
     listed = copy.command("runs", "--json").document
@@ -140,7 +140,7 @@ def test_runs_of_any_kind_are_listed_and_shown_validly(project, fits, tmp_path) 
         fits("runs-show", copy.command("runs", "show", row["run"], "--json").document)
 
 
-def test_what_a_rollup_leaves_is_valid(fits, tmp_path) -> None:
+def test_the_manifest_of_a_rollup_is_valid(fits, tmp_path) -> None:
     project = Project.create(tmp_path)
     assert project.command("rollup").exit_code == 0
     fits("rollup-manifest", json.loads(project.read("agent-config/.code-commit/rollup.json")))
@@ -156,7 +156,7 @@ def test_a_consistency_report_is_valid(fits, tmp_path) -> None:
     fits("consistency-report", finished.events[-1]["data"]["data"])
 
 
-def test_what_a_task_leaves_is_valid(fits, tmp_path) -> None:
+def test_the_files_and_events_of_a_task_are_valid(fits, tmp_path) -> None:
     project = Project.create(tmp_path)
     step = {"title": "look", "description": "Look.", "step_type": "research"}
     steps = {"title": "all", "steps": [{**step, "exit_requirement": {"type": "pattern", "pattern": "seen"}}]}
@@ -165,13 +165,13 @@ def test_what_a_task_leaves_is_valid(fits, tmp_path) -> None:
     replies = tuple(map(Reply, (code.format(f"return {json.dumps(steps)};"), code.format('return "no";'), look)))
     finished = run_on(project, "--task", "Look at it.", replies=replies)
     fits_all(fits, "event", finished.events)
-    told = {each["kind"] for each in finished.events}
+    kinds = {each["kind"] for each in finished.events}
     spans = {f"tasks.{span}.{end}" for span in ("step", "attempt") for end in ("started", "finished")}
-    assert {"tasks.code", "tasks.called", "tasks.listed", "tasks.judged", "tasks.ended", *spans} <= told
+    assert {"tasks.code", "tasks.called", "tasks.listed", "tasks.judged", "tasks.ended", *spans} <= kinds
     assert fits_lines(fits, "task-attempt", project.run_folder, "*-attempt-*.jsonl") >= 2
 
 
-def test_what_planning_leaves_is_valid(fits, tmp_path) -> None:
+def test_the_files_and_events_of_planning_are_valid(fits, tmp_path) -> None:
     def called(name: str, **arguments: Any) -> ToolCall:
         return ToolCall(f"call_{name}", name, arguments)
 
@@ -197,9 +197,9 @@ def test_what_planning_leaves_is_valid(fits, tmp_path) -> None:
     typed = "yes\n\nyes\n\nquit\n"
     finished = run_on(project, "--planning", f"--codepath={project.root}", replies=replies, stdin=typed)
     fits_all(fits, "event", finished.events)
-    told = {each["kind"] for each in finished.events}
-    assert {"planner.told", "planner.turn.started", "state.entered", "question.asked", "question.answered"} <= told
-    assert {"toolbox.called", "toolbox.ended", "toolbox.agent.started", "toolbox.turn.finished"} <= told
+    kinds = {each["kind"] for each in finished.events}
+    assert {"planner.told", "planner.turn.started", "state.entered", "question.asked", "question.answered"} <= kinds
+    assert {"toolbox.called", "toolbox.ended", "toolbox.agent.started", "toolbox.turn.finished"} <= kinds
     assert fits_lines(fits, "transcript", project.run_folder, "*-transcript.jsonl") > 10
     parts = sorted(project.run_folder.glob("*-parts.json"))
     assert parts

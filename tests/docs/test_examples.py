@@ -1,4 +1,4 @@
-"""What the pages tell to type works: configurations load, commands have these flags, the README's steps end well."""
+"""The examples of the pages work: configurations load, flags exist, the steps of the README succeed."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def registry() -> Registry:
 
 @each_page
 def test_every_configuration_loads(page: Path, tmp_path: Path) -> None:
-    """And is valid for each provider and plugin that is installed; those of tutorials are not."""
+    """It is also valid for each installed provider and plugin."""
     folder = tmp_path / "agent-config"
     folder.mkdir()
     sections = {plugin.name: target for plugin, target in PluginHost().collect("code_commit_settings")}
@@ -89,8 +89,8 @@ def test_every_configuration_loads(page: Path, tmp_path: Path) -> None:
             settings.plugin(name, import_object(target))
 
 
-def test_the_shown_ending_of_a_run_is_one() -> None:
-    """Strictly: no field is missing, none is invented, and the outcome is that of the exit code."""
+def test_the_shown_last_event_of_a_run_is_valid() -> None:
+    """It has exactly the fields of the event, and the outcome of its exit code."""
     [text] = [text for text in blocks(ROOT / "docs/usage.md", "json") if "exit_code" in text]
     shown = json.loads(text)
     assert shown.keys() == {each.name for each in dataclasses.fields(RunFinished)}
@@ -109,7 +109,7 @@ def configs(providers: Any) -> Iterator[tuple[str, str]]:
 
 @cache
 def flags_of(command: str) -> frozenset[str]:
-    """The flags of a command; of the command without one, those of all workflows."""
+    """Return the flags of a command; for an empty name, the flags of all workflows."""
     if not command:
         return frozenset(name for action in workflow_parser(registry())._actions for name in action.option_strings)
     asked = [sys.executable, "-m", "code_commit", command, "--help"]
@@ -118,12 +118,12 @@ def flags_of(command: str) -> frozenset[str]:
 
 
 def flags_of_the_page(page: Path) -> set[str]:
-    """The flags of a tutorial's own workflow or command."""
+    """Return the flags of a tutorial's own workflow or command."""
     return set(re.findall(r'(?:Flag\(|add_argument)\("(--[a-z-]+)"', page.read_text("utf-8")))
 
 
 def commands_of_the_page(page: Path) -> set[str]:
-    """The commands that a tutorial adds."""
+    """Return the commands that a tutorial adds."""
     return set(re.findall(r'CommandDefinition\(\s*name="([a-z-]+)"', page.read_text("utf-8")))
 
 
@@ -147,14 +147,14 @@ def test_every_command_line_has_flags_that_exist(page: Path) -> None:
 
 @each_page
 def test_every_flag_in_the_text_exists(page: Path) -> None:
-    """A code span that begins with two hyphens is a flag of ours; other programs' stand behind their names."""
+    """A code span that starts with two hyphens is a flag of code-commit; flags of other programs follow their names."""
     spans = re.findall(r"`(--[a-z][a-z-]*)[^`]*`", FENCE.sub("", page.read_text("utf-8")))
     known = flags_of("").union(*(flags_of(command) for command in registry().commands), flags_of_the_page(page))
     assert set(spans) <= known
 
 
 def test_command_lines_are_found() -> None:
-    """The two tests above must not pass because they look at nothing."""
+    """The two tests above must not pass on empty input."""
     found = [argv for page in PAGES for argv in commands(page)]
     assert ["undo"] in found
     assert ["--model", "gpt-5", "--query", "Rename the module util to text"] in found
@@ -162,7 +162,7 @@ def test_command_lines_are_found() -> None:
     assert len(found) > 40
 
 
-# --- the README's steps -----------------------------------------------------------------------------------------------
+# --- the steps of the README-------------------------------------------------------------------------------------------
 
 KEY = "a key that is pasted in"
 GREETING = 'def greet(name: str) -> str:\n    return f"Hello, {name}!"\n'
@@ -179,7 +179,7 @@ class Greeting(unittest.TestCase):
 ANSWERS = ["^^^greeting.py\ndef greet(\n^^^end\n", f"^^^greeting.py\n{GREETING}# and all the others\n^^^end\n"]
 
 
-def test_the_steps_of_the_readme_lead_to_a_change(tmp_path: Path) -> None:
+def test_the_steps_of_the_readme_make_a_change(tmp_path: Path) -> None:
     section = (ROOT / "README.md").read_text("utf-8").partition("\n## A real project, with a real key\n")[2]
     steps = [found for found in FENCE.finditer(section.partition("\n## ")[0]) if found["indent"]]
     script = "\n".join(textwrap.dedent(found["text"]) for found in steps)

@@ -1,4 +1,4 @@
-"""The pages keep their word: links lead somewhere, examples are valid, fragments of the change log are well named."""
+"""Links of the pages work, examples are valid, fragments of the change log have valid names."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.rel
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as forges make them."""
+    """Return the anchors of a page's headings, in GitHub's format."""
     headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text("utf-8")), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @each_page
-def test_every_link_within_the_repository_leads_somewhere(page: Path) -> None:
+def test_every_link_within_the_repository_has_a_target(page: Path) -> None:
     for match in LINK.finditer(FENCE.sub("", page.read_text("utf-8"))):
         name, _, anchor = match["target"].partition("#")
         if re.match(r"[a-z]+:", name):
@@ -59,7 +59,7 @@ def test_every_example_is_valid_in_its_language(page: Path) -> None:
             check(match["text"])
 
 
-def test_fragments_of_the_change_log_are_well_named() -> None:
+def test_fragments_of_the_change_log_have_valid_names() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["towncrier"]
     kinds = "|".join(kind["directory"] for kind in settings["type"])
     names = [path.name for path in (ROOT / "news").iterdir() if path.name != ".gitignore"]

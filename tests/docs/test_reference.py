@@ -1,4 +1,4 @@
-"""The tables of the pages hold exactly what the code has: flags, settings, events, hooks, names, exit codes."""
+"""The tables of the pages match the code exactly: flags, settings, events, hooks, names, exit codes."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ Row = list[str]
 
 
 def sections(page: Path) -> dict[str, str]:
-    """The text below each heading of a page, up to the next one of any level; code blocks left out."""
+    """Return the text below each heading of a page up to the next heading, without code blocks."""
     parts = HEADING.split(FENCE.sub("", page.read_text("utf-8")))
     return {title: text for _, title, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True)}
 
 
 def rows(text: str) -> list[Row]:
-    """The rows of a section's tables, cell by cell, without their heads."""
+    """Return the cells of a section's tables, without the headers."""
     lines = [line for line in text.splitlines() if line.startswith("|")]
     ruled = [index for index, line in enumerate(lines) if re.fullmatch(r"\|[-|]+", line)]
     heads = {number for index in ruled for number in (index - 1, index)}
@@ -60,7 +60,7 @@ def rows(text: str) -> list[Row]:
 
 
 def first_names(table: list[Row]) -> list[str]:
-    """What stands as code in the first cells."""
+    """Return the code in the first cells."""
     return [name for row in table for name in CODE.findall(row[0])]
 
 
@@ -91,7 +91,7 @@ USAGE = sections(DOCS / "usage.md")
 COMMANDS = CommandHost({}).registry.commands
 
 
-def test_the_flags_of_every_workflow_are_those_of_the_parser() -> None:
+def test_the_flags_of_every_workflow_match_the_parser() -> None:
     assert flags_in(rows(USAGE["Flags of every workflow"])) == set(RESERVED)
 
 
@@ -100,14 +100,14 @@ def test_each_workflow_has_its_flags_in_a_section(registry: Registry) -> None:
         assert flags_in(rows(USAGE[name])) == {each for flag in workflow.flags for each in flag.names}, name
 
 
-def test_no_flag_of_a_workflow_is_missing_or_invented(registry: Registry) -> None:
+def test_the_flags_of_workflows_match_the_parser(registry: Registry) -> None:
     actions = [action for action in workflow_parser(registry)._actions if action.help != argparse.SUPPRESS]
     known = {name for action in actions for name in action.option_strings}
-    told = set(RESERVED).union(*(flags_in(rows(USAGE[name])) for name in registry.workflows))
-    assert told == known
+    documented = set(RESERVED).union(*(flags_in(rows(USAGE[name])) for name in registry.workflows))
+    assert documented == known
 
 
-def test_the_commands_are_those_that_exist() -> None:
+def test_the_page_lists_the_commands() -> None:
     assert {title.split()[1].rstrip("`") for title in USAGE if title.startswith("`code-commit ")} == set(COMMANDS)
 
 
@@ -120,7 +120,7 @@ def test_each_command_has_its_flags_in_its_section(command: str, capsys: pytest.
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "usage.md"], ids=lambda page: page.name)
-def test_the_exit_codes_are_those_of_the_enum(page: Path) -> None:
+def test_the_exit_codes_match_the_enum(page: Path) -> None:
     table = rows(sections(page)["Exit codes"])
     assert [(int(row[0]), row[1]) for row in table] == [(int(code), code.outcome) for code in ExitCode]
 
@@ -129,7 +129,7 @@ def test_the_exit_codes_are_those_of_the_enum(page: Path) -> None:
 
 
 def fields_of(model: type[BaseModel], above: str = "") -> Iterator[tuple[str, str]]:
-    """Each setting of a model with its default, as the pages write them; free tables left out."""
+    """Yield each setting of a model with its default in the format of the pages, without free tables."""
     for name, field in model.model_fields.items():
         below = field.annotation
         if isinstance(below, type) and issubclass(below, BaseModel):
@@ -147,47 +147,51 @@ def default_of(value: Any) -> str:
 CONFIGURATION = sections(DOCS / "configuration.md")
 
 
-def test_the_settings_of_the_host_have_these_defaults() -> None:
-    told = {CODE.findall(row[0])[0]: row[1] for row in rows(CONFIGURATION["Settings of the host"])}
-    assert told == dict(fields_of(HostSettings))
+def test_the_settings_and_defaults_of_the_host_match() -> None:
+    documented = {CODE.findall(row[0])[0]: row[1] for row in rows(CONFIGURATION["Settings of the host"])}
+    assert documented == dict(fields_of(HostSettings))
 
 
-def test_each_plugin_with_settings_has_a_section_with_these_defaults() -> None:
+def test_the_settings_and_defaults_of_plugins_match() -> None:
     models = {
         plugin.name: import_object(target) for plugin, target in PluginHost().collect("code_commit_settings") if target
     }
-    told = {title.removeprefix("`[plugins.").removesuffix("]`") for title in CONFIGURATION if "[plugins." in title}
-    assert models.keys() <= told
-    assert told - models.keys() <= {path.name for path in ROOT.glob("plugins/*")}, "neither installed nor ours"
+    documented = {
+        title.removeprefix("`[plugins.").removesuffix("]`") for title in CONFIGURATION if "[plugins." in title
+    }
+    assert models.keys() <= documented
+    assert documented - models.keys() <= {path.name for path in ROOT.glob("plugins/*")}, (
+        "neither installed nor first-party"
+    )
     for name, model in models.items():
         table = {CODE.findall(row[0])[0]: row[1] for row in rows(CONFIGURATION[f"`[plugins.{name}]`"])}
         assert table == dict(fields_of(model)), name
 
 
 def services(registry: Registry) -> dict[str, plugin_api.ProviderDefinition]:
-    """The providers that a person configures: `replay` has neither settings nor an address."""
+    """Return the providers that you configure: `replay` has neither settings nor an address."""
     return {name: definition for name, (_, definition) in registry.providers.items() if not definition.free}
 
 
-def test_each_provider_has_a_section_with_these_defaults(registry: Registry) -> None:
+def test_the_settings_and_defaults_of_providers_match(registry: Registry) -> None:
     for name, definition in services(registry).items():
         table = {CODE.findall(row[0])[0]: row[1] for row in rows(CONFIGURATION[name])}
         assert table == dict(fields_of(import_object(definition.config))), name
 
 
-def test_the_settings_that_every_config_has_are_told() -> None:
-    told = first_names(rows(CONFIGURATION["`[providers.<provider>.<name>]`"]))
-    assert sorted(told) == sorted(KEY_FIELDS | HOST_FIELDS)
+def test_the_page_lists_the_settings_of_every_config() -> None:
+    documented = first_names(rows(CONFIGURATION["`[providers.<provider>.<name>]`"]))
+    assert sorted(documented) == sorted(KEY_FIELDS | HOST_FIELDS)
 
 
-def test_the_key_of_each_provider_is_told_where_it_is_looked_for(registry: Registry) -> None:
+def test_the_page_lists_the_key_file_and_variable_of_each_provider(registry: Registry) -> None:
     assert [CODE.findall(" ".join(row)) for row in rows(CONFIGURATION["Keys"])] == [
         [f"agent-config/{name}-key.txt", registry.providers[name][1].key_variable]
         for name in ("gemini", "openai", "anthropic")
     ]
 
 
-def test_the_addresses_and_distributions_are_those_of_the_providers(registry: Registry) -> None:
+def test_the_addresses_and_distributions_match_the_providers(registry: Registry) -> None:
     models = sections(DOCS / "models.md")
     addresses = {row[0]: CODE.findall(" ".join(row[1:3])) for row in rows(models["Addresses"])}
     assert addresses == {
@@ -220,7 +224,7 @@ def test_every_field_of_an_event_is_in_its_table(kind: str) -> None:
     assert first_names(rows(RUN_FOLDER[f"`{kind}`"])) == [field.name for field in dataclasses.fields(KINDS[kind])]
 
 
-def test_the_events_of_the_task_agent_are_told() -> None:
+def test_the_page_lists_the_events_of_the_task_agent() -> None:
     events_of_tasks = vars(import_module("code_commit_tasks.events")).values()
     kinds = {
         cls.kind: [field.name for field in dataclasses.fields(cls)]
@@ -231,30 +235,31 @@ def test_the_events_of_the_task_agent_are_told() -> None:
     assert {row[0].strip("`"): CODE.findall(row[1].partition(":")[0]) for row in table} == kinds
 
 
-def test_the_envelope_is_that_of_the_records() -> None:
+def test_the_envelope_of_events_matches_the_records() -> None:
     record = events.Record(1, 0.0, "", 1, None, "message", {})
     assert first_names(rows(RUN_FOLDER["Events"])) == list(record_fields(record))
 
 
-def test_the_fields_of_the_run_document_are_told() -> None:
+def test_the_page_lists_the_fields_of_the_run_document() -> None:
     assert set(first_names(rows(RUN_FOLDER["run.json"]))) == set(RunDocument().fields)
 
 
 # --- responses --------------------------------------------------------------------------------------------------------
 
 
-def test_the_protected_names_are_those_that_are_enforced() -> None:
+def test_the_protected_names_match_the_code() -> None:
     table = rows(sections(DOCS / "response-format.md")["Protected files"])
-    told = [(CODE.findall(row[0])[0], row[1].startswith("at any depth")) for row in table]
-    assert told == [(entry.name, entry.anywhere) for entry in sorted(PROTECTED, key=lambda each: _place(told, each))]
+    documented = [(CODE.findall(row[0])[0], row[1].startswith("at any depth")) for row in table]
+    ordered = sorted(PROTECTED, key=lambda each: _place(documented, each))
+    assert documented == [(entry.name, entry.anywhere) for entry in ordered]
 
 
-def _place(told: list[tuple[str, bool]], entry: Any) -> int:
-    """The place of an entry in the page's own order; an entry that is not there breaks the comparison."""
-    return next((index for index, (name, _) in enumerate(told) if name == entry.name), -1)
+def _place(documented: list[tuple[str, bool]], entry: Any) -> int:
+    """Return the place of an entry on the page; a missing entry breaks the comparison."""
+    return next((index for index, (name, _) in enumerate(documented) if name == entry.name), -1)
 
 
-def test_the_built_in_rules_are_told() -> None:
+def test_the_page_lists_the_built_in_rules() -> None:
     modules = [import_module(module.name) for module in iter_modules(guard.__path__, f"{guard.__name__}.")]
     rules = {
         cls.__dict__["name"]
@@ -268,18 +273,18 @@ def test_the_built_in_rules_are_told() -> None:
 # --- plugins ----------------------------------------------------------------------------------------------------------
 
 
-def test_every_name_of_the_api_is_told_once() -> None:
-    told = [name for text in sections(DOCS / "plugins/api.md").values() for name in first_names(rows(text))]
-    assert sorted(told) == sorted(dir(plugin_api))
+def test_the_page_lists_every_name_of_the_api_once() -> None:
+    documented = [name for text in sections(DOCS / "plugins/api.md").values() for name in first_names(rows(text))]
+    assert sorted(documented) == sorted(dir(plugin_api))
 
 
-def test_every_hook_is_told_with_its_arguments() -> None:
+def test_the_page_lists_every_hook_with_its_arguments() -> None:
     hooks = {name: inspect.signature(hook) for name, hook in vars(hookspecs).items() if name.startswith("code_commit_")}
     page = sections(DOCS / "plugins/hooks.md")
-    told = {title.strip("`"): text for title, text in page.items() if title.startswith("`")}
-    assert set(told) == {f"{name}({', '.join(signature.parameters)})" for name, signature in hooks.items()}
+    documented = {title.strip("`"): text for title, text in page.items() if title.startswith("`")}
+    assert set(documented) == {f"{name}({', '.join(signature.parameters)})" for name, signature in hooks.items()}
     for name, signature in hooks.items():
-        text = told[f"{name}({', '.join(signature.parameters)})"]
+        text = documented[f"{name}({', '.join(signature.parameters)})"]
         assert first_names(rows(text)) == list(signature.parameters), name
         assert [row[0] for row in rows(text) if "`" not in row[0]] == ["returns", "called by", "when", "an error"]
 
@@ -291,18 +296,20 @@ def test_every_hook_is_told_with_its_arguments() -> None:
         ("workflow.md", "The definition", plugin_api.WorkflowDefinition),
     ],
 )
-def test_every_field_of_a_definition_is_told(page: str, title: str, record: Any) -> None:
-    told = first_names(rows(sections(DOCS / "plugins" / page)[title]))
-    assert set(told) == {field.name for field in dataclasses.fields(record)}
+def test_the_page_lists_every_field_of_a_definition(page: str, title: str, record: Any) -> None:
+    documented = first_names(rows(sections(DOCS / "plugins" / page)[title]))
+    assert set(documented) == {field.name for field in dataclasses.fields(record)}
 
 
-def test_every_method_of_a_run_is_told() -> None:
-    told = " ".join(row[1] for row in rows(sections(DOCS / "plugins/workflow.md")["The workflow"]))
-    methods = {name for name in vars(plugin_api.Run) if not name.startswith("_")} - {"ask"}  # told with `interactive`
-    assert methods <= set(re.findall(r"run\.(\w+)", told))
+def test_the_page_lists_every_method_of_a_run() -> None:
+    documented = " ".join(row[1] for row in rows(sections(DOCS / "plugins/workflow.md")["The workflow"]))
+    methods = {name for name in vars(plugin_api.Run) if not name.startswith("_")} - {
+        "ask"
+    }  # documented with `interactive`
+    assert methods <= set(re.findall(r"run\.(\w+)", documented))
 
 
-def test_what_tests_may_use_is_told() -> None:
+def test_the_page_lists_the_test_tools() -> None:
     page = sections(DOCS / "plugins/testing.md")
     assert set(first_names(rows(page["Testing a plugin"]))) == set(testing.__all__)
     attributes = {name for name in ProviderConformance.__annotations__ if not name.startswith("_")}

@@ -1,6 +1,6 @@
-"""The JSON schemas in docs/schemas: made from the records themselves, and true of what real runs write.
+"""The JSON schemas in docs/schemas match the records and the output of real runs.
 
-python tests/docs/test_schemas.py       writes the schema of the events anew
+python tests/docs/test_schemas.py       writes the schema of the events
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from code_commit_testing import Project, install_plugin
 
 REPOSITORY = Path(__file__).parents[2]
 SCHEMAS = REPOSITORY / "docs" / "schemas"
-# The data of `<kind>.started`: it is not typed where it is written.
+# The data of `<kind>.started`, which has no type in the code.
 SPANS = {
     "attempt": {"number": "integer"},
     "consistency.sample": {"number": "integer"},
@@ -39,23 +39,23 @@ from pydantic import BaseModel
 from code_commit.plugin_api import Completion, Finish, Message, ProviderDefinition, ProviderError, Text, Usage, hookimpl
 
 class Config(BaseModel):
-    model: str = "told"
+    model: str = "listed"
 
-class Told:
-    replies = json.loads(os.environ.get("TOLD", "[]"))
+class Listed:
+    replies = json.loads(os.environ.get("REPLIES", "[]"))
     def __init__(self, config):
         pass
     def complete(self, call):
         reply = self.replies.pop(0)
         if reply == "down":
             raise ProviderError("it is down", kind="server")
-        return Completion(Message("assistant", (Text(reply),)), Finish.STOP, "stop", Usage(10, 5), "told", {})
+        return Completion(Message("assistant", (Text(reply),)), Finish.STOP, "stop", Usage(10, 5), "listed", {})
     def close(self):
         pass
 
 @hookimpl
 def code_commit_providers():
-    return [ProviderDefinition("told", {}, "", None, None, ("a", "{key}"), "told_plugin:Config", "told_plugin:Told")]
+    return [ProviderDefinition("listed", {}, "", None, None, ("a", "{key}"), "listed_plugin:Config", "listed_plugin:Listed")]
 
 @hookimpl
 def code_commit_misspelled():
@@ -65,7 +65,7 @@ def code_commit_misspelled():
 
 @cache
 def sources() -> list[tuple[str, ast.Module]]:
-    """Every module of the distributions, by its dotted name."""
+    """Return every module of the distributions with its dotted name."""
     return [
         (".".join(file.relative_to(source).with_suffix("").parts), ast.parse(file.read_text("utf-8")))
         for source in (REPOSITORY / "core/src", *(REPOSITORY / "plugins").glob("*/src"))
@@ -75,7 +75,7 @@ def sources() -> list[tuple[str, ast.Module]]:
 
 
 def kinds() -> dict[str, type[events.Event]]:
-    """The classes of events, of the host and of the plugins, by kind."""
+    """Return the event classes of the host and the plugins, by kind."""
     found = {}
     for module, tree in sources():
         for node in ast.walk(tree):
@@ -86,7 +86,7 @@ def kinds() -> dict[str, type[events.Event]]:
 
 
 def spans() -> dict[str, list[str]]:
-    """The kinds of spans with the names of their fields, wherever one is opened."""
+    """Return the kinds of spans with the names of their fields."""
     return {
         str(node.args[0].value): [keyword.arg or "**" for keyword in node.keywords]
         for _, tree in sources()
@@ -99,7 +99,7 @@ def spans() -> dict[str, list[str]]:
 
 
 def event_schema() -> dict[str, Any]:
-    """The schema of a line of `events.jsonl`: the envelope, and the data of each kind. Other plugins' kinds are open."""
+    """Return the schema of a line of `events.jsonl`: the envelope, and the data of each kind; other kinds are open."""
     envelope = closed(TypeAdapter(events.Record).json_schema())
     data = {kind: (cls.__name__, closed(TypeAdapter(cls).json_schema())) for kind, cls in kinds().items()}
     for kind, fields in SPANS.items():
@@ -123,13 +123,13 @@ def event_schema() -> dict[str, Any]:
 
 
 def closed(schema: dict[str, Any]) -> dict[str, Any]:
-    """Every field is always written, and there is no other."""
-    assert "$defs" not in schema, "a record in a record: close that one as well"
+    """Return the schema with all fields required and no others allowed."""
+    assert "$defs" not in schema, "close nested records, too"
     return {**schema, "required": list(schema["properties"]), "additionalProperties": False}
 
 
 def bare(schema: Any, *, names: bool = False) -> Any:
-    """Leave out the titles and defaults that pydantic adds: they say nothing to a reader of events."""
+    """Remove the titles and defaults that pydantic adds: readers of events do not need them."""
     if isinstance(schema, list):
         return [bare(item) for item in schema]
     if not isinstance(schema, dict):
@@ -142,7 +142,7 @@ def written(name: str) -> Any:
     return json.loads((SCHEMAS / name).read_text("utf-8"))
 
 
-def test_the_schema_of_events_is_that_of_the_records() -> None:
+def test_the_schema_of_events_matches_the_records() -> None:
     assert written("event.schema.json") == event_schema(), "run this file as a script"
 
 
@@ -167,24 +167,24 @@ def test_the_schema_of_the_run_document_has_all_its_fields() -> None:
     ],
     ids=["repaired", "refused", "down", "restored", "not ready"],
 )
-def test_what_a_run_writes_is_valid(validators, tmp_path, replies, arguments) -> None:
+def test_the_events_and_document_of_a_run_are_valid(validators, tmp_path, replies, arguments) -> None:
     project = Project.create(tmp_path, build="grep -q good a.txt\n")
     project.write({"agent-config/config.toml": "[http]\nretries = 0\n"})
-    plugins = [install_plugin(tmp_path / "plugins", "told", PLUGIN)]
-    environ = {"TOLD": json.dumps(replies)}
-    finished = project.command("--model", "told/told", "--json", *arguments, environ=environ, plugins=plugins)
+    plugins = [install_plugin(tmp_path / "plugins", "listed", PLUGIN)]
+    environ = {"REPLIES": json.dumps(replies)}
+    finished = project.command("--model", "listed/listed", "--json", *arguments, environ=environ, plugins=plugins)
     assert {"run.started", "plugin.failed", "run.finished"} <= {event["kind"] for event in finished.events}
     for event in finished.events:
         validators["event"].validate(event)
     validators["run"].validate(json.loads((project.run_folder / "run.json").read_text("utf-8")))
 
 
-def test_the_last_words_of_a_run_that_never_began_are_valid(validators, tmp_path) -> None:
+def test_the_events_of_a_run_that_did_not_start_are_valid(validators, tmp_path) -> None:
     for event in Project.create(tmp_path).command("--json", "--model", "nobody").events:
         validators["event"].validate(event)
 
 
-def test_the_schema_refuses_what_is_no_event(validators) -> None:
+def test_the_schema_rejects_invalid_events(validators) -> None:
     good: dict[str, Any] = {
         "seq": 1,
         "time": 1.0,

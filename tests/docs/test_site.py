@@ -1,4 +1,4 @@
-"""The pages as a site: all of them are there, no link leads nowhere, and a reader needs no other machine."""
+"""The site contains all pages, has no broken links, and loads nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ ROOT = Path(__file__).parents[2]
 SOURCES = ("*.md", "docs/**/*.md", "core/*.md", "testing/*.md", "workspace/*.md", "plugins/*/*.md", "examples/*.md")
 PAGES = sorted(path.relative_to(ROOT) for pattern in SOURCES for path in ROOT.glob(pattern))
 INDEX = "docs/index.html"
-# What a browser fetches by itself, for any value of the attribute.
+# Attributes that a browser fetches without a click.
 FETCHED = {("script", "src"), ("img", "src"), ("iframe", "src"), ("link", "href"), ("source", "src"), ("video", "src")}
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site that the environment `site` has just built, else one built here."""
+    """Return the site that the environment `site` built, or build it here."""
     if "SITE" in os.environ:
         return Path(os.environ["SITE"])
     target = tmp_path_factory.mktemp("site")
@@ -40,7 +40,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass
 class Read(HTMLParser):
-    """What a page names: its own anchors, the links that a reader follows, and what a browser fetches."""
+    """The anchors of a page, the links that a reader follows, and the addresses that a browser fetches."""
 
     anchors: set[str] = field(default_factory=set)
     links: list[str] = field(default_factory=list)
@@ -76,22 +76,22 @@ def test_every_page_of_the_checkout_is_a_page_of_the_site(site: Path) -> None:
     assert [page for page in PAGES if not (site / page.with_suffix(".html")).is_file()] == []
 
 
-def test_the_navigation_leads_to_each_page_once(site: Path) -> None:
-    """docs/index.md is where the navigation comes from: in it each page but itself stands once."""
+def test_the_navigation_contains_each_page_once(site: Path) -> None:
+    """The navigation comes from docs/index.md, which contains each other page once."""
     text = (ROOT / "docs/index.md").read_text("utf-8")
     assert len(text.split("\n## ")) > 5
     sidebar = (site / INDEX).read_text("utf-8").partition('<div class="sidebar-tree">')[2].partition("</aside>")[0]
     reader = Read()
     reader.feed(sidebar)
-    led_to = Counter(os.path.normpath(f"docs/{link}") for link in reader.links)
-    assert led_to == {str(page.with_suffix(".html")): 1 for page in PAGES if str(page) != "docs/index.md"}
+    targets = Counter(os.path.normpath(f"docs/{link}") for link in reader.links)
+    assert targets == {str(page.with_suffix(".html")): 1 for page in PAGES if str(page) != "docs/index.md"}
 
 
-def test_the_first_page_leads_to_the_index(site: Path) -> None:
+def test_the_first_page_redirects_to_the_index(site: Path) -> None:
     assert f'content="0; url={INDEX}"' in (site / "index.html").read_text("utf-8")
 
 
-def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
+def test_every_link_of_the_site_has_a_target(site: Path) -> None:
     followed, broken = 0, []
     for page in pages_of(site):
         for link in read(page).links:
@@ -106,7 +106,7 @@ def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
     assert followed > 1000
 
 
-def test_nothing_is_fetched_from_another_machine(site: Path) -> None:
+def test_nothing_is_fetched_from_another_host(site: Path) -> None:
     fetched = [(page, address) for page in pages_of(site) for address in read(page).fetched]
     assert len(fetched) > len(PAGES)
     assert [(page, address) for page, address in fetched if urlsplit(address).scheme or urlsplit(address).netloc] == []
@@ -116,6 +116,6 @@ def test_nothing_is_fetched_from_another_machine(site: Path) -> None:
         assert "url(http" not in text.replace('"', "").replace("'", ""), sheet
 
 
-def test_files_that_tutorials_name_are_named_on_the_site(site: Path) -> None:
+def test_the_site_shows_the_file_names_of_tutorials(site: Path) -> None:
     page = (site / "docs/plugins/provider.html").read_text("utf-8")
     assert '<span class="pre">src/code_commit_parrot/__init__.py</span>' in page

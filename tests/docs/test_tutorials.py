@@ -1,4 +1,4 @@
-"""Each tutorial's files, copied out of its page: built, installed into an environment of their own, tested, listed."""
+"""Copy each tutorial's files from its page, build them, install them into a new environment, test and list them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def copied_out(page: str, folder: Path) -> Path:
-    """Write the files that a page shows with their names."""
+    """Write the files that a page shows with a title."""
     for _, name, text in TITLED.findall((DOCS / page).read_text("utf-8")):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ def copied_out(page: str, folder: Path) -> Path:
 
 
 def python_with(wheel: Path | None, folder: Path) -> Path:
-    """Make an environment that has what this one has, and `wheel` as an installer would leave it."""
+    """Create an environment with the packages of this one, and with `wheel` as an installer installs it."""
     venv.create(folder, symlinks=True)
     [packages] = folder.glob("lib/python*/site-packages")
     ours = [path for path in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")) if path]
@@ -60,7 +60,7 @@ def python_with(wheel: Path | None, folder: Path) -> Path:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Command:
-    """Give a function that runs Python with arguments, far away from this checkout."""
+    """Return a function that runs Python outside this checkout."""
 
     def ran(python: Path | str, *arguments: str, cwd: Path = tmp_path) -> subprocess.CompletedProcess[str]:
         environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
@@ -70,7 +70,7 @@ def run(tmp_path: Path) -> Command:
 
 
 @pytest.mark.parametrize("page", PLUGINS)
-def test_a_tutorial_is_a_plugin_that_works(page: str, tmp_path: Path, run: Command) -> None:
+def test_a_tutorial_is_a_working_plugin(page: str, tmp_path: Path, run: Command) -> None:
     name = PLUGINS[page]
     source = copied_out(page, tmp_path / f"code-commit-{name}")
     built = run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path), cwd=source)
@@ -89,15 +89,15 @@ def test_a_tutorial_is_a_plugin_that_works(page: str, tmp_path: Path, run: Comma
 
 
 @pytest.mark.parametrize("page", PLUGINS)
-def test_the_example_is_the_tutorials_plugin(page: str, tmp_path: Path) -> None:
-    """`python tests/docs/test_tutorials.py` writes the examples anew."""
+def test_the_example_matches_the_tutorial(page: str, tmp_path: Path) -> None:
+    """`python tests/docs/test_tutorials.py` writes the examples."""
     shown, kept = copied_out(page, tmp_path), EXAMPLES / f"code-commit-{PLUGINS[page]}"
     for folder, other in ((shown, kept), (kept, shown)):
         for path in (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
             assert path.read_text("utf-8") == (other / path.relative_to(folder)).read_text("utf-8"), path
 
 
-def test_the_tutorials_provider_is_listed_with_its_models(tmp_path: Path, run: Command) -> None:
+def test_the_provider_of_the_tutorial_is_listed_with_its_models(tmp_path: Path, run: Command) -> None:
     source = copied_out("provider.md", tmp_path / "code-commit-parrot")
     assert (
         run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path), cwd=source).returncode == 0
@@ -110,7 +110,7 @@ def test_the_tutorials_provider_is_listed_with_its_models(tmp_path: Path, run: C
     ]
 
 
-def test_the_tests_that_the_pages_show_pass(tmp_path: Path, run: Command) -> None:
+def test_the_tests_on_the_pages_pass(tmp_path: Path, run: Command) -> None:
     copied_out("testing.md", tmp_path / "tests")
     tested = run(
         python_with(None, tmp_path / "venv"), "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", "tests"
@@ -119,17 +119,17 @@ def test_the_tests_that_the_pages_show_pass(tmp_path: Path, run: Command) -> Non
     assert "2 passed" in tested.stdout
 
 
-def test_a_tutorial_is_strictly_typed_and_clean(tmp_path: Path, run: Command) -> None:
-    """Only where mypy and ruff are installed: a reader copies what stands here."""
+def test_a_tutorial_passes_mypy_and_ruff(tmp_path: Path, run: Command) -> None:
+    """Readers copy the code. Runs only if mypy and ruff are installed."""
     for module in ("mypy", "ruff"):
         pytest.importorskip(module)
     for page, name in PLUGINS.items():
         source = copied_out(page, tmp_path / f"code-commit-{name}")
-        judged = run(
+        checked = run(
             sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "src", cwd=source
         )
-        assert judged.returncode == 0, judged.stdout
-        judged = run(
+        assert checked.returncode == 0, checked.stdout
+        checked = run(
             sys.executable,
             "-m",
             "ruff",
@@ -142,7 +142,7 @@ def test_a_tutorial_is_strictly_typed_and_clean(tmp_path: Path, run: Command) ->
             ".",
             cwd=source,
         )
-        assert judged.returncode == 0, judged.stdout
+        assert checked.returncode == 0, checked.stdout
 
 
 if __name__ == "__main__":

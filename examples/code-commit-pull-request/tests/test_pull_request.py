@@ -30,7 +30,7 @@ def pushed(project, *arguments):
     return subprocess.run(["git", "-C", remote, *arguments], capture_output=True, text=True, check=True).stdout
 
 
-def test_the_change_becomes_a_branch(project):
+def test_the_change_is_pushed_as_a_branch(project):
     finished = run(project)
     assert finished.exit_code == 0, finished.stderr
     branch = f"code-commit/{project.run_folder.name}"
@@ -46,7 +46,7 @@ def test_the_users_branch_and_index_stay_unchanged(project):
     assert project.git("status", "--porcelain") == " M a.txt\n D gone.txt\n?? made.txt\n"
 
 
-def test_a_red_build_is_not_pushed(project):
+def test_a_failed_build_is_not_pushed(project):
     project.write({"build.sh": "exit 1\n"})
     assert run(project).exit_code == 1
     assert pushed(project, "branch") == ""

@@ -46,7 +46,7 @@ def run(tmp_path, url):
         return project, project.command("--model", "gpt-5", environ=environ)
 
 
-def test_the_ending_is_posted_with_the_token(tmp_path, received):
+def test_the_result_is_posted_with_the_token(tmp_path, received):
     project, finished = run(tmp_path, received.url)
     assert finished.exit_code == 0, finished.stderr
     [(authorization, document)] = received

@@ -71,12 +71,12 @@ def test_a_request_in_full():
         ("claude-3-haiku-20240307", 4096),
     ],
 )
-def test_there_is_always_a_limit(model, limit):
+def test_every_request_has_max_tokens(model, limit):
     assert wire(model=model).encode(Request((HELLO,))).body["max_tokens"] == limit
     assert wire(model=model, max_tokens=7).encode(Request((HELLO,))).body["max_tokens"] == 7
 
 
-def test_results_come_before_words():
+def test_results_come_before_text():
     calls = Message(
         "assistant", (ToolCall("functions.read:0", "read", None, raw="{"), ToolCall("c2", "read", {"a": 1}))
     )
@@ -103,7 +103,7 @@ def test_at_most_four_prefixes_are_marked_for_the_cache():
     assert marked == ["part 3", "part 4", "part 5", "part 6"]
 
 
-def test_blank_text_is_left_out():
+def test_blank_text_is_dropped():
     blank = Message("assistant", (Text(" \n", cache_here=True),))
     assert len(wire().encode(Request((HELLO, blank, HELLO))).body["messages"]) == 2
 
@@ -135,21 +135,21 @@ def test_thinking_of_all_kinds_goes_back_in_order():
         ({"thinking": "disabled"}, {"tools": (TOOL,), "tool_choice": "required"}, {"type": "disabled"}),
     ],
 )
-def test_thinking_is_asked_for_where_it_can_be(settings, request_fields, thinking):
+def test_thinking_is_requested_if_possible(settings, request_fields, thinking):
     assert wire(**settings).encode(Request((HELLO,), **request_fields)).body.get("thinking") == thinking
 
 
 @pytest.mark.parametrize(
-    ("settings", "says"),
+    ("settings", "message"),
     [
         ({"thinking_budget_tokens": 1000}, "1024"),
         ({"thinking_budget_tokens": 2000, "max_tokens": 2000}, "lower than max_tokens"),
-        ({"thinking_budget_tokens": 2000, "thinking": "adaptive"}, "exclude each other"),
+        ({"thinking_budget_tokens": 2000, "thinking": "adaptive"}, "cannot be used together"),
         ({"thinking_budget_tokens": 2000, "temperature": 0.5}, "temperature"),
     ],
 )
-def test_settings_that_do_not_fit_together_are_refused(settings, says):
-    with pytest.raises(ValueError, match=says):
+def test_settings_that_conflict_are_rejected(settings, message):
+    with pytest.raises(ValueError, match=message):
         AnthropicConfig(model="claude-sonnet-4-5", **settings)
 
 
@@ -176,7 +176,7 @@ def test_stop_reasons(word, finish):
     assert completion.finish_detail == (word or "")
 
 
-def test_a_paused_turn_is_sent_back_as_it_came():
+def test_a_paused_turn_goes_back_unchanged():
     blocks = [text("Searching."), {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"q": "x"}}]
     completion = decode(message(*blocks, stop="pause_turn"))
     assert wire().encode(Request((HELLO, completion.message))).body["messages"][1]["content"] == blocks
@@ -233,13 +233,13 @@ def test_error_kinds(status, kind_of_error, words, kind):
     assert caught.value.kind == kind
 
 
-def test_filtered_output_is_told_apart_from_a_rejected_request():
+def test_filtered_output_is_not_a_rejected_request():
     words = "Output blocked by content filtering policy"
     completion = decode({"type": "error", "error": {"type": "invalid_request_error", "message": words}}, 400)
     assert (completion.finish, completion.text, completion.usage) == (Finish.FILTERED, "", Usage())
 
 
-def test_an_answer_without_content_is_garbled():
+def test_an_answer_without_content_is_invalid():
     with pytest.raises(ProviderError) as caught:
         decode({"type": "message", "stop_reason": "end_turn"})
     assert caught.value.kind == "invalid_response"

@@ -133,11 +133,11 @@ def test_a_plain_request_sets_nothing():
         ("odd?model#1", "/v1beta/models/odd%3Fmodel%231:generateContent"),
     ],
 )
-def test_the_model_stands_in_the_path(model, path):
+def test_the_path_contains_the_model(model, path):
     assert wire(model=model).encode(Request((HELLO,))).path == path
 
 
-def test_results_stand_in_one_turn_in_the_order_of_their_calls():
+def test_results_are_in_one_turn_in_the_order_of_their_calls():
     calls = Message("assistant", (ToolCall("c1", "read", {"path": "a"}), ToolCall("c2", "read", {"path": "b"})))
     late = Message(
         "user", (Text("And?"), ToolResult("c2", "read", "of b", is_error=True), ToolResult("c1", "read", "of a"))
@@ -152,7 +152,7 @@ def test_results_stand_in_one_turn_in_the_order_of_their_calls():
     ]
 
 
-def test_an_id_that_the_service_gave_goes_back():
+def test_an_id_of_the_service_goes_back():
     call = decode(candidate({"functionCall": {"id": "given-7", "name": "now", "args": {}}})).message
     result = Message("user", (ToolResult("given-7", "now", "12:00"),))
     contents = wire().encode(Request((HELLO, call, result))).body["contents"]
@@ -161,31 +161,31 @@ def test_an_id_that_the_service_gave_goes_back():
 
 
 @pytest.mark.parametrize(("model", "signature"), [("gemini-2.5-pro", None), ("gemini-3.1-pro-preview", "skip")])
-def test_another_providers_calls_get_a_signature_where_one_is_demanded(model, signature):
+def test_calls_of_another_provider_get_a_required_signature(model, signature):
     calls = Message("assistant", (ToolCall("c1", "read", {}), ToolCall("c2", "read", {})))
     first, second = wire(model=model).encode(Request((HELLO, calls))).body["contents"][1]["parts"]
     assert first.get("thoughtSignature", "")[:4] == (signature or "")
     assert "thoughtSignature" not in second
 
 
-def test_a_signature_on_words_goes_back_behind_them():
+def test_a_signature_on_text_goes_back_after_it():
     completion = decode(candidate({"text": "hi", "thoughtSignature": "c2ln"}))
     assert completion.text == "hi"
     parts = wire().encode(Request((HELLO, completion.message))).body["contents"][1]["parts"]
     assert parts == [{"text": "hi"}, {"text": "", "thoughtSignature": "c2ln"}]
 
 
-def test_an_empty_message_is_left_out():
+def test_an_empty_message_is_dropped():
     empty = Message("assistant", (Text(""),))
     contents = wire().encode(Request((HELLO, empty, Message("user", (Text("again"),))))).body["contents"]
     assert contents == [{"role": "user", "parts": [{"text": "hello"}, {"text": "again"}]}]
 
 
-def test_levels_and_budgets_exclude_each_other():
+def test_levels_and_budgets_cannot_be_used_together():
     assert wire(thinking_level="low").encode(Request((HELLO,))).body["generationConfig"] == {
         "thinkingConfig": {"thinkingLevel": "low"}
     }
-    with pytest.raises(ValueError, match="exclude each other"):
+    with pytest.raises(ValueError, match="cannot be used together"):
         GeminiConfig(model="gemini-3", thinking_level="low", thinking_budget_tokens=0)
 
 
@@ -219,7 +219,7 @@ def test_a_blocked_prompt_is_filtered(reason):
     assert completion.usage.input == 7
 
 
-def test_a_candidate_without_content_has_no_words():
+def test_a_candidate_without_content_has_no_text():
     completion = decode({"candidates": [{"finishReason": "MAX_TOKENS", "index": 0}]})
     assert (completion.finish, completion.text) == (Finish.LENGTH, "")
 
@@ -235,12 +235,12 @@ def test_tokens_are_totals():
     assert decode(candidate({"text": "x"}) | {"usageMetadata": counts}).usage == Usage(120, 35, 60, 0, 30)
 
 
-def test_output_that_only_the_total_tells():
+def test_output_tokens_are_derived_from_the_total():
     counts = {"promptTokenCount": 7, "totalTokenCount": 7}
     assert decode(candidate(finish="SAFETY") | {"usageMetadata": counts}).usage == Usage(7, 0)
 
 
-def test_made_up_ids_differ_and_are_the_same_for_the_same_answer():
+def test_generated_ids_differ_and_are_stable_for_an_answer():
     answer = candidate({"functionCall": {"name": "a"}}, {"functionCall": {"name": "a"}})
     first, second = decode(answer).tool_calls
     assert first.id != second.id
@@ -285,10 +285,10 @@ def test_error_kinds(status, answer, kind):
 
 
 @pytest.mark.parametrize(
-    ("told", "seconds"), [("34s", 34.0), ("34.074824224s", 34.074824224), ("soon", None), (5, None)]
+    ("delay", "seconds"), [("34s", 34.0), ("34.074824224s", 34.074824224), ("soon", None), (5, None)]
 )
-def test_the_service_says_when_to_come_back(told, seconds):
-    retry_info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": told}
+def test_the_retry_delay_is_read(delay, seconds):
+    retry_info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay}
     with pytest.raises(ProviderError) as caught:
         decode(error(429, "RESOURCE_EXHAUSTED", "", retry_info), 429)
     assert caught.value.retry_after == seconds

@@ -70,7 +70,7 @@ def test_recorded_completions(name, finish, text, usage):
     assert completion.finish is finish
     assert completion.text.startswith(text)
     assert bool(completion.text) == bool(text)
-    assert completion.text.count("This is a test") <= 1, "the first choice alone"
+    assert completion.text.count("This is a test") <= 1, "only the first choice"
     assert completion.usage == usage
 
 
@@ -140,7 +140,7 @@ def test_a_plain_request_sets_nothing():
         ({"model": "my-deployment", "max_tokens_field": "max_completion_tokens"}, "max_completion_tokens"),
     ],
 )
-def test_the_limit_has_the_name_that_the_server_reads(settings, name):
+def test_the_limit_has_the_field_name_of_the_server(settings, name):
     body = wire(**settings, max_tokens=9).encode(Request((HELLO,))).body
     assert {field: value for field, value in body.items() if field.startswith("max")} == {name: 9}
 
@@ -162,7 +162,7 @@ def test_calls_and_results():
     ]
 
 
-def test_thinking_goes_back_with_calls_alone():
+def test_thinking_goes_back_only_with_calls():
     thinking = Opaque("openai", {"reasoning_content": "hm"})
     with_call = Message("assistant", (thinking, ToolCall("c1", "now", {})))
     without = Message("assistant", (thinking, Text("hi")))
@@ -171,14 +171,14 @@ def test_thinking_goes_back_with_calls_alone():
     assert sent[2] == {"role": "assistant", "content": "hi"}
 
 
-def test_what_came_with_a_call_goes_back_with_it():
+def test_extra_fields_of_a_call_go_back():
     extra = {"google": {"thought_signature": "c2ln"}}
     message = decode(choice({"tool_calls": [call(extra_content=extra, index=0)]})).message
     sent = wire().encode(Request((HELLO, message))).body["messages"][1]["tool_calls"][0]
     assert sent == call(extra_content=extra)
 
 
-def test_an_empty_message_is_left_out():
+def test_an_empty_message_is_dropped():
     assert len(wire().encode(Request((HELLO, Message("assistant", ()), HELLO))).body["messages"]) == 2
 
 
@@ -211,7 +211,7 @@ def test_finish_reasons(message, word, finish):
     assert completion.finish_detail == (word or "")
 
 
-def test_content_may_come_in_parts():
+def test_content_may_be_a_list_of_parts():
     parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "hel"}, {"type": "text", "text": "lo"}]
     assert decode(choice({"content": parts})).text == "hello"
 
@@ -225,7 +225,7 @@ def test_a_call_may_lack_id_and_arguments():
 
 
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
-def test_a_servers_thinking_is_not_text(name):
+def test_thinking_of_a_server_is_not_text(name):
     completion = decode(choice({"content": "hi", name: "hm"}))
     assert completion.text == "hi"
     assert completion.message.parts[0] == Opaque("openai", {name: "hm"})
@@ -284,7 +284,7 @@ def test_error_kinds(status, answer, kind):
         {"code": "invalid_prompt", "message": "flagged as potentially violating our usage policy"},
     ],
 )
-def test_a_filtered_prompt_is_told_apart_from_a_rejected_one(fields):
+def test_a_filtered_prompt_is_not_a_rejected_one(fields):
     completion = decode({"error": fields}, 400)
     assert completion.finish is Finish.FILTERED
     assert completion.finish_detail

@@ -1,4 +1,4 @@
-"""A codebase, a service that plays planner, coach and player, and a person at the command's stdin."""
+"""A codebase, a server that acts as planner, coach and player, and a person at the command's stdin."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ model = "player"
 base_url = "{url}"
 allow_http = true
 """
-_PATIENCE = 60.0  # seconds
+_TIMEOUT = 60.0  # seconds
 NEW = "g3-plan/new_requirements.md"
 CURRENT = "g3-plan/current_requirements.md"
 TODO = "g3-plan/todo.g3.md"
@@ -63,7 +63,7 @@ def done(summary: str = "done") -> Reply:
 
 @dataclass
 class Cast:
-    """The replies of the models: a list for each part, of which the last one repeats."""
+    """The replies of the models: a list for each role; the last reply repeats."""
 
     planner: list[Reply] = field(default_factory=lambda: [writes(NEW, REFINED), done("I suggest less.")])
     summary: list[Reply] = field(default_factory=lambda: [Reply(SUMMARY)])
@@ -85,7 +85,7 @@ class Cast:
     says = staticmethod(Reply)
 
     def rewind(self) -> None:
-        """Start all replies again; the planner has a new thought."""
+        """Restart all replies; the planner adds a line."""
         fresh = Cast()
         self.planner = [writes(NEW, REFINED + "And a thought.\n"), done()]
         self.summary, self.message, self.player, self.coach = fresh.summary, fresh.message, fresh.player, fresh.coach
@@ -98,12 +98,12 @@ class Cast:
         replies: list[Reply] = getattr(self, part)
         reply = replies.pop(0) if len(replies) > 1 else replies[0]
         if part in self.before:
-            self.before[part]()  # last of all: a test that waits for it may put other replies in place at once
+            self.before[part]()  # last: a test that waits for it may replace the replies at once
         return reply
 
 
 class Person:
-    """Talks to a run of the command: waits for its questions and answers them."""
+    """The person at a run of the command: waits for its questions and answers them."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
@@ -112,7 +112,7 @@ class Person:
     def until(self, kind: str) -> dict[str, Any]:
         """Read events until one of `kind`, and return its data."""
         assert self.process.stdout
-        watchdog = threading.Timer(_PATIENCE, self.process.kill)  # ends a run that waits for an unexpected answer
+        watchdog = threading.Timer(_TIMEOUT, self.process.kill)  # ends a run that waits for an unexpected answer
         watchdog.start()
         try:
             for line in self.process.stdout:
@@ -160,7 +160,7 @@ class Person:
     def states(self) -> list[str]:
         return [event["data"]["state"] for event in self.events if event["kind"] == "state.entered"]
 
-    def told(self) -> str:
+    def notices(self) -> str:
         return "\n".join(event["data"]["text"] for event in self.events if event["kind"] == "planner.told")
 
     def messages(self) -> list[str]:
@@ -183,7 +183,7 @@ class Codebase:
         cwd: Path | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> Person:
-        """Start planning here; with --json, so that questions can be waited for."""
+        """Start planning here, with --json so that tests can wait for questions."""
         if workflow == ("--planning",):
             workflow = ("--planning", f"--codepath={self.project.root}")
         process = self.project.start(*workflow, "--json", "--sandbox=off", *flags, cwd=cwd, environ=environ)
@@ -191,7 +191,7 @@ class Codebase:
         return Person(process)
 
     def plan(self, *flags: str) -> Person:
-        """Start planning, and get to the first prompt past git's questions."""
+        """Start planning and answer git's questions."""
         person = self.start(*flags)
         person.answers("yes")
         return person

@@ -8,7 +8,7 @@ from code_commit_testing import Reply
 
 
 @pytest.fixture
-def alone(codebase):
+def autonomous(codebase):
     codebase.write("requirements.md", "Add two.\n")
 
     def run(*flags):
@@ -17,10 +17,10 @@ def alone(codebase):
     return run
 
 
-def test_autonomous_builds_until_the_coach_approves(codebase, alone):
+def test_autonomous_works_until_the_coach_approves(codebase, autonomous):
     cast = codebase.cast
     cast.coach = [cast.done("More."), *cast.coach]
-    done = alone()
+    done = autonomous()
     assert done.exit_code == 0
     assert done.events[-1]["data"]["data"] == {"turns": 2, "end": "approved", "feedback": ""}
     assert codebase.read("two.txt") == "2\n"
@@ -31,50 +31,50 @@ def test_autonomous_builds_until_the_coach_approves(codebase, alone):
     assert codebase.read("requirements.md") == "Add two.\n"
 
 
-def test_autonomous_out_of_turns_is_not_reached_and_the_next_is_running(codebase, alone):
+def test_autonomous_out_of_turns_continues_in_the_next_run(codebase, autonomous):
     codebase.cast.coach = [codebase.cast.done("Not yet.")]
-    done = alone("--max-turns=2")
+    done = autonomous("--max-turns=2")
     assert done.exit_code == 1
     assert done.events[-1]["data"]["data"]["end"] == "out of turns"
     asked = len(codebase.cast.requests["player"])
-    alone("--max-turns=1")
+    autonomous("--max-turns=1")
     assert "Not yet." in str(codebase.cast.requests["player"][asked].json)
 
 
-def test_changed_requirements_begin_anew(codebase, alone):
+def test_changed_requirements_start_over(codebase, autonomous):
     codebase.cast.coach = [codebase.cast.done("Not yet.")]
-    alone("--max-turns=1")
+    autonomous("--max-turns=1")
     codebase.write("requirements.md", "Add three.\n")
     asked = len(codebase.cast.requests["player"])
-    alone("--max-turns=1")
+    autonomous("--max-turns=1")
     assert "Not yet." not in str(codebase.cast.requests["player"][asked].json)
 
 
 @pytest.mark.parametrize(
-    ("content", "told"), [(None, "there is no requirements.md"), (" \n", "requirements.md is empty")]
+    ("content", "message"), [(None, "there is no requirements.md"), (" \n", "requirements.md is empty")]
 )
-def test_autonomous_needs_requirements(codebase, content, told):
+def test_autonomous_needs_requirements(codebase, content, message):
     if content is not None:
         codebase.write("requirements.md", content)
     done = codebase.project.command("--auto")
     assert done.exit_code == 3
-    assert told in done.stderr
+    assert message in done.stderr
 
 
-def test_autonomous_says_what_failed(codebase, alone):
+def test_autonomous_shows_the_error(codebase, autonomous):
     codebase.cast.player = [Reply.error(401, "no")]
-    assert alone().exit_code == 4
+    assert autonomous().exit_code == 4
 
 
-def test_the_settings_bound_the_turns(codebase, alone):
+def test_the_settings_limit_the_turns(codebase, autonomous):
     codebase.cast.coach = [codebase.cast.done("Not yet.")]
     config = codebase.read("agent-config/config.toml")
     codebase.write("agent-config/config.toml", f"{config}[plugins.planner]\nmax_turns = 1\n")
-    assert alone().events[-1]["data"]["data"]["turns"] == 1
-    assert alone("--max-turns=2").events[-1]["data"]["data"]["turns"] == 2
+    assert autonomous().events[-1]["data"]["data"]["turns"] == 1
+    assert autonomous("--max-turns=2").events[-1]["data"]["data"]["turns"] == 2
 
 
-def test_chat_does_what_the_person_says(codebase):
+def test_chat_follows_the_person(codebase):
     cast = codebase.cast
     cast.player = [cast.writes("two.txt", "2\n"), cast.done("Two is there."), cast.done("Nothing to do.")]
     done = codebase.project.command("--chat", stdin="add two\n\nand now?\nquit\n")
@@ -86,7 +86,7 @@ def test_chat_does_what_the_person_says(codebase):
     assert [message["content"] for message in last if message["role"] == "user"] == ["add two", "and now?"]
 
 
-def test_chat_that_was_killed_is_offered_again(codebase):
+def test_a_killed_chat_is_offered_again(codebase):
     cast = codebase.cast
     cast.player = [cast.done("one"), cast.done("two"), cast.done("three")]
     person = codebase.start(workflow=("--chat",))
@@ -102,15 +102,15 @@ def test_chat_that_was_killed_is_offered_again(codebase):
     person.kill()  # it was continued, and nothing was typed
     person = codebase.start(workflow=("--chat",))
     asked = person.answers("yes", "third")
-    assert asked[0].endswith("was cut off. Go on with it? [yes/no/quit]")
+    assert asked[0].endswith("was interrupted. Continue it? [yes/no/quit]")
     person.quits()
     said = [message["content"] for message in cast.requests["player"][-1].json["messages"] if message["role"] == "user"]
     assert "first" in str(said)
     assert "second" in str(said)
     assert "third" in str(said)
     person = codebase.start(workflow=("--chat",))
-    assert person.question().startswith("What shall be done?")
+    assert person.question().startswith("Describe the work")
 
 
-def test_chat_ends_with_its_input(codebase):
+def test_chat_ends_at_the_end_of_input(codebase):
     assert codebase.project.command("--chat").exit_code == 1

@@ -44,22 +44,22 @@ def test_every_state_is_reached_and_none_is_a_dead_end():
         assert State.NEW_REQUIREMENTS in reachable(state)
 
 
-def test_every_event_leads_somewhere_and_what_cannot_happen_is_an_error():
+def test_every_event_is_in_the_table_and_others_are_errors():
     events = {event for _, event in TABLE} | {Event.QUIT, Event.INPUT_ENDED}
     assert events == set(Event)
     with pytest.raises(KeyError):
         next_state(State.STARTUP, Event.YES)
     with pytest.raises(KeyError):
-        next_state(State.COACH_AND_PLAYER, Event.QUIT)  # this state asks nobody
+        next_state(State.COACH_AND_PLAYER, Event.QUIT)  # this state asks no question
 
 
 @pytest.mark.parametrize("state", sorted(ASKING, key=str))
-def test_a_person_can_quit_wherever_there_is_a_question(state):
+def test_a_person_can_quit_at_every_question(state):
     assert next_state(state, Event.QUIT) is State.QUIT
     assert next_state(state, Event.INPUT_ENDED) is State.INPUT_ENDED
 
 
-def test_the_edges_that_the_seed_draws():
+def test_the_transitions_match_the_seed():
     path = [
         (State.STARTUP, Event.WITHOUT_GIT),
         (State.LEFTOVERS, Event.NOTHING_LEFT),
@@ -105,7 +105,7 @@ def test_the_found_files_are_worded_as_in_the_seed():
     assert messages.FOUND_TODO.replace("<contents>", "<IF PRESENT, SHOW CONTENTS>") in SEED
 
 
-def test_no_prompt_stands_outside_of_its_module():
+def test_all_prompts_are_in_one_module():
     package = Path(prompts.__file__).parent
     for module in package.glob("*.py"):
         if module.name != "prompts.py":
@@ -114,12 +114,12 @@ def test_no_prompt_stands_outside_of_its_module():
             assert not re.search(r'system="|prompt="', text)
 
 
-def test_what_is_filled_in_is_not_filled_again():
+def test_inserted_text_is_not_filled_again():
     assert filled("<a> <b> <a>", a="<b>", b="2") == "<b> 2 <b>"
     assert filled("{{CURRENT}} <c>", c="{x} <c>") == "{{CURRENT}} {x} <c>"
 
 
-def test_the_tools_of_each_part():
+def test_the_tools_of_each_role():
     assert PLANNER_TOOLS == ("read_file", "write_file", "shell", "code_search", "str_replace", "final_output")
     assert "todo_write" in PLAYER_TOOLS
     assert not {"todo_write", "write_file", "str_replace"} & set(COACH_TOOLS)
@@ -150,7 +150,7 @@ def test_a_heading_is_a_line_of_its_own(line):
     assert has_heading(f"x\n{line}\ny")
 
 
-def test_a_mention_is_no_heading_and_an_old_heading_no_answer():
+def test_neither_a_mention_nor_an_old_heading_is_an_answer():
     assert not has_heading("put it under {{CURRENT REQUIREMENTS}} please")
     assert not is_answered("{{CURRENT REQUIREMENTS}}\na", "{{CURRENT REQUIREMENTS}}\na")
     assert is_answered("{{CURRENT REQUIREMENTS}}\na", "{{CURRENT REQUIREMENTS}}\nb")
@@ -221,7 +221,7 @@ def test_approval_is_a_line_of_its_own():
         ".mypy_cache/x", ".ruff_cache/x", ".a.swp", "a.py~", "#a.py#", ".#a.py", "DEBUG.LOG",
     ],
 )  # fmt: skip
-def test_temporary_files_are_known(path):
+def test_temporary_files_are_recognized(path):
     assert is_temporary(path)
 
 
@@ -229,7 +229,7 @@ def test_temporary_files_are_known(path):
     "path",
     ["src/target.py", "docs/logs.md", "templates/x", "temporary.md", "a.logs", "log", "tmpfile", "src/attempt/x"],
 )
-def test_other_files_are_not(path):
+def test_other_files_are_not_temporary(path):
     assert not is_temporary(path)
 
 
@@ -244,7 +244,7 @@ names = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
         unique_by=lambda row: row[1],
     )
 )
-def test_the_status_is_read_back_with_any_name(rows):
+def test_the_status_supports_any_file_name(rows):
     listing = "".join(f"{state} {path}\0" for state, path in rows)
     entries = read_status(listing)
     assert [(entry.index + entry.tree, entry.path) for entry in entries] == rows
@@ -257,12 +257,12 @@ def test_the_status_is_read_back_with_any_name(rows):
     assert not rows or rows[0][1] not in everything
 
 
-def test_a_codebase_may_lie_in_a_temporary_folder():
+def test_a_codebase_may_be_in_a_temporary_folder():
     entries = [Entry(" ", "M", "tmp/app/src/a.py"), Entry("?", "?", "tmp/app/tmp/b"), Entry("?", "?", "tmp/c")]
     assert select(entries, (), "tmp/app/").stage == ("tmp/app/src/a.py",)
 
 
-def test_a_repository_inside_is_not_staged():
+def test_a_nested_repository_is_not_staged():
     assert select([Entry("?", "?", "inner/")], (), "").unclear == ("inner/",)
 
 
@@ -270,13 +270,13 @@ def test_a_repository_inside_is_not_staged():
 
 
 @given(st.sampled_from(["shell", "read_file", "code_search"]), st.text(), st.text(), st.booleans())
-def test_a_call_is_one_line_of_80(name, arguments, text, is_error):
+def test_a_call_is_one_line_of_80_characters(name, arguments, text, is_error):
     line = tool_line("player", CalledTool(name, arguments, text, is_error, 0.1))
     assert columns(line) <= 80
     assert line.isprintable()
 
 
-def test_a_call_tells_what_it_is_about():
+def test_a_call_shows_its_main_argument():
     called = CalledTool("shell", '{"command": "make test"}', "exit code: 2\n--- stderr ---\nno", False, 1.0)
     assert tool_line("player", called) == "  player: shell make test  -> exit code: 2"
     searched = CalledTool("code_search", '{"searches": [{"pattern": "a"}, {"pattern": "b"}]}', "", False, 1.0)
@@ -293,6 +293,6 @@ def test_feedback_is_shown_up_to_25_lines():
     assert all(columns(line) <= 80 for line in feedback_lines("\u5b57 " * 100, "x").split("\n"))
 
 
-def test_the_machine_knows_nothing_of_input_and_output():
+def test_the_machine_has_no_input_or_output():
     imports = re.findall(r"^(?:from|import) .*", Path(machine.__file__).read_text("utf-8"), re.MULTILINE)
     assert imports == ["from __future__ import annotations", "from enum import Enum"]

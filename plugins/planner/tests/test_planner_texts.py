@@ -36,8 +36,8 @@ COMPLETED = Completed(WHEN)
 # --- history --------------------------------------------------------------------------------------------------------
 
 
-def test_the_history_is_written_as_in_the_seed():
-    """The stored seed has lost the two blanks in front of the summary's lines."""
+def test_the_history_has_the_format_of_the_seed():
+    """The stored seed lacks the two blanks before the lines of the summary."""
     example = SEED.partition('Format:\n"""\n')[2].partition('\n"""')[0]
     summary = example.partition("<<\n")[2].partition("\n>>")[0]
     written = (
@@ -62,7 +62,7 @@ def _quoted(words_of_it: str) -> str:
 
 
 @given(st.text())
-def test_a_summary_is_at_most_five_lines_of_at_most_120(text):
+def test_a_summary_has_at_most_five_lines_of_120_characters(text):
     lines = summary_lines(text)
     assert len(lines) <= 5
     assert all(line and len(f"  {line}") <= 120 for line in lines)
@@ -73,19 +73,19 @@ def test_a_summary_is_at_most_five_lines_of_at_most_120(text):
 
 
 @given(st.datetimes(min_value=at("1000-01-01 00:00:00")), st.booleans())
-def test_a_completion_is_found_again_by_its_names(when, with_todo):
+def test_a_completion_is_recognized_by_its_file_names(when, with_todo):
     completion = Completed(when.replace(microsecond=0), with_todo)
     assert completed_at(completion.requirements) == completion.when
     assert is_recorded(refining(when) + completed(completion), completion)
     assert not is_recorded(completed(Completed(completion.when + timedelta(seconds=1))), completion)
 
 
-def test_other_names_are_no_completions():
+def test_other_names_are_not_completions():
     for name in ("completed_requirements_2025-13-08_17-25-31.md", "completed_todo_2025-12-08_17-25-31.md", "x.md"):
         assert completed_at(name) is None
 
 
-def test_the_history_tells_whether_the_implementation_has_begun():
+def test_the_history_records_the_start_of_the_implementation():
     begun = (
         refining(WHEN)
         + git_head(WHEN, None)
@@ -102,7 +102,7 @@ def test_the_history_tells_whether_the_implementation_has_begun():
 
 
 @given(st.text(), st.integers(1, 100))
-def test_wrapping_loses_nothing_but_blanks(text, width):
+def test_wrapping_loses_only_blanks(text, width):
     lines = wrap(text, width)
     assert all(line and len(line) <= width for line in lines)
     assert "".join("".join(lines).split()) == "".join(text.split())
@@ -112,18 +112,18 @@ def test_wrapping_loses_nothing_but_blanks(text, width):
     "character",
     ["e\u0301", "\U0001f1e9\U0001f1ea", "\U0001f44d\U0001f3fd", "\U0001f468\u200d\U0001f469", "\u1112\u1161\u11ab"],
 )
-def test_a_character_is_not_parted_from_its_marks(character):
+def test_a_character_is_not_separated_from_its_marks(character):
     assert all(line == character * (len(line) // len(character)) for line in wrap(character * 50, 7))
 
 
-def test_wide_characters_take_two_columns_of_a_terminal():
+def test_wide_characters_take_two_columns():
     lines = [*wrap("\u5b57" * 100, 80, columns), shortened("\u5b57" * 100, 80)]
     assert [len(line) for line in lines] == [40, 40, 20, 38 + len("...")]
     assert columns("a\u5b57e\u0301") == 4
 
 
 @given(st.text(), st.booleans())
-def test_a_commit_message_keeps_its_bounds(written, with_todo):
+def test_a_commit_message_keeps_its_limits(written, with_todo):
     completion = Completed(WHEN, with_todo)
     message = commit_message(written, completion)
     assert 0 < len(message.summary) <= 72
@@ -160,21 +160,21 @@ Includes token refresh logic and secure storage."""
         ("Add \x1b[31ma file\x07\n\nIt is new.", "Add [31ma file"),
     ],
 )
-def test_what_models_put_around_a_message_is_taken_off(written, summary):
+def test_decoration_around_a_message_is_removed(written, summary):
     message = commit_message(written, COMPLETED)
     assert message.summary == summary
     assert message.description[0] == "It is new."
     assert message.description[1] == ""
 
 
-def test_a_long_summary_goes_on_in_the_description():
+def test_a_long_summary_continues_in_the_description():
     message = commit_message("Add " + "word " * 30 + "\n\nMore.", COMPLETED)
     assert message.summary == ("Add " + "word " * 13).strip()
     assert message.description[0].startswith("word word")
     assert "More." in message.description
 
 
-def test_without_words_the_message_is_made_of_names():
+def test_an_empty_message_is_replaced_by_file_names():
     message = commit_message(" \n", COMPLETED)
     assert message.summary == "Complete completed_requirements_2025-12-08_18-30-00.md"
 
@@ -186,7 +186,7 @@ def test_a_long_description_ends_at_a_line():
 
 
 @given(st.text())
-def test_plain_lines_hold_no_controls(text):
+def test_plain_lines_contain_no_control_characters(text):
     for line in plain_lines(text):
         assert line.strip() == line != ""
         assert "\x1b" not in line

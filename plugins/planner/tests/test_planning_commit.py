@@ -70,7 +70,7 @@ def test_files_are_staged_one_by_one(codebase):
     assert {line[3:] for line in codebase.status()} == {"kept.log", *temporary}
 
 
-def test_quitting_at_the_review_writes_nothing_and_the_next_start_goes_on_there(codebase, to_review):
+def test_quitting_at_the_review_writes_nothing_and_the_next_start_continues(codebase, to_review):
     person = to_review()
     history = codebase.history
     assert "COMPLETED" not in history
@@ -92,7 +92,7 @@ def test_quitting_at_the_review_writes_nothing_and_the_next_start_goes_on_there(
     assert len(re.findall("COMPLETED REQUIREMENTS", codebase.history)) == 1
 
 
-def test_what_was_staged_before_by_someone_else_is_neither_lost_nor_committed(codebase, to_review):
+def test_files_staged_before_the_work_are_kept_and_not_committed(codebase, to_review):
     project = codebase.project
     codebase.write("theirs.txt", "staged\n")
     codebase.write("one.txt", "staged\n")
@@ -109,7 +109,7 @@ def test_what_was_staged_before_by_someone_else_is_neither_lost_nor_committed(co
     assert codebase.read("theirs.txt") == "staged, then changed\n"
 
 
-def test_what_was_staged_before_survives_a_quit_at_the_review(codebase, to_review):
+def test_files_staged_before_the_work_survive_a_quit_at_the_review(codebase, to_review):
     codebase.write("theirs.txt", "staged\n")
     codebase.project.git("add", "theirs.txt")
     person = to_review(dirty=True)
@@ -123,7 +123,7 @@ def test_what_was_staged_before_survives_a_quit_at_the_review(codebase, to_revie
     assert staged(codebase) == {"theirs.txt"}
 
 
-def test_what_the_person_stages_and_unstages_in_the_review_counts(codebase, to_review):
+def test_staging_during_the_review_changes_the_commit(codebase, to_review):
     codebase.write("theirs.txt", "staged\n")
     codebase.project.git("add", "theirs.txt")
     codebase.write("x.log", "wanted\n")
@@ -137,7 +137,7 @@ def test_what_the_person_stages_and_unstages_in_the_review_counts(codebase, to_r
     assert codebase.status() == ["?? two.txt"]
 
 
-def test_hooks_do_not_run_unless_they_are_turned_on(codebase, to_review):
+def test_hooks_run_only_if_enabled(codebase, to_review):
     hook(codebase, "touch hook-ran\nexit 1\n")
     person = to_review()
     person.says("")
@@ -146,12 +146,12 @@ def test_hooks_do_not_run_unless_they_are_turned_on(codebase, to_review):
     assert not codebase.has("hook-ran")
 
 
-def test_a_commit_that_a_hook_refuses_can_be_made_again(codebase, to_review):
+def test_a_commit_that_a_hook_refuses_can_be_repeated(codebase, to_review):
     codebase.write("agent-config/config.toml", codebase.read("agent-config/config.toml") + HOOKS)
     hook(codebase, "test -e fixed && exit 0\necho 'the hook says no' >&2\nexit 1\n")
     person = to_review()
     person.says("")
-    assert person.question() == "Shall it be made now? [yes/no/quit]"
+    assert person.question() == "Commit now? [yes/no/quit]"
     history = codebase.history
     assert history.endswith("- GIT COMMIT (Add a second file)\n")
     assert codebase.subjects() == ["start"]
@@ -165,7 +165,7 @@ def test_a_commit_that_a_hook_refuses_can_be_made_again(codebase, to_review):
     assert codebase.status() == []
 
 
-def test_a_commit_that_failed_is_offered_at_the_next_start(codebase, to_review):
+def test_a_failed_commit_is_offered_at_the_next_start(codebase, to_review):
     config = codebase.read("agent-config/config.toml")
     codebase.write("agent-config/config.toml", config + HOOKS)
     hook(codebase, "exit 1\n")
@@ -182,7 +182,7 @@ def test_a_commit_that_failed_is_offered_at_the_next_start(codebase, to_review):
     assert codebase.history.count("GIT COMMIT") == 1
 
 
-def test_a_commit_that_failed_is_offered_whatever_was_committed_since(codebase, to_review):
+def test_a_failed_commit_is_offered_after_other_commits(codebase, to_review):
     project = codebase.project
     codebase.write("agent-config/config.toml", codebase.read("agent-config/config.toml") + HOOKS)
     hook(codebase, "exit 1\n")
@@ -202,7 +202,7 @@ def test_a_commit_that_failed_is_offered_whatever_was_committed_since(codebase, 
     assert codebase.status() == ["A  theirs.txt"]
 
 
-def test_a_commit_that_is_given_up_is_not_offered_again_and_its_files_go_into_the_next(codebase, to_review):
+def test_the_files_of_a_declined_commit_go_into_the_next(codebase, to_review):
     config = codebase.read("agent-config/config.toml")
     codebase.write("agent-config/config.toml", config + HOOKS)
     hook(codebase, "exit 1\n")
@@ -233,7 +233,7 @@ def hook(codebase, script):
     path.chmod(0o755)
 
 
-def test_the_message_is_wrapped_and_named(codebase, to_review):
+def test_the_message_is_wrapped_and_lists_the_files(codebase, to_review):
     codebase.cast.message = [Reply("Füge " + "hinzu " * 20 + "\n\n" + "Wörter und Worte, " * 30)]
     person = to_review()
     person.says("")
@@ -291,7 +291,7 @@ def test_a_codebase_in_a_folder_of_its_repository(codebase):
     assert codebase.status() == []
 
 
-def test_a_repository_inside_and_an_unmerged_file_are_left_alone(codebase, tmp_path, to_review):
+def test_nested_repositories_and_unmerged_files_are_not_staged(codebase, tmp_path, to_review):
     inner = Project.create(tmp_path / "inner")
     inner.root.rename(codebase.project.root / "inner")
     person = to_review(dirty=True)
@@ -300,7 +300,7 @@ def test_a_repository_inside_and_an_unmerged_file_are_left_alone(codebase, tmp_p
     assert codebase.status() == ["?? inner/"]
 
 
-def test_no_line_is_lost_where_the_history_has_no_last_newline(codebase):
+def test_a_history_without_a_final_newline_keeps_all_lines(codebase):
     codebase.write(NEW, "old words\n")
     codebase.write("g3-plan/planner_history.txt", "by hand")
     codebase.project.git("add", "g3-plan/planner_history.txt")
@@ -311,7 +311,7 @@ def test_no_line_is_lost_where_the_history_has_no_last_newline(codebase):
     assert codebase.history.startswith("by hand\n20")
 
 
-def test_what_the_player_staged_itself_is_part_of_the_work(codebase):
+def test_files_staged_by_the_player_are_part_of_the_work(codebase):
     codebase.write(NEW, "old words\n")
     codebase.write("theirs.txt", "staged\n")
     codebase.project.git("add", "theirs.txt")
@@ -326,7 +326,7 @@ def test_what_the_player_staged_itself_is_part_of_the_work(codebase):
     assert codebase.status() == ["A  theirs.txt"]
 
 
-def test_a_file_beside_a_sparse_checkout_is_staged_as_any_other(codebase, to_review):
+def test_a_file_outside_a_sparse_checkout_is_staged(codebase, to_review):
     codebase.project.git("sparse-checkout", "set", "g3-plan")
     codebase.cast.player[1] = codebase.cast.writes("far/two.txt", "2\n")
     person = to_review()
@@ -335,14 +335,14 @@ def test_a_file_beside_a_sparse_checkout_is_staged_as_any_other(codebase, to_rev
     assert "far/two.txt" in codebase.committed()
 
 
-def test_a_merge_that_is_under_way_is_not_ended_by_a_commit(codebase, to_review):
+def test_a_merge_in_progress_is_not_committed(codebase, to_review):
     project = codebase.project
     person = to_review()
     history = codebase.history
     project.git("update-ref", "MERGE_HEAD", "HEAD")  # as `git merge --no-commit` leaves it
     person.says("")
     finished = person.until("run.finished")
-    assert (finished["exit_code"], finished["summary"]) == (3, f"a merge is under way in {project.root}")
+    assert (finished["exit_code"], finished["summary"]) == (3, f"a merge is in progress in {project.root}")
     assert (codebase.history, codebase.subjects()) == (history, ["start"])
     person = codebase.start()
     assert person.until("run.finished")["exit_code"] == 3  # reported before any question
@@ -353,14 +353,14 @@ def test_a_merge_that_is_under_way_is_not_ended_by_a_commit(codebase, to_review)
     assert codebase.subjects() == ["Add a second file", "start"]
 
 
-def test_a_name_with_a_line_break_is_one_line(codebase, to_review):
+def test_a_name_with_a_line_break_is_printed_in_one_line(codebase, to_review):
     codebase.write("a\nCommitted 0123.txt", "x\n")
     person = to_review(dirty=True)
-    assert "\n  a\\nCommitted 0123.txt\n" in person.told()
-    assert "\nCommitted" not in person.told()
+    assert "\n  a\\nCommitted 0123.txt\n" in person.notices()
+    assert "\nCommitted" not in person.notices()
 
 
-def test_the_message_is_utf_8_whatever_the_repository_says(codebase, to_review):
+def test_the_message_is_utf_8_despite_the_configuration_of_git(codebase, to_review):
     codebase.project.git("config", "i18n.commitEncoding", "latin1")
     codebase.cast.message = [Reply("Füge 字 hinzu")]
     person = to_review()
@@ -370,11 +370,11 @@ def test_the_message_is_utf_8_whatever_the_repository_says(codebase, to_review):
     assert "\nencoding " not in codebase.project.git("cat-file", "commit", "HEAD")
 
 
-def test_a_commit_that_cannot_be_signed_is_told_by_its_name(codebase, to_review):
+def test_a_commit_that_cannot_be_signed_shows_the_reason(codebase, to_review):
     codebase.write("agent-config/config.toml", codebase.read("agent-config/config.toml") + HOOKS)
     codebase.project.git("config", "commit.gpgSign", "true")
     codebase.project.git("config", "gpg.program", "false")
     person = to_review()
     person.says("")
     person.question()
-    assert "The commit was not made: `git commit` failed: error: gpg failed to sign the data" in person.told()
+    assert "The commit was not made: `git commit` failed: error: gpg failed to sign the data" in person.notices()

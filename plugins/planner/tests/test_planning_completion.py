@@ -76,22 +76,22 @@ def test_approval_with_all_todos_ticked_asks_nothing(codebase, build):
 
 
 @pytest.mark.parametrize(
-    ("todo", "told"),
-    [("- [x] a\n- [ ] b\n", "1 of 2 todos are not done:\n  - [ ] b"), ("no list\n", "There is no todo in")],
+    ("todo", "message"),
+    [("- [x] a\n- [ ] b\n", "1 of 2 todos are not done:\n  - [ ] b"), ("no list\n", "There are no todos in")],
 )
-def test_open_todos_are_asked_about(codebase, build, todo, told):
+def test_open_todos_are_asked_about(codebase, build, todo, message):
     codebase.cast.player = [codebase.cast.called("todo_write", content=todo), codebase.cast.done()]
     person = build()
     question = person.question()
     assert question.endswith(QUESTION)
     assert question.startswith("The coach approved the implementation.\n")
-    assert told in question
+    assert message in question
     person.says("yes")
     person.quits()
     assert person.states[-3:-1] == ["stage", "review"]
 
 
-def test_running_out_of_turns_is_named_and_enter_means_no(codebase, build):
+def test_out_of_turns_is_shown_and_enter_means_no(codebase, build):
     codebase.cast.coach = [codebase.cast.done("Not yet.")]
     person = build("--max-turns=2")
     question = person.question()
@@ -106,11 +106,11 @@ def test_running_out_of_turns_is_named_and_enter_means_no(codebase, build):
     assert codebase.subjects() == ["start"]
 
 
-def test_an_error_is_named(codebase, build):
+def test_the_error_is_shown(codebase, build):
     codebase.cast.coach = [Reply.error(400, "no such model")]
     person = build()
     question = person.question()
-    assert question.startswith("The coach and the player were stopped by an error: coach: ")
+    assert question.startswith("An error stopped the coach and the player: coach: ")
     assert "no such model" in question
     person.says("quit")
     person.ends()
@@ -124,7 +124,7 @@ def test_the_end_of_input_does_not_complete(codebase, build):
     assert codebase.has(CURRENT)
 
 
-def test_the_summary_of_the_history_is_bounded(codebase, build):
+def test_the_summary_in_the_history_is_limited(codebase, build):
     codebase.cast.summary = [Reply("```\n" + "\n".join(f"{number} " + "wörd " * 40 for number in range(9)) + "\n```")]
     person = build()
     person.quits()
@@ -135,7 +135,7 @@ def test_the_summary_of_the_history_is_bounded(codebase, build):
     assert "Add two." in request
 
 
-def test_what_was_cut_off_is_not_written_down(codebase, build):
+def test_an_incomplete_line_of_a_summary_is_dropped(codebase, build):
     codebase.cast.summary = [Reply("Add two.\nAnd then half a", finish=Finish.LENGTH)]
     codebase.cast.message = [Reply("Add half a", finish=Finish.LENGTH)]
     person = build()
@@ -145,14 +145,14 @@ def test_what_was_cut_off_is_not_written_down(codebase, build):
     assert re.fullmatch(r"Complete completed_requirements_\S+\.md", codebase.subjects()[0])
 
 
-def test_a_summary_that_was_not_given_is_made_of_the_requirements(codebase, build):
+def test_a_missing_summary_is_replaced_by_the_requirements(codebase, build):
     codebase.cast.summary = [Reply("")]
     person = build()
     person.question()
     assert "<<\n  Add two.\n  old words\n>>\n" in codebase.history
 
 
-def test_without_git_nothing_is_asked_of_it(codebase):
+def test_no_git_runs_no_git_command(codebase):
     codebase.write(NEW, "old words\n")
     person = codebase.start("--no-git")
     person.answers("", "yes")

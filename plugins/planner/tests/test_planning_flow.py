@@ -19,7 +19,7 @@ def test_from_new_requirements_to_a_commit_and_on(codebase):
         *("yes", "", "yes", "", "quit")
     ]
     for text in ("Current git branch: master", "code-commit is ready to make a git commit.", "  two.txt"):
-        assert text in person.told()
+        assert text in person.notices()
     assert person.states == [
         "startup",
         "branch check",

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 KILLER = '''
-"""Ends the process at the n-th call whose description holds the words that are given."""
+"""Ends the process at the n-th call whose description contains the given words."""
 import os, signal, sys
 
 WANTED, left = os.environ["KILLED_AT"], [int(os.environ["KILLED_AT_CALL"])]
@@ -30,16 +30,16 @@ if "--planning" in sys.orig_argv:
 NEW, HISTORY = "g3-plan/new_requirements.md", "g3-plan/planner_history.txt"
 ANSWERS = {
     "correct branch": "yes",
-    "Proceed all the same": "yes",
+    "Proceed anyway": "yes",
     "resume the previous implementation": "yes",
     "Please review the currently staged files": "",
-    "Shall it be made now": "yes",
+    "Commit now": "yes",
     "it is acceptable": "yes",
 }
 REFINED = ["start a review", "it is acceptable", "Please review the currently staged files"]
 RESUMED = ["resume the previous implementation", "Please review the currently staged files"]
 REVIEWED = ["Please review the currently staged files"]
-AGAIN = ["Shall it be made now"]
+AGAIN = ["Commit now"]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_killed_at_a_call(codebase, tmp_path, call, number, offered):
 
     codebase.cast.rewind()
     person = codebase.start()
-    asked = ["correct branch", "Proceed all the same", *offered, "start a review"]
+    asked = ["correct branch", "Proceed anyway", *offered, "start a review"]
     for words in asked:
         assert words in person.question()
         person.says(ANSWERS.get(words, "" if codebase.has(NEW) else "quit"))

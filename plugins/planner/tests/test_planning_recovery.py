@@ -76,7 +76,7 @@ def test_killed_while_implementing_and_resumed(codebase, killed, part):
     assert codebase.status() == []
 
 
-def test_resumed_work_goes_on_with_the_feedback(codebase, killed):
+def test_resumed_work_continues_with_the_feedback(codebase, killed):
     cast = codebase.cast
     cast.coach = [cast.done("Three is missing."), *cast.coach]
     person = codebase.plan()
@@ -107,12 +107,12 @@ def test_recovery_skipped_counts_as_complete(codebase, killed):
 def test_recovery_skipped_with_open_todos_asks(codebase, killed):
     person = killed.at_call("player")
     asked = person.answers("yes", "yes", "no", "quit")
-    assert asked[3].startswith("The recovery was skipped.\nThere is no todo in g3-plan/todo.g3.md")
+    assert asked[3].startswith("The recovery was skipped.\nThere are no todos in g3-plan/todo.g3.md")
     assert person.ends()["exit_code"] == 0
     assert codebase.has(CURRENT)
 
 
-def test_a_skipped_recovery_that_is_not_complete_after_all_begins_in_the_history(codebase, killed):
+def test_an_incomplete_skipped_recovery_starts_in_the_history(codebase, killed):
     person = killed.at_call("summary")
     person.answers("yes", "yes", "no", "no", "")
     person.quits()
@@ -120,7 +120,7 @@ def test_a_skipped_recovery_that_is_not_complete_after_all_begins_in_the_history
     assert codebase.status() == []
 
 
-def test_quitting_the_recovery_leaves_everything(codebase, killed):
+def test_quitting_the_recovery_changes_nothing(codebase, killed):
     person = killed.at_call("coach")
     before = {name: codebase.read(f"g3-plan/{name}") for name in codebase.plan_files()}
     person.answers("yes", "yes", "q")
@@ -171,7 +171,7 @@ def test_killed_while_the_message_is_written(codebase, killed):
 
 
 def test_killed_in_the_commit(codebase, killed):
-    """git is stopped halfway by a hook that never ends; both lines are written and nothing is committed."""
+    """A hook that never ends stops git halfway; both lines are written and nothing is committed."""
     codebase.write("theirs.txt", "x\n")
     codebase.project.git("add", "theirs.txt")
     config = codebase.read("agent-config/config.toml")
@@ -191,7 +191,7 @@ def test_killed_in_the_commit(codebase, killed):
     (codebase.project.root / ".git/index.lock").unlink(missing_ok=True)
     person = codebase.start()
     asked = person.answers("yes", "yes", "yes")
-    assert asked[2] == "Shall it be made now? [yes/no/quit]"
+    assert asked[2] == "Commit now? [yes/no/quit]"
     person.quits()
     assert codebase.subjects() == ["Add a second file", "start"]
     assert kinds(codebase) == WHOLE
@@ -207,7 +207,7 @@ def test_completed_files_without_git_are_recorded(codebase, killed):
     assert codebase.subjects() == ["start"]
 
 
-def test_requirements_that_were_left_by_hand_are_written_down_when_resumed(codebase):
+def test_requirements_written_by_hand_are_recorded_when_resumed(codebase):
     codebase.write(CURRENT, "{{CURRENT REQUIREMENTS}}\nAdd two.\n")
     person = codebase.start()
     person.answers("yes", "yes", "yes", "")
@@ -216,7 +216,7 @@ def test_requirements_that_were_left_by_hand_are_written_down_when_resumed(codeb
 
 
 @pytest.mark.parametrize("part", ["planner", "player", "message"])
-def test_ctrl_c_while_a_model_works_can_be_gone_on_from(codebase, part):
+def test_work_continues_after_ctrl_c_during_a_model_call(codebase, part):
     codebase.write(NEW, "old words\n")
     person = codebase.plan()
     codebase.cast.before[part] = lambda: person.process.send_signal(signal.SIGINT)
@@ -242,7 +242,7 @@ def test_ctrl_c_at_a_question_leaves_the_files(codebase):
     assert codebase.plan_files() == {"new_requirements.md", "planner_history.txt"}
 
 
-def test_a_commit_that_was_begun_before_its_lines_were_written_gets_them(codebase, killed):
+def test_a_resumed_commit_gets_its_missing_lines(codebase, killed):
     person = killed.at_question(3)
     person.kill()
     state = codebase.project.root / "agent-config/.code-commit/state/planner/staging.json"
@@ -256,7 +256,7 @@ def test_a_commit_that_was_begun_before_its_lines_were_written_gets_them(codebas
 
 
 @pytest.mark.parametrize("broken", ["", "{", "[]", '{"head": 1}', '{"head": null, "ours": 5}'])
-def test_a_broken_state_is_no_obstacle(codebase, broken):
+def test_an_unreadable_state_is_ignored(codebase, broken):
     state = codebase.project.root / "agent-config/.code-commit/state/planner"
     state.mkdir(parents=True)
     for name in ("staging.json", "coach-feedback.json", "chat.json"):
@@ -268,7 +268,7 @@ def test_a_broken_state_is_no_obstacle(codebase, broken):
     assert codebase.status() == []
 
 
-def test_what_is_left_is_not_taken_back_when_the_goal_is_not_reached(codebase):
+def test_changes_stay_when_the_goal_is_not_reached(codebase):
     codebase.write(NEW, "old words\n")
     person = codebase.plan("--on-failure=restore")
     person.answers("", "yes", "")
@@ -277,8 +277,8 @@ def test_what_is_left_is_not_taken_back_when_the_goal_is_not_reached(codebase):
     assert codebase.status() == []
 
 
-def test_what_was_set_aside_is_not_put_over_what_came_since(codebase):
-    """A run was killed in its commit, and meanwhile somebody changed the file that was out of the index."""
+def test_restored_index_entries_do_not_overwrite_newer_ones(codebase):
+    """A run is killed in its commit; then someone changes the file that it removed from the index."""
     project = codebase.project
     project.git("add", "one.txt")
     old = project.git("rev-parse", "HEAD:one.txt").strip()

@@ -12,7 +12,7 @@ NEW, CURRENT, TODO = "g3-plan/new_requirements.md", "g3-plan/current_requirement
 ORIGINAL = "{{ORIGINAL USER REQUIREMENTS -- THIS SECTION WILL BE IGNORED BY THE IMPLEMENTATION}}"
 
 
-def test_a_missing_file_is_told_and_not_made(codebase):
+def test_a_missing_file_is_reported_and_not_created(codebase):
     done = codebase.project.command("--planning", f"--codepath={codebase.project.root}", stdin="yes\n\nquit\n")
     assert done.exit_code == 0
     assert f"File not found: {codebase.project.root}/g3-plan/new_requirements.md\n" in done.stdout
@@ -31,18 +31,18 @@ def test_a_no_at_the_prompt_starts_no_review(codebase):
 
 
 @pytest.mark.parametrize("content", [b"", b" \n", b"caf\xe9\n"])
-def test_a_file_that_cannot_be_reviewed_is_told(codebase, content):
+def test_a_file_that_cannot_be_reviewed_is_reported(codebase, content):
     codebase.write(NEW, "x")
     (codebase.project.root / NEW).write_bytes(content)
     person = codebase.plan()
     person.answers("")
     person.quits()
-    assert "g3-plan/new_requirements.md cannot be reviewed: it is " in person.told()
+    assert "g3-plan/new_requirements.md cannot be reviewed: it is " in person.notices()
     assert (codebase.project.root / NEW).read_bytes() == content
     assert not codebase.cast.requests
 
 
-def test_the_planner_is_asked_with_the_words_and_tools_of_the_seed(codebase):
+def test_the_planner_gets_the_prompt_and_tools_of_the_seed(codebase):
     codebase.write(NEW, "old words\n")
     person = codebase.plan()
     question, approval = person.answers("please rewrite it", "no")
@@ -94,7 +94,7 @@ def test_the_planner_cannot_write_todos(codebase):
         ("{{CURRENT REQUIREMENTS}}\nfrom before\n", [Reply("I have nothing to add.")]),
     ],
 )
-def test_a_model_that_does_not_answer_in_the_file_ends_the_run(codebase, before, replies):
+def test_a_model_that_does_not_change_the_file_ends_the_run(codebase, before, replies):
     codebase.write(NEW, before)
     codebase.cast.planner = replies
     person = codebase.plan()
@@ -108,7 +108,7 @@ def test_a_model_that_does_not_answer_in_the_file_ends_the_run(codebase, before,
     assert not codebase.has(CURRENT)
 
 
-def test_a_heading_from_before_with_new_words_below_it_is_an_answer(codebase):
+def test_new_text_below_an_old_heading_is_an_answer(codebase):
     codebase.write(NEW, "{{CURRENT REQUIREMENTS}}\nfrom before\n")
     person = codebase.plan()
     person.answers("", "no")
@@ -116,7 +116,7 @@ def test_a_heading_from_before_with_new_words_below_it_is_an_answer(codebase):
     assert person.states.count("approval") == 1
 
 
-def test_a_no_refines_again_with_a_line_each(codebase):
+def test_each_no_refines_again_and_adds_a_line(codebase):
     cast = codebase.cast
     cast.planner += [cast.writes(NEW, "{{CURRENT REQUIREMENTS}}\nAdd three.\n"), cast.done()]
     codebase.write(NEW, "old words\n")
@@ -137,7 +137,7 @@ def test_quitting_instead_of_approving_leaves_the_files(codebase):
     assert codebase.plan_files() == {"new_requirements.md", "planner_history.txt"}
 
 
-def test_a_service_that_fails_is_told_in_words(codebase):
+def test_a_failed_service_is_reported(codebase):
     codebase.write(NEW, "old words\n")
     codebase.cast.planner = [Reply.error(401, "bad key")]
     person = codebase.plan()

@@ -1,11 +1,11 @@
-"""Test doubles for plugins, first-party and others. Modules are imported on first use.
+"""Test doubles for plugins. Modules are imported on first use.
 
     from code_commit_testing import Reply, ScriptedServer
 
     with ScriptedServer([Reply(text="hello")]) as server:
         ...  # point a provider at server.url("openai")
 
-- `ScriptedServer`: a real HTTP server on loopback that speaks the protocols of Gemini, OpenAI and Anthropic
+- `ScriptedServer`: a real HTTP server on loopback with the protocols of Gemini, OpenAI and Anthropic
 - `Reply`, `RecordedRequest`: its answers, and the requests it received
 - `Project`, `Finished`, `install_plugin`: run the command in a test project, with test plugins
 - `ScriptedProvider`: a provider that answers from a list, without HTTP; its module is also a plugin
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from code_commit_testing.scripted_replies import Reply
     from code_commit_testing.scripted_server import RecordedRequest, ScriptedServer
 
-_HOMES = {
+_MODULES = {
     "Finished": "code_commit_testing.command",
     "Project": "code_commit_testing.command",
     "RecordedRequest": "code_commit_testing.scripted_server",
@@ -50,11 +50,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
     conformance = "code_commit_testing.conformance"
-    if "pytest" in sys.modules and conformance not in sys.modules:  # so that a failing test there shows the values
+    if "pytest" in sys.modules and conformance not in sys.modules:  # for readable failures of its tests
         sys.modules["pytest"].register_assert_rewrite(conformance)
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_MODULES[name]), name)

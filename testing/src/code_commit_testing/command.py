@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "COVERAGE_PROCESS_START")
+_INHERITED = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "COVERAGE_PROCESS_START")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Finished:
 
     @property
     def document(self) -> Any:
-        """Return the JSON document of a command that lists."""
+        """Return the JSON document that a command such as `models` prints."""
         return json.loads(self.stdout)
 
 
@@ -47,7 +47,7 @@ class Project:
         *,
         files: Mapping[str, str] | None = None,
         build: str = "exit 0\n",
-        query: str | None = "Change what has to change.\n",
+        query: str | None = "Change a.txt.\n",
         rollup: str | None = "--- a.txt ---\nold\n",
         gitignore: str = "/agent-config\n",
     ) -> Project:
@@ -88,8 +88,8 @@ class Project:
         return max((self.root / "logs").glob("*/events.jsonl"), key=lambda path: path.stat().st_mtime_ns).parent
 
     def environment(self, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return an environment without anything of this machine's user, plus `environ`."""
-        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        """Return an environment without the user's own variables, plus `environ`."""
+        kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         home = {"HOME": str(self.home), "XDG_CONFIG_HOME": str(self.home / ".config"), "GIT_CONFIG_NOSYSTEM": "1"}
         return {**kept, **home, **(environ or {})}
 

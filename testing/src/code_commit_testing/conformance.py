@@ -1,4 +1,4 @@
-"""The conformance tests of every provider that is written as a `Wire`, as one pytest class.
+"""The conformance tests for providers that are written as a `Wire`, as one pytest class.
 
     from code_commit_testing.conformance import ProviderConformance
 
@@ -9,7 +9,7 @@
         def answer(self, reply):
             return 200, {}, my_json_of(reply)
 
-A provider that speaks one of the three known protocols sets `protocol`, such as "openai", instead of `answer`.
+A provider with one of the three known protocols sets `protocol`, such as "openai", instead of `answer`.
 """
 
 from __future__ import annotations
@@ -34,44 +34,27 @@ from code_commit.plugin_api import (
     Text,
     ToolCall,
     ToolResult,
-    ToolSpec,
     Usage,
     Wire,
+)
+from code_commit_testing.conformance_samples import (
+    INVALID_ANSWERS,
+    KEY,
+    QUESTION,
+    READ,
+    TWO_CALLS,
+    with_each_value_replaced,
 )
 from code_commit_testing.scripted_provider import model_call
 from code_commit_testing.scripted_replies import Protocol, Reply, answer_of
 from code_commit_testing.scripted_server import ScriptedServer
-
-KEY = "k-conformance/+=%0123456789"
-QUESTION = Request(messages=(Message("user", (Text("What is in a.txt and b.txt?"),)),))
-READ = ToolSpec(
-    name="read_file",
-    description="Reads a file.",
-    parameters={"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
-)
-TWO_CALLS = (
-    ToolCall(id="call_one", name="read_file", arguments={"path": "a.txt"}),
-    ToolCall(id="call_two", name="read_file", arguments={"path": "b.txt"}),
-)
-NOT_AN_ANSWER = {
-    "empty": b"",
-    "blank": b" \n",
-    "cut short": b'{"choices": [{"mess',
-    "a list": b"[]",
-    "a string": b'"hello"',
-    "nothing": b"{}",
-    "of something else": b'{"contentType": "application/json", "method": "POST"}',
-    "not UTF-8": b'{"text": "\xff\xfe"}',
-    "nested too deeply": b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
-    "events": b"data: {}\n\ndata: [DONE]\n\n",
-}
 
 
 class ProviderConformance:
     """Subclass it, name the subclass `Test…`, and set these attributes.
 
     `settings` is the provider's configuration. `unspoken` lists the finishes that the service cannot express. `thinks`
-    says whether it returns thinking that must go back. `reports_cache` says whether its usage reports cached input.
+    is whether it returns thinking that must go back, `reports_cache` whether its usage reports cached input.
     """
 
     definition: ClassVar[ProviderDefinition]
@@ -82,15 +65,15 @@ class ProviderConformance:
     reports_cache: ClassVar[bool] = True
 
     def answer(self, reply: Reply) -> tuple[int, Mapping[str, str], bytes]:
-        """Return status, headers and body of `reply` as the service sends it; override it for your own protocol."""
+        """Return status, headers and body of `reply` as the service sends it. Override it for your own protocol."""
         if self.protocol is None:
-            raise NotImplementedError("set `protocol`, or write `answer`")
+            raise NotImplementedError("set `protocol`, or override `answer`")
         status, body = answer_of(self.protocol, reply)
         return status, reply.headers, body
 
     @pytest.fixture
     def wire(self) -> Wire:
-        """Return the provider's wire, created like the host does."""
+        """Return the provider's wire, created as the host creates it."""
         made: Wire = _load(self.definition.factory)(_load(self.definition.config).model_validate(dict(self.settings)))
         return made
 
@@ -102,7 +85,7 @@ class ProviderConformance:
 
     @pytest.fixture
     def provider(self, wire: Wire, server: ScriptedServer) -> Iterator[HttpProvider]:
-        """Yield the wire behind the host's HTTP, connected to `server`."""
+        """Yield the wire with the host's HTTP, connected to `server`."""
         provider = HttpProvider(self.definition, Endpoint(server.address, key=KEY), wire)
         yield provider
         provider.close()
@@ -112,7 +95,7 @@ class ProviderConformance:
         status, headers, body = self.answer(reply)
         return wire.decode(status, headers, body)
 
-    def canned(self, reply: Reply) -> Reply:
+    def as_bytes(self, reply: Reply) -> Reply:
         """Return `reply` as fixed bytes, for any path."""
         status, headers, body = self.answer(reply)
         return Reply(status=status, headers=headers, body=body, fault=reply.fault)
@@ -133,9 +116,9 @@ class ProviderConformance:
         with pytest.raises(ValueError, match="no_such_field"):
             _load(self.definition.config).model_validate({**self.settings, "no_such_field": 1})
 
-    # --- what is sent
+    # --- requests
 
-    def test_request_carries_system_tools_and_limit(self, wire: Wire) -> None:
+    def test_request_contains_system_tools_and_limit(self, wire: Wire) -> None:
         request = Request(QUESTION.messages, system="Be brief & kind.", tools=(READ,), max_tokens=12345)
         sent = json.dumps(wire.encode(request).body)
         for expected in ("What is in a.txt and b.txt?", "Be brief & kind.", "read_file", "Reads a file.", "12345"):
@@ -176,11 +159,11 @@ class ProviderConformance:
         assert completion.text == "half: \ufffd"
 
     def test_usage_counts_everything(self, wire: Wire) -> None:
-        told = Usage(input=100, output=40, cache_read=60) if self.reports_cache else Usage(input=100, output=40)
-        usage = self.decoded(wire, Reply(text="hi", usage=told)).usage
-        assert (usage.input, usage.output, usage.cache_read) == (100, 40, told.cache_read)
+        reported = Usage(input=100, output=40, cache_read=60) if self.reports_cache else Usage(input=100, output=40)
+        usage = self.decoded(wire, Reply(text="hi", usage=reported)).usage
+        assert (usage.input, usage.output, usage.cache_read) == (100, 40, reported.cache_read)
 
-    def test_usage_that_is_not_told_is_not_zero(self, wire: Wire) -> None:
+    def test_missing_usage_is_not_zero(self, wire: Wire) -> None:
         usage = self.decoded(wire, Reply(text="hi", usage=None)).usage
         assert (usage.input, usage.output) == (None, None)
 
@@ -220,7 +203,7 @@ class ProviderConformance:
         assert sent.index("Let me look.") < sent.index("result of a.txt")
         for call in completion.tool_calls:
             matched = [token for token in (call.id, call.name) if sent.count(json.dumps(token)) > 1]
-            assert matched, "neither id nor name ties the result to its call"
+            assert matched, "neither id nor name connects the result to its call"
 
     def test_an_error_result_differs(self, wire: Wire) -> None:
         completion = self.decoded(wire, Reply(tool_calls=TWO_CALLS[:1]))
@@ -241,7 +224,7 @@ class ProviderConformance:
         }
         assert len(sent) == 2  # noqa: PLR2004 - with and without the error
 
-    def test_thinking_goes_back_unread(self, wire: Wire) -> None:
+    def test_thinking_goes_back_unchanged(self, wire: Wire) -> None:
         if not self.thinks:
             pytest.skip("this service returns no thinking")
         reply = Reply(thinking="a private thought", signature="c2lnbmVkIQ==", tool_calls=TWO_CALLS)
@@ -252,8 +235,8 @@ class ProviderConformance:
         if "c2lnbmVkIQ==" in json.dumps(completion.raw):
             assert sent.count("c2lnbmVkIQ==") == 1
 
-    def test_another_providers_thinking_is_dropped(self, wire: Wire) -> None:
-        foreign = Opaque("somebody-else", {"type": "thinking", "thinking": "not for you", "text": "not for you"})
+    def test_thinking_of_another_provider_is_dropped(self, wire: Wire) -> None:
+        foreign = Opaque("another", {"type": "thinking", "thinking": "not for you", "text": "not for you"})
         words = Message("assistant", (foreign, Text("I see.")))
         calls = Message("assistant", (foreign, TWO_CALLS[0]))
         results = Message("user", (ToolResult("call_one", "read_file", "text of a"),))
@@ -262,19 +245,17 @@ class ProviderConformance:
         assert "not for you" not in sent
         assert "I see." in sent
 
-    def test_a_conversation_begun_elsewhere_can_go_on(self, wire: Wire) -> None:
-        foreign = Opaque(
-            "somebody-else", {"id": "functions.read:0", "thoughtSignature": "not for you", "x": "not for you"}
-        )
+    def test_a_conversation_of_another_provider_can_continue(self, wire: Wire) -> None:
+        foreign = Opaque("another", {"id": "functions.read:0", "thoughtSignature": "not for you", "x": "not for you"})
         calls = Message("assistant", (ToolCall("functions.read:0", "read_file", {"path": "a"}, echo=foreign),))
         results = Message("user", (ToolResult("functions.read:0", "read_file", "text of a"), Text("And now?")))
         sent = json.dumps(wire.encode(Request((*QUESTION.messages, calls, results), tools=(READ,))).body)
         assert sent.index("text of a") < sent.index("And now?")
         assert "not for you" not in sent
 
-    # --- answers that are not complete
+    # --- incomplete answers
 
-    def test_every_finish_is_told_apart(self, wire: Wire) -> None:
+    def test_every_finish_is_recognized(self, wire: Wire) -> None:
         for finish in set(Finish) - {Finish.TOOL_CALLS} - self.unspoken:
             completion = self.decoded(wire, Reply(text="as far as I got", finish=finish))
             assert completion.finish is finish
@@ -283,7 +264,7 @@ class ProviderConformance:
     def test_a_missing_finish_is_unknown(self, wire: Wire) -> None:
         assert self.decoded(wire, Reply(text="all of it?", finish="")).finish is Finish.UNKNOWN
 
-    def test_calls_that_were_cut_short_are_not_complete(self, wire: Wire) -> None:
+    def test_incomplete_calls_have_the_finish_length(self, wire: Wire) -> None:
         assert self.decoded(wire, Reply(tool_calls=TWO_CALLS, finish=Finish.LENGTH)).finish is Finish.LENGTH
 
     def test_an_empty_answer_is_a_completion_without_text(self, wire: Wire) -> None:
@@ -316,22 +297,22 @@ class ProviderConformance:
         assert KEY[-4:] not in str(caught.value)
         assert KEY[-4:] not in json.dumps(caught.value.raw)
 
-    @pytest.mark.parametrize("what", NOT_AN_ANSWER)
-    def test_what_is_no_answer_is_garbled(self, wire: Wire, what: str) -> None:
+    @pytest.mark.parametrize("what", INVALID_ANSWERS)
+    def test_an_unreadable_answer_is_invalid(self, wire: Wire, what: str) -> None:
         with pytest.raises(ProviderError) as caught:
-            wire.decode(200, {}, NOT_AN_ANSWER[what])
+            wire.decode(200, {}, INVALID_ANSWERS[what])
         assert caught.value.kind == "invalid_response"
 
-    def test_a_web_page_is_garbled_or_a_failure_of_the_server(self, wire: Wire) -> None:
+    def test_a_web_page_is_invalid_or_a_server_error(self, wire: Wire) -> None:
         page = Reply.html().body or b""
         for status, kind in ((200, "invalid_response"), (502, "server"), (404, "rejected"), (403, "auth")):
             with pytest.raises(ProviderError) as caught:
                 wire.decode(status, {"content-type": "text/html"}, page)
             assert caught.value.kind == kind
 
-    def test_a_wrong_type_anywhere_is_no_crash(self, wire: Wire) -> None:
+    def test_a_value_of_the_wrong_type_does_not_crash(self, wire: Wire) -> None:
         status, headers, body = self.answer(Reply(text="hi", thinking="hm", tool_calls=TWO_CALLS))
-        for changed in _with_each_value_replaced(json.loads(body)):
+        for changed in with_each_value_replaced(json.loads(body)):
             try:
                 completion = wire.decode(status, headers, json.dumps(changed).encode())
             except ProviderError:
@@ -342,10 +323,10 @@ class ProviderConformance:
                 isinstance(field, str) for call in completion.tool_calls for field in (call.id, call.name, call.raw)
             )
 
-    # --- behind the host's HTTP, on a real connection
+    # --- with the host's HTTP, on a real connection
 
-    def test_the_key_is_in_its_header_alone(self, provider: HttpProvider, server: ScriptedServer) -> None:
-        server.script(self.canned(Reply(text="hello")))
+    def test_the_key_is_only_in_its_header(self, provider: HttpProvider, server: ScriptedServer) -> None:
+        server.script(self.as_bytes(Reply(text="hello")))
         assert provider.complete(model_call(QUESTION)).text == "hello"
         (request,) = server.requests
         name, template = self.definition.key_header
@@ -353,10 +334,10 @@ class ProviderConformance:
         assert headers.pop(name.lower()) == template.format(key=KEY)
         assert KEY not in json.dumps([request.path, headers, request.body.decode()])
 
-    def test_a_passing_failure_is_tried_again(self, provider: HttpProvider, server: ScriptedServer) -> None:
-        failure = self.canned(Reply.error(429, "slow down"))
+    def test_a_temporary_failure_is_retried(self, provider: HttpProvider, server: ScriptedServer) -> None:
+        failure = self.as_bytes(Reply.error(429, "slow down"))
         server.script(
-            Reply(status=429, headers={"retry-after": "0"}, body=failure.body), self.canned(Reply(text="hello"))
+            Reply(status=429, headers={"retry-after": "0"}, body=failure.body), self.as_bytes(Reply(text="hello"))
         )
         retried: list[str] = []
         completion = retry(
@@ -369,10 +350,8 @@ class ProviderConformance:
         assert len(retried) == 1
 
     @pytest.mark.parametrize("status", [400, 401, 429, 500])
-    def test_a_key_in_an_error_goes_no_further(
-        self, provider: HttpProvider, server: ScriptedServer, status: int
-    ) -> None:
-        server.script(self.canned(Reply.error(status, f"what you sent was {KEY}")))
+    def test_a_key_in_an_error_is_removed(self, provider: HttpProvider, server: ScriptedServer, status: int) -> None:
+        server.script(self.as_bytes(Reply.error(status, f"what you sent was {KEY}")))
         with pytest.raises(ProviderError) as caught:
             provider.complete(model_call(QUESTION))
         assert KEY not in f"{caught.value!r} {caught.value} {caught.value.raw}"
@@ -385,8 +364,8 @@ class ProviderConformance:
             assert elsewhere.requests == []
         assert caught.value.kind == "rejected"
 
-    def test_half_an_answer_is_a_failure_of_the_network(self, provider: HttpProvider, server: ScriptedServer) -> None:
-        server.script(self.canned(Reply(text="hello " * 50, fault="half")))
+    def test_half_an_answer_is_a_network_error(self, provider: HttpProvider, server: ScriptedServer) -> None:
+        server.script(self.as_bytes(Reply(text="hello " * 50, fault="half")))
         with pytest.raises(ProviderError) as caught:
             provider.complete(model_call(QUESTION))
         assert caught.value.kind == "network"
@@ -403,17 +382,3 @@ class ProviderConformance:
 def _load(reference: str) -> Any:
     module, _, name = reference.partition(":")
     return getattr(importlib.import_module(module), name)
-
-
-def _with_each_value_replaced(value: Any) -> Iterator[Any]:
-    """Yield copies of a JSON value, each with one place replaced by a value of another type."""
-    yield from (None, True, 7, "x", [], {}, [7], [{}], {"x": 7})
-    if isinstance(value, dict):
-        for name, item in value.items():
-            yield {other: kept for other, kept in value.items() if other != name}
-            for changed in _with_each_value_replaced(item):
-                yield {**value, name: changed}
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            for changed in _with_each_value_replaced(item):
-                yield [*value[:index], changed, *value[index + 1 :]]

@@ -1,6 +1,6 @@
 """An HTTP provider without a provider's distribution, for tests of a workflow in a separate environment.
 
-It speaks OpenAI's protocol to a `ScriptedServer`, with text only. This module is the plugin; a test installs it with:
+It calls a `ScriptedServer` with OpenAI's protocol, with text only. This module is the plugin; a test installs it with:
 
     install_plugin(folder, "loopback", "from code_commit_testing.loopback_provider import code_commit_providers")
 

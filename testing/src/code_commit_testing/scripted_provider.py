@@ -103,13 +103,13 @@ class ScriptedProvider:
 
 
 def model_call(request: Request | str, *, seconds: float = 30, **fields: Any) -> ModelCall:
-    """A call of a model, for tests of a provider or a layer; a text stands for a request of one message.
+    """Return a call of a model, for tests of a provider or a layer. A text becomes a request of one message.
 
-    The deadline is `seconds` from now. `fields` are those of `ModelCall` that matter to the test.
+    The deadline is `seconds` from now. `fields` override fields of `ModelCall`.
     """
     if isinstance(request, str):
         request = Request((Message("user", (Text(request),)),))
-    usual = {
+    defaults = {
         "label": "query",
         "role": "default",
         "provider": "scripted",
@@ -120,7 +120,7 @@ def model_call(request: Request | str, *, seconds: float = 30, **fields: Any) ->
         "wait": time.sleep,
         "warn": warnings.warn,
     }
-    return ModelCall(request, **{**usual, **fields})
+    return ModelCall(request, **{**defaults, **fields})
 
 
 def provider_of(config: Any) -> ScriptedProvider:

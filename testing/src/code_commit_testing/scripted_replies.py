@@ -17,13 +17,15 @@ Fault = Literal["drop", "reset", "half", "stall", "trickle", "hang"]
 class Reply:
     """One answer of a service.
 
-    The first fields are the model's output, which each protocol encodes differently. `finish` is one of ours, the
-    service's own word, or None to derive it from the rest; "" leaves it out. `usage` None reports none. From `status`
-    400 on, the answer is the protocol's error with `text` as its message and `code` as its machine-readable reason.
-    `body` replaces all of that by bytes. The `echo` of a tool call is only sent in its own protocol. `delay` is in
-    seconds. A `fault` breaks the delivery: `drop` closes without an answer, `reset` breaks the connection, `half`
-    closes after half of the answer, `stall` stops there, `trickle` sends a byte at a time, `hang` never answers; those
-    that wait end with the server.
+    The first fields are the model's output, which each protocol encodes differently. `finish` is a `Finish`, the
+    service's own word, or None to derive it from the other fields; "" sends none. `usage` None reports none. With a
+    `status` of 400 or more, the answer is an error with the message `text` and the machine-readable reason `code`.
+    `body` replaces all of that with bytes. The `echo` of a tool call is sent only in its own protocol. `delay` is in
+    seconds.
+
+    A `fault` breaks the delivery: `drop` closes without an answer, `reset` breaks the connection, `half` closes after
+    half of the answer, `stall` stops there, `trickle` sends one byte at a time, `hang` never answers. `stall` and
+    `hang` end with the server.
     """
 
     text: str = ""
@@ -167,8 +169,8 @@ def _gemini_answer(reply: Reply, model: str) -> dict[str, Any]:
         parts.append({"text": reply.text})
     for call in reply.tool_calls:
         signed = _echo("gemini", call)
-        told_id = {"id": signed.pop("id")} if "id" in signed else {}
-        parts.append({"functionCall": {"name": call.name, "args": _object(call)} | told_id} | signed)
+        call_id = {"id": signed.pop("id")} if "id" in signed else {}
+        parts.append({"functionCall": {"name": call.name, "args": _object(call)} | call_id} | signed)
     if reply.thinking and len(parts) > 1:
         first_call = next((part for part in parts if "functionCall" in part), parts[-1])
         first_call["thoughtSignature"] = reply.signature

@@ -154,7 +154,7 @@ class _Server(ThreadingHTTPServer):
             self._open.add(request)
         try:
             if self.ssl_context is not None:
-                # In the connection's thread, so that a client that rejects our certificate does not block others.
+                # In the connection's thread: a client that rejects the certificate must not block others.
                 request = self.ssl_context.wrap_socket(request, server_side=True)
                 with self._guard:
                     self._open.add(request)
@@ -198,18 +198,18 @@ class _Handler(BaseHTTPRequestHandler):
             body=self.rfile.read(int(self.headers.get("content-length", "0"))),
             port=self.client_address[1],
         )
-        reply = scripted._next(request)  # noqa: SLF001 - the handler is the server's other half
+        reply = scripted._next(request)  # noqa: SLF001 - the handler belongs to the server
         closing = scripted._closing  # noqa: SLF001 - as above
         closing.wait(reply.delay)
         if reply.fault in {"drop", "reset", "hang"}:
             if reply.fault == "hang":
                 closing.wait()
-            self._break_off(reset=reply.fault == "reset")
+            self._disconnect(reset=reply.fault == "reset")
             return
         if request.protocol is None and reply.body is None:
             status, body = 404, b'{"error": "no such path"}'
         else:
-            status, body = answer_of(request.protocol or "openai", reply, model=_prompt_of(request))
+            status, body = answer_of(request.protocol or "openai", reply, model=_model_of(request))
         head = {"content-type": "application/json", "content-length": str(len(body))} | {
             name.lower(): value for name, value in reply.headers.items()
         }
@@ -225,7 +225,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
             if reply.fault == "stall":
                 closing.wait()
-            self._break_off(reset=False)
+            self._disconnect(reset=False)
         elif reply.fault == "trickle":
             for byte in body:
                 self.wfile.write(bytes([byte]))
@@ -235,7 +235,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self.wfile.write(body)
 
-    def _break_off(self, *, reset: bool) -> None:
+    def _disconnect(self, *, reset: bool) -> None:
         self.close_connection = True
         with suppress(OSError):
             if reset:
@@ -254,7 +254,7 @@ def _protocol_of(path: str) -> Protocol | None:
     return "gemini" if _GEMINI_PATH.search(path) else None
 
 
-def _prompt_of(request: RecordedRequest) -> str:
+def _model_of(request: RecordedRequest) -> str:
     try:
         return request.model or "scripted-model"
     except (ValueError, AttributeError):

@@ -1,1 +1,1 @@
-"""Posts the endings of code-commit's runs to a web address."""
+"""Posts the result of each run of code-commit to a URL."""

@@ -30,7 +30,7 @@ def code_commit_log_sinks(settings: Any, secret: Callable[[str], str | None]) ->
 
 
 class Webhook:
-    """Posts the ending of a run as JSON."""
+    """Posts the result of a run as JSON."""
 
     def __init__(self, url: str, token: str | None) -> None:
         self._url = url

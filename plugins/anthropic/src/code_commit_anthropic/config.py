@@ -1,4 +1,4 @@
-"""The settings of one `[providers.anthropic.<name>]`, besides the host's (address, key, time limits)."""
+"""The settings of one `[providers.anthropic.<name>]`, except the host's (address, key, time limits)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-LEAST_THINKING = 1024
+MIN_THINKING_TOKENS = 1024
 
 
 class AnthropicConfig(BaseModel):
@@ -21,20 +21,20 @@ class AnthropicConfig(BaseModel):
     model: str = Field(min_length=1)
     max_tokens: int | None = Field(default=None, ge=1)
     temperature: float | None = Field(default=None, ge=0, le=1)
-    thinking_budget_tokens: int | None = Field(default=None, ge=LEAST_THINKING)
+    thinking_budget_tokens: int | None = Field(default=None, ge=MIN_THINKING_TOKENS)
     thinking: Literal["adaptive", "disabled"] | None = None
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Self:
+    def _check_thinking(self) -> Self:
         if self.thinking_budget_tokens is None:
             return self
         if self.thinking is not None:
-            raise ValueError("thinking and thinking_budget_tokens exclude each other")
+            raise ValueError("thinking and thinking_budget_tokens cannot be used together")
         if self.thinking_budget_tokens >= self.reply_limit:
             raise ValueError(f"thinking_budget_tokens must be lower than max_tokens ({self.reply_limit})")
         if self.temperature not in {None, 1}:
-            raise ValueError("with thinking_budget_tokens, the service accepts no other temperature than 1")
+            raise ValueError("with thinking_budget_tokens, the temperature must be 1")
         return self
 
     @property

@@ -32,12 +32,12 @@ from code_commit.plugin_api import (
     reply_objects,
     token_count,
 )
-from code_commit_anthropic.config import LEAST_THINKING, AnthropicConfig
+from code_commit_anthropic.config import MIN_THINKING_TOKENS, AnthropicConfig
 
 _PROVIDER: Final = "anthropic"
 _VERSION = "2023-06-01"
-_MOST_CACHE_MARKS = 4
-_NOT_IN_AN_ID = re.compile(r"[^a-zA-Z0-9_-]")
+_MAX_CACHE_MARKS = 4
+_INVALID_ID_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
 
 _FINISH: Final[Mapping[str, Finish]] = {
     "end_turn": Finish.STOP,
@@ -105,7 +105,7 @@ class AnthropicWire:
         if answer.get("error"):
             raise _failure(status, answer)
         if "content" not in answer:
-            raise ProviderError("the answer holds no content", kind="invalid_response", raw=answer)
+            raise ProviderError("the answer has no content", kind="invalid_response", raw=answer)
         parts = tuple(_part(block) for block in reply_objects(answer, "content"))
         word = reply_member(answer, "stop_reason", str) or ""
         return Completion(
@@ -144,7 +144,7 @@ class AnthropicWire:
         if config.thinking_budget_tokens is None:
             return None
         budget = min(config.thinking_budget_tokens, max_tokens - 1)  # a request may set a lower limit
-        return {"type": "enabled", "budget_tokens": budget} if budget >= LEAST_THINKING else None
+        return {"type": "enabled", "budget_tokens": budget} if budget >= MIN_THINKING_TOKENS else None
 
 
 def _messages(request: Request) -> list[dict[str, Any]]:
@@ -163,7 +163,7 @@ def _messages(request: Request) -> list[dict[str, Any]]:
                 marked.append(block)
         if blocks:
             messages.append({"role": message.role, "content": blocks})
-    for block in marked[-_MOST_CACHE_MARKS:]:
+    for block in marked[-_MAX_CACHE_MARKS:]:
         block["cache_control"] = {"type": "ephemeral"}
     return messages
 
@@ -183,9 +183,9 @@ def _block(part: Part) -> dict[str, Any] | None:
             return dict(data) if provider == _PROVIDER else None
 
 
-def _id(made_elsewhere: str) -> str:
+def _id(call_id: str) -> str:
     """Replace characters of another provider's id that this service refuses."""
-    return _NOT_IN_AN_ID.sub("_", made_elsewhere)
+    return _INVALID_ID_CHARACTERS.sub("_", call_id)
 
 
 def _part(block: dict[str, Any]) -> Part | None:

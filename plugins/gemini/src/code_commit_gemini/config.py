@@ -1,4 +1,4 @@
-"""The settings of one `[providers.gemini.<name>]`, besides the host's (address, key, time limits)."""
+"""The settings of one `[providers.gemini.<name>]`, except the host's (address, key, time limits)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class GeminiConfig(BaseModel):
     """Settings of every request.
 
     `max_tokens` limits the reply, thinking included. `thinking_budget_tokens` is for 2.5 models (0 turns thinking off
-    if possible, -1 leaves it to the model), `thinking_level` is for later ones.
+    if possible, -1 lets the model decide), `thinking_level` is for later ones.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -23,7 +23,7 @@ class GeminiConfig(BaseModel):
     thinking_level: Literal["minimal", "low", "medium", "high"] | None = None
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Self:
+    def _check_thinking(self) -> Self:
         if self.thinking_budget_tokens is not None and self.thinking_level is not None:
-            raise ValueError("thinking_level and thinking_budget_tokens exclude each other")
+            raise ValueError("thinking_level and thinking_budget_tokens cannot be used together")
         return self

@@ -39,9 +39,9 @@ from code_commit_gemini.failures import failed, failure
 _PROVIDER: Final = "gemini"
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 
-# From version 3 on, the service refuses a turn's first call without a signature; this one is documented for calls of
+# From version 3 on, the service refuses a turn whose first call has no signature. This one is documented for calls of
 # another model.
-_WANTS_SIGNATURES = re.compile(r"(models/)?gemini-([3-9]|\d\d)")
+_REQUIRES_SIGNATURES = re.compile(r"(models/)?gemini-([3-9]|\d\d)")
 _FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 
 _FINISH: Final[Mapping[str, Finish]] = {
@@ -71,7 +71,7 @@ class GeminiWire:
 
     def encode(self, request: Request) -> HttpCall:
         """See `Wire.encode`. Results match calls by name and order."""
-        signs = _WANTS_SIGNATURES.match(self._config.model) is not None
+        signs = _REQUIRES_SIGNATURES.match(self._config.model) is not None
         body: dict[str, Any] = {"contents": _contents(request, signs=signs)}
         if request.system:
             body["systemInstruction"] = {"parts": [{"text": request.system}]}
@@ -93,7 +93,7 @@ class GeminiWire:
         if answer.get("error"):
             raise failure(status, answer)
         if not answer.keys() & _ANSWER_MEMBERS:
-            raise ProviderError("the answer holds no candidates", kind="invalid_response", raw=answer)
+            raise ProviderError("the answer has no candidates", kind="invalid_response", raw=answer)
         candidates = reply_objects(answer, "candidates")
         feedback = reply_member(answer, "promptFeedback", dict) or {}
         blocked = reply_member(feedback, "blockReason", str) or ""
@@ -212,7 +212,7 @@ def _parts(candidate: Json, body: bytes) -> list[Part]:
     for number, part in enumerate(reply_objects(content, "parts")):
         call = reply_member(part, "functionCall", dict)
         if call is not None:
-            parts.append(_tool_call(part, call, made_up_id=f"call_{hashlib.sha256(body).hexdigest()[:16]}_{number}"))
+            parts.append(_tool_call(part, call, generated_id=f"call_{hashlib.sha256(body).hexdigest()[:16]}_{number}"))
         elif isinstance(part.get("text"), str) and not part.get("thought"):
             if part["text"]:
                 parts.append(Text(part["text"]))
@@ -224,13 +224,13 @@ def _parts(candidate: Json, body: bytes) -> list[Part]:
     return parts
 
 
-def _tool_call(part: Json, call: Json, *, made_up_id: str) -> ToolCall:
+def _tool_call(part: Json, call: Json, *, generated_id: str) -> ToolCall:
     arguments, raw = read_arguments(call.get("args"))
     given_id = reply_member(call, "id", str)
     fields = {"id": given_id, "thoughtSignature": part.get("thoughtSignature")}
     echo = {name: value for name, value in fields.items() if value}
     return ToolCall(
-        id=given_id or made_up_id,
+        id=given_id or generated_id,
         name=reply_member(call, "name", str) or "",
         arguments=arguments,
         raw=raw,

@@ -1,4 +1,4 @@
-"""Definitions that the host loads at every start. Import nothing heavy here."""
+"""The hooks of the plugin. Every start imports this module: import nothing slow here."""
 
 from __future__ import annotations
 

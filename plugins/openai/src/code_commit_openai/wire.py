@@ -39,7 +39,7 @@ from code_commit.plugin_api import (
 from code_commit_openai.config import OpenAIConfig
 
 _PROVIDER: Final = "openai"
-_OPENAIS_OWN = re.compile(r"(ft:)?(gpt-(?!oss)|chatgpt-|o\d)")
+_OPENAI_MODEL = re.compile(r"(ft:)?(gpt-(?!oss)|chatgpt-|o\d)")
 
 # Thinking of other servers, sent back with tool calls, as DeepSeek requires; OpenAI's own API never sends any.
 _THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details")
@@ -98,7 +98,7 @@ class OpenAIWire:
         return HttpCall("/chat/completions", body)
 
     def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:  # noqa: ARG002 - Wire's own
-        """See `Wire.decode`. The first of several choices is used."""
+        """See `Wire.decode`. Only the first choice is used."""
         if not 200 <= status < 300:  # noqa: PLR2004 - success
             return self._failed(status, body)
         answer = reply_object(body)
@@ -106,13 +106,13 @@ class OpenAIWire:
             raise _failure(status, answer)
         choices = reply_objects(answer, "choices")
         if not choices:
-            raise ProviderError("the answer holds no choice", kind="invalid_response", raw=answer)
+            raise ProviderError("the answer has no choices", kind="invalid_response", raw=answer)
         choice = choices[0]
         if choice.get("error"):  # OpenRouter: the upstream model failed
             raise _failure(status, choice)
         message = reply_member(choice, "message", dict)
         if message is None:
-            raise ProviderError("the answer's first choice holds no message", kind="invalid_response", raw=answer)
+            raise ProviderError("the first choice of the answer has no message", kind="invalid_response", raw=answer)
         parts = _parts(message, body)
         word = reply_member(choice, "finish_reason", str) or ""
         refused = bool(message.get("refusal"))
@@ -128,7 +128,7 @@ class OpenAIWire:
     def _max_tokens_field(self) -> str:
         if self._config.max_tokens_field is not None:
             return self._config.max_tokens_field
-        return "max_completion_tokens" if _OPENAIS_OWN.match(self._config.model) else "max_tokens"
+        return "max_completion_tokens" if _OPENAI_MODEL.match(self._config.model) else "max_tokens"
 
     def _failed(self, status: int, body: bytes) -> Completion:
         try:
@@ -210,7 +210,7 @@ def _parts(message: Json, body: bytes) -> list[Part]:
     for index, call in enumerate(reply_objects(message, "tool_calls")):
         function = reply_member(call, "function", dict)
         if function is None:
-            raise ProviderError("a tool call in the answer names no function", kind="invalid_response")
+            raise ProviderError("a tool call of the answer has no function", kind="invalid_response")
         arguments, raw = read_arguments(function.get("arguments"))
         echo = {name: value for name, value in call.items() if name not in {"id", "type", "index", "function"}}
         parts.append(
@@ -278,6 +278,6 @@ def _failure(status: int, answer: Json) -> ProviderError:
     kind = kind_of_status(status)
     decisive = ("quota", "auth", "rate", "server") if kind == "rejected" else ("quota", "auth")  # else by status
     kind = next((each for each in decisive if each in kinds), kind)
-    if "incorrect api key" in words.lower():  # xAI says so in a 400
+    if "incorrect api key" in words.lower():  # xAI answers with status 400
         kind = "auth"
     return reply_error(status, kind=kind, words=words, raw=answer)

@@ -26,7 +26,7 @@ def build_alone(run: Run) -> Result:
     requirements = PlanFolder(run).utf8(REQUIREMENTS)
     if requirements is None or not requirements.strip():
         what = f"there is no {REQUIREMENTS}" if requirements is None else f"{REQUIREMENTS} is empty"
-        raise NotReady(f"{what} in {run.root}", hint=f"write down in {REQUIREMENTS} what is to be built")
+        raise NotReady(f"{what} in {run.root}", hint=f"describe in {REQUIREMENTS} what to build")
     toolbox = open_toolbox(run)
     so_far = read_progress(run.state, requirements)
     if so_far.turn:

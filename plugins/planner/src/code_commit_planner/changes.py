@@ -62,7 +62,7 @@ def _new_files(run: Run, paths: Sequence[str], limit: int) -> Iterator[str]:
         if b"\0" in content:
             yield f"{head}Binary file\n"
             continue
-        if shown > limit:  # the rest would be cut off
+        if shown > limit:  # the limit would drop the rest
             yield f"{head}[not shown]\n"
             continue
         lines = content.decode("utf-8", "replace").split("\n")

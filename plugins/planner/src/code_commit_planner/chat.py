@@ -17,7 +17,7 @@ from code_commit_toolbox.agent import run_agent
 from code_commit_toolbox.toolbox import open_toolbox
 from code_commit_toolbox.transcript import Recorded, read_transcript
 
-_KEPT = "chat.json"
+_STATE_FILE = "chat.json"
 
 
 def chat(run: Run) -> Result:
@@ -28,20 +28,20 @@ def chat(run: Run) -> Result:
     toolbox, player = open_toolbox(run), run.model("player")
     system = filled(CHAT_SYSTEM, codepath=legible(str(run.root)))
     history: tuple[Message, ...] = ()
-    if (earlier := _cut_off(run)) is not None:
+    if (earlier := _interrupted_chat(run)) is not None:
         run.emit(StateEntered("recovery"))
         when, recorded = earlier
         choice = ask(run, filled(messages.CHAT_RESUME, when=when), YES_OR_NO)
         if choice in {Event.QUIT, Event.INPUT_ENDED}:
             return _ended(choice, 0)
         if choice is Event.YES:
-            history = recorded.messages  # the next start still offers it, until the player works again
+            history = recorded.messages  # the next start offers it again until the player works
         else:
             _forget(run)
     turns = 0
     while True:
         run.emit(StateEntered("prompt"))
-        typed = run.ask(messages.CHAT_GO_ON if history else messages.CHAT)
+        typed = run.ask(messages.CHAT_NEXT if history else messages.CHAT)
         event = meaning(typed)
         if event is Event.QUIT or event is Event.INPUT_ENDED:
             _forget(run)
@@ -65,7 +65,7 @@ def chat(run: Run) -> Result:
         history = result.messages
         show(run, result.text or f"[{result.end.value}]")
         if result.tampered:
-            message = f"a command altered what judges the project: {', '.join(result.tampered)}"
+            message = f"a command changed files that check the project: {', '.join(result.tampered)}"
             return Result(Outcome.NOT_REACHED, message, {"turns": turns})
 
 
@@ -77,19 +77,19 @@ def _ended(event: Event, turns: int) -> Result:
 
 def _remember(run: Run) -> None:
     """Record that a conversation is in progress in this run's folder."""
-    fresh = run.state / f"{_KEPT}.new"
+    fresh = run.state / f"{_STATE_FILE}.new"
     fresh.write_text(json.dumps({"run": run.folder.name}), "utf-8")
-    fresh.replace(run.state / _KEPT)
+    fresh.replace(run.state / _STATE_FILE)
 
 
 def _forget(run: Run) -> None:
-    (run.state / _KEPT).unlink(missing_ok=True)
+    (run.state / _STATE_FILE).unlink(missing_ok=True)
 
 
-def _cut_off(run: Run) -> tuple[str, Recorded] | None:
+def _interrupted_chat(run: Run) -> tuple[str, Recorded] | None:
     """Return the name and the conversation of an interrupted chat."""
     try:
-        name = json.loads((run.state / _KEPT).read_text("utf-8"))["run"]
+        name = json.loads((run.state / _STATE_FILE).read_text("utf-8"))["run"]
         folder = run.find_run(name)
         latest = max(folder.glob("player-transcript*.jsonl"), key=_number)
         return name, read_transcript(latest)

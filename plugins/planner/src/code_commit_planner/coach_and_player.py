@@ -42,7 +42,7 @@ class LoopEnd(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """The result of the loop: `error` says what stopped it, `raised` is its exception; `feedback` is the coach's
+    """The result of the loop: `error` is what stopped it, `raised` its exception; `feedback` is the coach's
     last.
     """
 
@@ -87,7 +87,7 @@ def build(run: Run, toolbox: Toolbox, task: Task, *, max_turns: int, so_far: Pro
 
 
 def approves(feedback: str) -> bool:
-    """Return whether a line is exactly the word of approval."""
+    """Return whether a line is exactly `IMPLEMENTATION_APPROVED`."""
     return APPROVED in feedback.split("\n")
 
 
@@ -102,7 +102,7 @@ def _turn(run: Run, toolbox: Toolbox, task: Task, turn: int, max_turns: int, fee
         return _tampered("coach", coach, turn, feedback)
     if coach.finished and approves(coach.text):
         return LoopResult(LoopEnd.APPROVED, turn)
-    said = coach.text or f"The coach said nothing: {coach.end.value}."
+    said = coach.text or f"The coach gave no feedback: {coach.end.value}."
     show(run, f"{FEEDBACK}\n{feedback_lines(said, coach.transcript.name)}")
     return LoopResult(LoopEnd.OUT_OF_TURNS, turn, said)
 
@@ -149,5 +149,5 @@ def say_call(run: Run, agent: str, called: CalledTool) -> None:
 
 
 def _tampered(who: str, result: AgentResult, turn: int, feedback: str) -> LoopResult:
-    error = f"a command of the {who} altered what judges the project: {', '.join(result.tampered)}"
+    error = f"a command of the {who} changed files that check the project: {', '.join(result.tampered)}"
     return LoopResult(LoopEnd.FAILED, turn, feedback, error)

@@ -28,7 +28,7 @@ def choose_codepath(options: PlanningOptions, ask: Callable[[str], str | None]) 
     while True:
         answer = ask(question)
         if answer is None:
-            raise NotReady("no codepath was given: the input ended", hint="give it with --codepath=PATH")
+            raise NotReady("no codepath: the input ended", hint="give it with --codepath=PATH")
         if meaning(answer) is Event.QUIT:
             return None
         try:

@@ -11,7 +11,7 @@ from code_commit_toolbox.outcome import CalledTool
 WIDTH = 80
 FEEDBACK_LINES = 25
 _REASON = 40
-_TOLD_OF = ("path", "command", "pattern", "searches")
+_SUBJECT_ARGUMENTS = ("path", "command", "pattern", "searches")
 _EXIT_CODE = "exit code: "
 
 
@@ -26,7 +26,7 @@ def tool_line(agent: str, called: CalledTool) -> str:
 
 
 def feedback_lines(feedback: str, whole: str) -> str:
-    """Return at most 25 wrapped lines of the feedback; `whole` says where all of it is."""
+    """Return at most 25 wrapped lines of the feedback; `whole` is the file with all of it."""
     lines = [f"  {piece}" for line in feedback.split("\n") if line.strip() for piece in wrap(line, WIDTH - 2, columns)]
     if len(lines) > FEEDBACK_LINES:
         left = len(lines) - (FEEDBACK_LINES - 1)
@@ -49,7 +49,7 @@ def _subject(called: CalledTool) -> str:
         return called.arguments
     if not isinstance(given, dict):
         return called.arguments
-    for name in _TOLD_OF:
+    for name in _SUBJECT_ARGUMENTS:
         value = given.get(name)
         if isinstance(value, str):
             return value

@@ -53,7 +53,7 @@ class Event(Enum):
     UNCOMMITTED = "a commit was recorded and not made"
     NO_REQUIREMENTS = "there are no current requirements"
     FILE_MISSING = "there are no new requirements"
-    GO = "the person goes on"
+    GO = "the person continues"
     UPDATED = "the model wrote current requirements"
     SILENT = "the model wrote none"
     DONE = "done"

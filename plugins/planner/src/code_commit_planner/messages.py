@@ -34,12 +34,12 @@ BRANCH = "Current git branch: <branch>"
 DETACHED = "no branch: HEAD is detached at <commit>"
 ASK_BRANCH = "Is this the correct branch to start work on? [yes/no/quit]"
 DIRTY = "There are untracked, uncommitted or dirty files on <branch>:"
-ASK_DIRTY = "Proceed all the same? [yes/no/quit]"
-UNKNOWN_AUTHOR = "git does not know whose commits these are, so the commit at the end would fail: <reason>"
+ASK_DIRTY = "Proceed anyway? [yes/no/quit]"
+UNKNOWN_AUTHOR = "git has no author name or address, so the commit at the end will fail: <reason>"
 
-NOTHING_TO_RESUME = "There is no current_requirements.md: a todo list alone cannot be resumed."
+NOTHING_TO_RESUME = "There is no current_requirements.md: you cannot resume only a todo list."
 CREATE_AND_TRY_AGAIN = "Please create the file and try again."
-CANNOT_READ = "<file> cannot be reviewed: it <reason>\nPlease put that right and try again."
+CANNOT_READ = "<file> cannot be reviewed: it <reason>\nPlease fix this and try again."
 REVIEWING = "Reviewing g3-plan/new_requirements.md ..."
 NO_ANSWER = (
     "The LLM didn't respond: there are no new `{{CURRENT REQUIREMENTS}}` in <codepath>/g3-plan/new_requirements.md. "
@@ -51,8 +51,8 @@ Please go and read that file. If it is acceptable, say 'yes', and it will be
 implemented. Otherwise say 'no' to refine it further, or 'quit'."""
 
 IMPLEMENTING = "Implementing g3-plan/current_requirements.md, in at most <turns> turns."
-TURN = "Turn <number> of <turns>: the player is at work."
-COACH = "Turn <number> of <turns>: the coach judges."
+TURN = "Turn <number> of <turns>: the player works."
+COACH = "Turn <number> of <turns>: the coach reviews."
 FEEDBACK = "The coach is not satisfied yet:"
 IS_APPROVED = "The coach has approved the implementation."
 
@@ -61,20 +61,18 @@ NOT_COMPLETE = """\
 <todos>
 Do you consider the todos and the requirements completed? [yes/no/quit] (no)"""
 TODOS_OPEN = "<open> of <all> todos are not done:"
-TODOS_NONE = "There is no todo in g3-plan/todo.g3.md that could tell whether the work is done."
+TODOS_NONE = "There are no todos in g3-plan/todo.g3.md."
 TODOS_DONE = "All <all> todos are done."
 SKIPPED = "The recovery was skipped."
 APPROVED = "The coach approved the implementation."
 OUT_OF_TURNS = "The coach and the player ran out of turns (<turns>): the coach is not satisfied."
-LOOP_FAILED = "The coach and the player were stopped by an error: <error>"
+LOOP_FAILED = "An error stopped the coach and the player: <error>"
 
 COMPLETED = "Completed:"
-UNRECORDED = "<file> is completed and not yet committed: going on with its commit."
-NOT_STAGED = "Not staged, as they look like temporary artifacts:"
-NOT_OURS = "Left out of this commit, as they were staged before by someone else:"
-NOT_STAGED_EITHER = (
-    "Not staged, as git could not tell what to make of them\n(unmerged, or repositories inside this one):"
-)
+UNRECORDED = "<file> is completed and not yet committed: continuing with its commit."
+NOT_STAGED = "Not staged, because they look like temporary artifacts:"
+NOT_OURS = "Not part of this commit, because they were staged before the work:"
+NOT_STAGED_EITHER = "Also not staged\n(unmerged files, or repositories inside this one):"
 READY = "code-commit is ready to make a git commit."
 STAGED = "Staged:"
 ASK_REVIEW = """\
@@ -83,17 +81,17 @@ Hit enter to continue when you are done, or type 'quit'."""
 COMMITTED = "Committed <commit>: <summary>"
 COMMIT_FAILED = """\
 The commit was not made: <reason>
-What belongs to it is staged, and its message is in <file>."""
-COMMIT_CUT_OFF = "The last run recorded a commit that was not made: <summary>"
-ASK_COMMIT_AGAIN = "Shall it be made now? [yes/no/quit]"
+Its files are staged, and its message is in <file>."""
+COMMIT_INTERRUPTED = "The last run recorded a commit that was not made: <summary>"
+ASK_COMMIT_AGAIN = "Commit now? [yes/no/quit]"
 
-NOT_UNDERSTOOD = "That was not understood. Please answer <choices>."
+NOT_UNDERSTOOD = "Unknown answer. Please answer <choices>."
 BYE = "quit at: <state>"
 INPUT_ENDED = "the input ended at: <state>"
 
-CHAT = "What shall be done? Type it in one line, or 'quit'."
-CHAT_GO_ON = "Say what is to be changed or done next, or 'quit'."
-CHAT_RESUME = "The last chat, of <when>, was cut off. Go on with it? [yes/no/quit]"
+CHAT = "Describe the work in one line, or type 'quit'."
+CHAT_NEXT = "Describe the next task, or type 'quit'."
+CHAT_RESUME = "The last chat (<when>) was interrupted. Continue it? [yes/no/quit]"
 LOOP_RESUMED = """\
-An earlier run on these requirements was cut off after turn <turn>:
-going on with the coach's feedback."""
+An earlier run on these requirements was interrupted after turn <turn>:
+continuing with the coach's feedback."""

@@ -10,7 +10,7 @@ from code_commit.plugin_api import Event, Run
 
 @dataclass(frozen=True, slots=True)
 class Notice(Event):
-    """A message besides questions: the branch, dirty files, feedback, the commit message."""
+    """A message that is not a question: the branch, dirty files, feedback, the commit message."""
 
     kind: ClassVar[str] = "planner.told"
     text: str

@@ -35,12 +35,10 @@ class PlanFolder:
         paths = (HISTORY, NEW, CURRENT, TODO, f"{FOLDER}/{Completed(datetime(2000, 1, 1)).requirements}")  # noqa: DTZ001
         refusals = self.run.check([Change(path, self._content(path)) for path in paths])
         if refusals:
-            raise NotReady(
-                f"planning cannot work in {FOLDER}: {refusals[0]}", hint="take out of the way what is refused"
-            )
+            raise NotReady(f"planning cannot work in {FOLDER}: {refusals[0]}", hint="remove what the rule refuses")
 
     def _content(self, path: str) -> bytes:
-        """Return what a file holds now: a rule may object to an empty one."""
+        """Return the current content of a file: a rule may refuse an empty one."""
         try:
             return self.run.tree.read(path) or b""
         except OSError:
@@ -106,7 +104,7 @@ class PlanFolder:
         if content is None:
             raise NotReady(f"there is no {NEW} any more")
         if self.read(CURRENT) is not None:
-            raise NotReady(f"{CURRENT} is in the way of {NEW}", hint="start again: the first is offered to be resumed")
+            raise NotReady(f"{CURRENT} already exists", hint="start again to resume it")
         self.run.apply([Change(CURRENT, content), Change(NEW, None)])
 
     def complete(self, when: datetime, *, line: Callable[[Completed], str] | None = None) -> Completed:

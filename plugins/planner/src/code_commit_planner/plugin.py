@@ -1,10 +1,10 @@
-"""Definitions that the host loads at every start. Import nothing heavy here."""
+"""The hooks of the plugin. Every start imports this module: import nothing slow here."""
 
 from __future__ import annotations
 
 from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
 
-_MAX_TURNS = Flag(("--max-turns",), "turns of the player, each judged by the coach (default 5)", metavar="N")
+_MAX_TURNS = Flag(("--max-turns",), "maximum turns, each reviewed by the coach (default 5)", metavar="N")
 
 
 @hookimpl
@@ -19,11 +19,11 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
     return [
         WorkflowDefinition(
             name="planning",
-            help="refine requirements with a model, have them built by a coach and a player, commit",
+            help="refine requirements with a model, let a coach and a player implement them, commit",
             flags=(
                 Flag(("--planning",), "plan with you, in the folder g3-plan", selects=True),
-                Flag(("--codepath",), "the codebase; asked for where it is not given", metavar="PATH"),
-                Flag(("--no-git",), "leave git alone: no checks, no staging, no commit"),
+                Flag(("--codepath",), "the codebase; planning asks if it is missing", metavar="PATH"),
+                Flag(("--no-git",), "do not use git: no checks, no staging, no commit"),
                 _MAX_TURNS,
             ),
             run="code_commit_planner.planning:plan",
@@ -37,9 +37,9 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
         ),
         WorkflowDefinition(
             name="autonomous",
-            help="have requirements.md built by a coach and a player, without a person",
+            help="let a coach and a player implement requirements.md, without a person",
             flags=(
-                Flag(("--autonomous", "--auto"), "have requirements.md built; nobody is asked", selects=True),
+                Flag(("--autonomous", "--auto"), "implement requirements.md without questions", selects=True),
                 _MAX_TURNS,
             ),
             run="code_commit_planner.autonomous:build_alone",
@@ -49,8 +49,8 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
         ),
         WorkflowDefinition(
             name="chat",
-            help="have a player build what a person says, who judges each turn",
-            flags=(Flag(("--chat",), "say what is to be done, judge what was done", selects=True),),
+            help="work with a player; you are the coach",
+            flags=(Flag(("--chat",), "describe the work, review the results", selects=True),),
             run="code_commit_planner.chat:chat",
             roles=("player",),
             interactive=True,

@@ -42,7 +42,7 @@ def refine(plan: Plan) -> Event:
     if result.text:
         show(plan.run, result.text)
     if result.tampered:
-        message = f"a command of the planner altered what judges the project: {', '.join(result.tampered)}"
+        message = f"a command of the planner changed files that check the project: {', '.join(result.tampered)}"
         plan.run.emit(MessageLogged(message, level="error"))
     elif is_answered(marked, plan.folder.text(NEW) or ""):
         return Event.UPDATED

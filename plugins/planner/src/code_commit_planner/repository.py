@@ -17,7 +17,7 @@ from code_commit_planner.staging import Entry, Selection, read_status, select
 _STATUS = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all")
 _COMMIT = ("-c", "i18n.commitEncoding=utf-8", "commit", "--quiet", "--cleanup=whitespace", "--file=-")
 _NOT_YET = ("--ita-invisible-in-index",)  # files added with `--intent-to-add` are not staged
-_UNDER_WAY = {
+_IN_PROGRESS = {
     "MERGE_HEAD": "a merge",
     "CHERRY_PICK_HEAD": "a cherry-pick",
     "REVERT_HEAD": "a revert",
@@ -64,9 +64,9 @@ class Repository:
             NotReady: a merge or the like is in progress; a commit by planning would end it incompletely.
         """
         folder = Path(os.fsdecode(self._git("rev-parse", "--absolute-git-dir").removesuffix(b"\n")))
-        for name, what in _UNDER_WAY.items():
+        for name, what in _IN_PROGRESS.items():
             if os.path.lexists(folder / name):
-                raise NotReady(f"{what} is under way in {self.top}", hint="finish it or abort it, then start again")
+                raise NotReady(f"{what} is in progress in {self.top}", hint="finish it or abort it, then start again")
 
     def dirty(self) -> list[Entry]:
         """Return all untracked, uncommitted or changed files of the repository, except the new requirements."""
@@ -79,7 +79,7 @@ class Repository:
     # --- staging ----------------------------------------------------------------------------------------------------
 
     def put_back(self) -> None:
-        """Restore to the index what an interrupted run had set aside."""
+        """Restore the index entries that an interrupted run removed for its commit."""
         staging = read_staging(self._run.state)
         if staging.set_aside:
             self._update_index([entry.staged_line for entry in staging.set_aside if self._is_out(entry)])

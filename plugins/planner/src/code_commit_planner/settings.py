@@ -10,8 +10,8 @@ class PlannerSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    max_turns: int = Field(5, ge=1, description="Turns of the player, each judged by the coach; flag --max-turns.")
+    max_turns: int = Field(5, ge=1, description="Turns of the player, each reviewed by the coach; flag --max-turns.")
     commit_hooks: bool = Field(
         False, description="Whether the repository's own hooks run, and commits are signed, when planning commits."
     )
-    diff_limit: int = Field(100_000, ge=1000, description="Characters of a diff that the coach is shown at once.")
+    diff_limit: int = Field(100_000, ge=1000, description="Maximum characters of a diff in one prompt for the coach.")

@@ -58,7 +58,7 @@ def look_for_leftovers(plan: Plan) -> Event:
         return event
     if plan.repository is not None and (message := plan.repository.begun_commit()) is not None:
         plan.message = message
-        plan.say(messages.COMMIT_CUT_OFF, summary=message.summary)
+        plan.say(messages.COMMIT_INTERRUPTED, summary=message.summary)
         return Event.UNCOMMITTED
     return Event.NOTHING_LEFT
 
@@ -85,7 +85,7 @@ def attempt_recovery(plan: Plan) -> Event:
 
 
 def skip_recovery(plan: Plan) -> Event:
-    """Mark the implementation as complete; a todo list alone is not an implementation."""
+    """Mark the implementation as complete; a todo list without requirements is not an implementation."""
     plan.folder.record(skipped_recovery(now()))
     return Event.NO_REQUIREMENTS if plan.folder.read(CURRENT) is None else Event.DONE
 
@@ -100,7 +100,7 @@ def _unrecorded(plan: Plan) -> Event | None:
         plan.say(f"{messages.COMPLETED}\n{shown_paths(completion.files)}")
         return Event.RECORDED
     if plan.repository.is_committed(f"{FOLDER}/{completion.requirements}"):
-        return None  # somebody committed it without us, or the history was lost
+        return None  # committed without planning, or the history was lost
     plan.completion = completion
     plan.say(messages.UNRECORDED, file=completion.requirements)
     return Event.UNRECORDED

@@ -59,7 +59,7 @@ class Truncation:
 
 
 def _left_out(found: Placeholder) -> str:
-    return f"Line {found.line} of the replacement stands in place of code that was left out: `{found.text}`."
+    return f"Line {found.line} of the replacement replaces code that was left out: `{found.text}`."
 
 
 def _count(content: bytes) -> int:

@@ -1,0 +1,46 @@
+"""Requests and invalid answers of the conformance tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from code_commit.plugin_api import Message, Request, Text, ToolCall, ToolSpec
+
+KEY = "k-conformance/+=%0123456789"
+QUESTION = Request(messages=(Message("user", (Text("What is in a.txt and b.txt?"),)),))
+READ = ToolSpec(
+    name="read_file",
+    description="Reads a file.",
+    parameters={"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+)
+TWO_CALLS = (
+    ToolCall(id="call_one", name="read_file", arguments={"path": "a.txt"}),
+    ToolCall(id="call_two", name="read_file", arguments={"path": "b.txt"}),
+)
+INVALID_ANSWERS = {
+    "empty": b"",
+    "blank": b" \n",
+    "cut short": b'{"choices": [{"mess',
+    "a list": b"[]",
+    "a string": b'"hello"',
+    "an empty object": b"{}",
+    "another document": b'{"contentType": "application/json", "method": "POST"}',
+    "not UTF-8": b'{"text": "\xff\xfe"}',
+    "nested too deeply": b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+    "events": b"data: {}\n\ndata: [DONE]\n\n",
+}
+
+
+def with_each_value_replaced(value: Any) -> Iterator[Any]:
+    """Yield copies of a JSON value, each with one place replaced by a value of another type."""
+    yield from (None, True, 7, "x", [], {}, [7], [{}], {"x": 7})
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield {other: kept for other, kept in value.items() if other != name}
+            for changed in with_each_value_replaced(item):
+                yield {**value, name: changed}
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            for changed in with_each_value_replaced(item):
+                yield [*value[:index], changed, *value[index + 1 :]]
