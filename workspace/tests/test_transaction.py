@@ -12,8 +12,10 @@ import pytest
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change
-from code_commit_workspace.transaction import ProjectLock, Write, apply, recover, replace
+from code_commit_workspace.transaction import ProjectLock, recover
+from code_commit_workspace.transaction.apply import apply, replace
 from code_commit_workspace.transaction.journal import Journal
+from code_commit_workspace.transaction.survey import Write
 
 HANDLES = Path("/proc/self/fd")
 

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.transaction import Write, recover, replace
+from code_commit_workspace.transaction import recover
+from code_commit_workspace.transaction.apply import replace
+from code_commit_workspace.transaction.survey import Write
 
 # A server thread of another test may still exist; the child does not use it.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")

@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change
-from code_commit_workspace.transaction import apply, recover
+from code_commit_workspace.transaction import recover
+from code_commit_workspace.transaction.apply import apply
 from code_commit_workspace.transaction.plan import FileStep, Plan
 
 # A server thread of another test may still exist; the child does not use it.
@@ -264,7 +265,8 @@ INSIDE = """
 import os, pathlib, signal, sys
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change
-from code_commit_workspace.transaction import apply, recover
+from code_commit_workspace.transaction import recover
+from code_commit_workspace.transaction.apply import apply
 root, at = pathlib.Path(sys.argv[1]), int(sys.argv[2])
 home = root / "agent-config" / ".code-commit"
 count = 0

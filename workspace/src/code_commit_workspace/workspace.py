@@ -22,7 +22,6 @@ from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Protected, SandboxSettings
 from code_commit_workspace.redaction import Redactor
 from code_commit_workspace.transaction import PRIVATE_FOLDER, STATE_FOLDER, ProjectLock, in_force, open_home, recover
-from code_commit_workspace.transaction import apply as apply_all
 
 if TYPE_CHECKING:  # imported on first use: a command that only reads starts no process and checks no change
     from code_commit_workspace.checkpoint import Checkpoints
@@ -190,10 +189,12 @@ class Workspace:
             NotReady: a write failed; the tree is as it was.
         """
         self._require_writes()
+        from code_commit_workspace.transaction.apply import apply
+
         if refusals := self.check(changes, rules):
             raise ChangesRefused(refusals)
         with around or nullcontext(), uninterrupted():
-            apply_all(self.project, self.state_folder, self.normalise(changes))
+            apply(self.project, self.state_folder, self.normalise(changes))
 
     @staticmethod
     def normalise(changes: Iterable[Change]) -> tuple[Change, ...]:

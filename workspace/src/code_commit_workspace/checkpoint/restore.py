@@ -13,7 +13,8 @@ from code_commit_workspace.checkpoint.snapshot import Snapshot, Snapshots
 from code_commit_workspace.checkpoint.visible import Modes
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.transaction import Write, replace
+from code_commit_workspace.transaction.apply import replace
+from code_commit_workspace.transaction.survey import Write
 
 _NAMED = 20  # paths that one message names
 _AT_ONCE = 500  # files that a copy holds in memory at once

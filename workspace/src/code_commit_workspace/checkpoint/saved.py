@@ -12,7 +12,7 @@ from code_commit_workspace.checkpoint.repository import REFS, PrivateRepository
 from code_commit_workspace.checkpoint.snapshot import Snapshot
 from code_commit_workspace.checkpoint.visible import Modes
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.transaction import Write
+from code_commit_workspace.transaction.survey import Write
 
 _LINK, _EXECUTABLE, _NOTHING = "120000", "100755", "000000"
 _BATCH = 500  # objects that one git process reads

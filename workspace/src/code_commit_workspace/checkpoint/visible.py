@@ -12,7 +12,7 @@ from pathlib import Path
 
 from code_commit_workspace.git import Git
 from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.transaction import check_path
+from code_commit_workspace.transaction.plan import check_path
 
 
 def visible(git: Git, private_folder: str) -> Collection[str]:

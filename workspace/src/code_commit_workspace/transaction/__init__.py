@@ -8,27 +8,22 @@ stage     puts new content and old files into the journal
 apply     activates the journal, changes the project, closes the journal
 recover   clears away the journal of an earlier run
 rollback  undoes the changes of a journal that is still active
+
+Import `apply` and `replace` from their module: a workspace that only reads does not load it.
 """
 
 from __future__ import annotations
 
-from code_commit_workspace.transaction.apply import apply, replace
 from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER, open_folder, open_home
 from code_commit_workspace.transaction.lock import ProjectLock
-from code_commit_workspace.transaction.plan import check_path
 from code_commit_workspace.transaction.recover import in_force, recover
-from code_commit_workspace.transaction.survey import Write
 
 __all__ = [
     "PRIVATE_FOLDER",
     "STATE_FOLDER",
     "ProjectLock",
-    "Write",
-    "apply",
-    "check_path",
     "in_force",
     "open_folder",
     "open_home",
     "recover",
-    "replace",
 ]
