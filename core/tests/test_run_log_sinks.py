@@ -30,13 +30,13 @@ class Sink:
         self.closed = 0
         self._act, self._at_close = act, at_close
 
-    def receive(self, record: Record) -> None:
+    def receive(self, record: Record) -> object:
         self.seen.append(record.data.get("state", record.kind))
-        self._act(record)
+        return self._act(record)
 
-    def close(self) -> None:
+    def close(self) -> object:
         self.closed += 1
-        self._at_close()
+        return self._at_close()
 
 
 def raising(error: BaseException) -> Callable[..., object]:
@@ -118,6 +118,18 @@ def test_a_sink_that_fails_is_reported_once_and_dropped(log, error):
     assert bad.seen == ["run.started"]
     assert good.seen == ["run.started", "plugin.failed", "x", "run.finished"]
     assert (good.closed, bad.closed) == (1, 1)
+
+
+async def _later(*_: object) -> None:
+    raise AssertionError("nobody waits for it")
+
+
+@pytest.mark.parametrize(("act", "close", "where"), [(_later, None, "receive"), (lambda _: None, _later, "close")])
+def test_an_async_sink_is_reported(log, act, close, where):
+    log.add_sink("bad", Sink(act, close or (lambda: None)))
+    late = log.finish(ExitCode.REACHED, "")
+    told = [*failures(log), *(f"{each.distribution}: {each.stage}: {each.error}" for each in late)]
+    assert told == [f"bad: log sink: {where}: TypeError: it is async; use a plain function"]
 
 
 def test_an_error_that_cannot_even_be_printed_is_reported(log):

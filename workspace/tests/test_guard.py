@@ -252,6 +252,9 @@ def _fails_halfway():
         (Refusal("a", "says", "No."), "returned Refusal"),
         ([None], "returned NoneType as a refusal"),
         ([Refusal("a", "says", None)], "whose fields are not text"),
+        ([Refusal("a", "", "No.")], "a refusal with an empty `rule`"),
+        ([Refusal("a", "says", "No.", then="allow")], "a refusal whose `then` is 'allow', not 'stop' or 'repair'"),
+        ([Refusal("a", "says", "No.", then=["stop"])], "a refusal whose `then` is"),
         ([Refusal("elsewhere", "says", "No.")], "refused 'elsewhere', which is not among the changes"),
         ([Refusal("./a", "says", "No.")], "refused './a', which is not among the changes"),
     ],
@@ -266,10 +269,19 @@ def test_a_plugins_rule_that_fails_refuses_everything_and_is_named(guard, answer
     assert other.asked == [["a", "b"]]
 
 
-@pytest.mark.parametrize("odd", ["allow", None, 1])
-def test_whatever_a_plugins_rule_wants_to_happen_next_is_a_stop_or_a_repair(guard, odd):
-    (refusal,) = guard.check(write("a"), [("some-plugin", Says([Refusal("a", "says", "No.", then=odd)]))])
-    assert refusal.then == "stop"
+async def _later():
+    return []
+
+
+async def _one_by_one():
+    yield Refusal("a", "says", "No.")
+
+
+@pytest.mark.parametrize("make", [_later, _one_by_one])
+def test_an_async_rule_refuses_everything_and_is_named(guard, make):
+    (refusal,) = guard.check(write("a"), [("some-plugin", Says(make()))])
+    assert (refusal.path, refusal.rule) == ("", "plugin")
+    assert "The rule 'says' of some-plugin failed with 'TypeError: it is async; use a plain function'" in refusal.reason
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, Interrupted("ended")])

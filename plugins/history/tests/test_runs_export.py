@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from code_commit_testing import Project
+from code_commit_testing import Project, install_plugin
 
 
 def test_a_sink_receives_an_earlier_run_with_its_diffs(runs, ledger, tmp_path):
@@ -34,3 +34,29 @@ def test_a_sink_that_fails_is_reported(runs, ledger):
     finished = runs.command("runs", "export", "--sink", "ledger", "--all", "--json", plugins=ledger)
     assert finished.exit_code == 1
     assert "on purpose" in finished.document["failed"][name]
+
+
+ASYNC_SINK = """
+from code_commit.plugin_api import hookimpl
+
+class Later:
+    async def receive(self, record):
+        raise AssertionError("nobody waits for it")
+    def close(self):
+        pass
+
+@hookimpl
+def code_commit_log_sinks(settings):
+    return [Later()]
+"""
+
+
+def test_an_async_sink_is_reported(runs, tmp_path):
+    plugins = [install_plugin(tmp_path / "plugins", "later", ASYNC_SINK)]
+    finished, name = runs.run(runs.replaced("a.txt", "good\n"), plugins=plugins)
+    assert "of code-commit-later failed (log sink: receive): TypeError: it is async" in finished.stderr
+    exported = runs.command("runs", "export", "--sink", "later", "--json", plugins=plugins)
+    assert (exported.exit_code, exported.document["failed"]) == (
+        1,
+        {name: "TypeError: it is async; use a plain function"},
+    )

@@ -15,7 +15,10 @@ __version__ = "0.1.0"
 # By module, imported when asked for: most programs need few. `__init__.pyi` has them for type checkers.
 _PUBLIC = {
     "checkpoint": ("Checkpoints",),
-    "errors": ("ChangesRefused", "CodeCommitError", "Interrupted", "NotReady", "describe", "no_room"),
+    "errors": (
+        *("ChangesRefused", "CodeCommitError", "Interrupted", "NotReady"),
+        *("describe", "no_room", "require_sync"),
+    ),
     "git": ("Git", "GitError", "NoRepository"),
     "interruption": ("uninterrupted",),
     "private_folder": ("check_private_folder", "require_gitignore_line"),

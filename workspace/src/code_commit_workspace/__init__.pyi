@@ -6,6 +6,7 @@ from .errors import Interrupted as Interrupted
 from .errors import NotReady as NotReady
 from .errors import describe as describe
 from .errors import no_room as no_room
+from .errors import require_sync as require_sync
 from .git import Git as Git
 from .git import GitError as GitError
 from .git import NoRepository as NoRepository

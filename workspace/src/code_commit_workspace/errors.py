@@ -9,10 +9,14 @@ CodeCommitError
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING
+from types import AsyncGeneratorType, CoroutineType
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from code_commit_workspace.records import Refusal
+
+
+T = TypeVar("T")
 
 
 class CodeCommitError(Exception):
@@ -62,3 +66,16 @@ def describe(error: BaseException, *, longest: int | None = None) -> str:
         words = words[:longest] + "…"
     name = type(error).__name__
     return f"{name}: {words}" if words else name
+
+
+def require_sync(result: T) -> T:
+    """Return the `result` of a function that somebody else wrote.
+
+    Raises:
+        TypeError: the function is async, so it has not run.
+    """
+    if isinstance(result, CoroutineType):
+        result.close()  # else Python warns that it was never awaited
+    if isinstance(result, CoroutineType | AsyncGeneratorType):
+        raise TypeError("it is async; use a plain function")
+    return result

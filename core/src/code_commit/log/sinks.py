@@ -9,6 +9,7 @@ from queue import Empty, SimpleQueue
 
 from code_commit.plugin_api.errors import describe
 from code_commit.plugin_api.event import LogSink, PluginFailed, Record
+from code_commit_workspace import require_sync
 
 HOST = "code-commit"
 _RECEIVE_SECONDS, _CLOSE_SECONDS = 15.0, 90.0  # for one call of a plugin's sink
@@ -72,11 +73,11 @@ class Sinks:
                 self._report(_failure(outlet, "receive", error))
                 outlet.call("close", self._run_safely, timeout=_CLOSE_SECONDS)
 
-    def _run_safely(self, function: Callable[[], None]) -> str:
+    def _run_safely(self, function: Callable[[], object]) -> str:
         """Run code of a sink; return its error as text, or an empty text."""
         self._delivering.now = True
         try:
-            function()
+            require_sync(function())
         except KeyboardInterrupt:
             if threading.current_thread() is threading.main_thread():
                 raise  # Ctrl-C
@@ -106,7 +107,7 @@ class _Outlet:
         self._work_queue: SimpleQueue[tuple[Callable[[], str], SimpleQueue[str]]] | None = None
 
     def call(
-        self, method: str, guarded: Callable[[Callable[[], None]], str], *arguments: Record, timeout: float
+        self, method: str, guarded: Callable[[Callable[[], object]], str], *arguments: Record, timeout: float
     ) -> str:
         """Call a method of the sink; return its error as text, or an empty text."""
 

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from code_commit_workspace.errors import Interrupted, describe
+from code_commit_workspace.errors import Interrupted, describe, require_sync
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.guard.ignored import Ignored
 from code_commit_workspace.guard.names import PlainPath, PortableName, normalise_path, quote
@@ -128,7 +128,8 @@ class Guard:
         """Ask the rule of a plugin. An error or a result of a wrong type refuses the whole change set."""
         name = quote(str(getattr(rule, "name", type(rule).__name__)))
         try:
-            return list(_checked(rule.judge(changes, self.visible), {change.path for change in changes}, plugin))
+            answer = require_sync(rule.judge(changes, self.visible))
+            return list(_checked(answer, {change.path for change in changes}, plugin))
         except (KeyboardInterrupt, Interrupted):
             raise
         except _WrongAnswer as error:
@@ -151,9 +152,13 @@ def _checked(answer: object, paths: AbstractSet[str], plugin: str) -> Iterator[R
             raise _WrongAnswer(f"returned {type(each).__name__} as a refusal")
         if not all(isinstance(text, str) for text in (each.path, each.rule, each.reason)):
             raise _WrongAnswer("returned a refusal whose fields are not text")
+        if not each.rule:
+            raise _WrongAnswer("returned a refusal with an empty `rule`")
+        if not any(each.then == known for known in ("stop", "repair")):
+            raise _WrongAnswer(f"returned a refusal whose `then` is {quote(str(each.then))}, not 'stop' or 'repair'")
         if each.path and each.path not in paths:
             raise _WrongAnswer(f"refused {quote(each.path)}, which is not among the changes")
-        yield replace(each, then="repair" if each.then == "repair" else "stop", plugin=plugin)
+        yield replace(each, plugin=plugin)
 
 
 def normalise_changes(changes: Iterable[Change]) -> tuple[Change, ...]:

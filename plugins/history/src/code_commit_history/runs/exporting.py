@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from code_commit.plugin_api import (
     CodeCommitError,
@@ -18,7 +19,7 @@ from code_commit.plugin_api import (
     read_records,
 )
 from code_commit_history.past_runs import Step, read_story, steps_of
-from code_commit_workspace import describe
+from code_commit_workspace import describe, require_sync
 
 _SINKS, _NEXT = "code_commit_log_sinks", "next_run"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -73,16 +74,16 @@ def _sinks(host: Host, name: str) -> list[LogSink]:
     raise NotReady(f"the plugin {name} returned no sink", hint="its settings may turn it off")
 
 
-def _send(sink: LogSink, records: list[Record], *, end: str) -> str:
+def _send(sink: Any, records: list[Record], *, end: str) -> str:
     """Send the records to a sink, then call its method `end`; return the error as text, or an empty text."""
     error = ""
     try:
         for record in records:
-            sink.receive(record)
+            require_sync(sink.receive(record))
     except BaseException as raised:  # noqa: BLE001 - a plugin's code may raise anything
         error = _description(raised)
     try:
-        getattr(sink, end)()
+        require_sync(getattr(sink, end)())
     except BaseException as raised:  # noqa: BLE001 - as above
         error = error or _description(raised)
     return error
