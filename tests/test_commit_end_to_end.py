@@ -48,7 +48,7 @@ def test_fail_repair_pass(project, provider):
     assert (finished.exit_code, project.read("a.txt")) == (0, "good\n")
     assert [request.headers[PROVIDERS[provider][2]] for request in requests] == [PROVIDERS[provider][3]] * 2
     assert all(KEY not in request.path for request in requests)
-    # A log sink that is installed adds files of its own.
+    # Installed log sinks add their own files.
     left = {path.name for path in project.run_folder.iterdir() if not path.name.endswith((".html", ".diff"))}
     assert sorted(left) == [
         "1-build.txt",

@@ -218,7 +218,7 @@ def test_wheels_install_from_a_folder(build, wheelhouse, environment, requiremen
 
 # --- imports ----------------------------------------------------------------------------------------------------------
 
-# A distribution that is pinned by another one, which declares it.
+# A pinned distribution, and the one that pins it and is declared.
 PINNED = {"pydantic-core": "pydantic"}
 OWNERS = importlib.metadata.packages_distributions()
 

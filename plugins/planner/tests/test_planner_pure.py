@@ -79,7 +79,7 @@ def test_the_transitions_match_the_seed():
     assert next_state(State.RECOVERY_SKIPPED, Event.DONE) is State.COMPLETE
 
 
-# --- the seed's words -----------------------------------------------------------------------------------------------
+# --- texts of the seed ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_the_tools_of_each_role():
 # --- requirements and todos -----------------------------------------------------------------------------------------
 
 
-def test_the_tag_is_put_first_once():
+def test_the_tag_is_added_once_at_the_top():
     marked = with_tag("old words\n")
     assert marked == f"{prompts.ORIGINAL_REQUIREMENTS}\n\nold words\n"
     assert with_tag(marked) == marked
@@ -146,7 +146,7 @@ def test_the_tag_is_put_first_once():
         "## `{{CURRENT REQUIREMENTS}}` ##",
     ],
 )
-def test_a_heading_is_a_line_of_its_own(line):
+def test_a_heading_is_on_its_own_line(line):
     assert has_heading(f"x\n{line}\ny")
 
 
@@ -198,7 +198,7 @@ def test_answers_are_understood(typed, event):
     assert meaning(typed) is event
 
 
-def test_approval_is_a_line_of_its_own():
+def test_approval_is_on_its_own_line():
     assert approves("Well.\nIMPLEMENTATION_APPROVED\nGood.")
     for text in (
         "",
@@ -266,7 +266,7 @@ def test_a_nested_repository_is_not_staged():
     assert select([Entry("?", "?", "inner/")], (), "").unclear == ("inner/",)
 
 
-# --- what is shown --------------------------------------------------------------------------------------------------
+# --- output ---------------------------------------------------------------------------------------------------------
 
 
 @given(st.sampled_from(["shell", "read_file", "code_search"]), st.text(), st.text(), st.booleans())

@@ -16,7 +16,7 @@ import pytest
 
 ON_TERMINAL = """
 import fcntl, runpy, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # where Ctrl-C comes from
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # the source of Ctrl-C
 runpy.run_module("code_commit", run_name="__main__", alter_sys=True)
 """
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -92,7 +92,7 @@ def on_terminal(codebase):
         terminal.close()
 
 
-def test_a_whole_cycle_on_a_terminal(codebase, on_terminal):
+def test_a_whole_cycle_works_on_a_terminal(codebase, on_terminal):
     cast = codebase.cast
     codebase.write("g3-plan/new_requirements.md", "old words\n")
     cast.player = [

@@ -147,7 +147,7 @@ Includes token refresh logic and secure storage."""
     message = commit_message(written, Completed(at("2025-12-08 17:25:31")))
     example = SEED.partition("Example:\nAdd user")[2].partition("\nTimestamp Formats")[0]
     lines = [line for line in str(message).split("\n") if line]
-    assert "\n".join(lines) == f"Add user{example}"  # the stored seed has lost its empty lines
+    assert "\n".join(lines) == f"Add user{example}"  # the stored seed lacks the empty lines
 
 
 @pytest.mark.parametrize(

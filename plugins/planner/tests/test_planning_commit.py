@@ -15,7 +15,7 @@ HOOKS = "[plugins.planner]\ncommit_hooks = true\n"
 
 @pytest.fixture
 def to_review(codebase):
-    """Go from new requirements to the review of what is staged."""
+    """Plan from new requirements to the review of the staged files."""
     codebase.write(NEW, "old words\n")
 
     def go(*flags, dirty=False):
@@ -270,7 +270,7 @@ def test_a_detached_head_works(codebase, to_review):
     assert codebase.project.git("branch", "--show-current") == ""
 
 
-def test_a_codebase_in_a_folder_of_its_repository(codebase):
+def test_a_codebase_may_be_a_folder_of_its_repository(codebase):
     project = codebase.project
     codebase.write("sub dir/.gitignore", "/agent-config\n")
     codebase.write("sub dir/agent-config/config.toml", codebase.read("agent-config/config.toml"))
@@ -339,7 +339,7 @@ def test_a_merge_in_progress_is_not_committed(codebase, to_review):
     project = codebase.project
     person = to_review()
     history = codebase.history
-    project.git("update-ref", "MERGE_HEAD", "HEAD")  # as `git merge --no-commit` leaves it
+    project.git("update-ref", "MERGE_HEAD", "HEAD")  # the state after `git merge --no-commit`
     person.says("")
     finished = person.until("run.finished")
     assert (finished["exit_code"], finished["summary"]) == (3, f"a merge is in progress in {project.root}")

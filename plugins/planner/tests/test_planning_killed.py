@@ -45,7 +45,7 @@ AGAIN = ["Commit now"]
 @pytest.mark.parametrize(
     ("call", "number", "offered"),
     [
-        ("rename new-0 current_requirements.md", 1, REFINED),  # the new requirements are gone from their place
+        ("rename new-0 current_requirements.md", 1, REFINED),  # the new requirements are already moved
         ("rename new-2 completed_todo", 1, RESUMED),  # between the two names
         (" rev-parse --absolute-git-dir", 2, REVIEWED),  # both are renamed, which is not recorded
         (" add --all", 1, REVIEWED),  # STAGE: the files to add are recorded, but not added

@@ -15,7 +15,7 @@ STAMP = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
 
 
 def kinds(codebase) -> list[str]:
-    """The lines of the history without times and details."""
+    """Return the lines of the history without times and details."""
     lines = [line for line in codebase.history.splitlines() if re.match(STAMP, line)]
     return [re.sub(r" \(.*", "", line[20:].removeprefix("- ")) for line in lines]
 

@@ -105,7 +105,7 @@ def test_no_git_needs_no_repository(tmp_path, codebase):
     assert "new: two.txt" in cast.requests["coach"][0].prompt
     errors = [event["data"]["error"] for event in person.events if event["kind"] == "toolbox.called"]
     assert [error.partition(":")[0] for error in errors if error] == [
-        *("a.secret cannot be read", "b.secret cannot be written")  # git judges here, too
+        *("a.secret cannot be read", "b.secret cannot be written")  # git's rules apply here, too
     ]
     undone = codebase.project.command("undo", cwd=folder, environ=elsewhere)
     assert undone.exit_code == 0

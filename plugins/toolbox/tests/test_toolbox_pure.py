@@ -68,7 +68,7 @@ def test_the_pieces_of_a_file_are_the_whole_file(text, limit):
         if note is None:
             pieces.append(piece)
             break
-        if note[0].startswith("[the first"):  # one line is longer than the limit: it says so
+        if note[0].startswith("[the first"):  # one line is longer than the limit
             assert any(len(line) + 1 > limit for line in text.split("\n"))
             return
         pieces.append(piece[: note.start()])

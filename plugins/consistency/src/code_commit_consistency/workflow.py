@@ -54,7 +54,7 @@ def report(run: Run) -> Result:
 
 
 def _sample(run: Run, model: Model, request: Request, number: int, count: int) -> Completion:
-    # The label that the host gives to a repeated call, so that report and call have the same number.
+    # The host's label of a repeated call, so that report and call have the same number.
     label = "query" if number == 1 else f"query-{number}"
     with run.span("consistency.sample", number=number):
         completion = model.complete(request, label=label)

@@ -98,6 +98,6 @@ def _interrupted_chat(run: Run) -> tuple[str, Recorded] | None:
 
 
 def _number(transcript: Path) -> int:
-    """Return a transcript's number: later ones of a run end in `-2`, `-3`, ..., and hold the whole conversation."""
+    """Return a transcript's number: later ones of a run end in `-2`, `-3`, ..., and contain the whole conversation."""
     last = transcript.stem.rpartition("-")[2]
     return int(last) if last.isdecimal() else 1

@@ -34,7 +34,7 @@ def check(host: Host, arguments: Namespace) -> int:
     with host.workspace(repository="optional" if arguments.keys else "required") as workspace:
         if arguments.keys:
             check_private_folder(host.root)
-            host.settings()  # a broken configuration may hold an unknown key
+            host.settings()  # a broken configuration may contain an unknown key
             verdicts = {path: _key_refusals(workspace.project, host.redactor, path) for path in arguments.paths}
         else:
             verdicts = {path: _refusals(workspace, path, read=arguments.read) for path in arguments.paths}
