@@ -179,7 +179,7 @@ class Run(Protocol):
         ...
 
     def redacted(self, text: str) -> str:
-        """Return `text` without keys, for text that a workflow writes outside of the run folder."""
+        """Return `text` without keys, for text that a workflow writes outside the run folder."""
         ...
 
     def keep(self, name: str, content: str | bytes) -> Path:
