@@ -49,6 +49,7 @@ def test_the_line_counts(root: Path, line: str, around: str) -> None:
         "/agent-config\n!*\n",
         "*\n/agent-config\n!*/\n",
         "/agent-config\n!agent-*\n",
+        "/agent-config\n![\\-[]\n",  # more than pathspec can read
     ],
 )
 def test_other_lines_do_not_count(root: Path, text: str) -> None:

@@ -158,6 +158,13 @@ def test_the_rollup_contains_the_readable_files_sorted_with_headers(project):
     assert "picture.bin" in finished.stderr
 
 
+@pytest.mark.parametrize("pattern", ["!", "[\\-[]"])
+@pytest.mark.parametrize("flag", ["--include", "--exclude"])
+def test_a_pattern_that_cannot_be_read_is_exit_2(project, flag, pattern):
+    finished = project.command("rollup", flag, pattern)
+    assert (finished.exit_code, "a pattern is malformed" in finished.stderr) == (2, True)
+
+
 def test_patterns_include_and_exclude_files(project):
     document = project.command("rollup", "--json", "--include", "*.py", "--include", "a/", "--exclude", "x.*").document
     assert document["files"] == ["b.py"]

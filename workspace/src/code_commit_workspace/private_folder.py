@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
@@ -92,3 +93,5 @@ def _takes_back(negation: str, private_folder: str) -> bool:
         return GitIgnoreSpec.from_lines([negation[1:]]).match_file(f"{private_folder}/")
     except ValueError:  # git ignores an invalid pattern
         return False
+    except re.error:  # pathspec does not escape all that git allows in brackets
+        return True

@@ -82,7 +82,10 @@ def _exclude(paths: Sequence[str], exclude: Sequence[str]) -> list[str]:
         return list(paths)
     from pathspec import GitIgnoreSpec
 
-    out = set(GitIgnoreSpec.from_lines(exclude).match_files(paths))
+    try:
+        out = set(GitIgnoreSpec.from_lines(exclude).match_files(paths))
+    except re.error as error:  # pathspec does not escape all that git allows in brackets
+        raise ValueError(f"cannot read {' '.join(exclude)!r}: {error}") from error
     return [path for path in paths if path not in out]
 
 

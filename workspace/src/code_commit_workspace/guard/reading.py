@@ -38,7 +38,10 @@ def matching(paths: AbstractSet[str], patterns: Sequence[str], *, recursive: boo
 def _matching(paths: Iterable[str], patterns: Sequence[str]) -> set[str]:
     from pathspec import PathSpec
 
-    return set(PathSpec.from_lines("gitignore", patterns).match_files(paths))
+    try:
+        return set(PathSpec.from_lines("gitignore", patterns).match_files(paths))
+    except re.error as error:  # pathspec does not escape all that git allows in brackets
+        raise ValueError(f"cannot read {' '.join(patterns)!r}: {error}") from error
 
 
 def _matching_flat(paths: AbstractSet[str], patterns: Sequence[str]) -> set[str]:
