@@ -16,9 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
-from code_commit.plugin_api.conversation import ProviderErrorKind
 from code_commit_workspace import CodeCommitError, Interrupted, NotReady, describe, no_room
+
+if TYPE_CHECKING:  # every command imports this module
+    from code_commit.plugin_api.conversation import ProviderErrorKind
 
 __all__ = [
     "CodeCommitError",
