@@ -104,6 +104,14 @@ def test_a_build_that_fails_after_three_repairs_is_exit_1(project):
     assert "bad 0" not in prompts[3]
 
 
+def test_a_build_that_a_signal_ends_is_red(project):
+    project.write({"build.sh": "kill -KILL $$\n"})
+    with ScriptedServer([Reply(replaced("a.txt", "good\n"))]) as server:
+        finished = run(project, server, "--sandbox", "off", "--repairs", "0")
+    assert finished.exit_code == 1
+    assert "the build is red: build.sh was ended by a signal after 1 attempt" in finished.stderr
+
+
 def test_a_file_named_in_two_ways_is_one_file_with_one_latest_replacement(project):
     script = [Reply(replaced("./a.txt", "bad first\n")), Reply(replaced("a.txt", "bad second\n")), Reply("no")]
     with ScriptedServer(script) as server:

@@ -33,12 +33,15 @@ def test_the_build_checks_the_result(work) -> None:
     assert done.events[-1]["data"]["data"] == {"result": "written", "steps": 0}
 
 
-def test_a_red_build_fails_the_task(work) -> None:
-    work.project.write({"build.sh": "exit 4\n"})
+@pytest.mark.parametrize(
+    ("build", "ending"), [("exit 4\n", "ended with exit code 4"), ("kill -KILL $$\n", "was ended by a signal")]
+)
+def test_a_red_build_fails_the_task(work, build, ending) -> None:
+    work.project.write({"build.sh": build})
     work.server.script(work.code(WRITE))
-    done = work()
+    done = work("--sandbox", "off")
     assert done.exit_code == 1
-    assert "the build is red: build.sh ended with exit code 4" in done.stderr
+    assert f"the build is red: build.sh {ending}" in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [("--no-build",), ()])

@@ -68,14 +68,17 @@ def file_replacements(replacements: Iterable[Change]) -> str:
 
 def build_failure(result: ProcessResult, limit: int) -> str:
     """Describe a failed build: its end, then stdout and stderr, together at most `limit` bytes."""
-    if result.timed_out:
-        ended = "build.sh ran into its time limit and was stopped"
-    elif result.exit_code is None:
-        ended = "build.sh was ended by a signal"
-    else:
-        ended = f"build.sh ended with exit code {result.exit_code}"
     stdout, stderr = _shared(result.stdout, result.stderr, limit)
-    return f"{ended}\n\nstdout:\n{_ended(stdout)}\nstderr:\n{_ended(stderr)}"
+    return f"{build_end(result)}\n\nstdout:\n{_ended(stdout)}\nstderr:\n{_ended(stderr)}"
+
+
+def build_end(result: ProcessResult) -> str:
+    """Say how a build ended, for the model and for people."""
+    if result.timed_out:
+        return "build.sh ran into its time limit"
+    if result.exit_code is None:
+        return "build.sh was ended by a signal"
+    return f"build.sh ended with exit code {result.exit_code}"
 
 
 def _shared(stdout: bytes, stderr: bytes, limit: int) -> tuple[str, str]:

@@ -31,7 +31,7 @@ from code_commit.plugin_api import (
 )
 from code_commit_commit.echo import reject_echo
 from code_commit_commit.freshness import FRESH, RolledUp, join_paths
-from code_commit_commit.prompts import Context, build_failure, initial_prompt, repair_prompt, system_prompt
+from code_commit_commit.prompts import Context, build_end, build_failure, initial_prompt, repair_prompt, system_prompt
 from code_commit_commit.response import MalformedResponse, parse_changes
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def commit(run: Run) -> Result:
                     return Result(Outcome.REACHED, f"{_count(changes)} changed, the build passes", _paths(changes))
                 if build.tampered:
                     return _tampered(build)
-                failed = _failed_build(build, run)
+                failed = _Failure(build_failure(build, run.settings.build_output_limit), build_end(build))
                 rolled_up.renew()
         prompt = repair_prompt(context, failed.prompt_text, replaced.values(), run.token)
     if failed.hint:
@@ -229,14 +229,6 @@ def _repair_or_stop(reason: str, then: str, hint: str) -> _Failure:
         raise ResponseRefused(f"the response was refused, nothing was applied: {reason}", hint=hint)
     text = "The last response could not be applied, and build.sh was not run. The reason:\n" + reason
     return _Failure(text, reason, hint)
-
-
-def _failed_build(build: ProcessResult, run: Run) -> _Failure:
-    ending = "ran into its time limit" if build.timed_out else f"ended with exit code {build.exit_code}"
-    return _Failure(
-        build_failure(build, run.settings.build_output_limit),
-        f"build.sh {ending}",
-    )
 
 
 def _tampered(build: ProcessResult) -> Result:
