@@ -71,10 +71,10 @@ class CallLog:
                 self._condition.notify_all()
         return completion
 
-    def retried(self, call: ModelCall, attempt: int, wait: float, reason: str) -> None:
-        """Log that a try is repeated after `wait` seconds."""
+    def retried(self, call: ModelCall, number: int, wait: float, reason: str) -> None:
+        """Log that the try `number` failed and the next one starts after `wait` seconds."""
         self._retried.add(call.number)
-        self._log.emit(CallRetried(call.number, attempt, wait, reason))
+        self._log.emit(CallRetried(call.number, number, wait, reason))
 
     def warn(self, text: str) -> None:
         """Log a warning."""

@@ -57,18 +57,18 @@ def retry(
         Interrupted: the run ended.
     """
     wait = 0.0
-    for attempt in itertools.count(1):
+    for number in itertools.count(1):
         call.wait(wait)
         try:
             return next(call)
         except ProviderError as error:
             call.wait(0)  # raise if the run ended: a workflow may catch a `ProviderFailed`
             try:
-                wait = _wait_after(error, attempt, retries, call.deadline)
+                wait = _wait_after(error, number, retries, call.deadline)
             except _GiveUp as given_up:
                 message = f"{call.model}: {error}{given_up}"
                 raise ProviderFailed(message, hint=hints[error.kind], kind=error.kind) from error
-            report(call, attempt, wait, str(error))
+            report(call, number, wait, str(error))
     raise AssertionError("counting does not end")
 
 
@@ -76,13 +76,13 @@ class _GiveUp(Exception):  # noqa: N818
     """The call is not retried. The text is the end of the error message."""
 
 
-def _wait_after(error: ProviderError, attempt: int, retries: int, deadline: float) -> float:
-    """Return the seconds to wait before the next try, or raise `_GiveUp`."""
+def _wait_after(error: ProviderError, number: int, retries: int, deadline: float) -> float:
+    """Return the seconds to wait after the failed try `number`, or raise `_GiveUp`."""
     if error.kind not in _RETRIED:
         raise _GiveUp
-    if attempt > retries:
-        raise _GiveUp(f" (gave up after {attempt} tries)" if attempt > 1 else "")
-    backoff = min(_LONGEST_BACKOFF, _FIRST_WAIT * 2.0 ** (attempt - 1))
+    if number > retries:
+        raise _GiveUp(f" (gave up after {number} tries)" if number > 1 else "")
+    backoff = min(_LONGEST_BACKOFF, _FIRST_WAIT * 2.0 ** (number - 1))
     wait = random.uniform(0, backoff)  # noqa: S311 - spreads clients, guards nothing
     if error.retry_after is not None:
         wait = error.retry_after

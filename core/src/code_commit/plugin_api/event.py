@@ -66,7 +66,7 @@ class CallRetried(Event):
 
     kind: ClassVar[str] = "call.retried"
     number: int
-    attempt: int
+    attempt: int  # the number of the failed try, from 1
     wait: float
     reason: str
 
