@@ -54,7 +54,8 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
         return ExitCode.REACHED
     for path in paths:
         host.out.line(path)
-    host.out.note(f"code-commit: {len(paths)} paths are as they were before {run}")
+    restored = "1 path is as it was" if len(paths) == 1 else f"{len(paths)} paths are as they were"
+    host.out.note(f"code-commit: {restored} before {run}")
     return ExitCode.REACHED
 
 

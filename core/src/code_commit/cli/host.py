@@ -235,7 +235,7 @@ def run_named(name: str, argv: Sequence[str], environ: Mapping[str, str], disabl
 
     Raises:
         UsageError: the command does not exist, its plugin is broken, or `argv` is wrong.
-        ValueError: it returns no exit code.
+        TypeError: it returns no exit code.
     """
     plugin, definition = find_command(name, disabled)
     parser = command_parser(plugin, definition)

@@ -104,11 +104,11 @@ class ProcessRunner:
         if not reason:
             return "bubblewrap"
         if self._settings.mode == "require":
-            raise NotReady(f"No sandbox: {reason}.", hint="Install bubblewrap, or pass --sandbox auto or off.")
+            raise NotReady(f"no sandbox: {reason}", hint="install bubblewrap, or pass --sandbox auto or off")
         if not self._settings.network:
             raise NotReady(
-                f"The network cannot be turned off for a build: {reason}.",
-                hint="Install bubblewrap, or allow the network, or pass --sandbox off.",
+                f"the network cannot be turned off for a build: {reason}",
+                hint="install bubblewrap, or allow the network, or pass --sandbox off",
             )
         return "off"
 
@@ -144,8 +144,8 @@ class ProcessRunner:
             record.end("\n".join([str(ending), *(f"altered, and must not be: {name}" for name in tampered)]))
         if ending.sandbox_failed:
             raise NotReady(
-                f"The sandbox could not be set up: {stderr.decode('utf-8', 'replace').strip()}",
-                hint="Mend that, or pass --sandbox off.",
+                f"the sandbox could not be set up: {stderr.decode('utf-8', 'replace').strip()}",
+                hint="fix that, or pass --sandbox off",
             )
         return ProcessResult(ending.exit_code, stdout, stderr, log, ending.timed_out, tampered)
 
@@ -195,13 +195,13 @@ class ProcessRunner:
         if self._under_way.closed:
             raise Interrupted("no process can start: the run is over")
         if not self._root.is_dir():
-            raise NotReady(f"The project folder {self._root} is gone.", hint="Change to the project and start again.")
+            raise NotReady(f"the project folder {self._root} is gone", hint="change to the project and start again")
         isolated = self.sandbox_in_use == "bubblewrap"
         if isolation_required and not isolated and self._settings.mode != "off":
             reason = sandbox.why_not(self._root, network=self._settings.network)
             raise NotReady(
-                f"Commands that the model chose run only in the sandbox: {reason}.",
-                hint="Install bubblewrap, or pass --sandbox off to run them with your own rights.",
+                f"commands that the model chose run only in the sandbox: {reason}",
+                hint="install bubblewrap, or pass --sandbox off to run them with your own rights",
             )
         env = without_keys(os.environ, self._redactor, self._settings)
         _require_bash(argv, env)
@@ -299,4 +299,4 @@ def _drain(process: Process, record: ProcessLog) -> None:
 
 def _require_bash(argv: Sequence[str], env: Mapping[str, str]) -> None:
     if argv[0] == "bash" and not shutil.which("bash", path=env.get("PATH")):
-        raise NotReady("bash is not on the PATH, and builds need it.", hint="Install bash.")
+        raise NotReady("bash is not on the PATH, and builds need it", hint="install bash")

@@ -72,7 +72,7 @@ def wrapper(root: Path, *, hidden: Iterable[Path], read_only: Iterable[Path], ne
 def _isolated(root: Path, *, network: bool) -> list[str]:
     bubblewrap = find_program("bwrap", root)
     if bubblewrap is None:
-        raise NotReady("bubblewrap (bwrap) is not installed", hint="Install it, outside of the project.")
+        raise NotReady("bubblewrap (bwrap) is not installed", hint="install it, outside of the project")
     command = [bubblewrap, "--unshare-pid", "--new-session"]
     command += ("--bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
     if not network:
@@ -97,7 +97,7 @@ def _places(paths: Iterable[Path], root: str) -> Sequence[str]:
     for place in places:
         if within(root, place):
             raise NotReady(
-                f"The project {root} lies in {place}, which a build must not see or change.",
-                hint="Make it a folder or file of the project, not a link to what holds the project.",
+                f"the project {root} lies in {place}, which a build must not see or change",
+                hint="make it a folder or file of the project, not a link to what holds the project",
             )
     return sorted(places)

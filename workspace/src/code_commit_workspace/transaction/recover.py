@@ -42,7 +42,8 @@ def recover_with(tree: ProjectTree, journal: Journal, step: Step) -> str | None:
             from code_commit_workspace.transaction.rollback import roll_back
 
             count = roll_back(tree, journal, step)
-            done = f"an earlier run was cut short while it changed {count} files: the project is as it was before"
+            files = f"{count} file{'s' * (count != 1)}"
+            done = f"an earlier run was cut short while it changed {files}: the project is as it was before"
         for stage in (STAGING, DONE):
             if journal.has(stage):
                 step(f"drop {stage}")

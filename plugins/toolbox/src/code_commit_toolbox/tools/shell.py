@@ -19,8 +19,8 @@ def shell(settings: ToolboxSettings) -> Tool:
         try:
             result = context.run.execute(["bash", "-c", arguments["command"]], timeout=seconds, label="shell")
         except NotReady as error:
-            context.run.emit(MessageLogged(f"shell was refused: {error.message} {error.hint}", level="warning"))
-            raise ToolError(f"The command was not run: {error.message} Work without commands.") from error
+            context.run.emit(MessageLogged(f"shell was refused: {error.message}; {error.hint}", level="warning"))
+            raise ToolError(f"The command was not run: {error.message}. Work without commands.") from error
         report = _report(result, os.path.relpath(result.log, context.run.root), settings.output_limit)
         if result.tampered:
             paths = ", ".join(result.tampered)
