@@ -51,7 +51,7 @@ def code_commit_after_run(settings, run, ending):
     seen = {
         "ending": [ending.outcome, ending.exit_code, ending.summary, dict(ending.data)],
         "finished": "run.finished" in kinds,
-        "a.txt": (run.root / "a.txt").read_text(),
+        "a.txt": path.read_text() if (path := run.root / "a.txt").is_file() else None,
         "settings": [settings.word, run.settings.word],
         "secret": run.secret("NOTE_TOKEN"),
         "state": run.state.name,
@@ -152,6 +152,16 @@ def test_it_is_called_after_a_failed_run_with_the_restored_files(project, plugin
     assert finished.exit_code == 1
     assert seen(project)["ending"][:2] == ["not_reached", 1]
     assert seen(project)["a.txt"] == "old\n"
+
+
+def test_it_is_called_when_the_files_cannot_be_restored(project, plugins):
+    project.write(
+        {".gitignore": "agent-config\nlogs\n*.tmp\n", "build.sh": "rm a.txt; mkdir a.txt; touch a.txt/x.tmp; exit 1\n"}
+    )
+    finished = run(project, plugins, "--on-failure", "restore", "--json")
+    assert finished.exit_code == 3
+    assert "a.txt" in finished.events[-1]["data"]["summary"]
+    assert seen(project)["ending"][:2] == ["not_ready", 3]
 
 
 def test_it_is_called_when_the_workflow_raised(project, plugins):

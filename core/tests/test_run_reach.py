@@ -13,7 +13,8 @@ import json
 from pathlib import Path
 from pydantic import BaseModel
 from code_commit.plugin_api import (
-    Change, CodeCommitError, Flag, NotReady, Outcome, Result, WorkflowDefinition, hookimpl, read_records,
+    Change, CodeCommitError, Flag, Message, NotReady, Outcome, Request, Result, Text, WorkflowDefinition, hookimpl,
+    read_records,
 )
 
 class Options(BaseModel):
@@ -27,7 +28,8 @@ def code_commit_workflows():
     elsewhere = Flag(("--elsewhere",), "what", metavar="NAME", selects=True)
     deaf = Flag(("--deaf",), "asks, but must not", selects=True)
     return [
-        WorkflowDefinition("reach", "try the run", (reach,), "reach_plugin:reach", roles=("player",), **shared),
+        WorkflowDefinition("reach", "try the run", (reach,), "reach_plugin:reach", roles=("default", "player"),
+                           **shared),
         WorkflowDefinition("elsewhere", "try a root", (elsewhere,), "reach_plugin:reach", root="reach_plugin:root",
                            writes=False, **shared),
         WorkflowDefinition("deaf", "try a root", (deaf,), "reach_plugin:reach", root="reach_plugin:root"),
@@ -71,6 +73,10 @@ def sections(run):
 
 def chosen(run):
     return [run.model().reason, run.model("player").reason, run.model("player").name]
+
+def asked(run):
+    run.model().complete(Request((Message("user", (Text("?"),)),)), label="ask")
+    return [run.model().name, run.model("player").name]
 
 def unnamed_role(run):
     run.model("stranger")
@@ -213,6 +219,16 @@ def test_a_model_tells_what_chose_it(project, plugins):
     project.write({"agent-config/config.toml": config.format("player = 'scripted.quick'\n")})
     player = "player in [providers], agent-config/config.toml"
     assert got(run(project, plugins, "chosen", model="")) == [default, player, "quick"]
+
+
+def test_all_roles_are_connected_before_the_run_folder_exists(project, plugins):
+    project.write({"agent-config/config.toml": '[providers.scripted.default]\nmodel = "scripted"\nreplies = ["!"]\n'})
+    got(run(project, plugins, "asked", model="scripted.default"))
+    recorded = project.run_folder.name
+    roles = "[providers]\ndefault_provider = 'replay.default'\nplayer = 'replay.latest'\n"
+    configs = f"[providers.replay]\ndefault = {{model = '{recorded}'}}\nlatest = {{model = 'latest'}}\n"
+    project.write({"agent-config/config.toml": roles + configs})
+    assert got(run(project, plugins, "asked", model="")) == [f"replay/{recorded}"] * 2
 
 
 def test_a_role_that_the_definition_does_not_name_is_refused(project, plugins):

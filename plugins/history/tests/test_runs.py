@@ -151,7 +151,7 @@ def test_a_diff_contains_no_key(runs):
 
 
 def test_steps_that_do_not_match_the_events_are_numbered():
-    taken = [("start", "a"), ("applied-1", "b"), ("attempt-2", "c"), ("applied-3", "d"), ("end", "e")]
+    taken = [("start", "a"), ("applied-1", "b"), ("built-2", "c"), ("applied-3", "d"), ("end", "e")]
     lone = Applied(attempt=7, call=1, written=("x",), deleted=(), seq=4)
     assert [(step.number, step.old, step.new) for step in steps_of(taken, [lone])] == [(1, "a", "b"), (2, "c", "d")]
     assert [step.number for step in steps_of(taken[:2], [lone])] == [7]

@@ -10,41 +10,54 @@ from code_commit.plugin_api import CommandDefinition, hookimpl
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import LogSink
-    from code_commit.run.assembly import Plan
-
-_COMMANDS = {
-    "undo": "take back what a run changed",
-    "plugins": "list plugins: what is loaded, what failed and why",
-    "models": "list the models that --model knows",
-    "config": "print every setting and where it comes from",
-    "completion": "print a script that completes the command line",
-}
+    from code_commit.run.assembly import RunPlan
 
 
 @hookimpl
 def code_commit_commands() -> list[CommandDefinition]:
     """Return the commands about the host, and `undo`."""
-    modules = {"completion": "completion"}
     return [
         CommandDefinition(
-            name,
-            help_line,
-            f"code_commit.cli.{modules.get(name, 'commands')}:{name}",
-            f"code_commit.cli.{modules.get(name, 'commands')}:{name}_arguments",
-        )
-        for name, help_line in _COMMANDS.items()
+            "undo",
+            "take back what a run changed",
+            "code_commit.cli.commands:undo",
+            "code_commit.cli.commands:undo_arguments",
+        ),
+        CommandDefinition(
+            "plugins",
+            "list plugins: what is loaded, what failed and why",
+            "code_commit.cli.commands:plugins",
+            "code_commit.cli.commands:plugins_arguments",
+        ),
+        CommandDefinition(
+            "models",
+            "list the models that --model knows",
+            "code_commit.cli.commands:models",
+            "code_commit.cli.commands:models_arguments",
+        ),
+        CommandDefinition(
+            "config",
+            "print every setting and where it comes from",
+            "code_commit.cli.commands:config",
+            "code_commit.cli.commands:config_arguments",
+        ),
+        CommandDefinition(
+            "completion",
+            "print a script that completes the command line",
+            "code_commit.cli.completion:completion",
+            "code_commit.cli.completion:completion_arguments",
+        ),
     ]
 
 
 @hookimpl
-def code_commit_log_sinks(settings: Plan) -> Iterator[LogSink]:
-    """Yield the sinks for people and programs. `settings` is the plan of the run: the host has no section."""
+def code_commit_log_sinks(plan: RunPlan) -> Iterator[LogSink]:
+    """Yield the sinks for people and programs."""
     from code_commit.log import Progress
     from code_commit.log.event_file import JsonLines
 
-    plan = settings
     if "progress" in plan.shows:
-        reports = plan.workflow.reports_progress and not plan.as_json
+        reports = plan.workflow.reports_progress and not plan.stdout_taken
         yield Progress.on(sys.stderr, plan.environ, workflow_reports=reports)
     if "json" in plan.shows:
         yield JsonLines(plan.stdout)

@@ -18,8 +18,8 @@ from code_commit.plugin_api.definitions import Invocation, WorkflowDefinition
 from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
 from code_commit.plugins.host import HOST
 from code_commit.plugins.registry import Registry
-from code_commit.run.assembly import Plan, settings_model
-from code_commit.run.session import Ending, run_session
+from code_commit.run.assembly import RunPlan, settings_model
+from code_commit.run.session import RunEnding, run_session
 from code_commit_workspace import check_private_folder, printable, read_answer
 
 
@@ -52,7 +52,7 @@ def start(
     root: Path | None = None,
     quiet: bool = False,
     mute: bool = False,
-) -> Ending:
+) -> RunEnding:
     """Run a workflow in `root`, or in the folder that it chooses, and return its ending.
 
     With `mute` the run writes nothing to stdout, which belongs to the calling command.
@@ -73,14 +73,14 @@ def _plan(
     *,
     quiet: bool = False,
     mute: bool = False,
-) -> Plan:
+) -> RunPlan:
     """Validate flags and settings together.
 
     Raises:
         UsageError: a flag's value is wrong.
         NotReady: the configuration is wrong.
     """
-    host = registry.plugin_host
+    plugin_host = registry.plugin_host
     plugin, workflow = registry.workflow(invocation.workflow.name)
     model = import_object(workflow.options) if workflow.options else None
     options = _options(model, invocation.flags)
@@ -91,13 +91,14 @@ def _plan(
     if not root.is_dir():
         raise NotReady(f"there is no folder {root}")
     check_private_folder(root)  # before any setting is read
-    section_model = settings_model(host, plugin)
+    section_model = settings_model(plugin_host, plugin)
     shared = set(invocation.flags) & set(section_model.model_fields if section_model else ())
     flags = {f"plugins.{plugin.name}.{name}": invocation.flags[name] for name in shared}
     settings = load_settings(root, flags={**invocation.settings, **flags}, environ=environ)
-    names = [each.name for each in host.plugins if each.distribution != HOST] + [each.plugin for each in host.failures]
+    names = [each.name for each in plugin_host.plugins if each.distribution != HOST]
+    names += [each.plugin for each in plugin_host.failures]
     settings.require_known(
-        plugins=[*names, *host.disabled],
+        plugins=[*names, *plugin_host.disabled],
         providers=registry.known_providers(),
         roles=registry.known_roles(),
     )
@@ -106,7 +107,7 @@ def _plan(
         values = {name: getattr(section, name) for name in model.model_fields if name in section_model.model_fields}
         options = _options(model, {**invocation.flags, **values})
     shown = {"progress": not (quiet or invocation.quiet), "json": invocation.as_json and not mute}
-    return Plan(
+    return RunPlan(
         plugin,
         workflow,
         options,
@@ -115,7 +116,7 @@ def _plan(
         root.resolve(),
         invocation.argv,
         environ,
-        as_json=invocation.as_json or mute,
+        stdout_taken=invocation.as_json or mute,
         shows=frozenset(name for name, wanted in shown.items() if wanted),
     )
 
@@ -138,7 +139,7 @@ def _options(model: type[BaseModel] | None, flags: Mapping[str, Any]) -> Any:
         raise UsageError(about_a_flag(*next(explained(error, model)))) from None
 
 
-def _report(ending: Ending, invocation: Invocation) -> None:
+def _report(ending: RunEnding, invocation: Invocation) -> None:
     folder = ending.folder.relative_to(ending.folder.parent.parent)
     for failure in ending.late_failures:
         print_error(f"the log sink {failure.plugin} of {failure.distribution} failed: {failure.error}")

@@ -90,9 +90,14 @@ class Services:
                 self._connected[choice.name] = self._connect(resolved)
             return self._connected[choice.name], choice.reason
 
-    def recorded_token(self, roles: Iterable[str]) -> str | None:
-        """Connect the services of `roles`; return the token of the run that one of them replays."""
-        return next((service.token for service, _ in map(self.of, roles) if service.token), None)
+    def connect(self, roles: Iterable[str]) -> str | None:
+        """Connect the services of all `roles`; return the token of the run that one of them replays, if any.
+
+        Raises:
+            UsageError, NotReady: as `of`.
+        """
+        services = [self.of(role)[0] for role in roles]
+        return next((service.token for service in services if service.token), None)
 
     def close(self) -> None:
         """End running calls. Any thread may call this."""

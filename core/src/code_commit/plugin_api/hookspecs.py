@@ -110,11 +110,12 @@ def code_commit_path_rules(settings: Any) -> Iterable[PathRule]:
 
 
 @hookspec
-def code_commit_log_sinks(settings: Any, secret: Callable[[str], str | None]) -> Iterable[LogSink]:
+def code_commit_log_sinks(settings: Any, secret: Callable[[str], str | None], plan: Any) -> Iterable[LogSink]:
     """Return sinks, which receive the records of a run.
 
-    Called once per run, with this plugin's own validated section; `secret` as for `code_commit_model_layers`. An
-    error in this hook or in a sink is reported once and disables the sink; the run continues.
+    Called once per run, with this plugin's own validated section; `secret` as for `code_commit_model_layers`. `plan` is
+    for the host's own sinks; others get None. An error in this hook or in a sink is reported once and disables the
+    sink; the run continues.
     """
     raise NotImplementedError
 

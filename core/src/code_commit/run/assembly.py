@@ -31,16 +31,17 @@ from code_commit_workspace import PathRule, Redactor, SandboxSettings, Workspace
 if TYPE_CHECKING:
     from code_commit.models.budget import Budget
 
+_SINKS = "code_commit_log_sinks"
 METHODS = {
     PATH_RULES: "judge",
-    "code_commit_log_sinks": "receive close",
+    _SINKS: "receive close",
     "code_commit_model_layers": "__call__",
 }
 _Secret = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunPlan:
     """A workflow with its validated options and settings, to run in `root`."""
 
     plugin: Plugin
@@ -51,7 +52,7 @@ class Plan:
     root: Path
     argv: tuple[str, ...] = field(repr=False)
     environ: Mapping[str, str] = field(repr=False)
-    as_json: bool = False
+    stdout_taken: bool = False  # by the events, or by the command that starts the run
     shows: frozenset[str] = frozenset()  # the host's sinks to add: "progress", "json"
     stdout: TextIO = field(default_factory=lambda: sys.stdout, repr=False, compare=False)  # for results only
 
@@ -64,7 +65,7 @@ class Project:
     keys: KeyStore
 
 
-def open_project(plan: Plan, registry: Registry, stack: ExitStack) -> Project:
+def open_project(plan: RunPlan, registry: Registry, stack: ExitStack) -> Project:
     """Find the keys, then open the workspace. A workflow that writes takes the lock and recovers the tree.
 
     Raises:
@@ -102,7 +103,7 @@ def sandbox_settings(settings: Settings, keys: KeyStore, variables: frozenset[st
     )
 
 
-def open_log(plan: Plan, host: PluginHost, workspace: Workspace, *, token: str | None) -> RunLog:
+def open_log(plan: RunPlan, plugin_host: PluginHost, workspace: Workspace, *, token: str | None) -> RunLog:
     """Create the run folder; `token` is the token of the replayed run, if any.
 
     Raises:
@@ -114,34 +115,29 @@ def open_log(plan: Plan, host: PluginHost, workspace: Workspace, *, token: str |
         redactor=workspace.redactor,
         token=token or secrets.token_hex(8),
         argv=plan.argv,
-        versions={plugin.distribution: plugin.version for plugin in host.plugins},
+        versions={plugin.distribution: plugin.version for plugin in plugin_host.plugins},
         commit=workspace.git.head() if plan.workflow.writes else None,
     )
     workspace.name_run(log.folder.name)
     return log
 
 
-def assemble_run(
-    plan: Plan, host: PluginHost, registry: Registry, project: Project, log: RunLog, services: Services
-) -> ProjectRun:
+def assemble_run(plan: RunPlan, registry: Registry, project: Project, log: RunLog, services: Services) -> ProjectRun:
     """Assemble the run from its parts, including those of plugins.
 
     Raises:
         NotReady: a plugin that guards paths or a section of the settings is broken.
     """
-    settings, workflow, workspace = plan.settings, plan.workflow, project.workspace
-    section_of = partial(plugin_section, settings, host)
+    plugin_host, settings, workflow = registry.plugin_host, plan.settings, plan.workflow
+    workspace = project.workspace
+    section_of = partial(plugin_section, settings, plugin_host)
     secret_of = partial(plugin_secret, registry, project.keys.secret)
-    installed = [plugin for plugin in host.plugins if plugin.distribution != HOST]
-    arguments = {"settings": section_of, "secret": secret_of}
-    sinks = [each for plugin in installed for each in host.collect("code_commit_log_sinks", arguments, only=plugin)]
-    for plugin, sink in sinks:
-        log.add_sink(plugin.distribution, sink, plugin=plugin.name)
-    rules = _path_rules(host, section_of, fail_closed=workflow.writes)
+    has_sinks = _add_sinks(log, plugin_host, section_of, secret_of)
+    rules = _path_rules(plugin_host, section_of, fail_closed=workflow.writes)
     models = Models(
         services,
         CallLog(log, numbered=workflow.numbered),
-        collect_layers(host, section_of, secret_of),
+        collect_layers(plugin_host, section_of, secret_of),
         _budget(settings),
         settings.http,
         workspace.redactor,
@@ -161,17 +157,29 @@ def assemble_run(
         workspace=workspace,
         writes=workflow.writes,
         rules=rules,
-        host=host,
+        plugin_host=plugin_host,
         log=log,
         models=models,
         build_timeout=settings.build.timeout_seconds,
-        as_json=plan.as_json,
+        stdout_taken=plan.stdout_taken,
         stdout=plan.stdout,
-        keeps_diffs=bool(sinks),
+        keeps_diffs=has_sinks,
         section_of=section_of,
         secret=secret_of(plan.plugin),
         secret_of=secret_of,
     )
+
+
+def _add_sinks(
+    log: RunLog, plugin_host: PluginHost, section_of: Callable[[Plugin], Any], secret_of: Callable[[Plugin], _Secret]
+) -> bool:
+    """Add the log sinks of plugins; return whether there are any."""
+    arguments = {"settings": section_of, "secret": secret_of}
+    installed = [plugin for plugin in plugin_host.plugins if plugin.distribution != HOST]
+    sinks = [each for plugin in installed for each in plugin_host.collect(_SINKS, arguments, only=plugin)]
+    for plugin, sink in sinks:
+        log.add_sink(plugin.distribution, sink, plugin=plugin.name)
+    return bool(sinks)
 
 
 def _budget(settings: Settings) -> Budget | None:
@@ -197,14 +205,14 @@ def plugin_secret(registry: Registry, value_of: _Secret, plugin: Plugin) -> _Sec
     return secret
 
 
-def plugin_section(settings: Settings, host: PluginHost, plugin: Plugin) -> Any:
+def plugin_section(settings: Settings, plugin_host: PluginHost, plugin: Plugin) -> Any:
     """Return the validated section of `plugin`, or None if it has no settings."""
-    return settings.plugin(plugin.name, settings_model(host, plugin))
+    return settings.plugin(plugin.name, settings_model(plugin_host, plugin))
 
 
-def settings_model(host: PluginHost, plugin: Plugin) -> type[Any] | None:
+def settings_model(plugin_host: PluginHost, plugin: Plugin) -> type[Any] | None:
     """Return the pydantic model of a plugin's section, or None for a plugin without settings."""
-    for owner, target in host.collect("code_commit_settings"):
+    for owner, target in plugin_host.collect("code_commit_settings"):
         if owner is plugin and target:
             try:
                 model: type[Any] = import_object(target)
@@ -215,17 +223,17 @@ def settings_model(host: PluginHost, plugin: Plugin) -> type[Any] | None:
 
 
 def _path_rules(
-    host: PluginHost, section_of: Callable[[Plugin], Any], *, fail_closed: bool
+    plugin_host: PluginHost, section_of: Callable[[Plugin], Any], *, fail_closed: bool
 ) -> list[tuple[str, PathRule]]:
     """Collect the path rules of plugins, each with its distribution.
 
     Raises:
         NotReady: a plugin that guards paths is broken, and the workflow writes.
     """
-    rules = list(host.collect(PATH_RULES, {"settings": section_of}))
+    rules = list(plugin_host.collect(PATH_RULES, {"settings": section_of}))
     for plugin, fault in [(plugin, fault) for plugin, rule in rules for fault in faults_of(PATH_RULES, rule)]:
-        host.reject(plugin, PATH_RULES, fault)
-    broken = [each for each in host.failures if each.guards_paths or each.stage == PATH_RULES]
+        plugin_host.reject(plugin, PATH_RULES, fault)
+    broken = [each for each in plugin_host.failures if each.guards_paths or each.stage == PATH_RULES]
     if broken and fail_closed:
         first = broken[0]
         raise NotReady(

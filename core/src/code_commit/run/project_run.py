@@ -62,17 +62,17 @@ class ProjectRun:
     workspace: Workspace = field(repr=False)
     writes: bool  # whether this run may change the project
     rules: Sequence[tuple[str, PathRule]] = field(repr=False)
-    host: PluginHost = field(repr=False)
+    plugin_host: PluginHost = field(repr=False)
     log: RunLog = field(repr=False)
     models: Models = field(repr=False)
     build_timeout: float  # seconds
-    as_json: bool
+    stdout_taken: bool
     stdout: TextIO = field(repr=False)
     keeps_diffs: bool  # for the log sinks of plugins
     section_of: Callable[[Any], Any] = field(repr=False)
     secret: Callable[[str], str | None] = field(repr=False)
     secret_of: Callable[[Any], Callable[[str], str | None]] = field(repr=False)
-    _attempts: int = 0
+    _taken: int = 0  # checkpoints, for their labels
     _start: str | None = None
     _unsaved: bool = False  # the tree may differ from the last checkpoint
     _tree_lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
@@ -98,7 +98,7 @@ class ProjectRun:
 
     def settings_of(self, plugin: str) -> Any:
         """Return the validated section of another plugin, or None if it is not loaded."""
-        loaded = next((each for each in self.host.plugins if each.name == plugin), None)
+        loaded = next((each for each in self.plugin_host.plugins if each.name == plugin), None)
         return loaded and self.section_of(loaded)
 
     def files(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
@@ -131,10 +131,10 @@ class ProjectRun:
         return self.workspace.diff(changes)
 
     def build(self) -> ProcessResult:
-        """Run `build.sh`, then take a checkpoint of the attempt."""
+        """Run `build.sh`, then take a checkpoint of what it left."""
         result = self._process(self.workspace.build_command, "build.txt", timeout=self.build_timeout)
         if self.writes:
-            self._take_checkpoint("attempt")
+            self._take_checkpoint("built")
         return result
 
     def execute(
@@ -189,7 +189,7 @@ class ProjectRun:
         Raises:
             NotReady: stdout cannot be written to.
         """
-        if self.as_json:
+        if self.stdout_taken:
             return
         shown = self.redacted(text)
         try:
@@ -225,7 +225,7 @@ class ProjectRun:
 
     def collect(self, hook: str) -> Iterator[tuple[str, Any]]:
         """Call a hook that a plugin declared; yield (distribution, item)."""
-        for plugin, item in self.host.collect(hook, {"settings": self.section_of}):
+        for plugin, item in self.plugin_host.collect(hook, {"settings": self.section_of}):
             yield plugin.distribution, item
 
     # --- for the session -------------------------------------------------------------------------------------------
@@ -299,8 +299,8 @@ class ProjectRun:
 
     def _take_checkpoint(self, label: str) -> str:
         with self._tree_lock:
-            self._attempts += 1
-            commit = self._checkpoints.take(self.folder.name, f"{label}-{self._attempts}")
+            self._taken += 1
+            commit = self._checkpoints.take(self.folder.name, f"{label}-{self._taken}")
             self._unsaved = False
             return commit
 
@@ -318,8 +318,10 @@ class ProjectRun:
 
     def _restore(self, commit: str, reason: str) -> None:
         with self._tree_lock, uninterrupted():
+            self._unsaved = True
+            paths = self._checkpoints.restore(commit)
             self._unsaved = commit != self._start
-            self.emit(ChangesUndone(self._checkpoints.restore(commit), reason))
+            self.emit(ChangesUndone(paths, reason))
 
     def _process(
         self, argv: Sequence[str], name: str, *, timeout: float, stdin: bytes = b"", isolation_required: bool = False

@@ -20,13 +20,12 @@ from code_commit.config.loading import Settings
 from code_commit.imports import import_object
 from code_commit.log import RunLog
 from code_commit.models.resolution import Services, resolve
-from code_commit.plugin_api import definitions as api
-from code_commit.plugin_api.definitions import Outcome, Result
+from code_commit.plugin_api.definitions import Ending, Outcome, Result
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, describe, exit_code_of, no_room
 from code_commit.plugin_api.event import MessageLogged, PluginFailed
 from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost
 from code_commit.plugins.registry import Registry
-from code_commit.run.assembly import Plan, assemble_run, open_log, open_project
+from code_commit.run.assembly import RunPlan, assemble_run, open_log, open_project
 from code_commit.run.project_run import ProjectRun
 from code_commit_workspace import Redactor
 
@@ -37,8 +36,11 @@ _END_SECONDS = 2.0  # for worker threads to log the end of their calls and proce
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """How a run ended, without keys. `folder` is the run folder, `trace` the traceback of the error, if any."""
+class RunEnding:
+    """How a run ended, for the command line, without keys.
+
+    `folder` is the run folder, `trace` the traceback of the error, if any.
+    """
 
     exit_code: ExitCode
     summary: str
@@ -48,31 +50,32 @@ class Ending:
     late_failures: tuple[PluginFailed, ...] = ()  # of sinks, after the last event
 
 
-def run_session(plan: Plan, registry: Registry) -> Ending:
+def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
     """Run the workflow of `plan`. Once the run folder is open, every error becomes the ending.
 
     Raises:
         CodeCommitError: the run cannot start; there is no run folder.
     """
-    host = registry.plugin_host
+    plugin_host = registry.plugin_host
     roles = () if plan.workflow.roles is None else plan.workflow.roles or ("default",)
     for role in roles:
-        resolve(registry, plan.settings, role)
+        resolve(registry, plan.settings, role)  # an unknown model ends here, before the lock is taken
     with ExitStack() as stack:
         project = open_project(plan, registry, stack)
         workspace = project.workspace
         services = Services(registry, plan.settings, project.keys, plan.environ, plan.root)
-        log = open_log(plan, host, workspace, token=services.recorded_token(roles))
+        token = services.connect(roles)  # before the run folder exists: `replay/latest` must not be this run
+        log = open_log(plan, plugin_host, workspace, token=token)
         stack.enter_context(redirect_stdout(sys.stderr))  # a plugin's prints are not results
         # The host's sinks come first: they also show errors of the next steps.
-        for plugin in (each for each in host.plugins if each.distribution == HOST):
-            for _, sink in host.collect("code_commit_log_sinks", {"settings": lambda _: plan}, only=plugin):
+        for plugin in (each for each in plugin_host.plugins if each.distribution == HOST):
+            for _, sink in plugin_host.collect("code_commit_log_sinks", {"plan": lambda _: plan}, only=plugin):
                 log.add_sink(HOST, sink, plugin=sink.name)
         with _record_ending(log, workspace.redactor, plan.plugin) as state:
-            _report_failures(host, log, plan.environ)
+            _report_failures(plugin_host, log, plan.environ)
             if workspace.recovered:
                 log.emit(MessageLogged(workspace.recovered, level="warning"))
-            run = assemble_run(plan, host, registry, project, log, services)
+            run = assemble_run(plan, registry, project, log, services)
             # An interactive run keeps its files: the user may continue it later.
             on_failure = "keep" if plan.workflow.interactive else plan.settings.on_failure
             with _clean_up(run, plan.settings, on_failure, state), _end_on_interruption(run.end_calls_and_processes):
@@ -84,15 +87,27 @@ def run_session(plan: Plan, registry: Registry) -> Ending:
 class _RunState:
     """The result of the workflow, or the error that ended it."""
 
+    log: RunLog
     redactor: Redactor
     plugin: Plugin  # the one that offers the workflow
     result: Result | None = None
     error: BaseException | None = None
     late_failures: tuple[PluginFailed, ...] = ()
 
+    @contextmanager
+    def keep_error(self) -> Iterator[None]:
+        """Keep the error of the block as the run's; log it instead if there was one before."""
+        try:
+            yield
+        except BaseException as error:  # noqa: BLE001 - becomes the run's ending
+            if self.error is None:
+                self.error = error
+            else:
+                self.log.emit(MessageLogged(f"while the run ended: {describe(error)}", level="warning"))
+
     @property
     def reached(self) -> bool:
-        return self.result is not None and self.result.outcome is Outcome.REACHED
+        return self.error is None and self.result is not None and self.result.outcome is Outcome.REACHED
 
     @property
     def data(self) -> dict[str, Any]:
@@ -101,7 +116,7 @@ class _RunState:
         data = dict(self.result.data) if self.result and not self.error else {}
         return {**data, "hint": self.redactor.text(hint)} if hint else data
 
-    def ending(self, folder: Path) -> Ending:
+    def ending(self, folder: Path) -> RunEnding:
         clean = self.redactor.text
         exit_code, summary, hint = self._describe()
         trace = ""
@@ -109,7 +124,7 @@ class _RunState:
             import traceback
 
             trace = clean("".join(traceback.format_exception(self.error)))
-        return Ending(exit_code, clean(summary), clean(hint), folder, trace)
+        return RunEnding(exit_code, clean(summary), clean(hint), folder, trace)
 
     def _describe(self) -> tuple[ExitCode, str, str]:
         match self.error:
@@ -134,51 +149,49 @@ class _RunState:
 @contextmanager
 def _record_ending(log: RunLog, redactor: Redactor, plugin: Plugin) -> Iterator[_RunState]:
     """Log the last event, also if the block raises."""
-    state = _RunState(redactor, plugin)
-    try:
+    state = _RunState(log, redactor, plugin)
+    with state.keep_error():
         yield state
-    except BaseException as error:  # noqa: BLE001 - becomes the run's ending
-        state.error = error
-    finally:
-        ending = state.ending(log.folder)
-        try:
-            state.late_failures = log.finish(ending.exit_code, ending.summary, state.data)
-        except KeyboardInterrupt:  # while a sink closes: the logged end stays the only one
-            state.late_failures = log.finish(ending.exit_code, ending.summary, state.data)
+    ending = state.ending(log.folder)
+    try:
+        state.late_failures = log.finish(ending.exit_code, ending.summary, state.data)
+    except KeyboardInterrupt:  # while a sink closes: the logged end stays the only one
+        state.late_failures = log.finish(ending.exit_code, ending.summary, state.data)
 
 
 @contextmanager
 def _clean_up(run: ProjectRun, settings: Settings, on_failure: str, state: _RunState) -> Iterator[None]:
-    """End running calls and processes, restore the files for `--on-failure restore`, call `after_run`."""
-    try:
+    """End running calls and processes, restore the files for `--on-failure restore`, call `after_run`.
+
+    An error in one step does not skip the next. The first error is the run's.
+    """
+    with state.keep_error():
         yield
-    except BaseException as error:
-        state.error = error
-        raise
-    finally:
+    with state.keep_error():
         run.end_calls_and_processes()
+    with state.keep_error():
         run.wait_until_over(_END_SECONDS)
+    with state.keep_error():
         if on_failure == "restore" and not state.reached:
             run.restore_start("the goal was not reached")
+    with state.keep_error():
         run.checkpoint_end()
-        ending = state.ending(run.folder)
-        _call_after_run(
-            run,
-            api.Ending(ending.exit_code.outcome, int(ending.exit_code), ending.summary, state.data),
-            settings.after_run_timeout_seconds,
-        )
+    with state.keep_error():
+        _call_after_run(run, state, settings.after_run_timeout_seconds)
 
 
-def _call_after_run(run: ProjectRun, ending: api.Ending, seconds: float) -> None:
+def _call_after_run(run: ProjectRun, state: _RunState, seconds: float) -> None:
     """Call the hook of each plugin in turn, each for at most `seconds`.
 
     Each call runs in a daemon thread, so that a hanging one does not block the run. Ctrl-C ends the wait and skips the
     remaining plugins.
     """
-    if ending.exit_code == ExitCode.INTERRUPTED:
+    known = state.ending(run.folder)
+    if known.exit_code is ExitCode.INTERRUPTED:
         seconds = min(seconds, _INTERRUPTED_SECONDS)
-    ending = replace(ending, data=run.workspace.redactor.json(ending.data))
-    for plugin in [each for each in run.host.plugins if hasattr(each.code, _AFTER_RUN)]:
+    data = run.workspace.redactor.json(state.data)
+    ending = Ending(known.exit_code.outcome, int(known.exit_code), known.summary, data)
+    for plugin in [each for each in run.plugin_host.plugins if hasattr(each.code, _AFTER_RUN)]:
         thread = threading.Thread(
             target=copy_context().run, args=(_call, run, plugin, ending), name=f"after run {plugin.name}", daemon=True
         )
@@ -188,22 +201,22 @@ def _call_after_run(run: ProjectRun, ending: api.Ending, seconds: float) -> None
             while thread.is_alive() and time.monotonic() < end:
                 thread.join(_POLL_SECONDS)
         except KeyboardInterrupt:
-            run.host.reject(plugin, _AFTER_RUN, "interrupted before it came back")
+            run.plugin_host.reject(plugin, _AFTER_RUN, "interrupted before it came back")
             return
         if thread.is_alive():
-            run.host.reject(plugin, _AFTER_RUN, f"it did not come back within {seconds:g} s")
+            run.plugin_host.reject(plugin, _AFTER_RUN, f"it did not come back within {seconds:g} s")
 
 
-def _call(run: ProjectRun, plugin: Plugin, ending: api.Ending) -> None:
+def _call(run: ProjectRun, plugin: Plugin, ending: Ending) -> None:
     arguments = {"settings": run.section_of, "run": lambda each: _finished_run(run, each), "ending": lambda _: ending}
     try:
-        for _, line in run.host.collect(_AFTER_RUN, arguments, only=plugin):
+        for _, line in run.plugin_host.collect(_AFTER_RUN, arguments, only=plugin):
             if isinstance(line, str):
                 run.emit(MessageLogged(line))
             else:
-                run.host.reject(plugin, _AFTER_RUN, f"it must return a text or None, not {type(line).__name__}")
+                run.plugin_host.reject(plugin, _AFTER_RUN, f"it must return a text or None, not {type(line).__name__}")
     except BaseException as error:  # noqa: BLE001 - `collect` passes a plugin's KeyboardInterrupt on
-        run.host.reject(plugin, _AFTER_RUN, describe(error))
+        run.plugin_host.reject(plugin, _AFTER_RUN, describe(error))
 
 
 def _finished_run(run: ProjectRun, plugin: Plugin) -> ProjectRun:
@@ -225,14 +238,14 @@ def _checked_result(value: Any) -> Result:
     raise TypeError(f"the workflow gave {shorten(repr(value), 200)} for a result")
 
 
-def _report_failures(host: PluginHost, log: RunLog, environ: Mapping[str, str]) -> None:
+def _report_failures(plugin_host: PluginHost, log: RunLog, environ: Mapping[str, str]) -> None:
     def report(failure: PluginFailure) -> None:
         # A plugin that did not load declares no variable of its key: hide whatever looks like one.
         error = Redactor(likely_keys(environ)).text(failure.error)
         log.emit(PluginFailed(failure.plugin, failure.distribution, failure.stage, error))
 
-    host.on_failure = report
-    for failure in host.failures:
+    plugin_host.on_failure = report
+    for failure in plugin_host.failures:
         report(failure)
 
 
