@@ -12,9 +12,10 @@ import pytest
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change
-from code_commit_workspace.transaction import ProjectLock, recover
 from code_commit_workspace.transaction.apply import apply, replace
 from code_commit_workspace.transaction.journal import Journal
+from code_commit_workspace.transaction.lock import ProjectLock
+from code_commit_workspace.transaction.recover import recover
 from code_commit_workspace.transaction.survey import Write
 
 HANDLES = Path("/proc/self/fd")
@@ -250,7 +251,7 @@ def test_a_planted_link_in_place_of_the_state_folder_is_refused(root, tree, tmp_
 
 def test_the_lock_is_held_by_one_run_and_says_by_which(root):
     program = (
-        "import sys, pathlib; from code_commit_workspace.transaction import ProjectLock\n"
+        "import sys, pathlib; from code_commit_workspace.transaction.lock import ProjectLock\n"
         "with ProjectLock(pathlib.Path(sys.argv[1])) as lock: lock.name('run-1'); print('held', flush=True); sys.stdin.read()"
     )
     holder = subprocess.Popen(

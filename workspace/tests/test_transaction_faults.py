@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.transaction import recover
 from code_commit_workspace.transaction.apply import replace
+from code_commit_workspace.transaction.recover import recover
 from code_commit_workspace.transaction.survey import Write
 
 # A server thread of another test may still exist; the child does not use it.

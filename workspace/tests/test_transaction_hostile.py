@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change
-from code_commit_workspace.transaction import recover
 from code_commit_workspace.transaction.apply import apply
 from code_commit_workspace.transaction.plan import FileStep, Plan
+from code_commit_workspace.transaction.recover import recover
 
 # A server thread of another test may still exist; the child does not use it.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
@@ -265,7 +265,7 @@ INSIDE = """
 import os, pathlib, signal, sys
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change
-from code_commit_workspace.transaction import recover
+from code_commit_workspace.transaction.recover import recover
 from code_commit_workspace.transaction.apply import apply
 root, at = pathlib.Path(sys.argv[1]), int(sys.argv[2])
 home = root / "agent-config" / ".code-commit"

@@ -34,7 +34,7 @@ import os, pathlib, signal, sys
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.transaction import recover
+from code_commit_workspace.transaction.recover import recover
 from code_commit_workspace.transaction.apply import apply
 root, work = pathlib.Path(sys.argv[1]), sys.argv[2]
 def die(what):

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.folding import folded
-from code_commit_workspace.git import Git, GitError, NoRepository
 from code_commit_workspace.small_file import read_in_project
-from code_commit_workspace.transaction import PRIVATE_FOLDER
+from code_commit_workspace.transaction.home import PRIVATE_FOLDER
 
 _LIMIT = 16 * 1024 * 1024
 
@@ -52,6 +51,8 @@ def require_gitignore_line(root: Path, private_folder: str = PRIVATE_FOLDER) -> 
 
 
 def _require_untracked(root: Path, private_folder: str) -> None:
+    from code_commit_workspace.git import Git, GitError, NoRepository
+
     git = Git(root)
     # In any case of its letters; and what some file system takes for it: all such names hold other signs than ASCII.
     spelled_alike = (f":(icase){private_folder}", ":(glob)*[!\x01-\x7f]*", ":(glob)*[!\x01-\x7f]*/**")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git import Git
-from code_commit_workspace.transaction import open_home
+from code_commit_workspace.transaction.home import open_home
 
 PRIVATE_GIT = "no-repository.git"  # in the state folder
 

@@ -21,7 +21,9 @@ from code_commit_workspace.interruption import uninterrupted
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Protected, SandboxSettings
 from code_commit_workspace.redaction import Redactor
-from code_commit_workspace.transaction import PRIVATE_FOLDER, STATE_FOLDER, ProjectLock, in_force, open_home, recover
+from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER, open_home
+from code_commit_workspace.transaction.lock import ProjectLock
+from code_commit_workspace.transaction.recover import in_force, recover
 
 if TYPE_CHECKING:  # imported on first use: a command that only reads starts no process and checks no change
     from code_commit_workspace.checkpoint import Checkpoints

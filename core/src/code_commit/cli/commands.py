@@ -13,12 +13,13 @@ from code_commit.cli.host import CommandHost
 from code_commit.cli.output import without_keys
 from code_commit.config.sources import Name, masked
 from code_commit.plugin_api.errors import ExitCode, NotReady
-from code_commit_workspace import Checkpoints, uninterrupted
+from code_commit_workspace import uninterrupted
 
-if TYPE_CHECKING:  # pydantic takes longer to import than `undo` to run
+if TYPE_CHECKING:  # imported by the command that needs it: each is to start quickly
     from pydantic import BaseModel
 
     from code_commit.config.loading import Settings
+    from code_commit_workspace import Checkpoints
 
 _SECRET_WORDS = frozenset({"key", "keys", "apikey", "token", "secret", "password", "authorization", "headers"})
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from code_commit_workspace.checkpoint.git_objects import write_commit, write_ref
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git import Git, GitError
-from code_commit_workspace.transaction import open_folder, open_home
+from code_commit_workspace.transaction.home import open_folder, open_home
 
 REFS = "refs/runs/"  # run, `/`, label
 _NAME = "checkpoint.git"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
-from code_commit_workspace.transaction import PRIVATE_FOLDER, STATE_FOLDER
+from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER
 
 BUILD_SCRIPT = "build.sh"
 

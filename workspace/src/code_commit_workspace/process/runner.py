@@ -24,7 +24,7 @@ from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.under_way import UnderWay
 from code_commit_workspace.records import ProcessResult, SandboxSettings
 from code_commit_workspace.redaction import Redactor
-from code_commit_workspace.transaction import PRIVATE_FOLDER, STATE_FOLDER
+from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER
 
 if TYPE_CHECKING:
     from code_commit_workspace.process.running import RunningProcess
