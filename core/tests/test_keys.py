@@ -301,7 +301,7 @@ def test_every_key_that_is_configured_is_censored_used_or_not(root: Path) -> Non
         "CODE_COMMIT_PROVIDERS__OTHER__Y__API_KEY": "key-of-y",
         "OPENAI_API_KEY": "",
     }
-    KeyStore(root, redactor, environ).censor_all(["OPENAI_API_KEY", "GEMINI_API_KEY"])
+    KeyStore(root, redactor, environ).redact_all(["OPENAI_API_KEY", "GEMINI_API_KEY"])
     assert sorted(redactor.keys) == [
         "key-of-disabled",
         "key-of-gemini",

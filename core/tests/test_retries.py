@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from code_commit.models.http.failures import retry_after_seconds
-from code_commit.models.retry import LONGEST_WAIT, deadline, retry
+from code_commit.models.retry import LONGEST_RETRY_AFTER, deadline, retry
 from code_commit.plugin_api import Interrupted, ProviderError, ProviderFailed
 from code_commit_testing import ScriptedProvider, model_call
 
@@ -84,10 +84,10 @@ def test_the_wait_that_was_asked_for_is_kept():
 
 
 def test_a_wait_that_is_too_long_ends_the_call_and_says_so():
-    provider = ScriptedProvider([failing("rate", LONGEST_WAIT + 1), "hello"])
+    provider = ScriptedProvider([failing("rate", LONGEST_RETRY_AFTER + 1), "hello"])
     with pytest.raises(ProviderFailed, match=r"asks to wait 61 s, more than 60 s") as caught:
         ask(provider, seconds=3600)
-    assert caught.value.__cause__.retry_after == LONGEST_WAIT + 1
+    assert caught.value.__cause__.retry_after == LONGEST_RETRY_AFTER + 1
     assert len(provider.requests) == 1
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from code_commit_workspace import (
     Change,
-    ChangesRefused,
+    ChangeSetRefused,
     Interrupted,
     NotReady,
     Protected,
@@ -99,9 +99,9 @@ def test_a_change_that_is_refused_changes_nothing(root):
 
     with Workspace.open(root, writes=True, protected=[Protected("build.sh")]) as workspace:
         for path in (".git/config", "build.sh", "../a", "agent-config/x"):
-            with pytest.raises(ChangesRefused, match="refused"):
+            with pytest.raises(ChangeSetRefused, match="refused"):
                 workspace.apply([Change("a", b"new"), Change(path, b"")])
-        with pytest.raises(ChangesRefused, match="b is mine"):
+        with pytest.raises(ChangeSetRefused, match="b is mine"):
             workspace.apply([Change("a", b"new"), Change("b", b"")], [("some-plugin", NoB())])
     assert (root / "a").read_text() == "old"
 

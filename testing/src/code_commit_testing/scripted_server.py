@@ -199,7 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
             port=self.client_address[1],
         )
         reply = scripted._next(request)  # noqa: SLF001 - the handler belongs to the server
-        closing = scripted._closing  # noqa: SLF001 - as above
+        closing = scripted._closing  # noqa: SLF001 - the handler belongs to the server
         closing.wait(reply.delay)
         if reply.fault in {"drop", "reset", "hang"}:
             if reply.fault == "hang":

@@ -16,7 +16,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "checkpoint": ("Checkpoints",),
     "errors": (
-        *("ChangesRefused", "CodeCommitError", "Interrupted", "NotReady"),
+        *("ChangeSetRefused", "CodeCommitError", "Interrupted", "NotReady"),
         *("describe", "no_room", "require_sync"),
     ),
     "git": ("Git", "GitError", "NoRepository"),
@@ -29,7 +29,7 @@ _PUBLIC = {
     "records": ("Change", "PathRule", "ProcessResult", "Protected", "Refusal", "SandboxSettings", "Tree"),
     "redaction": ("RedactingStream", "Redactor"),
     "small_file": ("read_anywhere", "read_in_project"),
-    "terminal": ("SafeStream", "discard_output", "printable", "read_answer"),
+    "terminal": ("SafeStream", "discard_output", "may_color", "printable", "read_answer"),
     "workspace": ("Workspace",),
 }
 _MODULES = {name: module for module, names in _PUBLIC.items() for name in names}

@@ -1,6 +1,6 @@
 # What this package offers, one name a line; `__init__.py` says where each is, and imports it when it is asked for.
 from .checkpoint import Checkpoints as Checkpoints
-from .errors import ChangesRefused as ChangesRefused
+from .errors import ChangeSetRefused as ChangeSetRefused
 from .errors import CodeCommitError as CodeCommitError
 from .errors import Interrupted as Interrupted
 from .errors import NotReady as NotReady
@@ -31,6 +31,7 @@ from .small_file import read_anywhere as read_anywhere
 from .small_file import read_in_project as read_in_project
 from .terminal import SafeStream as SafeStream
 from .terminal import discard_output as discard_output
+from .terminal import may_color as may_color
 from .terminal import printable as printable
 from .terminal import read_answer as read_answer
 from .workspace import Workspace as Workspace

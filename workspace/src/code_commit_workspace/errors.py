@@ -1,9 +1,9 @@
 """Errors of the workspace. A host derives its own from `CodeCommitError`.
 
 CodeCommitError
-├── NotReady         something is missing, broken or in the way
-├── ChangesRefused   a path rule does not allow a change
-└── Interrupted      Ctrl-C, SIGTERM, or a run that was ended
+├── NotReady          something is missing, broken or in the way
+├── ChangeSetRefused  a path rule does not allow a change
+└── Interrupted       Ctrl-C, SIGTERM, or a run that was ended
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class NotReady(CodeCommitError):  # noqa: N818 - the name of the outcome
     """Something that the run needs is missing, broken, or held by another run."""
 
 
-class ChangesRefused(CodeCommitError):  # noqa: N818 - as above
+class ChangeSetRefused(CodeCommitError):  # noqa: N818 - the name of the outcome
     """A path rule does not allow a change; `refusals` says which and why."""
 
     def __init__(self, refusals: tuple[Refusal, ...]) -> None:
@@ -41,7 +41,7 @@ class ChangesRefused(CodeCommitError):  # noqa: N818 - as above
         self.refusals = refusals
 
 
-class Interrupted(CodeCommitError):  # noqa: N818 - as above
+class Interrupted(CodeCommitError):  # noqa: N818 - the name of the outcome
     """Ctrl-C or SIGTERM."""
 
 

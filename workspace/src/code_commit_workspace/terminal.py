@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from typing import TextIO
@@ -29,6 +30,13 @@ def printable(text: str, *, newlines: bool = True) -> str:
     is idempotent.
     """
     return _unsafe(newlines=newlines).sub(_escaped, text)
+
+
+def may_color(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
+    """Return whether `stream` is a terminal, and `NO_COLOR` and `TERM` in `environ` allow colors."""
+    if stream is None or stream.closed or not stream.isatty():
+        return False
+    return not environ.get("NO_COLOR") and environ.get("TERM", "") not in {"", "dumb"}
 
 
 def read_answer() -> str | None:

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
-from code_commit_workspace.errors import ChangesRefused, NotReady
+from code_commit_workspace.errors import ChangeSetRefused, NotReady
 from code_commit_workspace.git import Git, GitError, NoRepository
 from code_commit_workspace.interruption import uninterrupted
 from code_commit_workspace.project_tree import ProjectTree
@@ -187,14 +187,14 @@ class Workspace:
         `around` is entered between the check and the first write.
 
         Raises:
-            ChangesRefused: a path is not allowed; nothing was changed.
+            ChangeSetRefused: a path is not allowed; nothing was changed.
             NotReady: a write failed; the tree is as it was.
         """
         self._require_writes()
         from code_commit_workspace.transaction.apply import apply
 
         if refusals := self.check(changes, rules):
-            raise ChangesRefused(refusals)
+            raise ChangeSetRefused(refusals)
         with around or nullcontext(), uninterrupted():
             apply(self.project, self.state_folder, self.normalise(changes))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
 
-from code_commit.cli.output import hide_secrets_of
+from code_commit.cli.output import redact_secrets_of
 from code_commit.plugin_api.definitions import Flag, Invocation, WorkflowDefinition
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugins.host import PluginHost
@@ -17,7 +17,7 @@ from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
 
 @dataclass(frozen=True, slots=True)
 class HostFlag:
-    """A flag of every workflow. It overrides the setting called `setting`."""
+    """A flag of every workflow. It overrides the setting called `setting`; without one, it is about this run only."""
 
     flag: Flag
     setting: str | None = None
@@ -58,7 +58,7 @@ BUILTIN = (("code-commit", "code_commit.cli.plugin"),)
 
 def load_registry(disabled: Sequence[str] = ()) -> Registry:
     """Load all plugins except disabled ones; return what they offer."""
-    return hide_secrets_of(Registry(PluginHost(builtin=BUILTIN, disabled=disabled), reserved_flags=RESERVED))
+    return redact_secrets_of(Registry(PluginHost(builtin=BUILTIN, disabled=disabled), reserved_flags=RESERVED))
 
 
 def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:

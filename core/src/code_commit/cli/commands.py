@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from code_commit.cli.host import CommandHost
-from code_commit.cli.output import without_keys
-from code_commit.config.sources import Name, masked
+from code_commit.cli.output import redacted
+from code_commit.config.sources import Name, redacted_value
 from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit_workspace import uninterrupted
 
@@ -123,7 +123,7 @@ def plugins(host: CommandHost, arguments: Namespace) -> int:
         }
         for plugin in host.plugins
     ]
-    failures = [{**asdict(failure), "error": without_keys(failure.error)} for failure in host.failures]
+    failures = [{**asdict(failure), "error": redacted(failure.error)} for failure in host.failures]
     if arguments.json:
         host.out.document(
             {"plugins": rows, "failures": failures, "disabled": sorted(host.registry.plugin_host.disabled)}
@@ -200,7 +200,7 @@ def config(host: CommandHost, arguments: Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """One setting for display: keys are masked, values are JSON."""
+    """One setting for display: keys are redacted, values are JSON."""
 
     name: str
     value: Any
@@ -209,7 +209,7 @@ class SettingRow:
 
 
 def setting_rows(settings: Settings) -> list[SettingRow]:
-    """Return every setting with its value and origin, the host's own first. Keys are masked."""
+    """Return every setting with its value and origin, the host's own first. Keys are redacted."""
     from code_commit.config.schema import HostSettings
 
     host = settings.model_dump(mode="json", exclude={"providers", "plugins"})
@@ -245,11 +245,11 @@ def _descriptions(model: type[BaseModel], above: Name = ()) -> dict[Name, str]:
 
 
 def _displayed(name: Name, value: Any) -> Any:
-    """Return the value of a setting for display. Mask values with names of secrets, and credentials in URLs."""
+    """Return the value of a setting for display. Redact values with names of secrets, and credentials in URLs."""
     words = set(re.split(r"[^a-z0-9]+", ".".join(name[2:]).lower()))  # the first two name a plugin or provider
     if words & _SECRET_WORDS and not words & {"file", "path"}:
-        is_masked = isinstance(value, str) and value.startswith("***") and len(value) <= len("***") + 2
-        return value if is_masked or isinstance(value, bool) else masked(value)
+        is_redacted = isinstance(value, str) and value.startswith("***") and len(value) <= len("***") + 2
+        return value if is_redacted or isinstance(value, bool) else redacted_value(value)
     if isinstance(value, str):
         return re.sub(r"(?<=//)[^/\s]*@", "***@", value)
     if isinstance(value, Mapping):

@@ -15,7 +15,7 @@ from typing import Any
 from code_commit import __version__
 from code_commit.cli.arguments import BUILTIN, RESERVED, field_of
 from code_commit.cli.host import CommandHost
-from code_commit.cli.output import hide_secrets_of, without_keys
+from code_commit.cli.output import redact_secrets_of, redacted
 from code_commit.config.loading import Settings
 from code_commit.imports import import_object
 from code_commit.plugin_api.definitions import CommandDefinition, ProviderDefinition, WorkflowDefinition
@@ -48,7 +48,7 @@ def doctor(host: CommandHost, *, as_json: bool) -> int:
     sources = discover()
     seconds = load_times(sources)
     found = [
-        Problem(each.plugin, each.distribution, each.stage, without_keys(each.error))
+        Problem(each.plugin, each.distribution, each.stage, redacted(each.error))
         for each in [*problems(PluginHost(builtin=BUILTIN), host.configuration), *dependents(sources)]
     ]
     rows = [
@@ -129,7 +129,7 @@ def dependents(sources: Sequence[PluginSource]) -> Iterator[Problem]:
 
 def problems(host: PluginHost, settings: Settings) -> list[Problem]:
     """Examine every loaded plugin; the failures of a start, such as clashing names, come first."""
-    registry = hide_secrets_of(Registry(host, reserved_flags=RESERVED))
+    registry = redact_secrets_of(Registry(host, reserved_flags=RESERVED))
     registry.secret_variables()  # reports invalid names of variables
     found: list[Problem] = []
     section_of = partial(plugin_section, settings, host)

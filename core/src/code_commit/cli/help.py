@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from code_commit.plugins.first_party import installation
 from code_commit.plugins.missing import failed_plugins
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
-from code_commit_workspace import printable
+from code_commit_workspace import may_color, printable
 
 _DESCRIPTION = """\
 Change a codebase through a language model, and let the project's own build judge the change. Without a command, \
@@ -79,11 +79,10 @@ def two_columns(title: str, lines: Mapping[str, str]) -> str:
 def show_help(text: str) -> None:
     """Write a help text to stdout. Texts of plugins are escaped before colors are added."""
     safe = printable(text)
-    plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM", "") in {"", "dumb"}
-    sys.stdout.write(safe if plain else _coloured(safe))
+    sys.stdout.write(_colored(safe) if may_color(sys.stdout, os.environ) else safe)
 
 
-def _coloured(text: str) -> str:
+def _colored(text: str) -> str:
     """Return the text with bold headings and cyan names."""
     headed = _HEADING.sub("\x1b[1m\\1\x1b[0m", text)
     return _NAME.sub("\\1\x1b[36m\\2\x1b[0m", headed)

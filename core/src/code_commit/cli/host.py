@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from code_commit.cli.arguments import BUILTIN, load_registry
-from code_commit.cli.output import hide_secrets_of, print_note, redactor_of_all
+from code_commit.cli.output import print_note, redact_secrets_of, redactor_of_all
 from code_commit.imports import import_object
 from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError, describe, did_you_mean
 from code_commit.plugins import first_party
@@ -35,7 +35,10 @@ _HIGHEST_CODE = 255  # that a process can return
 
 
 class CommandHost:
-    """Implements `plugin_api.Host` for a command of `plugin`."""
+    """Implements `plugin_api.Host`, and has more for the host's own commands.
+
+    `plugin` offers the command: its settings and secrets are the ones that the command gets.
+    """
 
     def __init__(
         self, environ: Mapping[str, str], *, disabled: Sequence[str] = (), plugin: Plugin | None = None
@@ -82,7 +85,7 @@ class CommandHost:
 
         redactor = Redactor()
         with suppress(NotReady):  # such a project reads no key
-            self._keys_for(redactor).censor_all(self.registry.secret_variables())
+            self._keys_for(redactor).redact_all(self.registry.secret_variables())
         return redactor
 
     def _keys_for(self, redactor: Redactor) -> KeyStore:
@@ -185,32 +188,32 @@ class CommandOutput:
     """The `Output` of commands. A result that cannot be written ends the command; a note does not."""
 
     @cached_property
-    def _clean(self) -> Callable[[str], str]:
+    def _redacted(self) -> Callable[[str], str]:
         return redactor_of_all().text
 
     def line(self, text: str = "") -> None:
         """Print one line on stdout."""
-        sys.stdout.write(printable(self._clean(text).rstrip(), newlines=False) + "\n")
+        sys.stdout.write(printable(self._redacted(text).rstrip(), newlines=False) + "\n")
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Print a table on stdout, each column as wide as its widest cell."""
         shown = [[printable(cell, newlines=False) for cell in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
         lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in shown]
-        sys.stdout.write(self._clean("".join(f"{line.rstrip()}\n" for line in lines)))
+        sys.stdout.write(self._redacted("".join(f"{line.rstrip()}\n" for line in lines)))
 
     def document(self, document: object) -> None:
         """Print a JSON document on stdout."""
-        sys.stdout.write(self._clean(json.dumps(document, indent=2)) + "\n")
+        sys.stdout.write(self._redacted(json.dumps(document, indent=2)) + "\n")
 
     def write(self, text: str) -> None:
         """Write a text to stdout, escaped if stdout is a terminal."""
-        text = self._clean(text)
+        text = self._redacted(text)
         sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
     def note(self, text: str) -> None:
         """Print one line on stderr."""
-        print_note(self._clean(text))
+        print_note(self._redacted(text))
 
 
 class _Runs:
@@ -266,10 +269,10 @@ def find_command(name: str, disabled: Sequence[str] = ()) -> tuple[Plugin, Comma
     if not disabled:
         owner = first_party.owner("command", name)
         sources = [source for source in discover() if source.distribution == owner] if owner else []
-        registry = hide_secrets_of(Registry(PluginHost(sources, builtin=BUILTIN)))
+        registry = redact_secrets_of(Registry(PluginHost(sources, builtin=BUILTIN)))
         if name in registry.commands:
             return registry.commands[name]
-    return hide_secrets_of(Registry(PluginHost(builtin=BUILTIN, disabled=disabled))).command(name)
+    return redact_secrets_of(Registry(PluginHost(builtin=BUILTIN, disabled=disabled))).command(name)
 
 
 def command_parser(plugin: Plugin, definition: CommandDefinition) -> Parser:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api.errors import ExitCode
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 _loaded: list[Registry] = []
 
 
-def hide_secrets_of(registry: Registry) -> Registry:
-    """Hide the secrets that its plugins declare in everything that the command prints from now on."""
+def redact_secrets_of(registry: Registry) -> Registry:
+    """Redact the secrets that its plugins declare in everything that the command prints from now on."""
     _loaded.append(registry)
     return registry
 
 
-def without_keys(text: str) -> str:
+def redacted(text: str) -> str:
     """Return the text of an error without keys and without values that look like keys."""
     from code_commit.config.keys import likely_keys
 
@@ -34,7 +34,6 @@ def without_keys(text: str) -> str:
 
 def redactor_of_all(keys: Iterable[str] = ()) -> Redactor:
     """Return a redactor of the `keys`, the keys that are configured here and the loaded plugins' secrets."""
-    from contextlib import suppress
     from pathlib import Path
 
     from code_commit.config.keys import KeyStore
@@ -45,7 +44,7 @@ def redactor_of_all(keys: Iterable[str] = ()) -> Redactor:
     redactor = Redactor(keys)
     with suppress(CodeCommitError, OSError):  # another message reports this
         variables = first_party.names("key_variable").union(*(each.secret_variables() for each in _loaded))
-        KeyStore(Path.cwd(), redactor, os.environ).censor_all(variables)
+        KeyStore(Path.cwd(), redactor, os.environ).redact_all(variables)
     return redactor
 
 
@@ -58,7 +57,7 @@ def print_error(message: str, hint: str = "", *, folder: str = "") -> None:
         lines.append(f"  the log: {folder}")
     # Indented, a further line of a message cannot look like one of ours.
     indented = (line.replace("\n", "\n    ") for line in lines)
-    print_note(without_keys("\n".join(indented)))
+    print_note(redacted("\n".join(indented)))
 
 
 def print_note(text: str) -> None:
@@ -72,14 +71,11 @@ def print_note(text: str) -> None:
 
 def print_run_finished(exit_code: ExitCode, summary: str, hint: str = "") -> None:
     """Print `run.finished` for a run that did not start."""
-    from code_commit_workspace import SafeStream
+    from code_commit.log.event_file import JsonLines, data_of
+    from code_commit.plugin_api.event import Record, RunFinished
 
-    end = {"outcome": exit_code.outcome, "exit_code": int(exit_code), "summary": without_keys(summary)}
-    data = {**end, "data": {"hint": without_keys(hint)} if hint else {}}
-    record = {
-        "seq": 1, "time": time.time(), "run": "", "span": 0, "parent": None, "kind": "run.finished", "data": data,
-        "version": 1,
-    }  # fmt: skip
-    stream = SafeStream(sys.stdout)
-    stream.write(json.dumps(record) + "\n")
-    stream.flush()
+    data = {"hint": redacted(hint)} if hint else {}
+    end = RunFinished(exit_code.outcome, int(exit_code), redacted(summary), data)
+    record = Record(seq=1, time=time.time(), run="", span=0, parent=None, kind=end.kind, data=data_of(end))
+    with suppress(OSError):  # the exit code tells it too
+        JsonLines(sys.stdout).receive(record)

@@ -26,11 +26,11 @@ _KEY_FILE = "-key.txt"
 _KEY_ENDINGS = ("_KEY", "_TOKEN", "_SECRET")
 
 
-class Censor(Protocol):
-    """An object that hides keys, such as a `Redactor`."""
+class KeyRedactor(Protocol):
+    """An object that redacts keys, such as a `Redactor`."""
 
     def add(self, key: str) -> None:
-        """Hide `key` from now on."""
+        """Redact `key` from now on."""
         ...
 
 
@@ -43,13 +43,13 @@ class FoundKey:
 
 
 class KeyStore:
-    """Finds keys below `root`, in the user's file and in `environ` (default: the process's), and censors each.
+    """Finds keys below `root`, in the user's file and in `environ` (default: the process's), and redacts each.
 
     Raises:
         NotReady: the project's `.gitignore` does not keep `agent-config` out of git. No key is read then.
     """
 
-    def __init__(self, root: Path, redactor: Censor, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(self, root: Path, redactor: KeyRedactor, environ: Mapping[str, str] | None = None) -> None:
         require_gitignore_line(root)
         self._root = root
         self._redactor = redactor
@@ -77,7 +77,7 @@ class KeyStore:
         """Return the secret in an environment variable, or None where it is unset or empty.
 
         Raises:
-            NotReady: the value cannot be censored.
+            NotReady: the value cannot be redacted.
         """
         found = self._variable(variable)
         if found is None:
@@ -85,22 +85,22 @@ class KeyStore:
         self._redactor.add(found.value)
         return found.value
 
-    def censor_all(self, variables: Iterable[str]) -> None:
-        """Censor every configured key, used in this run or not, and the values of `variables`; skip invalid keys.
+    def redact_all(self, variables: Iterable[str]) -> None:
+        """Redact every configured key, used in this run or not, and the values of `variables`; skip invalid keys.
 
         `variables` are the names of environment variables (`Registry.secret_variables`).
 
         Raises:
-            NotReady: a configuration is broken. Keys in other places are censored anyway.
+            NotReady: a configuration is broken. Keys in other places are redacted anyway.
         """
         for name in self._key_files():
-            self._censor(self._key_file, name)
+            self._redact(self._key_file, name)
         for variable in variables:
-            self._censor(self._variable, variable)
+            self._redact(self._variable, variable)
         for source in self._sources:
             for provider, config, table in source.provider_configs():
                 for name in KEY_FIELDS & table.keys():
-                    self._censor(self._own_key, source, (provider, config, name), table[name])
+                    self._redact(self._own_key, source, (provider, config, name), table[name])
 
     def variables_with_keys(self) -> frozenset[str]:
         """Return the environment variables that set `api_key` or `api_key_file` of a named config."""
@@ -112,7 +112,7 @@ class KeyStore:
             for variable in [variables.origin(("providers", provider, config, name)).removeprefix("variable ")]
         )
 
-    def _censor(self, read: Callable[..., FoundKey | None], *arguments: object) -> None:
+    def _redact(self, read: Callable[..., FoundKey | None], *arguments: object) -> None:
         with suppress(NotReady):
             found = read(*arguments)
             if found is not None:

@@ -129,16 +129,16 @@ def holds(tables: Mapping[str, Any], name: Name) -> bool:
 
 
 def without_keys(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of `tables` in which the `api_key` of each named config is masked."""
+    """Return a copy of `tables` in which the `api_key` of each named config is redacted."""
     copy: dict[str, Any] = _copy(tables)
     for configs in copy.get("providers", {}).values():
         for table in configs.values() if isinstance(configs, dict) else ():
             if isinstance(table, dict) and "api_key" in table:
-                table["api_key"] = masked(table["api_key"])
+                table["api_key"] = redacted_value(table["api_key"])
     return copy
 
 
-def masked(value: object) -> str:
+def redacted_value(value: object) -> str:
     """Return `***`, followed by the last two characters of a text as long as a key."""
     text = value.strip() if isinstance(value, str) else ""
     return f"***{text[-2:]}" if len(text) >= _SHORTEST else "***"

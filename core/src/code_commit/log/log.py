@@ -227,7 +227,7 @@ class RunLog:
             NotReady: it cannot be written.
             ValueError: `name` is not a plain name, or is one of the log's own.
         """
-        return self._write_file(name, self._clean(content), self._files.write)
+        return self._write_file(name, self._redacted(content), self._files.write)
 
     def append(self, name: str, content: str | bytes) -> None:
         """Append to a file that `write` created. Each piece is redacted by itself.
@@ -236,7 +236,7 @@ class RunLog:
             NotReady: it cannot be written.
             ValueError: `name` is not a plain name, or is one of the log's own.
         """
-        self._write_file(name, self._clean(content), self._files.append)
+        self._write_file(name, self._redacted(content), self._files.append)
 
     def write_json(self, name: str, value: Any) -> Path:
         """Write a redacted, indented JSON document.
@@ -249,7 +249,7 @@ class RunLog:
         text = json.dumps(self._redactor.json(value), indent=2, ensure_ascii=False) + "\n"
         return self._write_file(name, text.encode("utf-8", "backslashreplace"), self._files.write)
 
-    def _clean(self, content: str | bytes) -> bytes:
+    def _redacted(self, content: str | bytes) -> bytes:
         if isinstance(content, str):
             return self._redactor.text(content).encode("utf-8", "backslashreplace")
         return self._redactor.data(content)
@@ -278,7 +278,7 @@ class RunLog:
         self._sinks.deliver()
 
     def finish(
-        self, outcome: ExitCode, summary: str, data: Mapping[str, Any] | None = None
+        self, exit_code: ExitCode, summary: str, data: Mapping[str, Any] | None = None
     ) -> tuple[PluginFailed, ...]:
         """Log the last event, write `run.json`, close the sinks. Later events are dropped.
 
@@ -288,7 +288,7 @@ class RunLog:
         with self._lock:
             self._span.set(self._root)
             if not self._finished:
-                self._log_end(outcome, summary, data or {})
+                self._log_end(exit_code, summary, data or {})
                 self._finished = True
         self._sinks.close()
         with self._lock:
@@ -296,8 +296,8 @@ class RunLog:
             self._files.close()
         return tuple(self._late_failures)
 
-    def _log_end(self, outcome: ExitCode, summary: str, data: Mapping[str, Any]) -> None:
-        end = RunFinished(outcome=outcome.outcome, exit_code=int(outcome), summary=summary)
+    def _log_end(self, exit_code: ExitCode, summary: str, data: Mapping[str, Any]) -> None:
+        end = RunFinished(outcome=exit_code.outcome, exit_code=int(exit_code), summary=summary)
         self._end_logged = True
         try:
             self._append(end.kind, {**data_of(end), "data": to_json(data)})

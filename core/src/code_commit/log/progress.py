@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, Protocol, Self, TextIO, cast
 
 from code_commit.log.document import is_build
 from code_commit.plugin_api.event import Record
-from code_commit_workspace import SafeStream
+from code_commit_workspace import SafeStream, may_color
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -45,8 +45,7 @@ class Progress:
     @classmethod
     def on(cls, stream: TextIO | None, environment: Mapping[str, str], *, workflow_reports: bool = False) -> Self:
         """Return progress for `stream`: plain lines without a terminal, with `NO_COLOR` or `TERM=dumb`."""
-        terminal = stream is not None and not stream.closed and stream.isatty()
-        live = terminal and not environment.get("NO_COLOR") and environment.get("TERM", "") not in {"", "dumb"}
+        live = may_color(stream, environment)
         return cls(stream, live=live, color=live, workflow_reports=workflow_reports)
 
     def receive(self, record: Record) -> None:

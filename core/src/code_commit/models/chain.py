@@ -77,7 +77,7 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class ChainedModel:
-    """A `Model`: redacts the request, sends it through the chain, and checks the reply."""
+    """A `Model`: redacts the request, sends it through the chain, and checks the completion."""
 
     models: Models
     service: Service
@@ -94,7 +94,7 @@ class ChainedModel:
         """Send one request. Implements `Model.complete`."""
         models, service = self.models, self.service
         call = ModelCall(
-            request=_without_keys(request, models.redactor),
+            request=_redacted(request, models.redactor),
             label=label,
             role=self.role,
             provider=service.name,
@@ -106,24 +106,24 @@ class ChainedModel:
             warn=models.log.warn,
         )
         completion = self.chain(call)
-        _refuse_bad_reply(completion, call.number, models.redactor)
+        _refuse_bad_completion(completion, call.number, models.redactor)
         return completion
 
 
-def _without_keys(request: Request, redactor: Redactor) -> Request:
-    def clean(part: Part) -> Part:
+def _redacted(request: Request, redactor: Redactor) -> Request:
+    def redacted(part: Part) -> Part:
         match part:
             case Text() | ToolResult():
                 return replace(part, text=redactor.text(part.text))
             case _:
                 return part
 
-    messages = tuple(Message(each.role, tuple(map(clean, each.parts))) for each in request.messages)
+    messages = tuple(Message(each.role, tuple(map(redacted, each.parts))) for each in request.messages)
     return replace(request, messages=messages, system=redactor.text(request.system))
 
 
-def _refuse_bad_reply(completion: Completion, number: int, redactor: Redactor) -> None:
-    """Raise for a reply that holds a live key, or that the model or service refused."""
+def _refuse_bad_completion(completion: Completion, number: int, redactor: Redactor) -> None:
+    """Raise for a completion that holds a live key, or that the model or service refused."""
     texts = [completion.text, *(call.raw or str(call.arguments) for call in completion.tool_calls)]
     if any(redactor.holds_key(text) for text in texts):
         raise ResponseRefused(

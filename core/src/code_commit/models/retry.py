@@ -25,7 +25,7 @@ HINTS_WITHOUT_KEY = {
     **HINTS,
     "auth": "no key was sent to this address: name one by api_key or api_key_file in the provider's config",
 }
-LONGEST_WAIT = 60.0
+LONGEST_RETRY_AFTER = 60.0  # seconds that a service may ask to wait
 _RETRIED = frozenset({"rate", "server", "network"})
 _FIRST_WAIT = 1.0
 _LONGEST_BACKOFF = 30.0
@@ -86,8 +86,8 @@ def _wait_after(error: ProviderError, number: int, retries: int, deadline: float
     wait = random.uniform(0, backoff)  # noqa: S311 - spreads clients, guards nothing
     if error.retry_after is not None:
         wait = error.retry_after
-    if wait > LONGEST_WAIT:
-        raise _GiveUp(f" (gave up: the service asks to wait {wait:.0f} s, more than {LONGEST_WAIT:.0f} s)")
+    if wait > LONGEST_RETRY_AFTER:
+        raise _GiveUp(f" (gave up: the service asks to wait {wait:.0f} s, more than {LONGEST_RETRY_AFTER:.0f} s)")
     if time.monotonic() + wait >= deadline:
         raise _GiveUp(" (gave up: the time limit of the call leaves no other try)")
     return wait

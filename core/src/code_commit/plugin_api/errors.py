@@ -63,7 +63,7 @@ class UsageError(CodeCommitError):
     """The command line names something that does not exist."""
 
 
-class ProviderFailed(CodeCommitError):  # noqa: N818 - as above
+class ProviderFailed(CodeCommitError):  # noqa: N818 - the name of the outcome
     """A call returned no completion, after all retries.
 
     `kind` is the kind of the last `ProviderError`, or None if the service refused or filtered the reply.
@@ -79,11 +79,11 @@ class ProviderFailed(CodeCommitError):  # noqa: N818 - as above
         return self.kind in {"rate", "network", "server", "invalid_response"}
 
 
-class ResponseRefused(CodeCommitError):  # noqa: N818 - as above
+class ResponseRefused(CodeCommitError):  # noqa: N818 - the name of the outcome
     """A response that must not be applied; nothing of it was written."""
 
 
-class LimitReached(CodeCommitError):  # noqa: N818 - as above
+class LimitReached(CodeCommitError):  # noqa: N818 - the name of the outcome
     """The next step could exceed a limit that the user set."""
 
 

@@ -63,7 +63,7 @@ def _in_folder(folder: str) -> Iterator[tuple[str, str, bytes]]:
         except OSError:
             continue  # most distributions have none
         if GROUP.encode() in text:
-            yield (*_name_and_version(os.path.join(folder, name)), text)  # noqa: PTH118 - as above
+            yield (*_name_and_version(os.path.join(folder, name)), text)  # noqa: PTH118 - pathlib costs
 
 
 def _in_archive(path: str) -> Iterator[tuple[str, str, bytes]]:

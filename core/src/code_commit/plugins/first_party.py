@@ -19,7 +19,7 @@ def offers() -> Mapping[str, Mapping[str, Sequence[str]]]:
     """Return the names that each first-party distribution offers, by kind ("flag", "model", "role", ...)."""
     import json
 
-    with open(_FILE, encoding="utf-8") as file:  # noqa: PTH123 - as above
+    with open(_FILE, encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs
         found: dict[str, dict[str, list[str]]] = json.load(file)
     return found
 

@@ -75,7 +75,7 @@ def open_project(plan: RunPlan, registry: Registry, stack: ExitStack) -> Project
     redactor = Redactor()
     keys = KeyStore(plan.root, redactor, plan.environ)
     variables = registry.secret_variables()
-    keys.censor_all(variables)
+    keys.redact_all(variables)
     settings, writes = plan.settings, plan.workflow.writes
     private = any(getattr(plan.options, name, False) for name in plan.workflow.no_repository)
     workspace = Workspace.open(

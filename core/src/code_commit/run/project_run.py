@@ -27,7 +27,7 @@ from code_commit.plugin_api.event import (
 from code_commit.plugins.host import PluginHost
 from code_commit_workspace import (
     Change,
-    ChangesRefused,
+    ChangeSetRefused,
     Checkpoints,
     PathRule,
     ProcessResult,
@@ -123,7 +123,7 @@ class ProjectRun:
         self._require_writes()
         try:
             self.workspace.apply(changes, self.rules, around=self._record_changes(changes))
-        except ChangesRefused as error:
+        except ChangeSetRefused as error:
             raise ResponseRefused(error.message) from error
 
     def diff(self, changes: Sequence[Change]) -> str:

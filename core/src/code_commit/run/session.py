@@ -117,14 +117,14 @@ class _RunState:
         return {**data, "hint": self.redactor.text(hint)} if hint else data
 
     def ending(self, folder: Path) -> RunEnding:
-        clean = self.redactor.text
+        redacted = self.redactor.text
         exit_code, summary, hint = self._describe()
         trace = ""
         if self.error is not None:
             import traceback
 
-            trace = clean("".join(traceback.format_exception(self.error)))
-        return RunEnding(exit_code, clean(summary), clean(hint), folder, trace)
+            trace = redacted("".join(traceback.format_exception(self.error)))
+        return RunEnding(exit_code, redacted(summary), redacted(hint), folder, trace)
 
     def _describe(self) -> tuple[ExitCode, str, str]:
         match self.error:
@@ -240,7 +240,7 @@ def _checked_result(value: Any) -> Result:
 
 def _report_failures(plugin_host: PluginHost, log: RunLog, environ: Mapping[str, str]) -> None:
     def report(failure: PluginFailure) -> None:
-        # A plugin that did not load declares no variable of its key: hide whatever looks like one.
+        # A plugin that did not load declares no variable of its key: redact whatever looks like one.
         error = Redactor(likely_keys(environ)).text(failure.error)
         log.emit(PluginFailed(failure.plugin, failure.distribution, failure.stage, error))
 

@@ -30,7 +30,7 @@ from code_commit.plugin_api import (
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RecordedCall:
     """A recorded call: its prompt, and a completion or an error."""
 
     number: int
@@ -51,11 +51,11 @@ class ReplayConfig(BaseModel):
 class Recording:
     """A `Provider` that answers from a recorded run."""
 
-    def __init__(self, name: str, answers: tuple[Answer, ...]) -> None:
+    def __init__(self, name: str, calls: tuple[RecordedCall, ...]) -> None:
         self.name = name
         self.model = f"replay/{name}"
-        self._remaining = list(answers)
-        self._count = len(answers)
+        self._remaining = list(calls)
+        self._count = len(calls)
         self._lock = threading.Lock()
 
     def complete(self, call: ModelCall) -> Completion:
@@ -73,15 +73,15 @@ class Recording:
                     f"the recorded run {self.name} has only {self._count} calls",
                     hint="this run differs from the recorded one: use a real model",
                 )
-            answer = next((each for each in self._remaining if each.prompt == prompt), self._remaining[0])
-            self._remaining.remove(answer)
-        if answer.completion is None:
+            recorded = next((each for each in self._remaining if each.prompt == prompt), self._remaining[0])
+            self._remaining.remove(recorded)
+        if recorded.completion is None:
             raise ProviderFailed(
-                answer.error, hint=f"call {answer.number} of {self.name} failed like this", kind=answer.error_kind
+                recorded.error, hint=f"call {recorded.number} of {self.name} failed like this", kind=recorded.error_kind
             )
-        if prompt != answer.prompt:
+        if prompt != recorded.prompt:
             call.warn(f"the prompt of call {call.number} differs from {self.name}")
-        return answer.completion
+        return recorded.completion
 
     def close(self) -> None:
         """Do nothing: there are no resources to release."""
@@ -108,24 +108,24 @@ def load_recording(folder: Path) -> Recording:
     Raises:
         NotReady: a file is missing or invalid.
     """
-    started, answers = {}, []
+    started, calls = {}, []
     try:
         for record in read_records(folder / "events.jsonl"):
             if record.kind == "call.started":
                 started[record.data["number"]] = record.data["request"]
             elif record.kind == "call.finished":
-                answers.append(_answer(folder, started[record.data["number"]], record))
-        answers.sort(key=lambda answer: answer.number)
+                calls.append(_recorded_call(folder, started[record.data["number"]], record))
+        calls.sort(key=lambda recorded: recorded.number)
     except (OSError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise NotReady(f"cannot read the recorded run {folder}: {error}") from error
-    return Recording(folder.name, tuple(answers))
+    return Recording(folder.name, tuple(calls))
 
 
-def _answer(folder: Path, request: str, record: Record) -> Answer:
+def _recorded_call(folder: Path, request: str, record: Record) -> RecordedCall:
     data = record.data
     prompt = _text(folder, request)
     if data["error"]:
-        return Answer(data["number"], prompt, None, data["error"], data.get("error_kind"))
+        return RecordedCall(data["number"], prompt, None, data["error"], data.get("error_kind"))
     parts: tuple[Part, ...]
     if data.get("parts"):
         parts = parts_from_json(json.loads(_text(folder, data["parts"])))
@@ -139,7 +139,7 @@ def _answer(folder: Path, request: str, record: Record) -> Answer:
         data["reasoning_tokens"],
     )
     finish, model = Finish(data["finish"]), data["model"]
-    return Answer(
+    return RecordedCall(
         data["number"],
         prompt,
         Completion(Message("assistant", parts), finish, data["finish_detail"], usage, model, raw={"replayed": True}),

@@ -23,7 +23,7 @@ _MANY = 64  # above this many folders at one depth, ask git which of them it ign
 _CACHE_MARKS = {"CACHEDIR.TAG", "pyvenv.cfg"}
 _GIT_PARTS = ("config", "config.worktree", "commondir", "hooks", "info")
 
-Ignored = Callable[[Sequence[str]], frozenset[str]]
+FindIgnored = Callable[[Sequence[str]], frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class IntegrityCheck:
         build_script: str = BUILD_SCRIPT,
         not_searched: Iterable[str] = (),
         git_folders: Iterable[Path] = (),
-        ignored: Ignored | None = None,
+        ignored: FindIgnored | None = None,
         state_hidden: bool = False,
     ) -> None:
         self._root = root

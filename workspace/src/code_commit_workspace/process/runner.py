@@ -19,7 +19,7 @@ from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.process import sandbox
 from code_commit_workspace.process.capture import ProcessLog
 from code_commit_workspace.process.environment import without_keys
-from code_commit_workspace.process.integrity import BUILD_SCRIPT, Ignored, IntegrityCheck, Sealed
+from code_commit_workspace.process.integrity import BUILD_SCRIPT, FindIgnored, IntegrityCheck, Sealed
 from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.under_way import UnderWay
 from code_commit_workspace.records import ProcessResult, SandboxSettings
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from code_commit_workspace.process.running import RunningProcess
 
 _CHUNK = 128 * 1024
-_LONGEST_WAIT = 3600.0  # seconds in one system call; the deadline may be later
+_LONGEST_SELECT = 3600.0  # seconds in one system call; the deadline may be later
 _PATIENCE = 10.0  # seconds for a killed process to end
 _DRAIN_TIME = 1.0  # seconds to read the rest of the pipes of a process that has ended
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126  # as in shells
@@ -60,7 +60,7 @@ class ProcessRunner:
         state_folder: str = STATE_FOLDER,
         build_script: str = BUILD_SCRIPT,
         protected: Iterable[Path] = (),
-        ignored: Ignored | None = None,
+        ignored: FindIgnored | None = None,
         not_searched: Iterable[str] = (),
     ) -> None:
         self._root = root
@@ -278,7 +278,7 @@ def _attend(process: Process, record: ProcessLog, timeout: float) -> bool:
                 process.kill()
                 deadline = time.monotonic() + _PATIENCE
                 continue
-            for key, _ in selector.select(min(remaining, _LONGEST_WAIT)):
+            for key, _ in selector.select(min(remaining, _LONGEST_SELECT)):
                 data = os.read(key.fd, _CHUNK)
                 if data:
                     key.data(data)

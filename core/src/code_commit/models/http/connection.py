@@ -1,4 +1,4 @@
-"""One connection: its certificates and proxy; send a request, read an answer of limited size."""
+"""One connection: its certificates and proxy; send a request, read a reply of limited size."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _KEEPALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address of a provider, its key, and the limits of an answer.
+    """The address of a provider, its key, and the limits of a reply.
 
-    `read_timeout` is the longest silence in seconds; `size_cap` bounds an answer in bytes, after decompression.
+    `read_timeout` is the longest silence in seconds; `size_cap` bounds a reply in bytes, after decompression.
     """
 
     base_url: str
@@ -46,8 +46,8 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """An HTTP answer; header names are in lower case."""
+class HttpReply:
+    """The answer of a service; header names are in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -80,7 +80,7 @@ class Content:
             yield bytes(held)
 
 
-ResultQueue = queue.SimpleQueue["Answer | Exception | None"]
+ResultQueue = queue.SimpleQueue["HttpReply | Exception | None"]
 """Holds the result of `post`, or None if the provider was closed."""
 
 
@@ -105,12 +105,12 @@ class HttpConnection:
         endpoint: Endpoint,
         result_queue: ResultQueue,
     ) -> None:
-        """Send and read; put the `Answer` or the exception into `result_queue`."""
+        """Send and read; put the `HttpReply` or the exception into `result_queue`."""
         with self._lock:
             if self._aborted.is_set():
                 return
             self._in_use = True
-        result: Answer | Exception
+        result: HttpReply | Exception
         try:
             response = self._transport.handle_request(self._request(target, headers, content, endpoint))
             try:
@@ -118,7 +118,7 @@ class HttpConnection:
             finally:
                 response.close()
             names_and_values = {name.lower(): value for name, value in response.headers.items()}
-            result = Answer(response.status_code, names_and_values, body)
+            result = HttpReply(response.status_code, names_and_values, body)
         except Exception as error:  # noqa: BLE001 - passed to the waiting thread
             result = error
         with self._lock:
@@ -162,7 +162,7 @@ def _read_body(response: httpx.Response, cap: int) -> bytes:
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
         raise ProviderError("the answer is compressed in a way that was not asked for", kind="invalid_response")
-    # A small answer may unpack to any size: limit it.
+    # A small reply may unpack to any size: limit it.
     unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16) if "gzip" in encoding else None
     body = bytearray()
     received = 0

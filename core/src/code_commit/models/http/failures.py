@@ -13,7 +13,7 @@ from operator import itemgetter
 
 import httpx
 
-from code_commit.models.http.connection import CONNECT_SECONDS, WRITE_SECONDS, Answer, Endpoint
+from code_commit.models.http.connection import CONNECT_SECONDS, WRITE_SECONDS, Endpoint, HttpReply
 from code_commit.plugin_api.conversation import ProviderError
 from code_commit_workspace import Redactor
 
@@ -81,14 +81,14 @@ def _hide_parts(text: str, key: str) -> str:
     return "".join("***" if is_hidden else "".join(letter for _, letter in run) for is_hidden, run in runs)
 
 
-def redirect_error(answer: Answer) -> ProviderError:
+def redirect_error(reply: HttpReply) -> ProviderError:
     """Describe a redirect. It is not followed: the key would go to another address."""
     try:
-        host = httpx.URL(answer.headers.get("location", "")).host
+        host = httpx.URL(reply.headers.get("location", "")).host
     except httpx.InvalidURL:
         host = ""
     return ProviderError(
-        f"HTTP {answer.status} redirects to {host[:255] or 'another path'}, which is not followed; "
+        f"HTTP {reply.status} redirects to {host[:255] or 'another path'}, which is not followed; "
         "set the base_url that is meant",
         kind="rejected",
     )

@@ -13,10 +13,10 @@ import httpx
 
 from code_commit import __version__
 from code_commit.models.http.connection import (
-    Answer,
     Content,
     Endpoint,
     HttpConnection,
+    HttpReply,
     ResultQueue,
     proxy_for,
     trust,
@@ -58,17 +58,17 @@ class HttpProvider:
         self._busy: dict[HttpConnection, ResultQueue] = {}
 
     def complete(self, call: ModelCall) -> Completion:
-        """Send `call.request` once and read the answer, before `call.deadline`.
+        """Send `call.request` once and read the reply, before `call.deadline`.
 
         Raises:
-            ProviderError: there is no answer, or it is an error, or it is not valid.
+            ProviderError: there is no reply, or it is an error, or it is not valid.
         """
         # Streaming is decided here: `encode_stream`, and pieces from the same queue.
         target, headers, content = self._prepared(self._wire.encode(call.request))
         seconds = max(0.0, min(call.deadline - time.monotonic(), _LONGEST_TIMER))
         result_queue: ResultQueue = queue.SimpleQueue()
         connection = self._take_connection(result_queue)
-        result: Answer | Exception | None = None
+        result: HttpReply | Exception | None = None
         try:
             threading.Thread(
                 target=connection.post,
@@ -81,8 +81,8 @@ class HttpProvider:
         except queue.Empty:
             result = ProviderError("no whole answer came before the time limit of the call", kind="network")
         finally:
-            self._give_back(connection, reusable=isinstance(result, Answer))
-        return self._decoded(self._answer(result))
+            self._give_back(connection, reusable=isinstance(result, HttpReply))
+        return self._decoded(self._reply(result))
 
     def close(self) -> None:
         """End the calls under way, from any thread, and close all connections."""
@@ -110,9 +110,9 @@ class HttpProvider:
             raise ProviderError("the request holds text that is not Unicode", kind="rejected") from None
         return target, headers | self._headers, content
 
-    def _answer(self, result: Answer | Exception | None) -> Answer:
+    def _reply(self, result: HttpReply | Exception | None) -> HttpReply:
         match result:
-            case Answer():
+            case HttpReply():
                 return result
             case httpx.TransportError():
                 from code_commit.models.http.failures import transport_error
@@ -122,18 +122,18 @@ class HttpProvider:
                 raise self._located(result or _closed()) from None
         raise result
 
-    def _decoded(self, answer: Answer) -> Completion:
-        if answer.status in _REDIRECTS:
+    def _decoded(self, reply: HttpReply) -> Completion:
+        if reply.status in _REDIRECTS:
             from code_commit.models.http.failures import redirect_error
 
-            raise self._located(redirect_error(answer))
+            raise self._located(redirect_error(reply))
         try:
-            return self._wire.decode(answer.status, answer.headers, self._body(answer))
+            return self._wire.decode(reply.status, reply.headers, self._body(reply))
         except ProviderError as error:
-            raise self._located(error, answer.headers) from None
-        except Exception as error:  # a plugin's wire met an answer that it was not written for
-            message = f"its plugin could not read the answer (HTTP {answer.status}): {type(error).__name__}"
-            raise self._located(ProviderError(message, kind="invalid_response"), answer.headers) from error
+            raise self._located(error, reply.headers) from None
+        except Exception as error:  # a plugin's wire met a reply that it was not written for
+            message = f"its plugin could not read the answer (HTTP {reply.status}): {type(error).__name__}"
+            raise self._located(ProviderError(message, kind="invalid_response"), reply.headers) from error
 
     def _take_connection(self, result_queue: ResultQueue) -> HttpConnection:
         with self._lock:
@@ -157,11 +157,11 @@ class HttpProvider:
             self._ssl_context = trust(self._address)
         return HttpConnection(self._ssl_context, proxy_for(self._address))
 
-    def _body(self, answer: Answer) -> bytes:
+    def _body(self, reply: HttpReply) -> bytes:
         """Return the body. An error's is redacted first: a shortened key would not be recognized."""
-        if answer.status < _FIRST_ERROR or not self._key:
-            return answer.body
-        return Redactor([self._key]).data(answer.body)
+        if reply.status < _FIRST_ERROR or not self._key:
+            return reply.body
+        return Redactor([self._key]).data(reply.body)
 
     def _located(self, error: ProviderError, headers: Mapping[str, str] = _NO_HEADERS) -> ProviderError:
         from code_commit.models.http.failures import located

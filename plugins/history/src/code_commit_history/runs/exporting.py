@@ -84,7 +84,7 @@ def _send(sink: Any, records: list[Record], *, end: str) -> str:
         error = _description(raised)
     try:
         require_sync(getattr(sink, end)())
-    except BaseException as raised:  # noqa: BLE001 - as above
+    except BaseException as raised:  # noqa: BLE001 - a plugin's code may raise anything
         error = error or _description(raised)
     return error
 
