@@ -74,8 +74,16 @@ def ran(tmp_path, code, *arguments, settings="", group="code_commit"):
         ("raise ProviderError('on purpose', kind='made up')", "which code-commit-odd made up"),
         ("return None", "gave None for a completion"),
         ("return 'text'", "gave 'text' for a completion"),
-        (f"return {ANSWER.format(text=None, finish='Finish.STOP')}", "for a completion"),
-        (f"return {ANSWER.format(text=repr('x'), finish='None')}", "for a completion"),
+        (
+            f"return {ANSWER.format(text=None, finish='Finish.STOP')}",
+            "it gave a Text whose `text` must be of type str, not None",
+        ),
+        (f"return {ANSWER.format(text=repr('x'), finish='None')}", "whose `finish` must be of type Finish, not None"),
+        (
+            f"return {ANSWER.format(text=repr('x'), finish='Finish.STOP')[:-1]}, cost=-1)",
+            "whose `cost` must be a number",
+        ),
+        ("async def later(): pass\n        return later()", "it is async; use a plain function"),
     ],
 )
 def test_a_provider_that_breaks_its_promise_is_one_that_failed(tmp_path, complete, words):
@@ -108,7 +116,10 @@ def test_code_of_a_provider_that_is_not_there_is_named(tmp_path, name):
         ("raise GeneratorExit", "GeneratorExit"),
         ("return None", "gave None for a result"),
         ("return 'text'", "gave 'text' for a result"),
-        ("return Result(5, None, 7)", "for a result"),
+        ("return Result(5, None, 7)", "it gave a Result whose `outcome` must be of type Outcome, not 5"),
+        ("return Result(Outcome.REACHED, None)", "`summary` must be of type str, not None"),
+        ("return Result(Outcome.REACHED, 'done', 7)", "`data` must be of type Mapping, not 7"),
+        ("async def later(): pass\n    return later()", "it is async; use a plain function"),
     ],
 )
 def test_a_workflow_that_gives_no_result_is_named(tmp_path, run, words):
@@ -116,6 +127,30 @@ def test_a_workflow_that_gives_no_result_is_named(tmp_path, run, words):
     assert (finished.exit_code, end["outcome"]) == (70, "internal")
     assert "code-commit-odd" in end["summary"]
     assert words in end["summary"]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "words"),
+    [
+        ("roles=None", "roles=None, options='odd_plugin:Nothing'", "options 'odd_plugin:Nothing' cannot be imported: "),
+        ("roles=None", "roles=None, options='odd_plugin:run'", "options 'odd_plugin:run' is not a pydantic model"),
+        (
+            "roles=None",
+            "roles=None, root='odd_plugin:run'",
+            "root 'odd_plugin:run' is called with 2 arguments: too many",
+        ),
+        ('"odd_plugin:run"', '"odd_plugin:nothing"', "run 'odd_plugin:nothing' cannot be imported: AttributeError"),
+        ('"odd_plugin:run"', '"odd_plugin"', "run 'odd_plugin' is not callable"),
+        ("def run(run)", "def run()", "run 'odd_plugin:run' is called with 1 argument: too many positional arguments"),
+        ("def run(run)", "async def run(run)", "run 'odd_plugin:run' is async; use a plain function"),
+    ],
+)
+def test_code_of_a_workflow_that_cannot_be_used_is_named_before_the_run(tmp_path, right, wrong, words):
+    code = WORKFLOW.format(run="return Result(Outcome.REACHED, 'done')").replace(right, wrong)
+    project, finished, end = ran(tmp_path, code, "--odd")
+    assert (finished.exit_code, end["outcome"]) == (2, "usage")
+    assert end["summary"].startswith(f"the workflow odd of code-commit-odd 1.0 is broken: {words}")
+    assert not list((project.root / "logs").glob("*-odd"))
 
 
 def test_what_a_workflow_and_its_sinks_print_is_no_event(tmp_path):

@@ -218,8 +218,8 @@ def test_a_cached_answer_costs_nothing_and_the_log_counts_what_was_asked(project
     [
         ("crash", "a model layer of code-commit-odd failed: ValueError: boom"),
         ("leave", "a model layer of code-commit-odd failed: SystemExit"),
-        ("nothing", "a model layer of code-commit-odd gave None for a completion"),
-        ("other", "a model layer of code-commit-odd passed on another call than it got"),
+        ("nothing", "a model layer of code-commit-odd failed: TypeError: it gave None for a completion"),
+        ("other", "a model layer of code-commit-odd: it passed on another call than it got"),
     ],
 )
 def test_a_layer_that_breaks_its_promise_ends_the_call_by_name(project, plugins, server, layer, says):
@@ -234,12 +234,20 @@ def test_a_layer_that_breaks_its_promise_ends_the_call_by_name(project, plugins,
 def test_an_error_of_the_host_raised_by_a_layer_is_the_runs(project, plugins, server):
     add_layers(plugins, "odd", "return [policy]")
     finished = run(project, plugins, server)
-    assert (finished.exit_code, "not on a Sunday" in finished.stderr) == (6, True), finished.stderr
+    assert finished.exit_code == 6, finished.stderr
+    assert "a model layer of code-commit-odd: not on a Sunday" in finished.stderr
 
 
 @pytest.mark.parametrize(
     ("gives", "says"),
-    [("raise ValueError('boom')", "ValueError: boom"), ("return ['crash']", "a layer must be callable, not 'crash'")],
+    [
+        ("raise ValueError('boom')", "ValueError: boom"),
+        ("return ['crash']", "str is not callable"),
+        ("return [lambda call: None]", "<lambda> is called with 2 arguments: too many positional arguments"),
+        ("async def layer(call, next): pass\n    return [layer]", "layer is async; use a plain function"),
+        ("class Layer: pass\n    return [Layer]", "Layer is a class; give an object of it"),
+        ("return policy", "TypeError: it must return a list or None, not function"),
+    ],
 )
 def test_a_run_does_not_start_with_a_broken_layer(project, plugins, server, gives, says):
     add_layers(plugins, "odd", gives)

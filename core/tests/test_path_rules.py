@@ -93,7 +93,7 @@ def test_a_broken_rule_refuses_and_the_hint_leaves_its_plugin_out(commit, projec
 
 
 @pytest.mark.parametrize(
-    ("rule", "words"), [("object()", "object has no method judge"), ("Nameless()", "Nameless has no `name`")]
+    ("rule", "words"), [("object()", "object.judge is missing"), ("Nameless()", "Nameless has no `name`")]
 )
 def test_a_rule_that_is_none_keeps_a_writing_run_from_starting(project, tmp_path, rule, words):
     code = RULE.format(judge="return []").replace("[Rule()]", f"[{rule}]")

@@ -93,7 +93,13 @@ def test_a_command_whose_code_is_missing_names_its_distribution(project, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("body", "words"), [("raise KeyError('z')", "KeyError: 'z'"), ("return None", "it returned None, not an exit code")]
+    ("body", "words"),
+    [
+        ("raise KeyError('z')", "KeyError: 'z'"),
+        ("return None", "it returned None, not an exit code"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("raise SystemExit('no cake')", "SystemExit: no cake"),
+    ],
 )
 def test_a_bug_in_a_command_names_its_distribution(project, install, body, words):
     finished = project.command("greet", "you", plugins=install(body=body))
@@ -101,6 +107,32 @@ def test_a_bug_in_a_command_names_its_distribution(project, install, body, words
     assert words in finished.stderr
     assert "in the command greet of code-commit-greeter" in finished.stderr
     assert "a bug in code-commit;" not in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "words"),
+    [
+        ("    parser.add_argument('who')", "    raise SystemExit(0)", "SystemExit: 0"),
+        ("    parser.add_argument('who')", "    return later()\nasync def later(): pass\ndef unused():", "it is async"),
+        (
+            "def add_arguments",
+            "async def add_arguments",
+            "'greeter_plugin:add_arguments' is async; use a plain function",
+        ),
+        ("def greet(", "async def greet(", "run 'greeter_plugin:greet' is async; use a plain function"),
+        ("def greet(host, arguments)", "def greet(host)", "is called with 2 arguments: too many positional arguments"),
+        ("from code", "import sys\nif sys.argv[1:] == ['greet', 'you']: raise KeyError\nfrom code", "KeyError"),
+    ],
+)
+def test_a_command_that_cannot_run_names_its_distribution(project, install, tmp_path, right, wrong, words):
+    plugins = install()
+    file = tmp_path / "plugins" / "greeter_plugin.py"
+    file.write_text(file.read_text().replace('"who"', "'who'").replace(right, wrong))
+    finished = project.command("greet", "you", plugins=plugins)
+    assert (finished.exit_code, finished.stdout) == (2, "")
+    assert "code-commit-greeter 1.0" in finished.stderr
+    assert words in finished.stderr
+    assert "never awaited" not in finished.stderr
 
 
 def test_undo_works_whatever_becomes_of_plugins(project, tmp_path):

@@ -15,10 +15,8 @@ __version__ = "0.1.0"
 # By module, imported when asked for: most programs need few. `__init__.pyi` has them for type checkers.
 _PUBLIC = {
     "checkpoint": ("Checkpoints",),
-    "errors": (
-        *("ChangeSetRefused", "CodeCommitError", "Interrupted", "NotReady"),
-        *("describe", "no_room", "require_sync"),
-    ),
+    "code_checks": ("checked_result", "fault_of_function", "is_async", "require_sync"),
+    "errors": ("ChangeSetRefused", "CodeCommitError", "Interrupted", "NotReady", "describe", "no_room"),
     "git": ("Git", "GitError", "NoRepository"),
     "interruption": ("uninterrupted",),
     "private_folder": ("check_private_folder", "require_gitignore_line"),

@@ -1,12 +1,15 @@
 # What this package offers, one name a line; `__init__.py` says where each is, and imports it when it is asked for.
 from .checkpoint import Checkpoints as Checkpoints
+from .code_checks import checked_result as checked_result
+from .code_checks import fault_of_function as fault_of_function
+from .code_checks import is_async as is_async
+from .code_checks import require_sync as require_sync
 from .errors import ChangeSetRefused as ChangeSetRefused
 from .errors import CodeCommitError as CodeCommitError
 from .errors import Interrupted as Interrupted
 from .errors import NotReady as NotReady
 from .errors import describe as describe
 from .errors import no_room as no_room
-from .errors import require_sync as require_sync
 from .git import Git as Git
 from .git import GitError as GitError
 from .git import NoRepository as NoRepository

@@ -9,14 +9,10 @@ CodeCommitError
 from __future__ import annotations
 
 import errno
-from types import AsyncGeneratorType, CoroutineType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from code_commit_workspace.records import Refusal
-
-
-T = TypeVar("T")
 
 
 class CodeCommitError(Exception):
@@ -53,10 +49,10 @@ def no_room(error: BaseException) -> NotReady | None:
     return NotReady(f"cannot write: {where}{error.strerror}", hint="make room on the disk, and run again")
 
 
-def describe(error: BaseException, *, longest: int | None = None) -> str:
+def describe(error: BaseException, *, longest: int | None = None, with_hint: bool = False) -> str:
     """Return the type and message of an error on one line, even if its `__str__` fails.
 
-    Cut the message to `longest` characters.
+    Cut the message to `longest` characters. `with_hint` adds the hint of a `CodeCommitError`.
     """
     try:
         words = " ".join(str(error).split())
@@ -64,18 +60,7 @@ def describe(error: BaseException, *, longest: int | None = None) -> str:
         words = ""
     if longest is not None and len(words) > longest:
         words = words[:longest] + "…"
+    if with_hint and isinstance(error, CodeCommitError) and error.hint:
+        words += f" (hint: {error.hint})"
     name = type(error).__name__
     return f"{name}: {words}" if words else name
-
-
-def require_sync(result: T) -> T:
-    """Return the `result` of a function that somebody else wrote.
-
-    Raises:
-        TypeError: the function is async, so it has not run.
-    """
-    if isinstance(result, CoroutineType):
-        result.close()  # else Python warns that it was never awaited
-    if isinstance(result, CoroutineType | AsyncGeneratorType):
-        raise TypeError("it is async; use a plain function")
-    return result

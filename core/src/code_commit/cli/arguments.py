@@ -82,7 +82,7 @@ def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
             raise _foreign_flag(name, workflow, registry)
     return Invocation(
         workflow,
-        {name: values[name] for name, flag in own.items() if name in values and not _is_selector(flag)},
+        {name: values[name] for name, flag in own.items() if name in values and not is_selector(flag)},
         {each.setting: values[name] for name, each in host_fields.items() if each.setting and name in values},
         tuple(argv),
         as_json=known.json,
@@ -172,7 +172,7 @@ def _selected_workflow(values: Mapping[str, Any], registry: Registry) -> Workflo
     return registry.workflow(next(iter(selected), DEFAULT_WORKFLOW))[1]
 
 
-def _is_selector(flag: Flag) -> bool:
+def is_selector(flag: Flag) -> bool:
     """Return whether the flag only selects the workflow and has no value for it."""
     return flag.selects and flag.metavar is None
 

@@ -7,23 +7,24 @@ import platform
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
 from code_commit import __version__
-from code_commit.cli.arguments import BUILTIN, RESERVED, field_of
-from code_commit.cli.host import CommandHost
+from code_commit.cli.arguments import BUILTIN, RESERVED, field_of, is_selector
+from code_commit.cli.host import CommandHost, command_parser
 from code_commit.cli.output import redact_secrets_of, redacted
 from code_commit.config.loading import Settings
 from code_commit.imports import import_object
 from code_commit.plugin_api.definitions import CommandDefinition, ProviderDefinition, WorkflowDefinition
-from code_commit.plugin_api.errors import CodeCommitError, ExitCode, describe, did_you_mean
+from code_commit.plugin_api.errors import CodeCommitError, ExitCode, UsageError, describe, did_you_mean
 from code_commit.plugins.discovery import GROUP, PATH_RULES_GROUP, PluginSource, discover
 from code_commit.plugins.host import HOST, Plugin, PluginHost, interrupted_while_loading, stdout_aside
-from code_commit.plugins.registry import Registry
-from code_commit.run.assembly import METHODS, faults_of, plugin_secret, plugin_section, settings_model
+from code_commit.plugins.registry import CODE, DEFAULT_WORKFLOW, Registry, collect_objects, import_code
+from code_commit.run.assembly import plugin_secret, plugin_section, settings_model
+from code_commit_workspace import is_async
 
 _SIMILAR_GROUP = re.compile(r"code[-_.]?commit", re.IGNORECASE)
 _NOT_PLUGINS = frozenset({"code-commit-testing"})  # they depend on the host
@@ -136,8 +137,7 @@ def problems(host: PluginHost, settings: Settings) -> list[Problem]:
     secret_of = partial(plugin_secret, registry, lambda _name: None)  # as if no variable is set
     arguments = {"settings": section_of, "secret": secret_of}
     for plugin in [each for each in host.plugins if each.distribution != HOST]:
-        checks = [_settings(host, plugin, settings), *(_offers(registry, plugin, kind) for kind in _EXAMINE)]
-        for check in (*checks, *(_objects(host, plugin, hook, arguments) for hook in METHODS)):
+        for check in (_settings(host, plugin, settings), _offers(registry, plugin), _hooks(host, plugin, arguments)):
             found += _run_check(plugin, check)
     failures = [Problem(each.plugin, each.distribution, each.stage, each.error) for each in host.failures]
     return list(dict.fromkeys([*failures, *found]))
@@ -157,78 +157,70 @@ def _run_check(plugin: Plugin, check: Iterator[tuple[str, str]]) -> Iterator[Pro
 
 def _settings(host: PluginHost, plugin: Plugin, settings: Settings) -> Iterator[tuple[str, str]]:
     """Check that the plugin's settings model exists, is a pydantic model, and accepts the section."""
-    stage = "code_commit_settings"
     try:
-        model = settings_model(host, plugin)
+        settings.plugin(plugin.name, settings_model(host, plugin))
     except CodeCommitError as error:
-        yield stage, error.message
-        return
-    if model is not None and not hasattr(model, "model_validate"):
-        yield stage, f"{model!r} is no pydantic model"
-        return
-    try:
-        settings.plugin(plugin.name, model)
-    except CodeCommitError as error:
-        yield stage, error.message
+        yield "code_commit_settings", error.message
 
 
-def _offers(registry: Registry, plugin: Plugin, kind: str) -> Iterator[tuple[str, str]]:
-    for owner, definition in getattr(registry, f"{kind}s").values():
-        if owner is plugin:
-            yield from ((f"{kind} {definition.name}", error) for error in _EXAMINE[kind](definition))
+def _offers(registry: Registry, plugin: Plugin) -> Iterator[tuple[str, str]]:
+    examine: Any = {"provider": _provider, "workflow": _workflow, "command": partial(_command, plugin)}
+    for kind in examine:
+        for owner, definition in getattr(registry, f"{kind}s").values():
+            if owner is plugin:
+                yield from ((f"{kind} {definition.name}", error) for error in examine[kind](definition))
+
+
+def _import_all(definition: Any) -> tuple[dict[str, Any], list[str]]:
+    """Return the code that a definition names by field, and what is wrong with the rest."""
+    code, faults = {}, []
+    for field in CODE[type(definition)]:
+        try:
+            code[field] = import_code(definition, field)
+        except UsageError as error:
+            faults.append(error.message)
+    return code, faults
 
 
 def _provider(definition: ProviderDefinition) -> Iterator[str]:
-    yield from _code("config", definition.config, lambda code: hasattr(code, "model_validate"), "a pydantic model")
-    yield from _code("factory", definition.factory, callable, "callable")
+    code, faults = _import_all(definition)
+    yield from faults
     if definition.base_url and not definition.base_url.startswith("https://"):
         yield f"base_url {definition.base_url!r} is not an https address"
     if "{key}" not in definition.key_header[-1]:
         yield f"the template of key_header holds no {{key}}: {definition.key_header!r}"
-    try:
-        fields = import_object(definition.config).model_fields
-    except (ImportError, AttributeError):
-        return  # reported above
-    if "model" not in fields:
+    if "config" in code and "model" not in code["config"].model_fields:
         yield f"{definition.config} has no field `model`"
 
 
 def _workflow(definition: WorkflowDefinition) -> Iterator[str]:
-    yield from _code("run", definition.run, callable, "callable")
-    if definition.root:
-        yield from _code("root", definition.root, callable, "callable")
-    if not definition.options:
-        return
-    wrong = list(_code("options", definition.options, lambda code: hasattr(code, "model_validate"), "a pydantic model"))
-    yield from wrong
-    if wrong:
-        return
-    fields = import_object(definition.options).model_fields
-    for flag in definition.flags:
+    code, faults = _import_all(definition)
+    yield from faults
+    if definition.name != DEFAULT_WORKFLOW and not any(flag.selects for flag in definition.flags):
+        yield "no flag selects it, so it never runs"
+    fields = getattr(code.get("options"), "model_fields", ())
+    for flag in definition.flags if "options" in code else ():
         name = field_of(flag.names[0])
-        if name not in fields and not (flag.selects and flag.metavar is None):
-            yield f"the flag {flag.names[0]} has no field {name!r} in {definition.options}"
+        if name not in fields and not is_selector(flag):
+            where = definition.options or "`options`, which the definition does not name"
+            yield f"the flag {flag.names[0]} has no field {name!r} in {where}"
 
 
-def _command(definition: CommandDefinition) -> Iterator[str]:
-    for what in ("run", "arguments") if definition.arguments else ("run",):
-        yield from _code(what, getattr(definition, what), callable, "callable")
+def _command(plugin: Plugin, definition: CommandDefinition) -> Iterator[str]:
+    _, faults = _import_all(definition)
+    yield from faults
+    if not faults:
+        command_parser(plugin, definition)
 
 
-_EXAMINE: Any = {"provider": _provider, "workflow": _workflow, "command": _command}
-
-
-def _code(what: str, target: str, is_valid: Callable[[Any], bool], kind: str) -> Iterator[str]:
-    try:
-        code = import_object(target)
-    except Exception as error:  # noqa: BLE001 - importing a plugin's code may raise anything
-        yield f"{what} {target!r} cannot be imported: {type(error).__name__}: {error}"
-        return
-    if not is_valid(code):
-        yield f"{what} {target!r} is not {kind}"
-
-
-def _objects(host: PluginHost, plugin: Plugin, hook: str, arguments: Any) -> Iterator[tuple[str, str]]:
-    """Check that the items of a hook have the methods that the host calls. The host reports what the hook raises."""
-    for _, item in host.collect(hook, arguments, only=plugin):
-        yield from ((hook, fault) for fault in faults_of(hook, item))
+def _hooks(host: PluginHost, plugin: Plugin, arguments: Any) -> Iterator[tuple[str, str]]:
+    """Check that the plugin implements hooks by plain functions. The host reports what is wrong with their items."""
+    hooks = host.hooks_of(plugin)
+    for hook in [each for each in hooks if each in CODE]:
+        list(collect_objects(host, hook, arguments, only=plugin))
+    failed = [each.stage for each in host.failures if each.plugin == plugin.name]
+    if not hooks and not failed:
+        yield "import", "it implements no hook: check what its entry point names"
+    for hook in hooks:
+        if hook not in failed and is_async(getattr(plugin.code, hook)):
+            yield hook, "it is async; use a plain function"

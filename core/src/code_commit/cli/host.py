@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from code_commit.cli.arguments import BUILTIN, load_registry
 from code_commit.cli.output import print_note, redact_secrets_of, redactor_of_all
-from code_commit.imports import import_object
-from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError, describe, did_you_mean
+from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError, did_you_mean
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import discover
 from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost
-from code_commit.plugins.registry import Registry
-from code_commit_workspace import printable
+from code_commit.plugins.registry import Registry, import_code, naming
+from code_commit_workspace import printable, require_sync
 
 if TYPE_CHECKING:
     from code_commit.cli.arguments import Parser
@@ -245,10 +244,11 @@ def run_named(name: str, argv: Sequence[str], environ: Mapping[str, str], disabl
     arguments, rest = parser.parse_known_args(argv)
     if unknown := [word for word in rest if word != "--debug"]:  # every command accepts it: see `main`
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
-    run: Callable[[CommandHost, Namespace], Any] = _import_for(plugin, definition, definition.run)
+    with naming(plugin, definition):
+        run: Callable[[CommandHost, Namespace], Any] = import_code(definition, "run")
     try:
         return _exit_code(run(CommandHost(environ, disabled=disabled, plugin=plugin), arguments))
-    except Exception as error:
+    except BaseException as error:
         if plugin.distribution != HOST:
             error.add_note(f"in the command {name} of {plugin.distribution}")
         raise
@@ -286,25 +286,6 @@ def command_parser(plugin: Plugin, definition: CommandDefinition) -> Parser:
     description = f"{definition.help[:1].upper()}{definition.help[1:]}."
     parser = Parser(prog=f"code-commit {definition.name}", description=description)
     if definition.arguments:
-        add = _import_for(plugin, definition, definition.arguments)
-        try:
-            add(parser)
-        except Exception as error:
-            raise _broken(plugin, definition, error) from error
+        with naming(plugin, definition):
+            require_sync(import_code(definition, "arguments")(parser))
     return parser
-
-
-def _import_for(plugin: Plugin, definition: CommandDefinition, target: str) -> Any:
-    try:
-        return import_object(target)
-    except Exception as error:
-        raise _broken(plugin, definition, error) from error
-
-
-def _broken(plugin: Plugin, definition: CommandDefinition, error: Exception) -> Exception:
-    if plugin.distribution == HOST:
-        return error
-    return UsageError(
-        f"the command {definition.name} of {plugin.distribution} {plugin.version} is broken: {describe(error)}",
-        hint="`code-commit plugins doctor` examines all plugins",
-    )

@@ -13,11 +13,10 @@ from pydantic import BaseModel, ValidationError
 from code_commit.cli.output import print_error, print_note, print_run_finished
 from code_commit.config.loading import load_settings
 from code_commit.config.schema import about_a_flag, explained
-from code_commit.imports import import_object
 from code_commit.plugin_api.definitions import Invocation, WorkflowDefinition
 from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
 from code_commit.plugins.host import HOST
-from code_commit.plugins.registry import Registry
+from code_commit.plugins.registry import Registry, import_code, naming
 from code_commit.run.assembly import RunPlan, settings_model
 from code_commit.run.session import RunEnding, run_session
 from code_commit_workspace import check_private_folder, printable, read_answer
@@ -82,10 +81,11 @@ def _plan(
     """
     plugin_host = registry.plugin_host
     plugin, workflow = registry.workflow(invocation.workflow.name)
-    model = import_object(workflow.options) if workflow.options else None
+    with naming(plugin, workflow):
+        _, model, choose_root = (import_code(workflow, field) for field in ("run", "options", "root"))
     options = _options(model, invocation.flags)
     if root is None:
-        root = import_object(workflow.root)(options, partial(_ask, workflow)) if workflow.root else Path.cwd()
+        root = choose_root(options, partial(_ask, workflow)) if choose_root else Path.cwd()
     if root is None:
         raise QuitError
     if not root.is_dir():

@@ -83,7 +83,7 @@ class Sinks:
                 raise  # Ctrl-C
             return "KeyboardInterrupt"
         except BaseException as error:  # noqa: BLE001 - a plugin's code may raise anything
-            return describe(error)
+            return describe(error, with_hint=True)
         finally:
             self._delivering.now = False
         return ""

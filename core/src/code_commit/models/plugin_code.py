@@ -5,22 +5,36 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from textwrap import shorten
-from typing import Any, TypeGuard
+from typing import Any
 
 from code_commit.models.retry import HINTS
 from code_commit.plugin_api.conversation import Completion, Finish, Message, ProviderError, Text, Usage
-from code_commit.plugin_api.errors import CodeCommitError, NotReady, ProviderFailed, describe
+from code_commit.plugin_api.errors import CodeCommitError, Interrupted, NotReady, ProviderFailed, describe
 from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, Provider
 from code_commit.plugins.host import Plugin, PluginHost
+from code_commit.plugins.registry import collect_objects
+from code_commit_workspace import checked_result
 
 AT_FAULT = "its plugin is at fault; --debug shows where"
+
+
+def _checked(value: Any) -> Completion:
+    completion = checked_result(
+        value, Completion, message=Message, finish=Finish, usage=Usage, model=str, cost=int | float | None
+    )
+    checked_result(completion.message, Message, parts=tuple)
+    for part in completion.message.parts:
+        if isinstance(part, Text):
+            checked_result(part, Text, text=str)
+    if not 0 <= (completion.cost or 0) < math.inf:
+        raise TypeError(f"it gave a Completion whose `cost` must be a number of dollars, not {completion.cost}")
+    return completion
 
 
 def ask_provider(call: ModelCall, *, provider: Provider, distribution: str) -> Completion:
     """Call `provider` once; return a completion, or raise an error of a known kind that names `distribution`."""
     try:
-        value: Any = provider.complete(call)
+        completion = _checked(provider.complete(call))
     except ProviderError as error:
         if error.kind in HINTS:
             raise
@@ -33,22 +47,7 @@ def ask_provider(call: ModelCall, *, provider: Provider, distribution: str) -> C
         raise ProviderFailed(
             f"the provider {call.provider} of {distribution} failed: {describe(error)}", hint=AT_FAULT
         ) from error
-    if is_completion(value):
-        return value
-    raise ProviderFailed(
-        f"the provider {call.provider} of {distribution} gave {shorten(repr(value), 200)} for a completion",
-        hint=AT_FAULT,
-    )
-
-
-def is_completion(value: Any) -> TypeGuard[Completion]:
-    """Return whether `value` is a `Completion` whose fields have their annotated types."""
-    match value:
-        case Completion(message=Message(parts=tuple(parts)), finish=Finish(), usage=Usage(), model=str()):
-            cost: Any = value.cost
-            texts = all(isinstance(part.text, str) for part in parts if isinstance(part, Text))
-            return texts and (cost is None or (isinstance(cost, int | float) and 0 <= cost < math.inf))
-    return False
+    return completion
 
 
 HOOK = "code_commit_model_layers"
@@ -64,10 +63,7 @@ def collect_layers(
     Raises:
         NotReady: a plugin that offers layers is broken. A layer may be a policy, so no call skips it.
     """
-    found = list(host.collect(HOOK, {"settings": settings_of, "secret": secret_of}))
-    for plugin, layer in found:
-        if not callable(layer):
-            host.reject(plugin, HOOK, f"a layer must be callable, not {layer!r:.100}")
+    found = list(collect_objects(host, HOOK, {"settings": settings_of, "secret": secret_of}))
     if broken := next((each for each in host.failures if each.stage == HOOK), None):
         raise NotReady(
             f"the plugin {broken.plugin} of {broken.distribution} offers layers around model calls and is broken: "
@@ -84,10 +80,8 @@ def _run_layer(call: ModelCall, *, next: NextLayer, layer: ModelLayer, distribut
 
     def rest_of_chain(value: ModelCall) -> Completion:
         if value is not call:
-            raise ProviderFailed(
-                f"a model layer of {distribution} passed on another call than it got",
-                hint="its plugin is at fault: only the host changes a call",
-            )
+            hint = "its plugin is at fault: only the host changes a call"
+            raise ProviderFailed("it passed on another call than it got", hint=hint)
         try:
             return next(call)
         except BaseException as error:
@@ -95,15 +89,14 @@ def _run_layer(call: ModelCall, *, next: NextLayer, layer: ModelLayer, distribut
             raise
 
     try:
-        value: Any = layer(call, rest_of_chain)
-    except (CodeCommitError, KeyboardInterrupt):
+        completion = _checked(layer(call, rest_of_chain))
+    except (Interrupted, KeyboardInterrupt):
         raise
     except BaseException as error:
         if any(error is each for each in from_next):
             raise  # the layer only passed it on
+        if isinstance(error, CodeCommitError):
+            error.message = f"a model layer of {distribution}: {error.message}"
+            raise
         raise ProviderFailed(f"a model layer of {distribution} failed: {describe(error)}", hint=AT_FAULT) from error
-    if is_completion(value):
-        return value
-    raise ProviderFailed(
-        f"a model layer of {distribution} gave {shorten(repr(value), 200)} for a completion", hint=AT_FAULT
-    )
+    return completion

@@ -22,10 +22,12 @@ from code_commit.plugin_api import hookspecs
 from code_commit.plugin_api.errors import Interrupted, UsageError, describe, did_you_mean
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
+from code_commit_workspace import require_sync
 
 PREFIX = "code_commit_"
 ADDHOOKS = "code_commit_addhooks"
 PATH_RULES = "code_commit_path_rules"
+AFTER_RUN = "code_commit_after_run"
 HOST = "code-commit"
 _LONGEST_ERROR = 2000  # characters
 
@@ -114,7 +116,7 @@ class PluginHost:
                 try:
                     with contextlib.redirect_stdout(sys.stderr):
                         values = (arguments.get(name, _nothing)(plugin) for name in implementation.argnames)
-                        items = _items(implementation.function(*values))
+                        items = _items(hook, require_sync(implementation.function(*values)))
                 except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
                     self.reject(plugin, hook, _description(error))
                 yield from ((plugin, item) for item in items)
@@ -168,7 +170,9 @@ class PluginHost:
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
             # pluggy names the hook that takes no such argument.
             stage = next((name for name in dir(plugin.code) if f"hook '{name}'" in str(error)), "import")
-            self.reject(plugin, stage, _description(error))
+            spec = getattr(getattr(self._manager.hook, stage, None), "spec", None)
+            arguments = f"; it may take: {', '.join(spec.argnames) or 'nothing'}" if spec else ""
+            self.reject(plugin, stage, _description(error) + arguments)
             return False
         if not plugin.guards_paths and PATH_RULES in self.hooks_of(plugin):
             # The other group leaves out a plugin that cannot be imported, together with its rules.
@@ -228,11 +232,18 @@ def _nothing(_plugin: Plugin) -> None:
     """Return the value of an argument without a function."""
 
 
-def _items(result: Any) -> list[Any]:
-    """Return the items of a hook's result. Generators run here, where errors are caught; a text is one item."""
-    if result is None:
-        return []
-    return [result] if isinstance(result, str) else list(result)
+def _items(hook: str, result: Any) -> list[Any]:
+    """Return the items of a hook's result. Generators run here, where errors are caught; a text is one item.
+
+    Raises:
+        TypeError: it is nothing that a hook returns.
+    """
+    if result is None or isinstance(result, str):
+        return [result] if result else []
+    if not isinstance(result, Iterable):
+        wanted = "a text" if hook == AFTER_RUN else "a list"
+        raise TypeError(f"it must return {wanted} or None, not {type(result).__name__}")
+    return list(result)
 
 
 def _description(error: BaseException) -> str:
@@ -243,7 +254,7 @@ def _description(error: BaseException) -> str:
     """
     if isinstance(error, KeyboardInterrupt):
         raise error
-    return describe(error, longest=_LONGEST_ERROR)
+    return describe(error, longest=_LONGEST_ERROR, with_hint=True)
 
 
 def _require_known(disabled: frozenset[str], sources: Sequence[PluginSource]) -> None:

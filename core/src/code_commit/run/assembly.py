@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Any, TextIO
 from code_commit.config.keys import KeyStore
 from code_commit.config.loading import Settings
 from code_commit.config.sources import PREFIX
-from code_commit.imports import import_object
 from code_commit.log import RunLog
 from code_commit.models.call_log import CallLog
 from code_commit.models.chain import Models
 from code_commit.models.plugin_code import collect_layers
 from code_commit.models.resolution import Services
 from code_commit.plugin_api.definitions import WorkflowDefinition
-from code_commit.plugin_api.errors import NotReady
+from code_commit.plugin_api.errors import NotReady, UsageError
 from code_commit.plugin_api.project_files import PROTECTED
 from code_commit.plugins.host import HOST, PATH_RULES, Plugin, PluginHost
-from code_commit.plugins.registry import Registry
+from code_commit.plugins.registry import PYDANTIC, Registry, collect_objects, import_target
 from code_commit.run.project_run import ProjectRun
 from code_commit_workspace import PathRule, Redactor, SandboxSettings, Workspace, disable_ptrace
 
@@ -32,11 +31,6 @@ if TYPE_CHECKING:
     from code_commit.models.budget import Budget
 
 _SINKS = "code_commit_log_sinks"
-METHODS = {
-    PATH_RULES: "judge",
-    _SINKS: "receive close",
-    "code_commit_model_layers": "__call__",
-}
 _Secret = Callable[[str], str | None]
 
 
@@ -215,9 +209,9 @@ def settings_model(plugin_host: PluginHost, plugin: Plugin) -> type[Any] | None:
     for owner, target in plugin_host.collect("code_commit_settings"):
         if owner is plugin and target:
             try:
-                model: type[Any] = import_object(target)
-            except (ImportError, AttributeError) as error:
-                raise NotReady(f"{plugin.distribution} names settings that are not there: {error}") from error
+                model: type[Any] = import_target("code_commit_settings", target, PYDANTIC)
+            except UsageError as error:
+                raise NotReady(f"the settings of {plugin.distribution} are broken: {error}") from error
             return model
     return None
 
@@ -230,9 +224,7 @@ def _path_rules(
     Raises:
         NotReady: a plugin that guards paths is broken, and the workflow writes.
     """
-    rules = list(plugin_host.collect(PATH_RULES, {"settings": section_of}))
-    for plugin, fault in [(plugin, fault) for plugin, rule in rules for fault in faults_of(PATH_RULES, rule)]:
-        plugin_host.reject(plugin, PATH_RULES, fault)
+    rules = list(collect_objects(plugin_host, PATH_RULES, {"settings": section_of}))
     broken = [each for each in plugin_host.failures if each.guards_paths or each.stage == PATH_RULES]
     if broken and fail_closed:
         first = broken[0]
@@ -241,12 +233,3 @@ def _path_rules(
             hint=f"fix it or its settings, or run with --disable-plugin {first.plugin}",
         )
     return [(plugin.distribution, rule) for plugin, rule in rules]
-
-
-def faults_of(hook: str, item: Any) -> Iterator[str]:
-    """Yield what is missing in an object that a plugin gives for a hook of `METHODS`."""
-    missing = [name for name in METHODS[hook].split() if not callable(getattr(item, name, None))]
-    if missing:
-        yield f"{type(item).__name__} has no method {' and no '.join(missing)}"
-    if hook == PATH_RULES and not isinstance(getattr(item, "name", None), str):
-        yield f"{type(item).__name__} has no `name`"

@@ -12,7 +12,6 @@ from contextlib import ExitStack, contextmanager, redirect_stdout
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 
 from code_commit.config.keys import likely_keys
@@ -23,13 +22,12 @@ from code_commit.models.resolution import Services, resolve
 from code_commit.plugin_api.definitions import Ending, Outcome, Result
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, describe, exit_code_of, no_room
 from code_commit.plugin_api.event import MessageLogged, PluginFailed
-from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost
+from code_commit.plugins.host import AFTER_RUN, HOST, Plugin, PluginFailure, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import RunPlan, assemble_run, open_log, open_project
 from code_commit.run.project_run import ProjectRun
-from code_commit_workspace import Redactor
+from code_commit_workspace import Redactor, checked_result
 
-_AFTER_RUN = "code_commit_after_run"
 _INTERRUPTED_SECONDS = 5.0  # for `after_run` of a plugin, after Ctrl-C
 _POLL_SECONDS = 0.2  # a signal that arrives just before a wait is noticed after it
 _END_SECONDS = 2.0  # for worker threads to log the end of their calls and processes
@@ -79,7 +77,8 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
             # An interactive run keeps its files: the user may continue it later.
             on_failure = "keep" if plan.workflow.interactive else plan.settings.on_failure
             with _clean_up(run, plan.settings, on_failure, state), _end_on_interruption(run.end_calls_and_processes):
-                state.result = _checked_result(import_object(plan.workflow.run)(run))
+                value = import_object(plan.workflow.run)(run)
+                state.result = checked_result(value, Result, outcome=Outcome, summary=str, data=Mapping)
     return replace(state.ending(log.folder), late_failures=state.late_failures)
 
 
@@ -191,7 +190,7 @@ def _call_after_run(run: ProjectRun, state: _RunState, seconds: float) -> None:
         seconds = min(seconds, _INTERRUPTED_SECONDS)
     data = run.workspace.redactor.json(state.data)
     ending = Ending(known.exit_code.outcome, int(known.exit_code), known.summary, data)
-    for plugin in [each for each in run.plugin_host.plugins if hasattr(each.code, _AFTER_RUN)]:
+    for plugin in [each for each in run.plugin_host.plugins if hasattr(each.code, AFTER_RUN)]:
         thread = threading.Thread(
             target=copy_context().run, args=(_call, run, plugin, ending), name=f"after run {plugin.name}", daemon=True
         )
@@ -201,22 +200,22 @@ def _call_after_run(run: ProjectRun, state: _RunState, seconds: float) -> None:
             while thread.is_alive() and time.monotonic() < end:
                 thread.join(_POLL_SECONDS)
         except KeyboardInterrupt:
-            run.plugin_host.reject(plugin, _AFTER_RUN, "interrupted before it came back")
+            run.plugin_host.reject(plugin, AFTER_RUN, "interrupted before it came back")
             return
         if thread.is_alive():
-            run.plugin_host.reject(plugin, _AFTER_RUN, f"it did not come back within {seconds:g} s")
+            run.plugin_host.reject(plugin, AFTER_RUN, f"it did not come back within {seconds:g} s")
 
 
 def _call(run: ProjectRun, plugin: Plugin, ending: Ending) -> None:
     arguments = {"settings": run.section_of, "run": lambda each: _finished_run(run, each), "ending": lambda _: ending}
     try:
-        for _, line in run.plugin_host.collect(_AFTER_RUN, arguments, only=plugin):
+        for _, line in run.plugin_host.collect(AFTER_RUN, arguments, only=plugin):
             if isinstance(line, str):
                 run.emit(MessageLogged(line))
             else:
-                run.plugin_host.reject(plugin, _AFTER_RUN, f"it must return a text or None, not {type(line).__name__}")
+                run.plugin_host.reject(plugin, AFTER_RUN, f"it must return a text or None, not {type(line).__name__}")
     except BaseException as error:  # noqa: BLE001 - `collect` passes a plugin's KeyboardInterrupt on
-        run.plugin_host.reject(plugin, _AFTER_RUN, describe(error))
+        run.plugin_host.reject(plugin, AFTER_RUN, describe(error))
 
 
 def _finished_run(run: ProjectRun, plugin: Plugin) -> ProjectRun:
@@ -228,14 +227,6 @@ def _finished_run(run: ProjectRun, plugin: Plugin) -> ProjectRun:
         secret=run.secret_of(plugin),
         writes=False,
     )
-
-
-def _checked_result(value: Any) -> Result:
-    """Return `value` if it is a `Result`: a plugin may return anything."""
-    match value:
-        case Result(outcome=Outcome(), summary=str(), data=Mapping()):
-            return value
-    raise TypeError(f"the workflow gave {shorten(repr(value), 200)} for a result")
 
 
 def _report_failures(plugin_host: PluginHost, log: RunLog, environ: Mapping[str, str]) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from code_commit_workspace.errors import Interrupted, describe, require_sync
+from code_commit_workspace.code_checks import require_sync
+from code_commit_workspace.errors import Interrupted, describe
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.guard.ignored import Ignored
 from code_commit_workspace.guard.names import PlainPath, PortableName, normalise_path, quote
@@ -135,7 +136,7 @@ class Guard:
         except _WrongAnswer as error:
             problem = str(error)
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-            problem = f"failed with {quote(describe(error))}"
+            problem = f"failed with {quote(describe(error, with_hint=True))}"
         reason = f"The rule {name} of {plugin} {problem}, so nothing is allowed."
         return [Refusal("", "plugin", reason, plugin=plugin)]
 
