@@ -10,6 +10,8 @@ from itertools import groupby
 
 from code_commit_workspace.project_tree import FILE, ProjectTree
 
+_PIECE = 1 << 16
+
 
 def contents(tree: ProjectTree, paths: Sequence[str], limit: int) -> Iterator[tuple[str, bytes | None]]:
     """See `ProjectTree.contents`."""
@@ -34,7 +36,8 @@ def _content(folder: int, name: str, limit: int) -> bytes | None:
         if not stat.S_ISREG(found.st_mode) or found.st_size > limit:
             return None
         content = os.read(handle, found.st_size + 1)
-        while len(content) <= limit and (more := os.read(handle, limit)):
+        # A shorter read than asked for is the end of a regular file; otherwise it grew meanwhile.
+        while found.st_size < len(content) <= limit and (more := os.read(handle, _PIECE)):
             content += more
     except OSError:
         return None

@@ -29,6 +29,7 @@ class ProtectedNames:
             (self._anywhere if entry.anywhere else self._at_root)[folded(entry.name)] = entry
             if short := _short_forms(entry.name):
                 self._short.append((re.compile(short), entry))
+        self._in_folder = lru_cache(maxsize=4096)(self._look)  # many paths share one
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - absent ones count too
         """Refuse a protected file, what is below a protected folder, and what some file system takes for either."""
@@ -40,16 +41,19 @@ class ProtectedNames:
 
     def find(self, path: str) -> tuple[Protected, str] | None:
         """Return the first protected name in `path`, and the part of the path that stands for it."""
-        parts = _SEPARATOR.split(path) if path.isascii() else _split(path)
-        for index, part in enumerate(parts):
+        folder, slash, name = path.rpartition("/")
+        found = self._in_folder(folder) if slash else None
+        return found or self._look(name, at_root=not slash)
+
+    def _look(self, path: str, *, at_root: bool = True) -> tuple[Protected, str] | None:
+        for part in _SEPARATOR.split(path) if path.isascii() else _split(path):
             key = _key(part)
-            entry = self._anywhere.get(key) or (self._at_root.get(key) if index == 0 else None)
+            entry = self._anywhere.get(key) or (self._at_root.get(key) if at_root else None)
             if entry is None and "~" in key:
-                entry = next(
-                    (e for short, e in self._short if short.fullmatch(key) and (e.anywhere or not index)), None
-                )
+                entry = next((e for short, e in self._short if short.fullmatch(key) and (e.anywhere or at_root)), None)
             if entry is not None:
                 return entry, part
+            at_root = False
         return None
 
 
