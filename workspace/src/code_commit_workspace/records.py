@@ -137,5 +137,5 @@ class ProcessResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the exit code is 0 (seed 002: stderr does not count) and the integrity check found nothing."""
+        """Whether the exit code is 0 (what is on stderr does not count) and the integrity check found nothing."""
         return self.exit_code == 0 and not self.tampered

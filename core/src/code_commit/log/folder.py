@@ -183,8 +183,8 @@ class CallFiles:
 def call_files(number: int | None, label: str) -> CallFiles:
     """Return the names of the files of a call, without the number if `number` is None.
 
-    The prompt of `call_files(1, "initial-query")` is `1-initial-query.txt` (seed 002), that of
-    `call_files(None, "query")` is `query.txt` (seed 001).
+    The prompt of `call_files(1, "initial-query")` is `1-initial-query.txt`, that of
+    `call_files(None, "query")` is `query.txt`.
     """
     stem = numbered(number, label)
     return CallFiles(f"{stem}.txt", f"{stem}-response.txt", f"{stem}-response.json", f"{stem}-response-parts.json")

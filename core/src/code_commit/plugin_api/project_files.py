@@ -22,7 +22,7 @@ __all__ = [
 LOGS = "logs"
 _LONGEST_NAME = 200  # bytes
 
-# The union of the lists in seeds 000 to 002, in the order of the prompt. Files that git ignores are protected too.
+# In the order of the prompt of the commit workflow. Files that git ignores are protected too.
 PROTECTED = (
     Protected(".gitignore", anywhere=True),
     Protected("Cargo.lock"),

@@ -108,7 +108,7 @@ class Run(Protocol):
 
         `patterns` have the syntax of a `.gitignore` file in the root; without any, all files match. With `recursive`, a
         plain name matches at any depth; without, a pattern matches only in its own folder: `*.py` matches only in the
-        root. Links and submodules are left out. (Seed 004, `context.files`.)
+        root. Links and submodules are left out.
 
         Raises:
             NotReady: `root` is not in a git repository.

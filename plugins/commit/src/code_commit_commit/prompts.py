@@ -56,7 +56,7 @@ def repair_prompt(context: Context, failure: str, replacements: Iterable[Change]
 
 
 def file_replacements(replacements: Iterable[Change]) -> str:
-    """Return the files replaced and removed so far, in the syntax of the seeds, sorted by path."""
+    """Return the files replaced and removed so far, as the prompts announce them, sorted by path."""
     shown = []
     for change in sorted(replacements, key=lambda change: change.path):
         if change.content is None:

@@ -1,4 +1,4 @@
-"""The response format of the seeds: `^^^path`, the new content, `^^^end`; or `^^^path`, `^^^delete`.
+"""The response format: `^^^path`, the new content, `^^^end`; or `^^^path`, `^^^delete`.
 
 Only LF ends a line, and `^^^` counts only at column 0. Any deviation from the format is an error, so that no part of a
 response is applied. Parsing takes linear time in the length of the text.

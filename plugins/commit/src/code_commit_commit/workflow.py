@@ -1,4 +1,4 @@
-"""The commit workflow: ask, check, apply, build, repair (seeds 001 and 002)."""
+"""The commit workflow: ask, check, apply, build, repair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prompt of a consistency report (seed 001, "Checking Consistency") and its inputs."""
+"""The prompt of a consistency report and its inputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CODEBASE = "agent-config/codeRollup.txt"
 
 
 def system_prompt() -> str:
-    """Return the seed's system prompt, word for word, with a final newline."""
+    """Return the system prompt of seed 001, "Checking Consistency", word for word, with a final newline."""
     return (files("code_commit_consistency") / "system_prompt.txt").read_text("utf-8")
 
 

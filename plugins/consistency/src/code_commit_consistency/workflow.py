@@ -1,4 +1,4 @@
-"""The consistency workflow: one report, or several at once (seed 001, "Checking Consistency")."""
+"""The consistency workflow: one report, or several at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state machine of seed 003, as a table of transitions. Nothing here reads, writes or asks.
+"""The state machine of planning, as a table of transitions. Nothing here reads, writes or asks.
 
 +------------- RECOVERY (Resume) ---------------------+
 |              +---------- RECOVERY (Mark Complete) --|-------------------+

@@ -1,4 +1,4 @@
-"""Planning (seed 003): run the state machine."""
+"""Planning: run the state machine."""
 
 from __future__ import annotations
 

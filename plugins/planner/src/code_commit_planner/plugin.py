@@ -15,7 +15,7 @@ def code_commit_settings() -> str:
 
 @hookimpl
 def code_commit_workflows() -> list[WorkflowDefinition]:
-    """Return planning (seed 003), autonomous mode and chat."""
+    """Return planning, autonomous mode and chat."""
     return [
         WorkflowDefinition(
             name="planning",

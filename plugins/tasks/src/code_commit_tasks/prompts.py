@@ -1,4 +1,4 @@
-"""Build the prompts: the seed's system prompt, and the task or step with its context."""
+"""Build the prompts: the system prompt, and the task or step with its context."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Failure:
 
 
 def system_prompt(functions: Iterable[Function]) -> str:
-    """Return the seed's prompt, word for word, with the declarations of `functions`."""
+    """Return the prompt of seed 004, word for word, with the declarations of `functions`."""
     text = (files("code_commit_tasks") / "system_prompt.txt").read_text("utf-8")
     return text.replace("{tool_signatures}", declarations(functions))
 

@@ -1,4 +1,4 @@
-"""The types of the seed's prompt: a list of steps, each with an exit requirement and its context."""
+"""The types that the prompt declares: a list of steps, each with an exit requirement and its context."""
 
 from __future__ import annotations
 

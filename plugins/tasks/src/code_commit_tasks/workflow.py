@@ -1,4 +1,4 @@
-"""The task agent (seed 004): perform a task with code that the model writes, directly or in verified steps."""
+"""The task agent: perform a task with code that the model writes, directly or in verified steps."""
 
 from __future__ import annotations
 

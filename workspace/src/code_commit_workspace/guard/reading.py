@@ -25,7 +25,7 @@ def matching(paths: AbstractSet[str], patterns: Sequence[str], *, recursive: boo
     `patterns` are those of a `.gitignore` file in the root: the last match decides, `!` excludes again. With
     `recursive`, a plain name matches at any depth, and a folder selects everything below it. Without, nothing below a
     pattern's own folder matches: `*.py` selects files in the root; `src/*.py`, `src/**/*.py` and `src/` select those
-    directly in `src`. (Seed 004, `context.files`.)
+    directly in `src`.
 
     Raises:
         ValueError: a pattern is malformed.
