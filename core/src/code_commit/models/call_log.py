@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from code_commit.log import CallFiles, RunLog, failure_text
 from code_commit.models.resolution import Service
-from code_commit.plugin_api.conversation import Completion, Finish, Text, Usage, parts_to_json, request_text
+from code_commit.plugin_api.conversation import Completion, Finish, Text, Usage, request_text
 from code_commit.plugin_api.errors import CodeCommitError, LimitReached, NotReady, ProviderFailed
 from code_commit.plugin_api.event import CallFinished, CallRetried, CallStarted, MessageLogged
 from code_commit.plugin_api.provider import ModelCall, NextLayer
@@ -103,6 +103,8 @@ class CallLog:
         self._log.write_json(files.raw, completion.raw)
         parts = None
         if any(not isinstance(part, Text) for part in completion.message.parts):
+            from code_commit.plugin_api.run_files import parts_to_json
+
             parts = files.parts
             self._log.write_json(parts, parts_to_json(completion.message.parts))
         usage = Usage(0, 0) if completion.cached else completion.usage

@@ -16,8 +16,6 @@ from .conversation import ToolResult as ToolResult
 from .conversation import ToolSpec as ToolSpec
 from .conversation import Usage as Usage
 from .conversation import cost_of as cost_of
-from .conversation import parts_from_json as parts_from_json
-from .conversation import parts_to_json as parts_to_json
 from .conversation import request_text as request_text
 from .definitions import CommandDefinition as CommandDefinition
 from .definitions import Ending as Ending
@@ -86,6 +84,8 @@ from .run import run_concurrently as run_concurrently
 from .run_files import find_run as find_run
 from .run_files import is_running as is_running
 from .run_files import open_run_file as open_run_file
+from .run_files import parts_from_json as parts_from_json
+from .run_files import parts_to_json as parts_to_json
 from .run_files import read_records as read_records
 
 hookimpl: pluggy.HookimplMarker

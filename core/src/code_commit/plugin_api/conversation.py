@@ -1,9 +1,9 @@
-"""A conversation with a model, independent of the service; its JSON, its text and its cost."""
+"""A conversation with a model, independent of the service; its text and its cost."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal
@@ -170,48 +170,6 @@ class ProviderError(Exception):
         self.kind = kind
         self.retry_after = retry_after
         self.raw = raw
-
-
-def parts_to_json(parts: Sequence[Part]) -> list[dict[str, Any]]:
-    """Return `parts` as JSON for `parts_from_json`, without cache hints."""
-    rows: list[dict[str, Any]] = []
-    for part in parts:
-        match part:
-            case Text():
-                rows.append({"type": "text", "text": part.text})
-            case ToolCall():
-                call = {"id": part.id, "name": part.name, "arguments": part.arguments, "raw": part.raw}
-                echo = part.echo and {"provider": part.echo.provider, "data": part.echo.data}
-                rows.append({"type": "tool_call", **call, "echo": echo})
-            case Opaque():
-                rows.append({"type": "opaque", "provider": part.provider, "data": part.data})
-            case ToolResult():
-                result = {"call_id": part.call_id, "name": part.name, "text": part.text, "is_error": part.is_error}
-                rows.append({"type": "tool_result", **result})
-    return rows
-
-
-def parts_from_json(rows: Sequence[Mapping[str, Any]]) -> tuple[Part, ...]:
-    """Return the parts that `parts_to_json` wrote.
-
-    Raises:
-        KeyError, TypeError: a row does not have that form.
-    """
-    parts: list[Part] = []
-    for row in rows:
-        match row["type"]:
-            case "text":
-                parts.append(Text(row["text"]))
-            case "tool_call":
-                echo = row["echo"] and Opaque(row["echo"]["provider"], row["echo"]["data"])
-                parts.append(ToolCall(row["id"], row["name"], row["arguments"], row["raw"], echo))
-            case "opaque":
-                parts.append(Opaque(row["provider"], row["data"]))
-            case "tool_result":
-                parts.append(ToolResult(row["call_id"], row["name"], row["text"], row["is_error"]))
-            case unknown:
-                raise TypeError(f"a message has no part of type {unknown!r}")
-    return tuple(parts)
 
 
 def request_text(request: Request) -> str:

@@ -1,4 +1,4 @@
-"""The files of a run: find them, read records back, and check whether a run is still running."""
+"""The files of a run: find them, read records and replies back, and check whether a run is still running."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from code_commit.plugin_api.conversation import Opaque, Part, Text, ToolCall, ToolResult
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.project_files import LOGS, plain_name
@@ -157,6 +158,48 @@ def _record(line: bytes) -> Record | None:
         }:
             return Record(seq, float(time), run, span, parent, kind, data, version)
     return None
+
+
+def parts_to_json(parts: Sequence[Part]) -> list[dict[str, Any]]:
+    """Return `parts` as JSON for `parts_from_json`, without cache hints."""
+    rows: list[dict[str, Any]] = []
+    for part in parts:
+        match part:
+            case Text():
+                rows.append({"type": "text", "text": part.text})
+            case ToolCall():
+                call = {"id": part.id, "name": part.name, "arguments": part.arguments, "raw": part.raw}
+                echo = part.echo and {"provider": part.echo.provider, "data": part.echo.data}
+                rows.append({"type": "tool_call", **call, "echo": echo})
+            case Opaque():
+                rows.append({"type": "opaque", "provider": part.provider, "data": part.data})
+            case ToolResult():
+                result = {"call_id": part.call_id, "name": part.name, "text": part.text, "is_error": part.is_error}
+                rows.append({"type": "tool_result", **result})
+    return rows
+
+
+def parts_from_json(rows: Sequence[Mapping[str, Any]]) -> tuple[Part, ...]:
+    """Return the parts that `parts_to_json` wrote.
+
+    Raises:
+        KeyError, TypeError: a row does not have that form.
+    """
+    parts: list[Part] = []
+    for row in rows:
+        match row["type"]:
+            case "text":
+                parts.append(Text(row["text"]))
+            case "tool_call":
+                echo = row["echo"] and Opaque(row["echo"]["provider"], row["echo"]["data"])
+                parts.append(ToolCall(row["id"], row["name"], row["arguments"], row["raw"], echo))
+            case "opaque":
+                parts.append(Opaque(row["provider"], row["data"]))
+            case "tool_result":
+                parts.append(ToolResult(row["call_id"], row["name"], row["text"], row["is_error"]))
+            case unknown:
+                raise TypeError(f"a message has no part of type {unknown!r}")
+    return tuple(parts)
 
 
 _DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)
