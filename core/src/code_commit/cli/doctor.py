@@ -68,7 +68,8 @@ def doctor(host: CommandHost, *, as_json: bool) -> int:
         versions = {"code-commit": __version__, "python": platform.python_version()}
         host.out.document({"versions": versions, "plugins": rows, "problems": [asdict(each) for each in found]})
     else:
-        host.out.line(f"code-commit {__version__}, Python {platform.python_version()}, {len(rows)} plugins")
+        count = f"{len(rows)} plugin{'s' * (len(rows) != 1)}"
+        host.out.line(f"code-commit {__version__}, Python {platform.python_version()}, {count}")
         host.out.table([
             ("  ok" if row["sound"] else "  !!", f"{row['name']}", f"{row['distribution']} {row['version']}",
              f"{row['group']}: {row['entry_point']}", f"{row['load_ms']:.1f} ms")
@@ -128,18 +129,22 @@ def dependents(sources: Sequence[PluginSource]) -> Iterator[Problem]:
             yield Problem(plugin, name, "entry points", error)
 
 
-def problems(host: PluginHost, settings: Settings) -> list[Problem]:
+def problems(plugin_host: PluginHost, settings: Settings) -> list[Problem]:
     """Examine every loaded plugin; the failures of a start, such as clashing names, come first."""
-    registry = redact_secrets_of(Registry(host, reserved_flags=RESERVED))
+    registry = redact_secrets_of(Registry(plugin_host, reserved_flags=RESERVED))
     registry.secret_variables()  # reports invalid names of variables
     found: list[Problem] = []
-    section_of = partial(plugin_section, settings, host)
+    section_of = partial(plugin_section, settings, plugin_host)
     secret_of = partial(plugin_secret, registry, lambda _name: None)  # as if no variable is set
     arguments = {"settings": section_of, "secret": secret_of}
-    for plugin in [each for each in host.plugins if each.distribution != HOST]:
-        for check in (_settings(host, plugin, settings), _offers(registry, plugin), _hooks(host, plugin, arguments)):
+    for plugin in [each for each in plugin_host.plugins if each.distribution != HOST]:
+        for check in (
+            _settings(plugin_host, plugin, settings),
+            _offers(registry, plugin),
+            _hooks(plugin_host, plugin, arguments),
+        ):
             found += _run_check(plugin, check)
-    failures = [Problem(each.plugin, each.distribution, each.stage, each.error) for each in host.failures]
+    failures = [Problem(each.plugin, each.distribution, each.stage, each.error) for each in plugin_host.failures]
     return list(dict.fromkeys([*failures, *found]))
 
 
@@ -155,10 +160,10 @@ def _run_check(plugin: Plugin, check: Iterator[tuple[str, str]]) -> Iterator[Pro
         yield Problem(plugin.name, plugin.distribution, stage, error_text)
 
 
-def _settings(host: PluginHost, plugin: Plugin, settings: Settings) -> Iterator[tuple[str, str]]:
+def _settings(plugin_host: PluginHost, plugin: Plugin, settings: Settings) -> Iterator[tuple[str, str]]:
     """Check that the plugin's settings model exists, is a pydantic model, and accepts the section."""
     try:
-        settings.plugin(plugin.name, settings_model(host, plugin))
+        settings.plugin(plugin.name, settings_model(plugin_host, plugin))
     except CodeCommitError as error:
         yield "code_commit_settings", error.message
 
@@ -213,12 +218,12 @@ def _command(plugin: Plugin, definition: CommandDefinition) -> Iterator[str]:
         command_parser(plugin, definition)
 
 
-def _hooks(host: PluginHost, plugin: Plugin, arguments: Any) -> Iterator[tuple[str, str]]:
+def _hooks(plugin_host: PluginHost, plugin: Plugin, arguments: Any) -> Iterator[tuple[str, str]]:
     """Check that the plugin implements hooks by plain functions. The host reports what is wrong with their items."""
-    hooks = host.hooks_of(plugin)
+    hooks = plugin_host.hooks_of(plugin)
     for hook in [each for each in hooks if each in CODE]:
-        list(collect_objects(host, hook, arguments, only=plugin))
-    failed = [each.stage for each in host.failures if each.plugin == plugin.name]
+        list(collect_objects(plugin_host, hook, arguments, only=plugin))
+    failed = [each.stage for each in plugin_host.failures if each.plugin == plugin.name]
     if not hooks and not failed:
         yield "import", "it implements no hook: check what its entry point names"
     for hook in hooks:

@@ -56,15 +56,15 @@ Layer = Callable[..., Completion]
 
 
 def collect_layers(
-    host: PluginHost, settings_of: Callable[[Plugin], Any], secret_of: Callable[[Plugin], Any]
+    plugin_host: PluginHost, settings_of: Callable[[Plugin], Any], secret_of: Callable[[Plugin], Any]
 ) -> tuple[Layer, ...]:
     """Return the layers of all plugins, sorted by the name of the plugin, the outermost first.
 
     Raises:
         NotReady: a plugin that offers layers is broken. A layer may be a policy, so no call skips it.
     """
-    found = list(collect_objects(host, HOOK, {"settings": settings_of, "secret": secret_of}))
-    if broken := next((each for each in host.failures if each.stage == HOOK), None):
+    found = list(collect_objects(plugin_host, HOOK, {"settings": settings_of, "secret": secret_of}))
+    if broken := next((each for each in plugin_host.failures if each.stage == HOOK), None):
         raise NotReady(
             f"the plugin {broken.plugin} of {broken.distribution} offers layers around model calls and is broken: "
             f"{broken.error}",

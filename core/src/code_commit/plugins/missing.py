@@ -32,9 +32,9 @@ def explain_missing(registry: Registry, kind: Kind, name: str, known: Iterable[s
     return UsageError(f"there is no {kind} {quoted}{did_you_mean(name, known)}{cause}", hint=_HINTS.get(kind, ""))
 
 
-def failed_plugins(host: PluginHost) -> str:
+def failed_plugins(plugin_host: PluginHost) -> str:
     """Return a line that names the failed plugins, or an empty text."""
-    failed = sorted({each.plugin for each in host.failures})
+    failed = sorted({each.plugin for each in plugin_host.failures})
     return f"plugins that failed: {', '.join(failed)}; `code-commit plugins` says why" if failed else ""
 
 
@@ -42,12 +42,12 @@ def _broken(registry: Registry, kind: Kind, name: str) -> UsageError | None:
     """Return the error that names the failed plugin of `name`, if it is known."""
     if denial := registry.denied.get((kind, name)):
         return _denied(kind, name, denial)
-    host, owner = registry.plugin_host, first_party.owner(kind, name)
-    for failure in _failures(host, kind):
+    plugin_host, owner = registry.plugin_host, first_party.owner(kind, name)
+    for failure in _failures(plugin_host, kind):
         if failure.distribution == owner or (kind == "provider" and failure.plugin == name):
-            claimants = {each.distribution for each in host.failures if each.plugin == failure.plugin}
+            claimants = {each.distribution for each in plugin_host.failures if each.plugin == failure.plugin}
             return _denied(kind, name, Denial(failure, tuple(claimants) if failure.stage == "name" else ()))
-    if owner and (left_out := host.disabled & {owner, *first_party.offers()[owner].get("plugin", ())}):
+    if owner and (left_out := plugin_host.disabled & {owner, *first_party.offers()[owner].get("plugin", ())}):
         return UsageError(f"the {kind} {name} is of {owner}, which --disable-plugin {min(left_out)} leaves out")
     return None
 
@@ -98,12 +98,12 @@ def _loads(registry: Registry, distribution: str) -> bool:
     return any(plugin.distribution == distribution for plugin in registry.plugin_host.plugins)
 
 
-def _failures(host: PluginHost, kind: Kind) -> Iterator[PluginFailure]:
+def _failures(plugin_host: PluginHost, kind: Kind) -> Iterator[PluginFailure]:
     """Yield the failures that may be the cause of a missing name of this kind, also misspelled hooks."""
     record = _OFFERED_IN.get(kind, kind)
     stages = {"import", "name", record, f"{PREFIX}{record}s"}
-    for failure in host.failures:
-        misspelled = failure.stage.startswith(PREFIX) and not host.knows_hook(failure.stage)
+    for failure in plugin_host.failures:
+        misspelled = failure.stage.startswith(PREFIX) and not plugin_host.knows_hook(failure.stage)
         if failure.stage in stages or misspelled:
             yield failure
 
