@@ -7,19 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.models.budget import Budget
-from code_commit.plugin_api import (
-    Completion,
-    Finish,
-    LimitReached,
-    Message,
-    NotReady,
-    ProviderError,
-    Request,
-    Text,
-    Usage,
-)
-from code_commit_testing import Finished, Project, Reply, ScriptedProvider, ScriptedServer, install_plugin, model_call
+from code_commit_testing import Finished, Project, Reply, ScriptedServer, install_plugin
 
 WORKFLOW = """
 from code_commit.plugin_api import (
@@ -110,68 +98,7 @@ def of_kind(finished: Finished, kind: str) -> list[dict]:
     return [event["data"] for event in finished.events if event["kind"] == kind]
 
 
-# --- the budget
-
-
-def a_completion(**fields) -> Completion:
-    return Completion(Message("assistant", (Text("hi"),)), Finish.STOP, "stop", Usage(1000, 100), "gpt-5", {}, **fields)
-
-
-def spent(budget: Budget) -> float:
-    return budget._spent
-
-
-def bounded(text: str = "hi") -> Request:
-    return Request((Message("user", (Text(text),)),), max_tokens=1000)  # $0.01 of reply
-
-
-def test_an_answer_counts_what_it_cost():
-    budget = Budget(1.0)
-    completion = budget.spend(model_call(bounded(), model="gpt-5"), next=lambda _call: a_completion(), max_tokens=None)
-    assert completion.cost == pytest.approx(0.00225)
-    assert spent(budget) == completion.cost
-
-
-def test_a_provider_that_knows_the_cost_is_believed():
-    budget = Budget(1.0)
-    given = a_completion(cost=0.5)
-    assert budget.spend(model_call(bounded(), model="gpt-5"), next=lambda _call: given, max_tokens=None).cost == 0.5
-    assert spent(budget) == 0.5
-
-
-@pytest.mark.parametrize("kind", ["network", "server", "invalid_response", "auth", "quota", "rate", "rejected"])
-def test_a_lost_try_counts_in_full_unless_the_service_did_nothing(kind):
-    budget = Budget(1.0)
-    provider = ScriptedProvider([ProviderError("no", kind=kind)])
-    with pytest.raises(ProviderError):
-        budget.spend(model_call(bounded(), model="gpt-5"), next=provider.complete, max_tokens=None)
-    worked = kind in {"network", "server", "invalid_response"}
-    assert spent(budget) == pytest.approx(0.01 if worked else 0, rel=0.01)
-
-
-def test_calls_at_once_are_reserved_together():
-    budget = Budget(0.015)
-
-    def another(_call):
-        with pytest.raises(LimitReached, match=r"could cost up to \$0\.0100"):
-            budget.spend(model_call(bounded(), model="gpt-5"), next=another, max_tokens=None)
-        return a_completion()
-
-    assert budget.spend(model_call(bounded(), model="gpt-5"), next=another, max_tokens=None).text == "hi"
-
-
-def test_the_reply_is_bounded():
-    provider = ScriptedProvider(["hi", "hi", "hi"])
-    for request, configured in ((bounded(), 7), (Request(bounded().messages), 7), (Request(bounded().messages), None)):
-        Budget(1.0).spend(model_call(request, model="gpt-5"), next=provider.complete, max_tokens=configured)
-    assert [request.max_tokens for request in provider.requests] == [1000, 7, 32_000]
-
-
-def test_a_model_of_unknown_price_is_not_asked():
-    provider = ScriptedProvider(["hi"])
-    with pytest.raises(NotReady, match="the price of nobody-9 is not known"):
-        Budget(1.0).spend(model_call("hi", model="nobody-9"), next=provider.complete, max_tokens=None)
-    assert provider.requests == []
+# --- the budget in a run
 
 
 def test_lost_tries_count_in_a_run(project, plugins, server):

@@ -1,0 +1,115 @@
+"""The tables `[providers]` through `load_settings`: which config each role has, and what a mistake is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from code_commit.config.loading import Settings, load_settings
+from code_commit.plugin_api.errors import NotReady
+
+KEY = "sk-live-0123456789abcXY"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
+    (tmp_path / "project/agent-config").mkdir(parents=True)
+    return tmp_path / "project"
+
+
+def project(root: Path, text: str) -> None:
+    (root / "agent-config/config.toml").write_text(text)
+
+
+def load(root: Path, environ: Mapping[str, str] | None = None, **flags: object) -> Settings:
+    return load_settings(root, flags=flags, environ=environ or {})
+
+
+def refused(root: Path, environ: Mapping[str, str] | None = None) -> str:
+    with pytest.raises(NotReady) as caught:
+        load(root, environ)
+    assert KEY not in repr(caught.value) + caught.value.hint
+    return str(caught.value)
+
+
+PROVIDERS = f"""
+[providers]
+default_provider = "anthropic.default"
+planner = "anthropic.planner"
+[providers.anthropic.default]
+api_key = "{KEY}"
+model = "claude-sonnet-4-5"
+[providers.anthropic.planner]
+api_key_file = "planner-key.txt"
+model = "claude-opus-4-5"
+thinking_budget_tokens = 16000
+"""
+
+
+def test_roles_and_named_configs(root: Path) -> None:
+    project(root, PROVIDERS)
+    found = load(root)
+    assert (found.role("planner"), found.role("coach")) == ("anthropic.planner", None)
+    assert found.role("default") == found.role("default_provider") == "anthropic.default"
+    assert dict(found.connection("anthropic", "planner")) == {
+        "model": "claude-opus-4-5",
+        "thinking_budget_tokens": 16000,
+    }
+    assert not found.connection("gemini", "default")
+
+
+def test_the_model_flag_beats_a_role_which_beats_default_provider_which_beats_model(root: Path) -> None:
+    project(root, 'model = "gpt-5"\n')
+    assert load(root).choose("planner").name == "gpt-5"
+    project(root, 'model = "gpt-5"\n' + PROVIDERS)
+    found = load(root)
+    assert [found.choose(role).name for role in ("planner", "coach", "default")] == [
+        "anthropic.planner",
+        "anthropic.default",
+        "anthropic.default",
+    ]
+    assert found.choose("coach").reason == "default_provider in [providers], agent-config/config.toml"
+    assert load(root, model="gemini").choose("planner").name == "gemini"
+
+
+def test_an_implied_default_config_needs_no_table(root: Path) -> None:
+    project(root, 'providers.default_provider = "gemini.default"')
+    assert load(root).choose("default").name == "gemini.default"
+
+
+@pytest.mark.parametrize("reference", ["gemini.fast", "gemini", ".default", "gemini.", ""])
+@pytest.mark.parametrize("role", ["default_provider", "planner"])
+def test_a_role_that_names_no_config_ends_with_an_example(root: Path, role: str, reference: str) -> None:
+    project(root, f'providers.{role} = "{reference}"')
+    with pytest.raises(NotReady, match=role) as caught:
+        load(root)
+    assert "[providers.anthropic.planner]\nmodel = " in caught.value.hint.rstrip()
+
+
+def test_a_config_name_that_is_nearly_right_is_suggested(root: Path) -> None:
+    project(root, PROVIDERS.replace('planner = "anthropic.planner"', 'planner = "anthropic.planer"'))
+    assert "did you mean anthropic.planner?" in refused(root)
+    with pytest.raises(NotReady, match=r"did you mean anthropic\.planner\?"):
+        load_settings(root, environ={"CODE_COMMIT_PROVIDERS__PLANNER": "anthropic.planner"}).connection(
+            "anthropic", "planer"
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "variables"),
+    [
+        (f'[providers.anthropic]\napi_key = "{KEY}"\nmodel = "claude-opus-4-5"', {}),
+        ("", {"CODE_COMMIT_PROVIDERS__ANTHROPIC__API_KEY": KEY}),
+    ],
+)
+def test_the_old_flat_form_ends_with_an_example_and_shows_no_key(
+    root: Path, text: str, variables: dict[str, str]
+) -> None:
+    project(root, text)
+    assert "[providers.anthropic] holds api_key itself, the old form" in refused(root, variables)
+    with pytest.raises(NotReady) as caught:
+        load(root, variables)
+    assert "[providers.gemini.default]" in caught.value.hint
