@@ -130,6 +130,26 @@ def test_a_workflow_that_gives_no_result_is_named(tmp_path, run, words):
 
 
 @pytest.mark.parametrize(
+    ("run", "stage"),
+    [
+        ("run.emit(7)", "emit"),
+        ("run.emit(object())", "emit"),
+        ("run.span('no kind', x=object()).__enter__()", "emit"),
+        ("return Result(Outcome.REACHED, 'done', {'x': object()})", "result"),
+    ],
+)
+def test_an_event_or_result_that_is_no_json_names_the_plugin(tmp_path, run, stage):
+    code = WORKFLOW.format(run=f"{run}\n    return Result(Outcome.REACHED, 'done')")
+    _, finished, end = ran(tmp_path, code, "--odd")
+    assert (finished.exit_code, end["summary"]) == (0, "done")
+    failed = [event["data"] for event in finished.events if event["kind"] == "plugin.failed"]
+    assert {(each["plugin"], each["distribution"], each["stage"]) for each in failed} == {
+        ("odd", "code-commit-odd", stage)
+    }
+    assert f"plugin odd of code-commit-odd failed ({stage})" in finished.stderr
+
+
+@pytest.mark.parametrize(
     ("right", "wrong", "words"),
     [
         ("roles=None", "roles=None, options='odd_plugin:Nothing'", "options 'odd_plugin:Nothing' cannot be imported: "),

@@ -58,12 +58,24 @@ def test_its_exit_code_and_its_errors_are_the_commands(project, install):
     assert [event["kind"] for event in finished.events] == ["run.finished"]
 
 
+def test_a_refused_change_of_a_command_is_a_refusal(project, install):
+    body = """
+    from code_commit.plugin_api import Change
+    with host.workspace(writes=True) as workspace:
+        workspace.apply([Change("build.sh", b"")])
+"""
+    finished = project.command("greet", "you", "--json", plugins=install(body=body))
+    assert (finished.exit_code, finished.events[-1]["data"]["outcome"]) == (5, "response_refused")
+    assert "No response may change build.sh." in finished.stderr
+
+
 def test_two_owners_of_a_command_are_both_named(project, install):
     install("one")
     plugins = install("two")
     finished = project.command("greet", "you", plugins=plugins)
     assert (finished.exit_code, finished.stdout) == (2, "")
     assert "claimed by code-commit-one and code-commit-two" in finished.stderr
+    assert "`code-commit --disable-plugin code-commit-one greet`" in finished.stderr
     left = project.command("--disable-plugin", "one", "greet", "you", plugins=plugins)
     assert (left.exit_code, left.stdout) == (0, "hello you\n")
 

@@ -45,6 +45,7 @@ class RunLog:
     """The log of a run. Open it with `RunLog.open`, and always call `finish`. It is thread-safe.
 
     `folder` is the run folder, `run` its name; `token` delimits foreign text in the prompts of this run.
+    `sender` is the plugin whose code runs, and its distribution; errors in its events name them.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class RunLog:
         self._document = RunDocument()
         self._sinks = Sinks(self._report)
         self._lock = threading.RLock()  # a signal handler may emit while this thread does
+        self.sender: ContextVar[tuple[str, str]] = ContextVar("sender", default=("", ""))
         self._root = _Span(1, None)
         self._span: ContextVar[_Span] = ContextVar("span", default=self._root)
         self._spans = 1
@@ -120,14 +122,14 @@ class RunLog:
         Raises:
             RuntimeError: a log sink emits.
         """
-        self._emit_safely(lambda: kind_and_data(event), type(event).__module__.partition(".")[0])
+        self._emit_safely(lambda: kind_and_data(event))
 
     @contextmanager
     def span(self, kind: str, /, **data: Any) -> Iterator[None]:
         """Nest the events of the block between `<kind>.started`, with `data`, and `<kind>.finished`."""
         with self.nested():
             started = self._clock()
-            self._emit_safely(lambda: (_checked_kind(f"{kind}.started"), to_json(data)), kind)
+            self._emit_safely(lambda: (_checked_kind(f"{kind}.started"), to_json(data)))
             error: str | None = None
             try:
                 yield
@@ -136,7 +138,7 @@ class RunLog:
                 raise
             finally:
                 end = {"seconds": round(self._clock() - started, 3), "error": error}
-                self._emit_safely(lambda: (_checked_kind(f"{kind}.finished"), end), kind)
+                self._emit_safely(lambda: (_checked_kind(f"{kind}.finished"), end))
 
     @contextmanager
     def nested(self) -> Iterator[None]:
@@ -155,7 +157,7 @@ class RunLog:
         finally:
             self._span.set(outer)
 
-    def _emit_safely(self, read: Callable[[], tuple[str, Mapping[str, Any]]], sender: str) -> None:
+    def _emit_safely(self, read: Callable[[], tuple[str, Mapping[str, Any]]]) -> None:
         if self._sinks.delivering_here:
             raise RuntimeError("a log sink must not emit events")
         try:
@@ -164,8 +166,7 @@ class RunLog:
         except Interrupted:
             raise
         except Exception as error:  # noqa: BLE001 - reading a plugin's event may raise anything
-            failure = PluginFailed(plugin=sender, distribution="", stage="emit", error=describe(error))
-            self._append_event(failure)
+            self._append_event(PluginFailed(*self.sender.get(), stage="emit", error=describe(error)))
         self._sinks.deliver()
 
     def _append_event(self, event: Event) -> None:
@@ -304,7 +305,7 @@ class RunLog:
         except Interrupted:
             raise
         except Exception as error:  # noqa: BLE001 - a workflow's data may be anything; log the end anyway
-            self._append_event(PluginFailed(plugin="", distribution="", stage="result", error=describe(error)))
+            self._append_event(PluginFailed(*self.sender.get(), stage="result", error=describe(error)))
             self._append_event(end)
 
     def _report(self, failure: PluginFailed) -> None:

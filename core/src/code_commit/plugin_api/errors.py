@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from code_commit_workspace import CodeCommitError, Interrupted, NotReady, describe, no_room
+from code_commit_workspace import ChangeSetRefused, CodeCommitError, Interrupted, NotReady, describe, no_room
 
 if TYPE_CHECKING:  # every command imports this module
     from code_commit.plugin_api.conversation import ProviderErrorKind
@@ -92,6 +92,7 @@ _EXIT_CODES: dict[type[CodeCommitError], ExitCode] = {
     NotReady: ExitCode.NOT_READY,
     ProviderFailed: ExitCode.PROVIDER_FAILED,
     ResponseRefused: ExitCode.RESPONSE_REFUSED,
+    ChangeSetRefused: ExitCode.RESPONSE_REFUSED,
     LimitReached: ExitCode.LIMIT,
     Interrupted: ExitCode.INTERRUPTED,
 }

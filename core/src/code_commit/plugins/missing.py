@@ -56,7 +56,9 @@ def _denied(kind: Kind, name: str, denial: Denial) -> UsageError:
     hint = "repair or uninstall the plugin; `code-commit plugins doctor` examines it"
     if denial.claimants:
         left_out = min(denial.claimants, key=lambda each: (each in first_party.offers(), each))
-        hint = f"uninstall one of them, or leave one out with --disable-plugin {left_out}"
+        disabled = f"--disable-plugin {left_out}"
+        disabled = f"`code-commit {disabled} {name}`" if kind == "command" else disabled
+        hint = f"uninstall one of them, or leave one out with {disabled}"
     return UsageError(f"the {kind} {name} is not available: {_description(denial.failure)}", hint=hint)
 
 

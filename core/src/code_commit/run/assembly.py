@@ -112,6 +112,7 @@ def open_log(plan: RunPlan, plugin_host: PluginHost, workspace: Workspace, *, to
         versions={plugin.distribution: plugin.version for plugin in plugin_host.plugins},
         commit=workspace.git.head() if plan.workflow.writes else None,
     )
+    log.sender.set((plan.plugin.name, plan.plugin.distribution))
     workspace.name_run(log.folder.name)
     return log
 

@@ -208,6 +208,7 @@ def _call_after_run(run: ProjectRun, state: _RunState, seconds: float) -> None:
 
 def _call(run: ProjectRun, plugin: Plugin, ending: Ending) -> None:
     arguments = {"settings": run.section_of, "run": lambda each: _finished_run(run, each), "ending": lambda _: ending}
+    run.log.sender.set((plugin.name, plugin.distribution))  # in the context of this thread
     try:
         for _, line in run.plugin_host.collect(AFTER_RUN, arguments, only=plugin):
             if isinstance(line, str):
