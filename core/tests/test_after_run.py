@@ -164,6 +164,50 @@ def test_it_is_called_when_the_files_cannot_be_restored(project, plugins):
     assert seen(project)["ending"][:2] == ["not_ready", 3]
 
 
+RETURNS = """
+from code_commit.plugin_api import NotReady, hookimpl
+
+@hookimpl
+def code_commit_after_run(run):
+    BODY
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("return 7", ["code_commit_after_run: TypeError: it must return a text or None, not int"]),
+        ("return [7]", ["code_commit_after_run: it must return a text or None, not int"]),
+        ("return ''", []),
+        ("raise NotReady('nope', hint='try later')", ["code_commit_after_run: NotReady: nope (hint: try later)"]),
+        (
+            "async def later(): pass\n    return later()",
+            ["code_commit_after_run: TypeError: it is async; use a plain function"],
+        ),
+        ("run.emit(7)", ["emit: AttributeError: 'int' object has no attribute 'kind'"]),
+    ],
+)
+def test_what_is_wrong_is_told_with_the_plugin(project, plugins, body, told):
+    install_plugin(plugins, "returns", RETURNS.replace("BODY", body))
+    finished = run(project, plugins, "--json")
+    assert finished.exit_code == 0
+    assert failures(finished) == [f"returns: {each}" for each in told]
+    messages = [event["data"]["text"] for event in finished.events if event["kind"] == "message"]
+    assert messages == ["noted: said"]
+    assert "never awaited" not in finished.stderr
+
+
+def test_debug_shows_where_plugins_failed(project, plugins):
+    install_plugin(plugins, "returns", RETURNS.replace("BODY", "return 1 / 0"))
+    install_plugin(plugins, "gone", "import nowhere_to_be_found")
+    finished = run(project, plugins, "--debug")
+    assert finished.exit_code == 0
+    assert "Traceback" not in run(project, plugins).stderr
+    assert 'returns_plugin.py", line' in finished.stderr
+    assert 'gone_plugin.py", line 1' in finished.stderr
+    assert finished.stderr.count("Traceback") == 2
+
+
 def test_it_is_called_when_the_workflow_raised(project, plugins):
     install_plugin(plugins, "raises", RAISES)
     finished = run(project, plugins, "--raises", "--json")

@@ -108,6 +108,16 @@ BROKEN = {
         "code_commit_providers",
         "nonsense",
     ),
+    "an argument that another hook has": (
+        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_model_layers(run):\n    return []",
+        "code_commit_model_layers",
+        "it may take: settings, secret",
+    ),
+    "an argument of a hook that has none": (
+        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_secrets(settings):\n    return []",
+        "code_commit_secrets",
+        "it may take: nothing",
+    ),
 }
 
 

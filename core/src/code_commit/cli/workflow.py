@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from code_commit.cli.output import print_error, print_note, print_run_finished
+from code_commit.cli.output import print_error, print_note, print_run_finished, redacted
 from code_commit.config.loading import load_settings
 from code_commit.config.schema import about_a_flag, explained
 from code_commit.plugin_api.definitions import Invocation, WorkflowDefinition
@@ -39,6 +39,8 @@ def run_invocation(invocation: Invocation, registry: Registry, environ: Mapping[
             print_run_finished(ExitCode.REACHED, "quit before the run began")
         return ExitCode.REACHED
     ending = run_session(plan, registry)
+    if invocation.debug and registry.plugin_host.traces:
+        print_note(redacted("".join(registry.plugin_host.traces)).rstrip())
     _report(ending, invocation)
     return ending.exit_code
 

@@ -59,7 +59,7 @@ class PluginHost:
     """The plugins of one run, with their own pluggy manager.
 
     `builtin` holds (name, module) pairs of the host's plugins. `on_failure` is called with each failure after loading;
-    `failures` also holds those of loading.
+    `failures` also holds those of loading, `traces` the tracebacks of those that an exception caused.
     """
 
     def __init__(
@@ -71,6 +71,7 @@ class PluginHost:
     ) -> None:
         self.plugins: list[Plugin] = []
         self.failures: list[PluginFailure] = []
+        self.traces: list[str] = []
         self.on_failure: Callable[[PluginFailure], None] | None = None
         self._manager = pluggy.PluginManager("code_commit")
         self._manager.add_hookspecs(hookspecs)
@@ -118,7 +119,7 @@ class PluginHost:
                         values = (arguments.get(name, _nothing)(plugin) for name in implementation.argnames)
                         items = _items(hook, require_sync(implementation.function(*values)))
                 except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-                    self.reject(plugin, hook, _description(error))
+                    self.reject(plugin, hook, error)
                 yield from ((plugin, item) for item in items)
 
     def knows_hook(self, hook: str) -> bool:
@@ -130,13 +131,19 @@ class PluginHost:
         """Return the names of the hooks that `plugin` implements, sorted."""
         return sorted(each.name for each in self._manager.get_hookcallers(plugin.code) or ())
 
-    def reject(self, plugin: Plugin | PluginSource, stage: str, error: str) -> PluginFailure:
-        """Report that `plugin`, or something that it offers, cannot be used."""
+    def reject(self, plugin: Plugin | PluginSource, stage: str, error: str | BaseException) -> PluginFailure:
+        """Report that `plugin`, or something that it offers, cannot be used.
+
+        Raises:
+            KeyboardInterrupt: it is the error; the user may have pressed Ctrl-C.
+        """
+        text, trace = (error, "") if isinstance(error, str) else _description(error)
         failure = PluginFailure(
-            plugin.name, plugin.distribution, plugin.version, stage, error, guards_paths=plugin.guards_paths
+            plugin.name, plugin.distribution, plugin.version, stage, text, guards_paths=plugin.guards_paths
         )
         if failure not in self.failures:
             self.failures.append(failure)
+            self.traces += [trace] if trace else []
             if self.on_failure:
                 self.on_failure(failure)
         return failure
@@ -147,7 +154,7 @@ class PluginHost:
         except KeyboardInterrupt:
             raise interrupted_while_loading(source) from None
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-            self.reject(source, "import", _description(error))
+            self.reject(source, "import", error)
             return
         duplicate = next((index for index, each in enumerate(self.plugins) if each.code is code), None)
         if duplicate is None:
@@ -162,17 +169,19 @@ class PluginHost:
                 with contextlib.redirect_stdout(sys.stderr):
                     getattr(plugin.code, ADDHOOKS)(self._manager)
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-            self.reject(plugin, ADDHOOKS, _description(error))
+            self.reject(plugin, ADDHOOKS, error)
 
     def _register(self, plugin: Plugin) -> bool:
         try:
             self._manager.register(plugin.code)
-        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-            # pluggy names the hook that takes no such argument.
+        except pluggy.PluginValidationError as error:  # its text names the hook
             stage = next((name for name in dir(plugin.code) if f"hook '{name}'" in str(error)), "import")
             spec = getattr(getattr(self._manager.hook, stage, None), "spec", None)
-            arguments = f"; it may take: {', '.join(spec.argnames) or 'nothing'}" if spec else ""
-            self.reject(plugin, stage, _description(error) + arguments)
+            takes = f"; it may take: {', '.join(spec.argnames) or 'nothing'}" if spec else ""
+            self.reject(plugin, stage, describe(error, longest=_LONGEST_ERROR) + takes)
+            return False
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+            self.reject(plugin, "import", error)
             return False
         if not plugin.guards_paths and PATH_RULES in self.hooks_of(plugin):
             # The other group leaves out a plugin that cannot be imported, together with its rules.
@@ -246,15 +255,14 @@ def _items(hook: str, result: Any) -> list[Any]:
     return list(result)
 
 
-def _description(error: BaseException) -> str:
-    """Return a description of what a plugin raised.
+def _description(error: BaseException) -> tuple[str, str]:
+    """Return a description of what a plugin raised, and the traceback."""
+    import traceback
 
-    Raises:
-        KeyboardInterrupt: the user may have pressed Ctrl-C.
-    """
     if isinstance(error, KeyboardInterrupt):
         raise error
-    return describe(error, longest=_LONGEST_ERROR, with_hint=True)
+    text = describe(error, longest=_LONGEST_ERROR, with_hint=True)
+    return text, "".join(traceback.format_exception(error))
 
 
 def _require_known(disabled: frozenset[str], sources: Sequence[PluginSource]) -> None:
