@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from code_commit.cli.output import print_error, print_note, print_run_finished, redacted
-from code_commit.config.loading import load_settings
+from code_commit.config.loading import Settings, load_settings
 from code_commit.config.schema import about_a_flag, explained
 from code_commit.plugin_api.definitions import Invocation, WorkflowDefinition
 from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
@@ -81,7 +81,6 @@ def _plan(
         UsageError: a flag's value is wrong.
         NotReady: the configuration is wrong.
     """
-    plugin_host = registry.plugin_host
     plugin, workflow = registry.workflow(invocation.workflow.name)
     with naming(plugin, workflow):
         _, model, choose_root = (import_code(workflow, field) for field in ("run", "options", "root"))
@@ -93,17 +92,10 @@ def _plan(
     if not root.is_dir():
         raise NotReady(f"there is no folder {root}")
     check_private_folder(root)  # before any setting is read
-    section_model = settings_model(plugin_host, plugin)
+    section_model = settings_model(registry.plugin_host, plugin)
     shared = set(invocation.flags) & set(section_model.model_fields if section_model else ())
     flags = {f"plugins.{plugin.name}.{name}": invocation.flags[name] for name in shared}
-    settings = load_settings(root, flags={**invocation.settings, **flags}, environ=environ)
-    names = [each.name for each in plugin_host.plugins if each.distribution != HOST]
-    names += [each.plugin for each in plugin_host.failures]
-    settings.require_known(
-        plugins=[*names, *plugin_host.disabled],
-        providers=registry.known_providers(),
-        roles=registry.known_roles(),
-    )
+    settings = _settings(root, {**invocation.settings, **flags}, registry, environ)
     section = settings.plugin(plugin.name, section_model)
     if model and section_model:
         values = {name: getattr(section, name) for name in model.model_fields if name in section_model.model_fields}
@@ -121,6 +113,24 @@ def _plan(
         stdout_taken=invocation.as_json or mute,
         shows=frozenset(name for name, wanted in shown.items() if wanted),
     )
+
+
+def _settings(root: Path, flags: Mapping[str, Any], registry: Registry, environ: Mapping[str, str]) -> Settings:
+    """Load the settings of a run, with names of known plugins, providers and roles only.
+
+    Raises:
+        NotReady: the configuration is wrong.
+    """
+    plugin_host = registry.plugin_host
+    settings = load_settings(root, flags=flags, environ=environ)
+    names = [each.name for each in plugin_host.plugins if each.distribution != HOST]
+    names += [each.plugin for each in plugin_host.failures]
+    settings.require_known(
+        plugins=[*names, *plugin_host.disabled],
+        providers=registry.known_providers(),
+        roles=registry.known_roles(),
+    )
+    return settings
 
 
 def _ask(workflow: WorkflowDefinition, question: str) -> str | None:

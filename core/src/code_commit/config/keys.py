@@ -20,10 +20,12 @@ from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
 from code_commit_workspace import ProjectTree, read_anywhere, read_in_project, require_gitignore_line
 
-_SHORTEST = 8
-_LIMIT = 16 * 1024
+_SHORTEST = 8  # characters of a key
+_LIMIT = 16 * 1024  # bytes of a key file
 _KEY_FILE = "-key.txt"
 _KEY_ENDINGS = ("_KEY", "_TOKEN", "_SECRET")
+
+# --- keys -------------------------------------------------------------------------------------------------------------
 
 
 class KeyRedactor(Protocol):
@@ -112,12 +114,6 @@ class KeyStore:
             for variable in [variables.origin(("providers", provider, config, name)).removeprefix("variable ")]
         )
 
-    def _redact(self, read: Callable[..., FoundKey | None], *arguments: object) -> None:
-        with suppress(NotReady):
-            found = read(*arguments)
-            if found is not None:
-                self._redactor.add(found.value)
-
     def files_elsewhere(self) -> tuple[Path, ...]:
         """Return the files outside `agent-config` that may hold keys: the user's own, and each `api_key_file`."""
         named = [
@@ -131,6 +127,12 @@ class KeyStore:
     @cached_property
     def _sources(self) -> tuple[Source, ...]:
         return sources(self._root, self._environ)
+
+    def _redact(self, read: Callable[..., FoundKey | None], *arguments: object) -> None:
+        with suppress(NotReady):
+            found = read(*arguments)
+            if found is not None:
+                self._redactor.add(found.value)
 
     def _candidates(self, definition: ProviderDefinition, config_name: str) -> Iterator[FoundKey]:
         """Yield keys source by source, strongest first. A source is read only if those before it hold no key."""
