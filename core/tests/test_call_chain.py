@@ -345,4 +345,4 @@ def code_commit_model_layers():
     environ = {"LOOPBACK_BASE_URL": server.url("openai"), "LOOPBACK_API_KEY": "sk-canary-0123456789"}
     finished = project.command("--ask", "--json", "--model", "loopback/gpt-5", plugins=[plugins], environ=environ)
     assert (finished.exit_code, len(server.requests)) == (5, 2), finished.stderr
-    assert "the reply to call 2 holds a live API key" in finished.stderr
+    assert "the response of call 2 holds a live API key" in finished.stderr

@@ -169,9 +169,9 @@ def counted(name: str, count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CallFiles:
-    """The files of one model call: the prompt, the text of the reply, and the whole reply as JSON.
+    """The files of one model call: the prompt, the response, and the whole reply as JSON.
 
-    `parts` holds the parts of a reply that is more than text, as `parts_to_json` writes them.
+    `parts` holds the parts of a completion that is more than text, as `parts_to_json` writes them.
     """
 
     request: str

@@ -212,10 +212,7 @@ def lines_beside_workflow(record: Record) -> Sequence[Line]:
     data = record.data
     match record.kind:
         case "call.started":
-            where = [data[name] for name in ("address", "key_source") if data.get(name)]
-            return (
-                Line(f"asking {data.get('model')} ({', '.join(where)})" if where else f"asking {data.get('model')}"),
-            )
+            return (Line(_asking(data)),)
         case "state.entered" | "changes.applied" | "process.started":
             return ()
         case "call.finished" if data.get("error") is None:
@@ -265,9 +262,12 @@ def _process(data: Mapping[str, Any]) -> str:
 
 
 def _call_started(data: Mapping[str, Any]) -> Sequence[Line]:
-    text = f"call {data.get('number')}, {data.get('label')}: asking {data.get('model')}"
+    return (Line(f"call {data.get('number')}, {data.get('label')}: {_asking(data)}"),)
+
+
+def _asking(data: Mapping[str, Any]) -> str:
     where = [data[name] for name in ("address", "key_source") if data.get(name)]
-    return (Line(f"{text} ({', '.join(where)})" if where else text),)
+    return f"asking {data.get('model')}" + f" ({', '.join(where)})" * bool(where)
 
 
 def _call_retried(data: Mapping[str, Any]) -> Sequence[Line]:

@@ -17,7 +17,7 @@ from code_commit.plugin_api.conversation import (
 from code_commit.plugin_api.errors import LimitReached, NotReady
 from code_commit.plugin_api.provider import ModelCall, NextLayer
 
-# A limit on cost needs a limit on the reply. This one is sent if the request and the configuration have none.
+# A limit on cost needs a limit on the completion. This one is sent if the request and the configuration have none.
 _MAX_TOKENS = 32_000
 # After any other error, the service may charge for the request.
 _COSTS_NOTHING = frozenset({"auth", "quota", "rate", "rejected"})
@@ -35,7 +35,7 @@ class Budget:
     def spend(self, call: ModelCall, *, next: NextLayer, max_tokens: int | None) -> Completion:  # noqa: A002
         """Reserve the highest cost of one try, then count its actual cost. An unknown cost counts in full.
 
-        `max_tokens` is the configured limit of a reply, if any.
+        `max_tokens` is the configured limit of a completion, if any.
 
         Raises:
             NotReady: the model's price is unknown.

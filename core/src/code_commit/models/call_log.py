@@ -129,7 +129,7 @@ class CallLog:
 
 
 def refusal(completion: Completion, number: int) -> str:
-    """Return a message if the model refused or the service filtered the reply, else an empty text."""
+    """Return a message if the model refused or the service filtered the completion, else an empty text."""
     if completion.finish not in {Finish.REFUSED, Finish.FILTERED}:
         return ""
     what = f"call {number} ({completion.finish_detail})"

@@ -127,7 +127,7 @@ def _refuse_bad_completion(completion: Completion, number: int, redactor: Redact
     texts = [completion.text, *(call.raw or str(call.arguments) for call in completion.tool_calls)]
     if any(redactor.holds_key(text) for text in texts):
         raise ResponseRefused(
-            f"the reply to call {number} holds a live API key",
+            f"the response of call {number} holds a live API key",
             hint="look where the model saw it: the query, the code rollup, the output of the build",
         )
     if refused := refusal(completion, number):

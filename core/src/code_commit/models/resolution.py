@@ -27,7 +27,7 @@ HOST_FIELDS = frozenset({"base_url", "allow_http"})
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A model at its address. `max_tokens` is the configured limit of a reply, if any."""
+    """A model at its address. `max_tokens` is the configured limit of a completion, if any."""
 
     provider: Provider
     name: str  # the provider's

@@ -84,7 +84,7 @@ class ToolSpec:
 class Request:
     """A request to a model. Temperature and thinking are part of the provider's configuration.
 
-    `max_tokens` limits the reply; None means the configured limit.
+    `max_tokens` limits the completion; None means the configured limit.
     """
 
     messages: tuple[Message, ...]
@@ -95,7 +95,7 @@ class Request:
 
 
 class Finish(Enum):
-    """Why a reply ended. Only STOP and TOOL_CALLS are complete answers."""
+    """Why a completion ended. Only with STOP and TOOL_CALLS it is complete."""
 
     STOP = "stop"
     TOOL_CALLS = "tool_calls"
@@ -122,10 +122,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's reply, finished or not: check `finish` before you use `text`.
+    """The answer to a call, finished or not: check `finish` before you use `text`.
 
     `finish_detail` is the service's own value, `model` the model that answered, `raw` the whole body. `cost` is in USD,
-    or None if unknown. `cached` means that the reply comes from a cache and costs nothing.
+    or None if unknown. `cached` means that it comes from a cache and costs nothing.
     """
 
     message: Message
@@ -139,12 +139,12 @@ class Completion:
 
     @property
     def text(self) -> str:
-        """The text of the reply, without thinking and tool calls."""
+        """The text, without thinking and tool calls."""
         return "".join(part.text for part in self.message.parts if isinstance(part, Text))
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        """The tool calls of the reply, in order."""
+        """The tool calls, in order."""
         return tuple(part for part in self.message.parts if isinstance(part, ToolCall))
 
 
@@ -152,7 +152,7 @@ ProviderErrorKind = Literal["auth", "quota", "rate", "network", "server", "rejec
 
 
 class ProviderError(Exception):
-    """A try that returned no completion. An unfinished reply is a `Completion`, not an error.
+    """A try that returned no completion. An unfinished answer is a `Completion`, not an error.
 
     The host retries `rate`, `network` and `server`; `auth` and `quota` need a person; `rejected` means that the request
     is invalid; `invalid_response` means that the answer cannot be parsed. `retry_after` is in seconds.

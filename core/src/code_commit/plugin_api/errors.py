@@ -66,7 +66,7 @@ class UsageError(CodeCommitError):
 class ProviderFailed(CodeCommitError):  # noqa: N818 - the name of the outcome
     """A call returned no completion, after all retries.
 
-    `kind` is the kind of the last `ProviderError`, or None if the service refused or filtered the reply.
+    `kind` is the kind of the last `ProviderError`, or None if the service refused or filtered the completion.
     """
 
     def __init__(self, message: str, *, hint: str = "", kind: ProviderErrorKind | None = None) -> None:

@@ -75,7 +75,7 @@ class CallRetried(Event):
 class CallFinished(Event):
     """A model call ended, with `finish` or with `error`. Token counts are None when the service did not report them.
 
-    `response` names the file with the text; `parts` names the file with all parts, if the reply is more than text.
+    `response` names the file with the text; `parts` names the file with all parts, if the completion is more than text.
     `error_kind` is the kind of a `ProviderError`.
     """
 

@@ -37,7 +37,7 @@ class Model(Protocol):
         """Make one call. `label` names it in the run folder: "initial-query" becomes `1-initial-query.txt`.
 
         Several threads may call it. Do not catch errors that end the run, such as a missing key or a limit: the host
-        handles them. If the service refuses or filters a reply, the run ends as well.
+        handles them. If the service refuses or filters a completion, the run ends as well.
 
         Raises:
             ProviderFailed: all tries failed, or the service refused; `may_pass` is whether a new call may succeed.
