@@ -72,8 +72,8 @@ def ran(tmp_path, code, *arguments, settings="", group="code_commit"):
         ("raise SystemExit(0)", "failed: SystemExit: 0"),
         ("raise GeneratorExit", "failed: GeneratorExit"),
         ("raise ProviderError('on purpose', kind='made up')", "which code-commit-odd made up"),
-        ("return None", "gave None for a completion"),
-        ("return 'text'", "gave 'text' for a completion"),
+        ("return None", "gave None for a Completion"),
+        ("return 'text'", "gave 'text' for a Completion"),
         (
             f"return {ANSWER.format(text=None, finish='Finish.STOP')}",
             "it gave a Text whose `text` must be of type str, not None",
@@ -94,11 +94,35 @@ def test_a_provider_that_breaks_its_promise_is_one_that_failed(tmp_path, complet
     assert "code-commit-odd" in end["summary"]
 
 
-@pytest.mark.parametrize("made", ["return None", "raise RuntimeError('on purpose')", "raise SystemExit(0)"])
+@pytest.mark.parametrize(
+    "made",
+    [
+        "return None",
+        "raise RuntimeError('on purpose')",
+        "raise SystemExit(0)",
+        "async def later(): pass\n    return later()",
+    ],
+)
 def test_a_factory_that_makes_no_provider_is_named(tmp_path, made):
     _, finished, end = ran(tmp_path, PROVIDER.format(complete="pass", made=made), "--model", "odd")
     assert finished.exit_code == 3
     assert "code-commit-odd" in end["summary"]
+    assert "never awaited" not in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("encode", "words"),
+    [
+        ("async def encode(self, request): pass", "TypeError: it is async; use a plain function"),
+        ("def encode(self, request): return {}", "TypeError: it gave {} for a HttpCall"),
+    ],
+)
+def test_a_wire_that_encodes_no_call_is_named(tmp_path, encode, words):
+    code = PROVIDER.format(complete="pass", made="return Odd()").replace("class Odd:", f"class Odd:\n    {encode}")
+    _, finished, end = ran(tmp_path, code.replace('()}, ""', '()}, "http://127.0.0.1:9"'), "--model", "odd")
+    assert finished.exit_code == 4
+    assert end["summary"] == f"the provider odd of code-commit-odd failed: {words}"
+    assert "never awaited" not in finished.stderr
 
 
 @pytest.mark.parametrize("name", ["odd_plugin:Config", "odd_plugin:made"])
@@ -114,8 +138,8 @@ def test_code_of_a_provider_that_is_not_there_is_named(tmp_path, name):
     [
         ("raise SystemExit(0)", "SystemExit: 0"),
         ("raise GeneratorExit", "GeneratorExit"),
-        ("return None", "gave None for a result"),
-        ("return 'text'", "gave 'text' for a result"),
+        ("return None", "gave None for a Result"),
+        ("return 'text'", "gave 'text' for a Result"),
         ("return Result(5, None, 7)", "it gave a Result whose `outcome` must be of type Outcome, not 5"),
         ("return Result(Outcome.REACHED, None)", "`summary` must be of type str, not None"),
         ("return Result(Outcome.REACHED, 'done', 7)", "`data` must be of type Mapping, not 7"),

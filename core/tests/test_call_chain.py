@@ -145,7 +145,7 @@ def test_a_cached_answer_costs_nothing_and_the_log_counts_what_was_asked(project
     [
         ("crash", "a model layer of code-commit-odd failed: ValueError: boom"),
         ("leave", "a model layer of code-commit-odd failed: SystemExit"),
-        ("nothing", "a model layer of code-commit-odd failed: TypeError: it gave None for a completion"),
+        ("nothing", "a model layer of code-commit-odd failed: TypeError: it gave None for a Completion"),
         ("other", "a model layer of code-commit-odd: it passed on another call than it got"),
     ],
 )

@@ -56,7 +56,7 @@ def checked_result(result: Any, record: type[T], **types: Any) -> T:
     require_sync(result)
     name = record.__name__
     if not isinstance(result, record):
-        raise TypeError(f"it gave {shorten(repr(result), 200)} for a {name.lower()}")
+        raise TypeError(f"it gave {shorten(repr(result), 200)} for a {name}")
     for field, kind in types.items():
         if not isinstance(value := getattr(result, field), kind):
             wanted = getattr(kind, "__name__", kind)

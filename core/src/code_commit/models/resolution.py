@@ -17,6 +17,7 @@ from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import CodeCommitError, NotReady, UsageError, describe
 from code_commit.plugin_api.provider import Provider
 from code_commit.plugins.registry import Registry, ResolvedModel
+from code_commit_workspace import require_sync
 
 if TYPE_CHECKING:
     from code_commit.config.loading import ModelChoice, Settings
@@ -139,7 +140,7 @@ class Services:
             config: Any = validated(import_object(definition.config), section, where)
             factory = import_object(definition.factory)
             takes_root = "root" in inspect.signature(factory).parameters
-            built = factory(config, root=self._root) if takes_root else factory(config)
+            built = require_sync(factory(config, root=self._root) if takes_root else factory(config))
             token = import_object(definition.run_token)(config.model, self._root) if definition.run_token else None
         except (CodeCommitError, KeyboardInterrupt):
             raise

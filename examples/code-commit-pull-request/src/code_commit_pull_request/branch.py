@@ -51,6 +51,7 @@ class Git:
             input=stdin,
             capture_output=True,
             text=True,
+            timeout=50,
             check=False,
         )
         if done.returncode:

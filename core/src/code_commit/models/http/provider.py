@@ -25,7 +25,7 @@ from code_commit.plugin_api.conversation import Completion, ProviderError
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.provider import HttpCall, ModelCall, Wire
-from code_commit_workspace import Redactor
+from code_commit_workspace import Redactor, checked_result
 
 _REDIRECTS, _FIRST_ERROR = range(300, 400), 400  # HTTP statuses
 _LONGEST_TIMER = 7 * 24 * 3600.0  # the clock's own limit is lower than infinity
@@ -64,7 +64,7 @@ class HttpProvider:
             ProviderError: there is no reply, or it is an error, or it is not valid.
         """
         # Streaming is decided here: `encode_stream`, and pieces from the same queue.
-        target, headers, content = self._prepared(self._wire.encode(call.request))
+        target, headers, content = self._prepared(checked_result(self._wire.encode(call.request), HttpCall))
         seconds = max(0.0, min(call.deadline - time.monotonic(), _LONGEST_TIMER))
         result_queue: ResultQueue = queue.SimpleQueue()
         connection = self._take_connection(result_queue)
