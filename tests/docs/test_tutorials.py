@@ -116,7 +116,7 @@ def test_the_tests_on_the_pages_pass(tmp_path: Path, run: Command) -> None:
         python_with(None, tmp_path / "venv"), "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", "tests"
     )
     assert tested.returncode == 0, tested.stdout + tested.stderr
-    assert "2 passed" in tested.stdout
+    assert "3 passed" in tested.stdout
 
 
 def test_a_tutorial_passes_mypy_and_ruff(tmp_path: Path, run: Command) -> None:
