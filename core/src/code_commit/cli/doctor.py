@@ -21,8 +21,17 @@ from code_commit.imports import import_object
 from code_commit.plugin_api.definitions import CommandDefinition, ProviderDefinition, WorkflowDefinition
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, UsageError, describe, did_you_mean
 from code_commit.plugins.discovery import GROUP, PATH_RULES_GROUP, PluginSource, discover
-from code_commit.plugins.host import HOST, Plugin, PluginHost, interrupted_while_loading, stdout_aside
-from code_commit.plugins.registry import CODE, DEFAULT_WORKFLOW, Registry, collect_objects, import_code
+from code_commit.plugins.host import (
+    CODE,
+    HOST,
+    Plugin,
+    PluginHost,
+    collect_objects,
+    import_code,
+    interrupted_while_loading,
+    stdout_aside,
+)
+from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
 from code_commit.run.assembly import plugin_secret, plugin_section, settings_model
 from code_commit_workspace import is_async
 

@@ -17,8 +17,8 @@ from code_commit.cli.output import print_note, redact_secrets_of, redactor_of_al
 from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError, did_you_mean
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import discover
-from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost
-from code_commit.plugins.registry import Registry, import_code, naming
+from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost, import_code, naming
+from code_commit.plugins.registry import Registry
 from code_commit_workspace import printable, require_sync
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from code_commit.config.loading import Settings, load_settings
 from code_commit.config.schema import about_a_flag, explained
 from code_commit.plugin_api.definitions import Invocation, WorkflowDefinition
 from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
-from code_commit.plugins.host import HOST
-from code_commit.plugins.registry import Registry, import_code, naming
+from code_commit.plugins.host import HOST, import_code, naming
+from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import RunPlan, settings_model
 from code_commit.run.session import RunEnding, run_session
 from code_commit_workspace import check_private_folder, printable, read_answer

@@ -11,8 +11,7 @@ from code_commit.models.retry import HINTS
 from code_commit.plugin_api.conversation import Completion, Finish, Message, ProviderError, Text, Usage
 from code_commit.plugin_api.errors import CodeCommitError, Interrupted, NotReady, ProviderFailed, describe
 from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, Provider
-from code_commit.plugins.host import Plugin, PluginHost
-from code_commit.plugins.registry import collect_objects
+from code_commit.plugins.host import Plugin, PluginHost, collect_objects
 from code_commit_workspace import checked_result
 
 AT_FAULT = "its plugin is at fault; --debug shows where"

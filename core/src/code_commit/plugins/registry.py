@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from code_commit.imports import import_object
 from code_commit.plugin_api.definitions import CommandDefinition, Flag, ProviderDefinition, WorkflowDefinition
-from code_commit.plugin_api.errors import CodeCommitError, UsageError, describe
+from code_commit.plugin_api.errors import UsageError
 from code_commit.plugins import first_party
-from code_commit.plugins.host import HOST, PATH_RULES, Plugin, PluginFailure, PluginHost
-from code_commit_workspace import fault_of_function
+from code_commit.plugins.host import Plugin, PluginFailure, PluginHost
 
 DEFAULT_WORKFLOW = "committing-code"
 Kind = Literal["provider", "model", "workflow", "flag", "command"]
@@ -244,99 +240,6 @@ def _owner(distributions: Collection[str]) -> str | None:
     """Return the owner of a name: the only claimant, or the only one that keeps its names."""
     keepers = [each for each in distributions if len(distributions) == 1 or first_party.keeps_its_names(each)]
     return keepers[0] if len(keepers) == 1 else None
-
-
-# --- the code that plugins name and give ------------------------------------------------------------------------------
-
-PYDANTIC = "a pydantic model"
-# What the host calls, with the number of arguments.
-CODE: Mapping[type[Any] | str, Mapping[str, int | str | None]] = {
-    ProviderDefinition: {"config": PYDANTIC, "factory": None, "run_token": 2},
-    WorkflowDefinition: {"run": 1, "options": PYDANTIC, "root": 2},
-    CommandDefinition: {"run": 2, "arguments": 1},
-    PATH_RULES: {"judge": 2},
-    "code_commit_log_sinks": {"receive": 1, "close": 0},
-    "code_commit_model_layers": {"__call__": 2},
-}
-
-
-def import_code(definition: Any, field: str) -> Any:
-    """Import what `definition` names in `field`; return None if it names nothing.
-
-    Raises:
-        UsageError: it cannot be imported, or the host cannot use it.
-    """
-    target = getattr(definition, field)
-    return import_target(field, target, CODE[type(definition)][field]) if target else None
-
-
-def import_target(what: str, target: str, needed: int | str | None) -> Any:
-    """Import `what`, which must be a pydantic model or callable with so many arguments.
-
-    Raises:
-        UsageError: it cannot be imported, or the host cannot use it.
-    """
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            code = import_object(target)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise UsageError(f"{what} {target!r} cannot be imported: {describe(error)}") from error
-    if fault := _fault_of_code(code, needed):
-        raise UsageError(f"{what} {target!r} {fault}")
-    return code
-
-
-@contextlib.contextmanager
-def naming(plugin: Plugin, definition: Any) -> Iterator[None]:
-    """Name the definition and its distribution in errors of the code in the block, which the definition names.
-
-    Raises:
-        UsageError: the block raised.
-    """
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        if plugin.distribution == HOST:
-            raise
-        what = f"the {type(definition).__name__.removesuffix('Definition').lower()} {definition.name}"
-        fault = error.message if isinstance(error, CodeCommitError) else describe(error)
-        raise UsageError(
-            f"{what} of {plugin.distribution} {plugin.version} is broken: {fault}",
-            hint="`code-commit plugins doctor` examines all plugins",
-        ) from error
-
-
-def collect_objects(
-    plugin_host: PluginHost, hook: str, arguments: Mapping[str, Callable[[Plugin], Any]], *, only: Plugin | None = None
-) -> Iterator[tuple[Plugin, Any]]:
-    """Yield the objects that plugins give for a hook of `CODE`. Report what is wrong with them."""
-    for plugin, item in plugin_host.collect(hook, arguments, only=only):
-        for fault in _faults_of(hook, item):
-            plugin_host.reject(plugin, hook, fault)
-        yield plugin, item
-
-
-def _faults_of(hook: str, item: Any) -> Iterator[str]:
-    name = str(getattr(item, "__name__", type(item).__name__))
-    if isinstance(item, type):
-        yield f"{name} is a class; give an object of it"
-        return
-    for method, count in CODE[hook].items():
-        is_call = method == "__call__"
-        if fault := _fault_of_code(item if is_call else getattr(item, method, None), count):
-            yield f"{name if is_call else f'{name}.{method}'} {fault}"
-    if hook == PATH_RULES and not isinstance(getattr(item, "name", None), str):
-        yield f"{name} has no `name`"
-
-
-def _fault_of_code(code: Any, needed: int | str | None) -> str:
-    if isinstance(needed, str):
-        return "" if hasattr(code, "model_validate") else f"is not {needed}"
-    return fault_of_function(code, needed)
 
 
 # --- the types of fields ---------------------------------------------------------------------------------------------
