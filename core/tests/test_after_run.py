@@ -197,15 +197,32 @@ def test_what_is_wrong_is_told_with_the_plugin(project, plugins, body, told):
     assert "never awaited" not in finished.stderr
 
 
+FAILING_SINK = """
+from code_commit.plugin_api import hookimpl
+
+class Sink:
+    def receive(self, record):
+        raise KeyError("on purpose")
+    def close(self):
+        pass
+
+@hookimpl
+def code_commit_log_sinks():
+    return [Sink()]
+"""
+
+
 def test_debug_shows_where_plugins_failed(project, plugins):
     install_plugin(plugins, "returns", RETURNS.replace("BODY", "return 1 / 0"))
     install_plugin(plugins, "gone", "import nowhere_to_be_found")
+    install_plugin(plugins, "sink", FAILING_SINK)
     finished = run(project, plugins, "--debug")
     assert finished.exit_code == 0
     assert "Traceback" not in run(project, plugins).stderr
     assert 'returns_plugin.py", line' in finished.stderr
     assert 'gone_plugin.py", line 1' in finished.stderr
-    assert finished.stderr.count("Traceback") == 2
+    assert 'sink_plugin.py", line' in finished.stderr
+    assert finished.stderr.count("Traceback") == 3
 
 
 def test_it_is_called_when_the_workflow_raised(project, plugins):

@@ -209,7 +209,7 @@ def test_an_error_in_a_command_names_its_plugin_and_debug_shows_where(project, i
     assert (shown.exit_code, "greeter_plugin.py" in shown.stderr) == (70, True)
 
 
-@pytest.mark.parametrize("code", ["None", "'0'", "300", "-1"])
+@pytest.mark.parametrize("code", ["None", "'0'", "300", "-1", "True"])
 def test_what_is_no_exit_code_is_an_error_of_the_plugin(project, install, code):
     finished = project.command("greet", "you", plugins=install(body=f"return {code}"))
     assert finished.exit_code == 70

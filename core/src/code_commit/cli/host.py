@@ -255,7 +255,7 @@ def run_named(name: str, argv: Sequence[str], environ: Mapping[str, str], disabl
 
 
 def _exit_code(returned: Any) -> int:
-    if isinstance(returned, int) and 0 <= returned <= _HIGHEST_CODE:
+    if isinstance(returned, int) and not isinstance(returned, bool) and 0 <= returned <= _HIGHEST_CODE:
         return returned
     raise TypeError(f"it returned {returned!r:.100}, not an exit code")
 

@@ -45,7 +45,8 @@ class RunLog:
     """The log of a run. Open it with `RunLog.open`, and always call `finish`. It is thread-safe.
 
     `folder` is the run folder, `run` its name; `token` delimits foreign text in the prompts of this run.
-    `sender` is the plugin whose code runs, and its distribution; errors in its events name them.
+    `sender` is the plugin whose code runs, and its distribution; errors in its events name them. `sink_traces` are the
+    tracebacks of failed sinks.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class RunLog:
         self._clock = clock
         self._document = RunDocument()
         self._sinks = Sinks(self._report)
+        self.sink_traces = self._sinks.traces
         self._lock = threading.RLock()  # a signal handler may emit while this thread does
         self.sender: ContextVar[tuple[str, str]] = ContextVar("sender", default=("", ""))
         self._root = _Span(1, None)

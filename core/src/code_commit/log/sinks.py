@@ -21,6 +21,7 @@ class Sinks:
 
     def __init__(self, report: Callable[[PluginFailed], None]) -> None:
         self._report = report
+        self.traces: list[str] = []  # of what the sinks raised
         self._outlets: tuple[_Outlet, ...] = ()
         self._delivering = threading.local()
 
@@ -83,6 +84,9 @@ class Sinks:
                 raise  # Ctrl-C
             return "KeyboardInterrupt"
         except BaseException as error:  # noqa: BLE001 - a plugin's code may raise anything
+            import traceback
+
+            self.traces.append("".join(traceback.format_exception(error)))
             return describe(error, with_hint=True)
         finally:
             self._delivering.now = False
