@@ -113,7 +113,7 @@ def test_a_key_is_not_committed(hooked: Hooked) -> None:
     done = hooked.commit({"settings.py": f"KEY = {KEY!r}\n"})
     assert done.returncode == 1
     assert "no API key is committed" in done.stdout
-    assert "settings.py: contains an API key" in done.stdout
+    assert "settings.py: contains a configured API key" in done.stdout
     assert KEY not in done.stdout
     assert hooked.project.git("log", "--format=%s").splitlines() == ["start"]
 
