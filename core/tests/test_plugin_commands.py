@@ -214,3 +214,18 @@ def test_what_is_no_exit_code_is_an_error_of_the_plugin(project, install, code):
     finished = project.command("greet", "you", plugins=install(body=f"return {code}"))
     assert finished.exit_code == 70
     assert ", in the command greet of code-commit-greeter" in finished.stderr
+
+
+def test_a_command_that_nobody_can_offer_names_the_plugins(project, install, tmp_path):
+    for plugin in ("one", "two"):
+        plugins = install(plugin, name="go")
+    install_plugin(tmp_path / "plugins", "broken", "import nothing_here")
+    odd = CODE.format(name="odd", module="odd_plugin", body="return 0").replace('"greet somebody"', "5")
+    install_plugin(tmp_path / "plugins", "odd", odd)
+    for name, words in {
+        "go": "claimed by code-commit-one and code-commit-two",
+        "gone": "the plugin broken of code-commit-broken 1.0 failed (import): ModuleNotFoundError",
+        "odd": "the plugin odd of code-commit-odd 1.0 failed (command): `help` must be a text",
+    }.items():
+        finished = project.command(name, plugins=plugins)
+        assert (finished.exit_code, words in finished.stderr) == (2, True), finished.stderr

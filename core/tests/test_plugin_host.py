@@ -381,20 +381,6 @@ def test_what_a_disabled_plugin_offers_is_denied_by_that_name(project):
     assert "--disable-plugin commit leaves" in finished.stderr
 
 
-def test_a_command_that_nobody_can_offer_names_the_plugins(project, tmp_path):
-    plugins = install_plugin(tmp_path / "plugins", "one", COMMAND.format(name="go"))
-    install_plugin(plugins, "two", COMMAND.format(name="go"))
-    install_plugin(plugins, "broken", "import nothing_here")
-    install_plugin(plugins, "odd", COMMAND.format(name="odd").replace('"a command"', "5"))
-    for name, words in {
-        "go": "claimed by code-commit-one and code-commit-two",
-        "gone": "the plugin broken of code-commit-broken 1.0 failed (import): ModuleNotFoundError",
-        "odd": "the plugin odd of code-commit-odd 1.0 failed (command): `help` must be a text",
-    }.items():
-        finished = project.command(name, plugins=[plugins])
-        assert (finished.exit_code, words in finished.stderr) == (2, True), finished.stderr
-
-
 @needs_commit
 @pytest.mark.parametrize("name", ["rollup", "plugins"])
 def test_a_command_of_the_first_party_cannot_be_taken_away(project, tmp_path, name):
