@@ -163,14 +163,15 @@ class CommandHost:
 
     def start(self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False) -> RunSummary:
         """Run a workflow and return the summary of its run."""
-        from code_commit.cli.workflow import QuitError, start
+        from code_commit.cli.workflow import QuitError, plan_run
         from code_commit.log.past_runs import read_run
+        from code_commit.run.session import run_session
 
         try:
-            ending = start(invocation, self.registry, self.environ, root=root, quiet=quiet, mute=True)
+            plan = plan_run(invocation, self.registry, self.environ, root, quiet=quiet, mute=True)
         except QuitError:
             raise Interrupted("quit before the run began") from None
-        return read_run(ending.folder)
+        return read_run(run_session(plan, self.registry).folder)
 
     def _secret_of(self, plugin: Plugin) -> Callable[[str], str | None]:
         from code_commit.run.assembly import plugin_secret

@@ -33,7 +33,7 @@ def run_invocation(invocation: Invocation, registry: Registry, environ: Mapping[
         CodeCommitError: the run cannot start.
     """
     try:
-        plan = _plan(invocation, registry, environ)
+        plan = plan_run(invocation, registry, environ)
     except QuitError:
         if invocation.as_json:
             print_run_finished(ExitCode.REACHED, "quit before the run began")
@@ -45,28 +45,7 @@ def run_invocation(invocation: Invocation, registry: Registry, environ: Mapping[
     return ending.exit_code
 
 
-def start(
-    invocation: Invocation,
-    registry: Registry,
-    environ: Mapping[str, str],
-    *,
-    root: Path | None = None,
-    quiet: bool = False,
-    mute: bool = False,
-) -> RunEnding:
-    """Run a workflow in `root`, or in the folder that it chooses, and return its ending.
-
-    With `mute` the run writes nothing to stdout, which belongs to the calling command.
-
-    Raises:
-        CodeCommitError: the run cannot start.
-        QuitError: the user quit.
-    """
-    plan = _plan(invocation, registry, environ, root, quiet=quiet, mute=mute)
-    return run_session(plan, registry)
-
-
-def _plan(
+def plan_run(
     invocation: Invocation,
     registry: Registry,
     environ: Mapping[str, str],
@@ -75,11 +54,14 @@ def _plan(
     quiet: bool = False,
     mute: bool = False,
 ) -> RunPlan:
-    """Validate flags and settings together.
+    """Validate flags and settings together, for a run in `root` or in the folder that the workflow chooses.
+
+    With `mute` the run writes nothing to stdout, which belongs to the calling command.
 
     Raises:
         UsageError: a flag's value is wrong.
         NotReady: the configuration is wrong.
+        QuitError: the user quit.
     """
     plugin, workflow = registry.workflow(invocation.workflow.name)
     with naming(plugin, workflow):
