@@ -7,17 +7,31 @@ import subprocess
 
 import pytest
 
-from code_commit.cli.completion import known_words
-from code_commit.cli.host import CommandHost
 from code_commit_testing import Project, install_plugin
 
 ODD = """
-from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
+from code_commit.plugin_api import CommandDefinition, Flag, ProviderDefinition, WorkflowDefinition, hookimpl
+
+EVIL = "it's odd: $(touch pwned) `touch pwned`"
 
 @hookimpl
 def code_commit_workflows():
-    flags = (Flag(("--odd",), "it's odd: $(touch pwned) `touch pwned`", selects=True),)
+    flags = (Flag(("--odd",), EVIL, EVIL, selects=True), Flag(("--from",), "a file", "FILE"))
     return [WorkflowDefinition("odd", "odd", flags, "nowhere:run")]
+
+@hookimpl
+def code_commit_providers():
+    return [ProviderDefinition("odd", {"odd-1": (), EVIL: ()}, "", None, None, ("a", "{key}"), "x:y", "x:y")]
+
+@hookimpl
+def code_commit_commands():
+    return [CommandDefinition("look", EVIL, "nowhere:run", "odd_plugin:arguments"),
+            CommandDefinition("broken", EVIL, "nowhere:run", "nowhere:arguments")]
+
+def arguments(parser):
+    parser.add_argument("paths", nargs="+", metavar="PATH", help=EVIL)
+    parser.add_argument("--deep", choices=[EVIL, "plain"], metavar=EVIL)
+    parser.add_subparsers(dest=EVIL, metavar=EVIL)
 """
 WORSE = ODD.replace("--odd", "--a;touch pwned").replace('"odd", "odd"', '"worse", "worse"')
 
@@ -25,7 +39,7 @@ WORSE = ODD.replace("--odd", "--a;touch pwned").replace('"odd", "odd"', '"worse"
 @pytest.fixture
 def project(tmp_path):
     project = Project.create(tmp_path)
-    project.write({"logs/2026-01-01-00-00-00-x/events.jsonl": ""})
+    project.write({"logs/2026-01-01-00-00-00-x/events.jsonl": "", "a.txt": ""})
     return project
 
 
@@ -38,7 +52,7 @@ def script(project, shell, **options):
 def completed(project, text, *words):
     """What bash offers for the last of `words`."""
     line = " ".join(f"'{word}'" for word in words)
-    code = f'{text}\nCOMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _code_commit; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    code = f'{text}\nCOMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _shtab_code_commit; printf "%s\\n" "${{COMPREPLY[@]}}"'
     done = subprocess.run(
         ["bash", "--norc", "-c", code],
         cwd=project.root,
@@ -51,32 +65,54 @@ def completed(project, text, *words):
     return done.stdout.split()
 
 
-@pytest.mark.parametrize(
+OFFERS = pytest.mark.parametrize(
     ("words", "offered"),
     [
-        (["code-commit", "ru"], ["runs"]),
-        (["code-commit", "--que"], ["--query", "--query-file"]),
+        (["code-commit", "plu"], ["plugins"]),
+        (["code-commit", "--sandb"], ["--sandbox"]),
         (["code-commit", "--quiet", "--on-f"], ["--on-failure"]),
         (["code-commit", "--on-failure", ""], ["keep", "restore"]),
         (["code-commit", "--sandbox", "r"], ["require"]),
-        (["code-commit", "runs", "ex"], ["export"]),
-        (["code-commit", "runs", "export", "--si"], ["--sink"]),
+        (["code-commit", "--model", "odd-"], ["odd-1"]),
+        (["code-commit", "--disable-plugin", "od"], ["odd"]),
+        (["code-commit", "undo", ""], ["2026-01-01-00-00-00-x", "latest"]),
         (["code-commit", "undo", "2026"], ["2026-01-01-00-00-00-x"]),
-        (["code-commit", "replay", "la"], ["latest"]),
-        (["code-commit", "plugins", "d"], ["doctor"]),
+        (["code-commit", "undo", "--js"], ["--json"]),
+        (["code-commit", "plugins", ""], ["doctor"]),
+        (["code-commit", "plugins", "doctor", "--js"], ["--json"]),
         (["code-commit", "completion", "z"], ["zsh"]),
-        (["code-commit", "--query-file", "a."], ["a.txt"]),
+        (["code-commit", "--from", "a."], ["a.txt"]),
+        (["code-commit", "look", "a."], ["a.txt"]),
+        (["code-commit", "look", "a.txt", "--de"], ["--deep"]),
     ],
+    ids=" ".join,
 )
-def test_bash_offers_what_may_follow(project, words, offered):
-    assert completed(project, script(project, "bash"), *words) == offered
 
 
-def test_every_command_has_its_words():
-    host = CommandHost({})
-    words = known_words(host)
-    assert list(words.commands) == list(host.registry.commands)
-    assert "--json" in words.commands["check"]
+@pytest.fixture
+def odd(tmp_path):
+    return [install_plugin(tmp_path / "plugins", "odd", ODD)]
+
+
+@OFFERS
+def test_bash_offers_what_may_follow(project, odd, words, offered):
+    assert sorted(completed(project, script(project, "bash", plugins=odd), *words)) == offered
+
+
+@OFFERS
+@pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
+def test_fish_offers_what_may_follow(project, odd, words, offered):
+    line = " ".join(words)
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", f"{script(project, 'fish', plugins=odd)}\ncomplete -C '{line}'"],
+        cwd=project.root,
+        env=project.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(each.partition("\t")[0] for each in done.stdout.splitlines()) == offered
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -91,9 +127,11 @@ def test_the_script_is_one_and_what_a_plugin_says_does_not_run(project, tmp_path
     if program is None:
         pytest.skip(f"{shell} is not installed: its script was only looked at")
     flags = {"bash": ["--norc"], "zsh": ["-f"], "fish": ["--no-config"]}[shell]
+    (tmp_path / "script").write_text(text)
     before = "autoload -U compinit; compinit -D; " if shell == "zsh" else ""
+    after = "; [[ $_comps[code-commit] == _shtab_code_commit ]]" if shell == "zsh" else ""
     done = subprocess.run(
-        [program, *flags, "-c", f"{before}{text}"],
+        [program, *flags, "-c", f"{before}source {tmp_path}/script{after}"],
         cwd=project.root,
         env=project.environment(),
         capture_output=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import json
@@ -13,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from code_commit.cli.completion import known_words
 from code_commit.cli.host import CommandHost, command_parser
 from code_commit.plugin_api import ToolCall
 from code_commit_testing import Project, Reply, ScriptedServer, install_plugin
@@ -60,13 +60,17 @@ def help_of(command: str, *actions: str) -> str:
 
 def with_json() -> set[str]:
     """Return every command and action with `--json`, under the name of its schema."""
-    words = known_words(HOST).commands
-    lines = [(command, *action) for command in COMMANDS for action in ((), *((word,) for word in words[command]))]
-    return {
-        "-".join(line)
-        for line in lines
-        if not any(word.startswith("-") for word in line) and re.search(r"--json(?![\w-])", help_of(*line))
-    }
+    lines = [
+        (command, *action)
+        for command, offered in COMMANDS.items()
+        for action in ((), *((name,) for name in actions_of(command_parser(*offered))))
+    ]
+    return {"-".join(line) for line in lines if re.search(r"--json(?![\w-])", help_of(*line))}
+
+
+def actions_of(parser: argparse.ArgumentParser) -> list[str]:
+    """Return the names of a command's actions."""
+    return [name for each in parser._actions if isinstance(each, argparse._SubParsersAction) for name in each.choices]
 
 
 def test_commands_with_json_and_schemas_match() -> None:

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from code_commit.cli.arguments import BUILTIN, load_registry
+from code_commit.cli.arguments import BUILTIN, Parser, load_registry
 from code_commit.cli.output import print_note, redact_secrets_of, redactor_of_all
 from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError, did_you_mean
 from code_commit.plugins import first_party
@@ -22,7 +22,8 @@ from code_commit.plugins.registry import Registry
 from code_commit_workspace import printable, require_sync
 
 if TYPE_CHECKING:
-    from code_commit.cli.arguments import Parser
+    from argparse import ArgumentParser
+
     from code_commit.config.keys import KeyStore
     from code_commit.config.loading import Settings
     from code_commit.plugin_api.definitions import CommandDefinition, Invocation
@@ -282,11 +283,18 @@ def command_parser(plugin: Plugin, definition: CommandDefinition) -> Parser:
     Raises:
         UsageError: the code that adds the arguments is broken.
     """
-    from code_commit.cli.arguments import Parser
-
     description = f"{definition.help[:1].upper()}{definition.help[1:]}."
     parser = Parser(prog=f"code-commit {definition.name}", description=description)
+    add_arguments(parser, plugin, definition)
+    return parser
+
+
+def add_arguments(parser: ArgumentParser, plugin: Plugin, definition: CommandDefinition) -> None:
+    """Add the arguments of a command to `parser`.
+
+    Raises:
+        UsageError: the code that adds the arguments is broken.
+    """
     if definition.arguments:
         with naming(plugin, definition):
             require_sync(import_code(definition, "arguments")(parser))
-    return parser
