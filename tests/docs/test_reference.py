@@ -24,11 +24,10 @@ from code_commit.cli.host import CommandHost, command_parser
 from code_commit.config.schema import HostSettings
 from code_commit.config.sources import KEY_FIELDS
 from code_commit.imports import import_object
-from code_commit.log import RunDocument
 from code_commit.log.event_file import record_fields
 from code_commit.models.resolution import HOST_FIELDS
 from code_commit.plugin_api import event as events
-from code_commit.plugin_api import hookspecs
+from code_commit.plugin_api import hookspecs, run_document
 from code_commit.plugin_api.errors import ExitCode
 from code_commit.plugin_api.project_files import PROTECTED
 from code_commit.plugins.host import PluginHost
@@ -241,7 +240,7 @@ def test_the_envelope_of_events_matches_the_records() -> None:
 
 
 def test_the_page_lists_the_fields_of_the_run_document() -> None:
-    assert set(first_names(rows(RUN_FOLDER["run.json"]))) == set(RunDocument().fields)
+    assert set(first_names(rows(RUN_FOLDER["run.json"]))) == set(run_document([]))
 
 
 # --- responses --------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from code_commit.plugin_api import Usage
-from code_commit_history.past_runs import Cost
+from code_commit_history.cost import Cost
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
 
 import pytest
 
-from code_commit_history.past_runs import Applied, steps_of
+from code_commit_history.changes import steps_of
+from code_commit_history.past_runs import read_run
+from code_commit_history.story import Applied
 
 KEY = "sk-canary-0123456789-key7Q"
 
@@ -96,6 +99,25 @@ def test_a_killed_run_is_shown_as_killed(runs):
     assert row["state"] == "killed"
     assert " killed " in runs.command("runs").stdout
     assert "unfinished" in runs.command("runs", "show").stdout
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b'{"state": "finished"', b"\xff", b"[" * 100_000, b'{"state": NaN}']
+)
+def test_a_broken_summary_is_made_again_from_the_events(past_runs, tmp_path, content):
+    folder = tmp_path / "work/logs" / past_runs.repaired
+    shutil.copytree(past_runs.project.root / "logs" / past_runs.repaired, folder)
+    (folder / "run.json").write_bytes(content)
+    run = read_run(folder)
+    assert (run.state, run.outcome, run.exit_code) == ("finished", "reached", 0)
+    assert run.document["attempts"] == 3
+
+
+def test_a_run_killed_before_its_first_event_is_known_by_its_name(tmp_path):
+    folder = tmp_path / "logs/2023-11-15-07-13-20-consistency-report-2"
+    folder.mkdir(parents=True)
+    run = read_run(folder)
+    assert (run.state, run.workflow, run.summary) == ("killed", "consistency-report", "")
 
 
 @pytest.mark.parametrize(

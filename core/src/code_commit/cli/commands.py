@@ -13,6 +13,7 @@ from code_commit.cli.host import CommandHost
 from code_commit.cli.output import redacted
 from code_commit.config.sources import Name, redacted_value
 from code_commit.plugin_api.errors import ExitCode, NotReady
+from code_commit.plugin_api.run_files import find_run
 from code_commit_workspace import uninterrupted
 
 if TYPE_CHECKING:  # imported by the command that needs it: each is to start quickly
@@ -63,13 +64,12 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
 def _run_to_undo(host: CommandHost, name: str | None, checkpoints: Checkpoints) -> str:
     """Return the run called `name`; without a name, the latest one with a checkpoint."""
     if name is not None:
-        run = host.runs.find(name).run
+        run = find_run(host.root, name).name
         if not checkpoints.of_run(run):
             raise NotReady(f"{run} wrote nothing, so there is nothing to take back")
         return run
-    for summary in reversed(host.runs.list()):
-        if checkpoints.of_run(summary.run):
-            return summary.run
+    if runs := checkpoints.runs():
+        return runs[-1]
     raise NotReady("no run here wrote anything, so there is nothing to take back")
 
 

@@ -45,7 +45,6 @@ class CommandHost:
     ) -> None:
         self.environ = environ
         self.out = CommandOutput()
-        self.runs = _Runs()
         self._disabled = disabled
         self._plugin = plugin
 
@@ -163,16 +162,17 @@ class CommandHost:
         return parse_invocation(argv, self.registry)
 
     def start(self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False) -> RunSummary:
-        """Run a workflow and return the summary of its run."""
+        """Run a workflow and return how it ended."""
         from code_commit.cli.workflow import QuitError, plan_run
-        from code_commit.log.past_runs import read_run
+        from code_commit.plugin_api.host import RunSummary
         from code_commit.run.session import run_session
 
         try:
             plan = plan_run(invocation, self.registry, self.environ, root, quiet=quiet, mute=True)
         except QuitError:
             raise Interrupted("quit before the run began") from None
-        return read_run(run_session(plan, self.registry).folder)
+        ending = run_session(plan, self.registry)
+        return RunSummary(ending.folder, ending.exit_code, ending.summary)
 
     def _secret_of(self, plugin: Plugin) -> Callable[[str], str | None]:
         from code_commit.run.assembly import plugin_secret
@@ -215,23 +215,6 @@ class CommandOutput:
     def note(self, text: str) -> None:
         """Print one line on stderr."""
         print_note(self._redacted(text))
-
-
-class _Runs:
-    """The runs of the working directory."""
-
-    def list(self) -> list[RunSummary]:
-        """Return every run, the oldest first."""
-        from code_commit.log.past_runs import list_runs
-
-        return list_runs(Path.cwd().resolve())
-
-    def find(self, name: str) -> RunSummary:
-        """Return one run."""
-        from code_commit.log.past_runs import read_run
-        from code_commit.plugin_api.run_files import find_run
-
-        return read_run(find_run(Path.cwd().resolve(), name))
 
 
 def run_named(name: str, argv: Sequence[str], environ: Mapping[str, str], disabled: Sequence[str] = ()) -> int:

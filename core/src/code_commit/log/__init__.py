@@ -1,6 +1,5 @@
 """The run folder and its records: files, events, `run.json`, log sinks, progress."""
 
-from code_commit.log.document import RunDocument
 from code_commit.log.folder import CallFiles, call_files, failure_text, numbered
 from code_commit.log.log import RunLog
 from code_commit.log.progress import Progress
@@ -8,7 +7,6 @@ from code_commit.log.progress import Progress
 __all__ = [
     "CallFiles",
     "Progress",
-    "RunDocument",
     "RunLog",
     "call_files",
     "failure_text",

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from code_commit.log.document import RunDocument
 from code_commit.log.event_file import check_kind, data_of, kind_and_data, to_json
 from code_commit.log.folder import (
     DOCUMENT,
@@ -27,6 +26,7 @@ from code_commit.log.sinks import Sinks
 from code_commit.plugin_api.errors import ExitCode, Interrupted, NotReady, describe
 from code_commit.plugin_api.event import Event, LogSink, MessageLogged, PluginFailed, Record, RunFinished, RunStarted
 from code_commit.plugin_api.project_files import LOGS, plain_name
+from code_commit.plugin_api.run_json import RunDocument
 
 if TYPE_CHECKING:  # structlog takes half of the import time, and a list of runs needs none of it
     from code_commit.log.event_file import EventFile

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Literal, Protocol, Self, TextIO, cast
 
-from code_commit.log.document import is_build
 from code_commit.plugin_api.event import Record
+from code_commit.plugin_api.run_json import is_build
 from code_commit_workspace import SafeStream, may_color
 
 if TYPE_CHECKING:

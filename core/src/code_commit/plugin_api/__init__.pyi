@@ -87,6 +87,8 @@ from .run_files import open_run_file as open_run_file
 from .run_files import parts_from_json as parts_from_json
 from .run_files import parts_to_json as parts_to_json
 from .run_files import read_records as read_records
+from .run_files import run_folders as run_folders
+from .run_json import run_document as run_document
 
 hookimpl: pluggy.HookimplMarker
 hookspec: pluggy.HookspecMarker

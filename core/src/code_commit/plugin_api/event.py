@@ -229,8 +229,6 @@ class LogSink(Protocol):
 
     def receive(self, record: Record) -> None:
         """Handle the next record. An exception disables this sink; the run continues."""
-        ...
 
     def close(self) -> None:
         """Flush and release resources: the run has ended."""
-        ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -15,24 +15,18 @@ if TYPE_CHECKING:
         ProviderDefinition,
         WorkflowDefinition,
     )
+    from code_commit.plugin_api.errors import ExitCode
     from code_commit_workspace import Redactor, Workspace
     from code_commit_workspace.workspace import Repository
-
-RunState = Literal["running", "finished", "killed"]
 
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """One run. `document` has the fields of `run.json`; `outcome` and `exit_code` are None until the run finishes."""
+    """How a run ended. `folder` is its run folder."""
 
-    run: str
     folder: Path
-    state: RunState
-    workflow: str
-    outcome: str | None
-    exit_code: int | None
+    exit_code: ExitCode
     summary: str
-    document: Mapping[str, Any]
 
 
 class InstalledPlugin(Protocol):
@@ -70,44 +64,23 @@ class Registry(Protocol):
     def commands(self) -> Mapping[str, tuple[InstalledPlugin, CommandDefinition]]: ...
 
 
-class Runs(Protocol):
-    """The runs of the project, read from their folders."""
-
-    def list(self) -> list[RunSummary]:
-        """Return every run, the oldest first."""
-        ...
-
-    def find(self, name: str) -> RunSummary:
-        """Return one run: its name, the beginning of one, or `latest`.
-
-        Raises:
-            NotReady: there is none, or the beginning fits several.
-        """
-        ...
-
-
 class Output(Protocol):
     """Prints the output of a command. It hides keys and escapes terminal commands."""
 
     def line(self, text: str = "") -> None:
         """Print one line on stdout."""
-        ...
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Print aligned columns on stdout."""
-        ...
 
     def document(self, document: object) -> None:
         """Print a JSON document on stdout, for `--json`."""
-        ...
 
     def write(self, text: str) -> None:
         """Write a text such as a diff or a file on stdout; escape it only if stdout is a terminal."""
-        ...
 
     def note(self, text: str) -> None:
         """Print one line for people on stderr."""
-        ...
 
 
 class Host(Protocol):
@@ -115,8 +88,8 @@ class Host(Protocol):
 
     `root` is the working directory. `environ` are the environment variables. `argv0` is the program as the user
     started it, so that hints work as printed. `out` prints results. `plugins` are the loaded plugins, `failures` the
-    failures of the others; reading either, or `registry`, loads all plugins. `runs` are the earlier runs of the
-    project. `redactor` hides every configured key.
+    failures of the others; reading either, or `registry`, loads all plugins. `redactor`
+    hides every configured key.
     """
 
     @property
@@ -133,8 +106,6 @@ class Host(Protocol):
     def failures(self) -> Sequence[FailedPlugin]: ...
     @property
     def registry(self) -> Registry: ...
-    @property
-    def runs(self) -> Runs: ...
     @property
     def redactor(self) -> Redactor: ...
 
@@ -155,7 +126,6 @@ class Host(Protocol):
         Raises:
             NotReady: something is missing, or another run holds the lock.
         """
-        ...
 
     def settings(self) -> Any:
         """Return the validated section `[plugins.NAME]` of the plugin that offers this command, or None.
@@ -163,7 +133,6 @@ class Host(Protocol):
         Raises:
             NotReady: the configuration is invalid, or the private folder is not safe.
         """
-        ...
 
     def collect(self, hook: str, *, plugin: str = "") -> Iterable[tuple[str, Any]]:
         """Call a hook of every plugin, or only of `plugin`; yield (plugin, item). Failures are added to `failures`.
@@ -171,7 +140,6 @@ class Host(Protocol):
         Raises:
             UsageError: `plugin` is not installed, is broken, or does not implement the hook.
         """
-        ...
 
     def parse(self, argv: Sequence[str]) -> Invocation:
         """Parse a command line that starts a workflow.
@@ -179,7 +147,6 @@ class Host(Protocol):
         Raises:
             UsageError: it has a flag that no installed workflow has, or flags of several workflows.
         """
-        ...
 
     def start(self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False) -> RunSummary:
         """Run a workflow and return how it ended. Progress goes to stderr; stdout stays empty.
@@ -189,4 +156,3 @@ class Host(Protocol):
         Raises:
             CodeCommitError: the run cannot start.
         """
-        ...

@@ -30,7 +30,6 @@ class Wire(Protocol):
 
     def encode(self, request: Request) -> HttpCall:
         """Translate `request` to the service's protocol."""
-        ...
 
     def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
         """Translate the service's answer; `headers` have lower-case names.
@@ -38,7 +37,6 @@ class Wire(Protocol):
         Raises:
             ProviderError: the answer is an error, or cannot be parsed.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +80,6 @@ class Provider(Protocol):
             ProviderError: there is no completion; the host may retry.
             ProviderFailed: there is no completion, and the host must not retry.
         """
-        ...
 
     def close(self) -> None:
         """Release resources. The host may call it from another thread to abort a call."""
-        ...

@@ -25,13 +25,11 @@ class Model(Protocol):
     @property
     def name(self) -> str:
         """The model's id, for people."""
-        ...
 
     @property
     def reason(self) -> str:
         """What selected this model: "--model", or the setting and its origin. A role without its own setting uses the
         general model."""
-        ...
 
     def complete(self, request: Request, *, label: str) -> Completion:
         """Make one call. `label` names it in the run folder: "initial-query" becomes `1-initial-query.txt`.
@@ -42,7 +40,6 @@ class Model(Protocol):
         Raises:
             ProviderFailed: all tries failed, or the service refused; `may_pass` is whether a new call may succeed.
         """
-        ...
 
 
 class Run(Protocol):
@@ -74,7 +71,6 @@ class Run(Protocol):
         Raises:
             NotReady: `root` is not in a git repository.
         """
-        ...
 
     def model(self, role: str = "default") -> Model:
         """Return the model of `role`, which is one of the definition's `roles` or "default".
@@ -82,7 +78,6 @@ class Run(Protocol):
         Raises:
             NotReady: the definition has no such role; or the model's configuration or key is missing.
         """
-        ...
 
     def settings_of(self, plugin: str) -> Any:
         """Return the validated section of another plugin that this one builds on, or None if it is not loaded.
@@ -90,7 +85,6 @@ class Run(Protocol):
         Raises:
             NotReady: the section is invalid.
         """
-        ...
 
     def secret(self, name: str, /) -> str | None:
         """Return the value of an environment variable that this plugin declares in `code_commit_secrets`.
@@ -101,7 +95,6 @@ class Run(Protocol):
             NotReady: the plugin does not declare it; or its value cannot be censored, because it is not a line of at
                 least 8 printable ASCII characters.
         """
-        ...
 
     def files(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
         """Return the files that git tracks or does not ignore and that a model may read, sorted.
@@ -114,27 +107,21 @@ class Run(Protocol):
             NotReady: `root` is not in a git repository.
             ValueError: a pattern is malformed.
         """
-        ...
 
     def may_read(self, path: str) -> Refusal | None:
         """Return why a model may not read `path`, or None if it may. For many paths, use `files`."""
-        ...
 
     def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
         """Check `changes` with every path rule; return the refusals, none if all are allowed."""
-        ...
 
     def apply(self, changes: Sequence[Change]) -> None:
         """Check `changes` again, then apply all of them or none."""
-        ...
 
     def diff(self, changes: Sequence[Change]) -> str:
         """Return the unified diff that applying `changes` would produce."""
-        ...
 
     def build(self) -> ProcessResult:
         """Run `build.sh` in the configured sandbox; log it under the number of the last model call."""
-        ...
 
     def execute(
         self, argv: Sequence[str], *, timeout: float, stdin: bytes = b"", label: str = "command"
@@ -143,7 +130,6 @@ class Run(Protocol):
 
         `timeout` is in seconds. `label` names the log in the run folder, after the number of the last model call.
         """
-        ...
 
     def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
         """Run git in `root` and return its standard output. With `check=False`, ignore its exit code.
@@ -154,41 +140,33 @@ class Run(Protocol):
         Raises:
             NotReady: git failed; the message is git's.
         """
-        ...
 
     def checkpoint(self) -> Callable[[], None]:
         """Take a checkpoint; call the result to restore it, any number of times.
 
         A checkpoint contains all visible files: restoring also reverts what other threads wrote in the meantime.
         """
-        ...
 
     def ask(self, question: str, *, choices: Sequence[str] = ()) -> str | None:
         """Ask the user; return None at the end of input, which means quit. Only for interactive workflows.
 
         `choices` lists the expected answers for programs; people see only `question`, and any answer is returned.
         """
-        ...
 
     def emit(self, event: Event) -> None:
         """Send `event` to the log, the sinks and the progress display."""
-        ...
 
     def say(self, text: str) -> None:
         """Print `text` on stdout, escaped for a terminal; with `--json`, print nothing."""
-        ...
 
     def redacted(self, text: str) -> str:
         """Return `text` without keys, for text that a workflow writes outside the run folder."""
-        ...
 
     def keep(self, name: str, content: str | bytes) -> Path:
         """Write a file to the run folder, without keys, and return its path. A duplicate name gets the suffix `-2`."""
-        ...
 
     def append(self, file: Path, content: str | bytes) -> None:
         """Append to a file that `keep` wrote. Each piece is redacted separately: pass whole lines."""
-        ...
 
     def find_run(self, name: str) -> Path:
         """Return the folder of a run of this project. `name` is its name, a unique prefix, or `latest`: this run.
@@ -198,15 +176,12 @@ class Run(Protocol):
         Raises:
             NotReady: no run matches, or the prefix matches several.
         """
-        ...
 
     def span(self, kind: str, **data: Any) -> AbstractContextManager[None]:
         """Return a context manager that nests the events emitted inside."""
-        ...
 
     def collect(self, hook: str) -> Iterable[tuple[str, Any]]:
         """Call a hook that a plugin declares; yield (distribution, item). An error in one affects no other."""
-        ...
 
 
 def run_concurrently(steps: Sequence[Callable[[], T]]) -> list[T | BaseException]:

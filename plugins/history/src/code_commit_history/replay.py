@@ -20,11 +20,12 @@ from code_commit.plugin_api import (
     Interrupted,
     Invocation,
     NotReady,
-    RunSummary,
     open_run_file,
 )
-from code_commit_history.past_runs import Process, Story, read_story, whole_change
+from code_commit_history.changes import whole_change
+from code_commit_history.past_runs import PastRun, named_run, read_run
 from code_commit_history.runs.command import RUN
+from code_commit_history.story import Process, Story, read_story
 from code_commit_workspace import Git, ProjectTree, Workspace, check_private_folder
 
 _CONFIG = Path("agent-config")
@@ -67,7 +68,7 @@ def replay(host: Host, arguments: Namespace) -> int:
         NotReady: the run does not exist or cannot be replayed.
     """
     root = host.root
-    recorded = host.runs.find(arguments.run)
+    recorded = named_run(host.root, arguments.run)
     calls = read_story(recorded.folder).calls
     if not calls:
         raise NotReady(f"{recorded.run} called no model, so it cannot be replayed", hint="choose another run")
@@ -98,7 +99,7 @@ def replay(host: Host, arguments: Namespace) -> int:
     return ExitCode.REACHED if same else ExitCode.NOT_REACHED
 
 
-def _copy_project(host: Host, recorded: RunSummary, scratch: Path) -> dict[str, str]:
+def _copy_project(host: Host, recorded: PastRun, scratch: Path) -> dict[str, str]:
     """Copy the initial files and the log of the run; return the digests of its final files."""
     before: dict[str, str] = {}
     check_private_folder(host.root)  # the copy of an unsafe folder would look safe
@@ -126,7 +127,7 @@ def _not_regular(folder: str, names: list[str]) -> list[str]:
     return [name for name in names if not stat.S_ISREG(os.lstat(os.path.join(folder, name)).st_mode)]  # noqa: PTH118
 
 
-def _copy_current_files(host: Host, project: Workspace, target: ProjectTree, state: Path, recorded: RunSummary) -> None:
+def _copy_current_files(host: Host, project: Workspace, target: ProjectTree, state: Path, recorded: PastRun) -> None:
     """Copy the current files for a run that wrote nothing and therefore has no checkpoint."""
     host.out.note(f"code-commit: {recorded.run} wrote nothing, so the replay uses the current files")
     run = "replay"
@@ -137,7 +138,7 @@ def _copy_current_files(host: Host, project: Workspace, target: ProjectTree, sta
         project.checkpoints.forget([run])
 
 
-def _copy_inputs(host: Host, recorded: RunSummary, scratch: Path) -> None:
+def _copy_inputs(host: Host, recorded: PastRun, scratch: Path) -> None:
     """Copy the other inputs of the run: the configuration without keys, and the inputs in the run folder."""
     for name in _configuration(host.root):
         shutil.copyfile(host.root / _CONFIG / name, scratch / _CONFIG / name)
@@ -171,16 +172,16 @@ def _commit(scratch: Path) -> None:
     git.run(["commit", "--quiet", "--allow-empty", "--no-gpg-sign", "--message", "The files of a run"], env=identity)
 
 
-def _run_again(host: Host, recorded: RunSummary, scratch: Path, *, quiet: bool) -> RunSummary:
+def _run_again(host: Host, recorded: PastRun, scratch: Path, *, quiet: bool) -> PastRun:
     """Run the recorded workflow with its flags and the recorded responses."""
     os.chdir(scratch)
     invocation = _invocation(host, recorded)
     if invocation.workflow.interactive:
         raise NotReady(f"{recorded.workflow} is interactive, so it cannot be replayed", hint="use `runs show`")
-    return host.start(invocation, root=scratch, quiet=quiet)
+    return read_run(host.start(invocation, root=scratch, quiet=quiet).folder)
 
 
-def _invocation(host: Host, recorded: RunSummary) -> Invocation:
+def _invocation(host: Host, recorded: PastRun) -> Invocation:
     words = recorded.document.get("argv")
     argv = [word for word in words if isinstance(word, str)] if isinstance(words, list) else []
     try:
@@ -202,7 +203,7 @@ def _final_tree(host: Host, scratch: Path, run: str) -> dict[str, str]:
 
 
 def _compare(
-    recorded: RunSummary, again: RunSummary, before: Mapping[str, str], after: Mapping[str, str]
+    recorded: PastRun, again: PastRun, before: Mapping[str, str], after: Mapping[str, str]
 ) -> Iterator[Comparison]:
     first, second = read_story(recorded.folder), read_story(again.folder)
     yield Comparison("outcome", recorded.outcome or recorded.state, again.outcome or again.state)
@@ -219,7 +220,7 @@ def _compare(
     yield Comparison("files in the end", "as recorded", ", ".join(differing) or "as recorded")
 
 
-def _prompt(recorded: RunSummary, again: RunSummary, old: str, new: str) -> str:
+def _prompt(recorded: PastRun, again: PastRun, old: str, new: str) -> str:
     try:
         with open_run_file(recorded.folder, old) as one, open_run_file(again.folder, new) as other:
             same = one.read() == other.read()
@@ -238,7 +239,7 @@ def _ending(process: Process) -> str:
     return "signal" if process.exit_code is None else f"exit code {process.exit_code}"
 
 
-def _print(host: Host, rows: Sequence[Comparison], recorded: RunSummary, folder: Path | None, scratch: Path) -> None:
+def _print(host: Host, rows: Sequence[Comparison], recorded: PastRun, folder: Path | None, scratch: Path) -> None:
     host.out.table([
         ("same" if row.same else "DIFFERS", row.what, row.recorded, "" if row.same else row.replayed) for row in rows
     ])  # fmt: skip

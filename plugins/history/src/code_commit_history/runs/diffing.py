@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from code_commit.plugin_api import ExitCode, Host, NotReady
-from code_commit_history.past_runs import read_story, steps_of, whole_change
+from code_commit.plugin_api import ExitCode, Host, NotReady, find_run
+from code_commit_history.changes import steps_of, whole_change
+from code_commit_history.story import read_story
 
 
 def diff(host: Host, arguments: argparse.Namespace) -> int:
@@ -14,7 +15,7 @@ def diff(host: Host, arguments: argparse.Namespace) -> int:
     Raises:
         NotReady: there is no such run or attempt, or its checkpoints were deleted.
     """
-    folder = host.runs.find(arguments.run).folder
+    folder = find_run(host.root, arguments.run)
     with host.workspace(writes=True, repository="existing") as project:
         taken = project.checkpoints.of_run(folder.name)
         whole = whole_change(taken)

@@ -16,9 +16,12 @@ from code_commit.plugin_api import (
     LogSink,
     NotReady,
     Record,
+    find_run,
     read_records,
+    run_folders,
 )
-from code_commit_history.past_runs import Step, read_story, steps_of
+from code_commit_history.changes import Step, steps_of
+from code_commit_history.story import read_story
 from code_commit_workspace import describe, require_sync
 
 _SINKS, _NEXT = "code_commit_log_sinks", "next_run"
@@ -34,8 +37,8 @@ def export(host: Host, arguments: argparse.Namespace) -> int:
     """
     name = arguments.sink
     first = _sinks(host, name)
-    chosen = host.runs.list() if arguments.all else [host.runs.find(each) for each in arguments.runs or ["latest"]]
-    folders = [summary.folder for summary in chosen]
+    named = arguments.runs or ["latest"]
+    folders = run_folders(host.root) if arguments.all else [find_run(host.root, each) for each in named]
     failures: dict[str, str] = {}
     shared: list[LogSink] = []  # sinks with `next_run`, which receive all runs
     for folder in folders:

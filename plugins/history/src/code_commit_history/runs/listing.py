@@ -8,16 +8,17 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from code_commit.plugin_api import ExitCode, Host, RunSummary
-from code_commit_history.past_runs import read_story
+from code_commit.plugin_api import ExitCode, Host
+from code_commit_history.past_runs import PastRun, list_runs
 from code_commit_history.runs import words
+from code_commit_history.story import read_story
 
 _HEAD = ("RUN", "MODEL", "OUTCOME", "ATTEMPTS", "TOKENS IN / OUT", "COST", "TIME")
 
 
 def list_all(host: Host, arguments: argparse.Namespace) -> int:
     """Print every run, the newest last, so that it is directly above the shell prompt."""
-    found = host.runs.list()
+    found = list_runs(host.root)
     if arguments.json:
         host.out.document({"runs": [row_of(summary) for summary in found]})
         return ExitCode.REACHED
@@ -44,7 +45,7 @@ def _print_narrow(host: Host, rows: Sequence[tuple[str, ...]]) -> None:
         host.out.line("    " + ", ".join(details))
 
 
-def row_of(summary: RunSummary) -> dict[str, Any]:
+def row_of(summary: PastRun) -> dict[str, Any]:
     """Return the JSON row of a run: times are in UTC, durations in seconds, costs in USD."""
     document, cost = summary.document, read_story(summary.folder).cost
     return {
@@ -66,7 +67,7 @@ def row_of(summary: RunSummary) -> dict[str, Any]:
     }
 
 
-def _cells(summary: RunSummary) -> tuple[str, ...]:
+def _cells(summary: PastRun) -> tuple[str, ...]:
     document = summary.document
     return (
         summary.run,

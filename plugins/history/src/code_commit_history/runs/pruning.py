@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import shutil
 
-from code_commit.plugin_api import ExitCode, Host, NotReady
+from code_commit.plugin_api import ExitCode, Host, NotReady, run_folders
+from code_commit_history.past_runs import list_runs
 
 
 def prune(host: Host, arguments: argparse.Namespace) -> int:
@@ -15,14 +16,14 @@ def prune(host: Host, arguments: argparse.Namespace) -> int:
         NotReady: another run holds the lock, or a folder cannot be deleted.
     """
     with host.workspace(writes=True, repository="existing") as project:
-        found = host.runs.list()
+        found = list_runs(host.root)
         old = [summary for summary in found[: max(0, len(found) - arguments.keep)] if summary.state != "running"]
         for summary in old:
             try:
                 shutil.rmtree(summary.folder)
             except OSError as error:
                 raise NotReady(f"cannot delete {summary.folder}: {error.strerror}") from error
-        kept = {summary.run for summary in host.runs.list()}
+        kept = {folder.name for folder in run_folders(host.root)}
         # Include runs whose folder was deleted by hand.
         project.checkpoints.forget([run for run in project.checkpoints.runs() if run not in kept])
     if arguments.json:

@@ -8,10 +8,11 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from code_commit.plugin_api import ExitCode, Host, RunSummary
-from code_commit_history.past_runs import Call, Process, Story, read_story
+from code_commit.plugin_api import ExitCode, Host, find_run
+from code_commit_history.past_runs import PastRun, named_run
 from code_commit_history.runs import words
 from code_commit_history.runs.listing import row_of
+from code_commit_history.story import Call, Process, Story, read_story
 
 
 def show(host: Host, arguments: argparse.Namespace) -> int:
@@ -20,7 +21,7 @@ def show(host: Host, arguments: argparse.Namespace) -> int:
     Raises:
         NotReady: there is no such run.
     """
-    summary = host.runs.find(arguments.run)
+    summary = named_run(host.root, arguments.run)
     story, files = read_story(summary.folder), sorted(path.name for path in summary.folder.iterdir())
     if arguments.json:
         details = {
@@ -62,7 +63,7 @@ def path(host: Host, arguments: argparse.Namespace) -> int:
     Raises:
         NotReady: there is no such run.
     """
-    folder = host.runs.find(arguments.run).folder
+    folder = find_run(host.root, arguments.run)
     if arguments.json:
         host.out.document({"run": folder.name, "folder": str(folder)})
     else:
@@ -70,7 +71,7 @@ def path(host: Host, arguments: argparse.Namespace) -> int:
     return ExitCode.REACHED
 
 
-def _head(summary: RunSummary, story: Story) -> Iterator[str]:
+def _head(summary: PastRun, story: Story) -> Iterator[str]:
     document = summary.document
     yield summary.run
     yield f"  workflow  {summary.workflow}"

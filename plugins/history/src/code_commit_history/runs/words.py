@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from code_commit.plugin_api import RunSummary, Usage
+from code_commit.plugin_api import Usage
+from code_commit_history.past_runs import PastRun
 
 
-def outcome(summary: RunSummary) -> str:
+def outcome(summary: PastRun) -> str:
     """Return the outcome of a finished run, else `running` or `killed`."""
     return summary.outcome or summary.state
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -85,9 +87,6 @@ class RunDocument:
         self._fields["seconds"]["total"] = round(max(0.0, record.time - self._started), 3)
         return record.kind in _WRITE_AFTER
 
-    def close(self) -> None:
-        """Do nothing: nothing is open."""
-
     def _start(self, record: Record) -> None:
         self._started = record.time
         names = ("workflow", "root", "folder", "commit", "pid", "argv", "versions")
@@ -121,6 +120,15 @@ class RunDocument:
                 return row
         rows.append({"provider": provider, "model": model, "calls": 0, "tokens": dict.fromkeys(_TOKENS)})
         return rows[-1]
+
+
+def run_document(records: Iterable[Record]) -> dict[str, Any]:
+    """Return the content of `run.json` after `records`, which may be of another version, or end early."""
+    document = RunDocument()
+    for record in records:
+        with suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            document.receive(record)
+    return document.fields
 
 
 def is_build(argv: Any) -> bool:
