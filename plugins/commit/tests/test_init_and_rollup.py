@@ -158,6 +158,52 @@ def test_the_rollup_contains_the_readable_files_sorted_with_headers(project):
     assert "picture.bin" in finished.stderr
 
 
+def test_every_path_that_is_left_out_is_named_with_the_reason(project):
+    project.write(
+        {".gitignore": "/agent-config\n*.log\n", "binary": "\0", "gone": "", "new\nline": "", "tracked.log": ""}
+    )
+    (project.root / "caf\udce9").touch()
+    (project.root / "inside").symlink_to("b.py")
+    (project.root / "outside").symlink_to("/etc/hostname")
+    with (project.root / "large").open("wb") as file:
+        file.truncate(16 * 1024 * 1024 + 1)
+    for name in ("nested", "submodule"):
+        project.git("init", "--quiet", name)
+        project.git(
+            "-C", name, "-c", "user.name=x", "-c", "user.email=x", "commit", "--quiet", "--allow-empty", "-m", "x"
+        )
+    project.git("add", "--force", ".", ":!nested", ":!agent-config")
+    (project.root / "gone").unlink()
+    finished = project.command("rollup", "--json", "--exclude", "large")
+    assert finished.document["left_out"] == [
+        {"path": "binary", "reason": "It is not UTF-8 text."},
+        {"path": "caf\udce9", "reason": "The path holds the byte 0xE9, which is not UTF-8."},
+        {"path": "gone", "reason": "There is no such file."},
+        {"path": "inside", "reason": "It is a symbolic link; only regular files can be read."},
+        {"path": "nested/", "reason": "It is another git repository."},
+        {"path": "new\nline", "reason": "The path holds the control character U+000A."},
+        {"path": "outside", "reason": "It is a symbolic link; only regular files can be read."},
+        {
+            "path": "submodule",
+            "reason": "'submodule' is another git repository, whose changes do not show in this one.",
+        },
+        {"path": "tracked.log", "reason": "git ignores it, by '*.log' in line 2 of .gitignore."},
+    ]
+    assert "left out (it is a symbolic link; only regular files can be read): inside, outside\n" in finished.stderr
+    assert "left out (the path holds the control character U+000A): new\\nline\n" in finished.stderr
+    assert "left out (it is larger than 16 MiB): large\n" in project.command("rollup").stderr
+
+
+def test_copies_of_other_projects_and_pointers_of_git_lfs_are_listed(project):
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n"
+    project.write({"vendor/a/vendor/b.go": "", "web/node_modules/c.js": "", "vendor.py": "", "big.bin": pointer})
+    finished = project.command("rollup", "--json")
+    vendored = ["vendor", "web/node_modules"]
+    assert finished.document["remarks"] == {"secrets": [], "lfs_pointers": ["big.bin"], "vendored": vendored}
+    assert "copies of other projects (use --exclude to leave them out): vendor, web/node_modules\n" in finished.stderr
+    assert "included without their contents, which are in Git LFS: big.bin\n" in finished.stderr
+
+
 @pytest.mark.parametrize("pattern", ["!", "[\\-[]"])
 @pytest.mark.parametrize("flag", ["--include", "--exclude"])
 def test_a_pattern_that_cannot_be_read_is_exit_2(project, flag, pattern):

@@ -53,7 +53,6 @@ _LAYOUT = (
 )
 _GRACE_PERIOD = 5.0  # seconds for git to remove its lock files after SIGTERM
 CHECK_IGNORE = ("check-ignore", "--no-index", "-z", "--stdin")
-_SUBMODULE = re.compile(rb"(?:^|\0)160000 [0-9a-f]+ \d\t([^\0]+)")
 _UNREACHABLE = re.compile(r"warning: unable to access '/.*(?<!/info/exclude)': .*")
 
 
@@ -181,11 +180,12 @@ class Git:
             NotReady: the root is not in a git repository, or git cannot list its files.
         """
         try:
-            listing = self.run(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+            state, listing = self._listing("--cached", "--others", "--exclude-standard")
         except GitError:
             self.require_repository()
             raise
-        return set(os.fsdecode(listing).split("\0")) - {""}
+        self._submodules = state, _submodules_in(listing)
+        return {entry[2:] if entry[0] == "?" else entry.partition("\t")[2] for entry in listing}
 
     def submodules(self) -> frozenset[str]:
         """Return the paths of submodules in the index below the root, checked out or not.
@@ -193,12 +193,16 @@ class Git:
         Raises:
             GitError: there is no repository, or git cannot read it.
         """
-        state = _state(self.layout().index)
-        if self._submodules is None or self._submodules[0] != state:
-            listing = self.run(["ls-files", "--stage", "-z"])
-            found = _SUBMODULE.findall(listing) if b"160000 " in listing else []
-            self._submodules = (state, frozenset(map(os.fsdecode, found)))
+        if self._submodules is None or self._submodules[0] != _state(self.layout().index):
+            state, listing = self._listing("--cached")
+            self._submodules = state, _submodules_in(listing)
         return self._submodules[1]
+
+    def _listing(self, *which: str) -> tuple[tuple[int, ...], list[str]]:
+        """Return the state of the index, and a line per path: `H 100644 id 0`, a tab and the path; or `? path`."""
+        state = _state(self.layout().index)
+        listing = self.run(["ls-files", "-t", "--stage", "-z", *which])
+        return state, os.fsdecode(listing).split("\0")[:-1]
 
     def ignored(self, paths: Sequence[str]) -> frozenset[str]:
         """Return the `paths` that git ignores, tracked or not.
@@ -269,6 +273,10 @@ def listing(paths: Sequence[str]) -> bytes:
     if names.count(b"\0") != len(paths):
         raise GitError("git cannot be asked about a path that holds NUL")
     return names
+
+
+def _submodules_in(listing: Sequence[str]) -> frozenset[str]:
+    return frozenset(entry.partition("\t")[2] for entry in listing if entry.startswith("160000 ", 2))
 
 
 def _state(index: Path) -> tuple[int, ...]:

@@ -8,7 +8,8 @@ with Workspace.open(root, writes=True) as workspace:
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -145,21 +146,27 @@ class Workspace:
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
-    def files(
-        self, patterns: Sequence[str] = (), *, recursive: bool = True, among: Collection[str] | None = None
-    ) -> tuple[str, ...]:
+    def files(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
         """Return the files that git tracks or would offer to track and that a model may see, sorted.
 
         `patterns` are those of `.gitignore` files, seen from the root; without any, all files are meant. With
-        `recursive` a plain name matches at any depth; without, nothing below a pattern's own folder matches. `among`
-        is what `listed` returned, where that was asked already.
+        `recursive` a plain name matches at any depth; without, nothing below a pattern's own folder matches.
 
         Raises:
             NotReady: the root lies in no git repository, or git cannot list its files.
             ValueError: a pattern is malformed.
         """
-        paths = None if among is None else frozenset(among)
-        return self._guard.files(patterns, recursive=recursive, among=paths)
+        return self._guard.files(patterns, recursive=recursive)
+
+    def select(
+        self, patterns: Sequence[str] = (), *, among: AbstractSet[str]
+    ) -> tuple[tuple[str, ...], dict[str, Refusal]]:
+        """Return the `files` in a result of `listed`, and by path why the others that match are left out.
+
+        Raises:
+            ValueError: a pattern is malformed.
+        """
+        return self._guard.select(patterns, among=among)
 
     def listed(self) -> set[str]:
         """Return the paths that git tracks or would offer to track, including those that a model may not see.

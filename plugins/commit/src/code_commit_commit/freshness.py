@@ -31,14 +31,13 @@ class RolledUp:
             manifest = json.loads(tree.read(MANIFEST) or b"{}")
         except (OSError, ValueError, RecursionError):
             return cls(tree, {})
+        text = rollup.encode()
         match manifest:
-            case {"rollup": str(digest), "files": dict(files)} if digest == _digest(rollup.encode()):
-                others = manifest.get("others")
-                return cls(
-                    tree,
-                    {path: value for path, value in files.items() if isinstance(value, str)},
-                    map(str, others) if isinstance(others, list) else None,
-                )
+            case {"version": 2, "rollup": str(digest), "files": dict(files), "others": list(others)} if (
+                digest == _digest(text)
+            ):
+                digests = {str(path): _digest(text[start:end]) for path, (start, end) in files.items()}
+                return cls(tree, digests, map(str, others))
         return cls(tree, {})
 
     def changed(self, among: Iterable[str] | None = None) -> list[str]:

@@ -7,7 +7,8 @@ import json
 import os
 import re
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
@@ -23,25 +24,34 @@ _SECRET = re.compile(
     r"id_(?:rsa|dsa|ecdsa|ed25519)|(?:secrets?|credentials)(?:\.(?:json|ya?ml|toml|ini|cfg|txt))?|[^/]*\.(?:pem|key|p12|pfx))$",
     re.IGNORECASE,
 )
+_VENDORED = re.compile(r"(?:.*?/)??(?:vendor|node_modules)(?=/)")
+_POINTER = b"version https://git-lfs.github.com/spec/"
 _BATCH = 1024 * 1024  # bytes
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(slots=True)
 class Rollup:
-    """The SHA-256 of each collected file by path, in the order of the rollup.
+    """Where each collected file begins and ends in the rollup, by path.
 
-    `size` is in bytes; `left_out` are files that are not UTF-8 text, or larger than 16 MiB.
+    `left_out` says why each other file that matches the patterns is not in it; `pointers` are collected files whose
+    contents are in Git LFS. `size` is in bytes.
     """
 
-    files: dict[str, str] = field(default_factory=dict)
-    left_out: list[str] = field(default_factory=list)
+    files: dict[str, tuple[int, int]] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    pointers: list[str] = field(default_factory=list)
     size: int = 0
 
     @property
     def doubtful(self) -> list[str]:
         """The collected files that may contain secrets, judged by their names."""
         return [path for path in self.files if _SECRET.search(path)]
+
+    @property
+    def vendored(self) -> list[str]:
+        """The folders of collected files that are usually copies of other projects."""
+        return list(dict.fromkeys(found[0] for path in self.files if (found := _VENDORED.match(path))))
 
     @property
     def tokens(self) -> int:
@@ -61,7 +71,8 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
         ValueError: a pattern is malformed.
     """
     tree, all_paths = workspace.project, workspace.listed()
-    paths = _exclude(workspace.files(include, among=all_paths), exclude)
+    found, refused = workspace.select(include, among=all_paths)
+    paths = _exclude(found, exclude)
     if not paths:
         raise NotReady("there is nothing to collect", hint="no file that git tracks here matches the patterns")
     try:
@@ -71,6 +82,10 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
             with open(handle, "wb") as file:  # noqa: PTH123 - a handle
                 rollup, digest = _collect(tree, paths, file)
             os.replace(f".{NAME}.new", NAME, src_dir_fd=folder, dst_dir_fd=folder)
+        rollup.left_out |= {
+            path: "It is another git repository." if path.endswith("/") else refused[path].reason
+            for path in _exclude(list(refused), exclude)
+        }
         _write_manifest(workspace, digest, rollup, sorted(all_paths - rollup.files.keys()))
     except OSError as error:
         raise NotReady(f"cannot write {tree.root / FOLDER / NAME}: {error.strerror}") from error
@@ -98,27 +113,29 @@ def _collect(tree: ProjectTree, paths: Sequence[str], file: BinaryIO) -> tuple[R
         file.write(text)
 
     pieces: list[bytes] = []
-    waiting = 0
+    full = _BATCH
     with ThreadPoolExecutor(1, "rollup") as executor:  # one batch is hashed and written while the next is read
-        written: Future[None] | None = None
+        written = executor.submit(write, [])
         for path, content in tree.contents(paths, _LARGEST):
             if content is None or not _is_text(content):
-                rollup.left_out.append(path)
+                rollup.left_out[path] = "It is not UTF-8 text." if content is not None else _unreadable(tree, path)
                 continue
-            rollup.files[path] = hashlib.sha256(content).hexdigest()
-            end = b"" if not content or content.endswith(b"\n") else b"\n"
-            pieces += (f"--- {path} ---\n".encode(), content, end)
-            waiting += len(pieces[-3]) + len(content) + len(end)
-            if waiting >= _BATCH:
-                if written is not None:
-                    written.result()
+            if content.startswith(_POINTER):
+                rollup.pointers.append(path)
+            head = f"--- {path} ---\n".encode()
+            tail = b"" if not content or content.endswith(b"\n") else b"\n"
+            pieces += (head, content, tail)
+            start = rollup.size + len(head)
+            end = start + len(content)
+            rollup.files[path] = start, end
+            rollup.size = end + len(tail)
+            if rollup.size >= full:
+                full = rollup.size + _BATCH
+                written.result()
                 written = executor.submit(write, pieces)
-                rollup.size += waiting
-                pieces, waiting = [], 0
-        if written is not None:
-            written.result()
+                pieces = []
+        written.result()
         write(pieces)
-        rollup.size += waiting
     return rollup, digest.hexdigest()
 
 
@@ -132,12 +149,19 @@ def _is_text(content: bytes) -> bool:
         return False
 
 
+def _unreadable(tree: ProjectTree, path: str) -> str:
+    with suppress(OSError):
+        if (status := tree.lstat(path)) and status.st_size > _LARGEST:
+            return "It is larger than 16 MiB."
+    return "It cannot be read."
+
+
 def _write_manifest(workspace: Workspace, digest: str, rollup: Rollup, others: list[str]) -> None:
-    """Write the manifest: the files in the rollup, and the `others` in the project.
+    """Write the manifest: where each file is in the rollup, and the `others` in the project.
 
     Readers ignore a manifest of another rollup, so the rollup may be replaced first.
     """
-    manifest = {"version": 1, "rollup": digest, "files": rollup.files, "others": others}
+    manifest = {"version": 2, "rollup": digest, "files": rollup.files, "others": others}
     text = json.dumps(manifest) + "\n"
     with workspace.project.folder(str(workspace.state_folder.relative_to(workspace.root))) as folder:
         handle = os.open(f".{MANIFEST}.new", _NEW, 0o600, dir_fd=folder)

@@ -93,23 +93,26 @@ class Guard:
 
         return unreadable(paths, self._tree, self._git, self._closed, files_only=files_only)
 
-    def files(
-        self, patterns: Sequence[str] = (), *, recursive: bool = True, among: AbstractSet[str] | None = None
-    ) -> tuple[str, ...]:
+    def files(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
         """Return the regular files that git tracks or does not ignore and that a model may see, sorted.
 
-        Links and files in submodules are left out. `reading.matching` has the rules of `patterns`; `among` is an
-        earlier result of `Git.list_files`.
+        Links and files in submodules are left out. `reading.matching` has the rules of `patterns`.
 
         Raises:
             NotReady: the root is not in a git repository, or git cannot list its files.
             ValueError: a pattern is malformed.
         """
+        return self.select(patterns, recursive=recursive, among=self._git.list_files())[0]
+
+    def select(
+        self, patterns: Sequence[str], *, recursive: bool = True, among: AbstractSet[str]
+    ) -> tuple[tuple[str, ...], dict[str, Refusal]]:
+        """Return the `files` in a result of `Git.list_files`, and why the other paths that match are left out."""
         from code_commit_workspace.guard.reading import matching
 
-        found = sorted(matching(self._git.list_files() if among is None else among, patterns, recursive=recursive))
+        found = sorted(matching(among, patterns, recursive=recursive))
         refused = self.unreadable(found, files_only=True)
-        return tuple(path for path in found if path not in refused)
+        return tuple(path for path in found if path not in refused), refused
 
     def _rules_about_marks(self, changes: Sequence[Change]) -> tuple[PathRule, ...]:
         """Return the rule for responses that hold the mark of a redacted key; few do."""

@@ -13,6 +13,8 @@ from code_commit_workspace.records import Change, Refusal, Tree
 _NAME_MAX = 255  # bytes, on every file system in use
 _PATH_MAX = 4095  # bytes of the absolute path
 
+# A path as most are: quick to tell from all that `PlainPath` refuses.
+_ORDINARY = re.compile(r"(?:\w[\w.+-]*/)*\w[\w.+-]*", re.ASCII)
 _UNWRITABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 # Invisible characters and those that turn the direction of text. Persian and emoji need joiners (U+200C, U+200D), so
 # these count only beside an ASCII character or at an end.
@@ -53,6 +55,7 @@ class PlainPath:
 
     def __init__(self, root: Path) -> None:
         self._longest = _PATH_MAX - len(os.fsencode(root)) - 1
+        self._short = min(self._longest, _NAME_MAX)
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - only the text counts
         """Refuse what is no plain relative path."""
@@ -62,6 +65,8 @@ class PlainPath:
 
     def reason(self, path: str) -> str | None:
         """Return why `path` is no plain relative path, or None if it is one."""
+        if len(path) <= self._short and _ORDINARY.fullmatch(path):
+            return None
         if not path.strip():
             return "The path is empty."
         if path.startswith("/"):
@@ -136,6 +141,8 @@ def _character(char: str) -> str:
     match unicodedata.category(char):
         case "Cc":
             return f"the control character {code}"
+        case "Cs" if "\udc80" <= char <= "\udcff":  # as Python decodes file names
+            return f"the byte 0x{ord(char) - 0xDC00:X}, which is not UTF-8"
         case "Cs":
             return f"{code}, half of a character, which cannot be encoded"
         case "Zl" | "Zp":

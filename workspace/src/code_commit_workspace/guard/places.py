@@ -49,6 +49,7 @@ class PathLookup:
         self.submodules = git.submodules()
         self._git_folders = tuple(_existing(git.layout().folders))
         self._known: dict[str, PathState] = {"": PathState(exists=True)}
+        self._files: tuple[str, frozenset[str]] | None = None  # the regular files of the last folder
 
     def to(self, path: str) -> PathState:
         """Look at the folders above `path`, from the root down to the first one that is missing or not allowed."""
@@ -65,9 +66,16 @@ class PathLookup:
             end += 1
         return state
 
+    def is_file(self, path: str) -> bool:
+        """Return whether `path`, whose folders are real, is a regular file; quick for many in one folder."""
+        folder, _, name = path.rpartition("/")
+        if self._files is None or self._files[0] != folder:
+            self._files = folder, _regular_files(self._tree, folder)
+        return name in self._files[1]
+
     def _look(self, folder: str) -> PathState:
         if folder in self.submodules:
-            return PathState(exists=True, reason=_other_repository(folder))
+            return PathState(exists=True, reason=other_repository(folder))
         found = look(self._tree, folder)
         if isinstance(found, str):
             return PathState(exists=True, reason=found)
@@ -81,7 +89,7 @@ class PathLookup:
         if any(os.path.samestat(found, own) for own in self._git_folders):
             return f"{quote(folder)} is the folder in which git keeps this repository."
         inner = look(self._tree, f"{folder}/.git")
-        return inner if inner is None or isinstance(inner, str) else _other_repository(folder)
+        return inner if inner is None or isinstance(inner, str) else other_repository(folder)
 
 
 class Places:
@@ -105,7 +113,7 @@ class Places:
             state = lookup.to(change.path)
             reason = state.reason
             if reason is None and change.path in lookup.submodules:
-                reason = _other_repository(change.path)
+                reason = other_repository(change.path)
             if reason is None and state.exists:
                 reason = self._target(change, gone)
             if reason is not None:
@@ -135,6 +143,14 @@ def look(tree: ProjectTree, path: str) -> os.stat_result | str | None:
         return f"{quote(path)} cannot be read: {error.strerror}."
 
 
+def _regular_files(tree: ProjectTree, folder: str) -> frozenset[str]:
+    try:
+        with tree.folder(folder) as handle, os.scandir(handle) as entries:
+            return frozenset(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
+    except OSError:
+        return frozenset()
+
+
 def kind(found: os.stat_result) -> str:
     """Name the kind of file, for a person."""
     return _KINDS.get(stat.S_IFMT(found.st_mode), "no regular file")
@@ -146,7 +162,8 @@ def _existing(folders: Iterable[Path]) -> Iterator[os.stat_result]:
             yield folder.stat()
 
 
-def _other_repository(folder: str) -> str:
+def other_repository(folder: str) -> str:
+    """Return why nothing in `folder`, nor itself, can be changed or read."""
     return f"{quote(folder)} is another git repository, whose changes do not show in this one."
 
 

@@ -12,6 +12,7 @@ from code_commit_workspace.guard.names import quote
 from code_commit_workspace.records import Change, Protected, Refusal, Tree
 
 _SEPARATOR = re.compile(r"[/\\]")
+_ORDINARY = re.compile(r"[\w.+-]*[\w+-]", re.ASCII)  # a name that can be taken for itself alone
 _SHORT_DIGITS = "[1-4]"  # after four names with the same beginning, NTFS uses a hash instead
 _HASHED = {".gitignore": "gi250a~[1-9]"}  # the one that git knows and refuses as well
 
@@ -42,8 +43,12 @@ class ProtectedNames:
     def find(self, path: str) -> tuple[Protected, str] | None:
         """Return the first protected name in `path`, and the part of the path that stands for it."""
         folder, slash, name = path.rpartition("/")
-        found = self._in_folder(folder) if slash else None
-        return found or self._look(name, at_root=not slash)
+        if slash and (found := self._in_folder(folder)) is not None:
+            return found
+        if _ORDINARY.fullmatch(name):
+            entry = self._anywhere.get(name.lower()) or (None if slash else self._at_root.get(name.lower()))
+            return None if entry is None else (entry, name)
+        return self._look(name, at_root=not slash)
 
     def _look(self, path: str, *, at_root: bool = True) -> tuple[Protected, str] | None:
         for part in _SEPARATOR.split(path) if path.isascii() else _split(path):

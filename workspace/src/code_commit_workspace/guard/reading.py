@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.guard.ignored import ignore_reasons
 from code_commit_workspace.guard.names import PlainPath, normalise_path
-from code_commit_workspace.guard.places import PathLookup, kind, look
+from code_commit_workspace.guard.places import PathLookup, kind, look, other_repository
 from code_commit_workspace.guard.protected import ProtectedNames
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Refusal
@@ -88,6 +88,10 @@ def _closed(path: str, closed: ProtectedNames) -> str | None:
 
 def _place(path: str, lookup: PathLookup, tree: ProjectTree, *, files_only: bool) -> str | None:
     state = lookup.to(path)
+    if path in lookup.submodules:
+        return other_repository(path)
+    if files_only and state.exists and state.reason is None and lookup.is_file(path):
+        return None
     found = look(tree, path) if state.exists and state.reason is None else state.reason
     if found is None:
         return "There is no such file." if files_only else None

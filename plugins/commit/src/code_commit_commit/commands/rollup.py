@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from code_commit.plugin_api import ExitCode, Host, UsageError
 from code_commit_commit.rollup import FOLDER, NAME, roll_up
 from code_commit_workspace import printable
 
 _SHOWN_PATHS = 5
+_SHOWN_REASONS = 10
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -43,15 +44,29 @@ def rollup(host: Host, arguments: Namespace) -> int:
         host.out.document({
             "path": f"{FOLDER}/{NAME}",
             "files": list(found.files),
-            "left_out": found.left_out,
+            "left_out": [{"path": path, "reason": reason} for path, reason in sorted(found.left_out.items())],
+            "remarks": {"secrets": found.doubtful, "lfs_pointers": found.pointers, "vendored": found.vendored},
             "bytes": found.size,
             "tokens": found.tokens,
         })  # fmt: skip
     files = f"{len(found.files):,} file{'s' * (len(found.files) != 1)}"
     host.out.note(f"code-commit: {FOLDER}/{NAME}: {files}, {found.size:,} bytes, about {found.tokens:,} tokens")
-    _print_paths(host, "left out (not UTF-8 text, or larger than 16 MiB)", found.left_out)
-    _print_paths(host, "included, but may contain secrets (use --exclude to leave them out)", found.doubtful)
+    _print_left_out(host, found.left_out)
+    exclude = "use --exclude to leave them out"
+    _print_paths(host, f"included, but may contain secrets ({exclude})", found.doubtful)
+    _print_paths(host, f"included, but usually copies of other projects ({exclude})", found.vendored)
+    _print_paths(host, "included without their contents, which are in Git LFS", found.pointers)
     return ExitCode.REACHED
+
+
+def _print_left_out(host: Host, left_out: Mapping[str, str]) -> None:
+    by_reason: dict[str, list[str]] = {}
+    for path, reason in sorted(left_out.items()):
+        by_reason.setdefault(reason, []).append(path)
+    for reason, paths in list(by_reason.items())[:_SHOWN_REASONS]:
+        _print_paths(host, f"left out ({reason[:1].lower()}{reason[1:].removesuffix('.')})", paths)
+    if len(by_reason) > _SHOWN_REASONS:
+        host.out.note("  more is left out: --json names all of it")
 
 
 def _print_paths(host: Host, label: str, paths: Sequence[str]) -> None:
