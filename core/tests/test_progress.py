@@ -12,8 +12,8 @@ import threading
 
 import pytest
 
-from code_commit.log import Progress
-from code_commit.log.event_file import data_of
+from code_commit.log.json_lines import data_of
+from code_commit.log.progress import Progress
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api.event import Event, Record
 
@@ -152,8 +152,8 @@ SCRIPT = """
 import os, sys
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api.event import Record
-from code_commit.log import Progress
-from code_commit.log.event_file import data_of
+from code_commit.log.progress import Progress
+from code_commit.log.json_lines import data_of
 progress = Progress.on(sys.stderr, os.environ)
 def tell(event):
     progress.receive(Record(1, 0.0, "run", 1, None, event.kind, data_of(event)))

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from code_commit.log import RunLog, call_files, failure_text, numbered
+from code_commit.log.folder import call_files, failure_text, numbered
+from code_commit.log.run_log import RunLog
 from code_commit.plugin_api import read_records
 from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit.plugin_api.event import Record

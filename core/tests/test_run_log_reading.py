@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.log import RunLog
+from code_commit.log.run_log import RunLog
 from code_commit.plugin_api import find_run, is_running, read_records, run_document, run_folders
 from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit.plugin_api.event import CallFinished, CallStarted
@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 from code_commit.plugin_api.event import CallStarted
 from code_commit_workspace.redaction import Redactor
-from code_commit.log import RunLog
+from code_commit.log.run_log import RunLog
 log = RunLog.open(Path(sys.argv[1]), "chat", redactor=Redactor())
 log.emit(CallStarted(1, "query", "openai", "gpt-5", "https://x", "", "query.txt"))
 print(log.run, flush=True)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from code_commit.log import RunLog
-from code_commit.log.event_file import JsonLines
+from code_commit.log.json_lines import JsonLines
+from code_commit.log.run_log import RunLog
 from code_commit.plugin_api import read_records
 from code_commit.plugin_api.errors import ExitCode, describe
 from code_commit.plugin_api.event import Record, StateEntered
@@ -267,8 +267,8 @@ from pathlib import Path
 from code_commit.plugin_api.errors import ExitCode
 from code_commit.plugin_api.event import MessageLogged
 from code_commit_workspace.redaction import Redactor
-from code_commit.log import RunLog
-from code_commit.log.event_file import JsonLines
+from code_commit.log.run_log import RunLog
+from code_commit.log.json_lines import JsonLines
 log = RunLog.open(Path(sys.argv[1]), "committing-code", redactor=Redactor())
 log.add_sink("code-commit", JsonLines(sys.stdout))
 sys.stdin.readline()

@@ -24,7 +24,7 @@ from code_commit.cli.host import CommandHost, command_parser
 from code_commit.config.schema import HostSettings
 from code_commit.config.sources import KEY_FIELDS
 from code_commit.imports import import_object
-from code_commit.log.event_file import record_fields
+from code_commit.log.json_lines import record_fields
 from code_commit.models.resolution import HOST_FIELDS
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api import hookspecs, run_document

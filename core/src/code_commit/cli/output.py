@@ -71,7 +71,7 @@ def print_note(text: str) -> None:
 
 def print_run_finished(exit_code: ExitCode, summary: str, hint: str = "") -> None:
     """Print `run.finished` for a run that did not start."""
-    from code_commit.log.event_file import JsonLines, data_of
+    from code_commit.log.json_lines import JsonLines, data_of
     from code_commit.plugin_api.event import Record, RunFinished
 
     data = {"hint": redacted(hint)} if hint else {}

@@ -33,8 +33,8 @@ def code_commit_commands() -> list[CommandDefinition]:
 @hookimpl
 def code_commit_log_sinks(plan: RunPlan) -> Iterator[LogSink]:
     """Yield the sinks for people and programs."""
-    from code_commit.log import Progress
-    from code_commit.log.event_file import JsonLines
+    from code_commit.log.json_lines import JsonLines
+    from code_commit.log.progress import Progress
 
     if "progress" in plan.shows:
         reports = plan.workflow.reports_progress and not plan.stdout_taken

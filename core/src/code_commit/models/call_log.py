@@ -7,7 +7,8 @@ import time
 from contextvars import ContextVar
 from dataclasses import replace
 
-from code_commit.log import CallFiles, RunLog, failure_text
+from code_commit.log.folder import CallFiles, failure_text
+from code_commit.log.run_log import RunLog
 from code_commit.models.resolution import Service
 from code_commit.plugin_api.conversation import Completion, Finish, Text, Usage, request_text
 from code_commit.plugin_api.errors import CodeCommitError, LimitReached, NotReady, ProviderFailed

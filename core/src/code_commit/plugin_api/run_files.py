@@ -10,6 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,6 +21,7 @@ from code_commit.plugin_api.project_files import LOGS, plain_name
 
 RUN_NAME = re.compile(r"(\d{4}(?:-\d\d){5})-([^\s/]+?)(?:-(\d+))?")
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_PARTS: dict[str, type[Part]] = {"text": Text, "tool_call": ToolCall, "opaque": Opaque, "tool_result": ToolResult}
 _LONGEST_LINE = 64 * 1024 * 1024  # bytes; the host writes much shorter lines
 
 
@@ -162,21 +164,13 @@ def _record(line: bytes) -> Record | None:
 
 def parts_to_json(parts: Sequence[Part]) -> list[dict[str, Any]]:
     """Return `parts` as JSON for `parts_from_json`, without cache hints."""
-    rows: list[dict[str, Any]] = []
-    for part in parts:
-        match part:
-            case Text():
-                rows.append({"type": "text", "text": part.text})
-            case ToolCall():
-                call = {"id": part.id, "name": part.name, "arguments": part.arguments, "raw": part.raw}
-                echo = part.echo and {"provider": part.echo.provider, "data": part.echo.data}
-                rows.append({"type": "tool_call", **call, "echo": echo})
-            case Opaque():
-                rows.append({"type": "opaque", "provider": part.provider, "data": part.data})
-            case ToolResult():
-                result = {"call_id": part.call_id, "name": part.name, "text": part.text, "is_error": part.is_error}
-                rows.append({"type": "tool_result", **result})
-    return rows
+    types = {cls: name for name, cls in _PARTS.items()}
+    return [{"type": types[type(part)], **_row(part)} for part in parts]
+
+
+def _row(part: Part) -> dict[str, Any]:
+    values = {field.name: getattr(part, field.name) for field in fields(part) if field.name != "cache_here"}
+    return {name: _row(value) if isinstance(value, Opaque) else value for name, value in values.items()}
 
 
 def parts_from_json(rows: Sequence[Mapping[str, Any]]) -> tuple[Part, ...]:
@@ -187,18 +181,12 @@ def parts_from_json(rows: Sequence[Mapping[str, Any]]) -> tuple[Part, ...]:
     """
     parts: list[Part] = []
     for row in rows:
-        match row["type"]:
-            case "text":
-                parts.append(Text(row["text"]))
-            case "tool_call":
-                echo = row["echo"] and Opaque(row["echo"]["provider"], row["echo"]["data"])
-                parts.append(ToolCall(row["id"], row["name"], row["arguments"], row["raw"], echo))
-            case "opaque":
-                parts.append(Opaque(row["provider"], row["data"]))
-            case "tool_result":
-                parts.append(ToolResult(row["call_id"], row["name"], row["text"], row["is_error"]))
-            case unknown:
-                raise TypeError(f"a message has no part of type {unknown!r}")
+        values = {name: value for name, value in row.items() if name != "type"}
+        if row["type"] not in _PARTS:
+            raise TypeError(f"a message has no part of type {row['type']!r}")
+        if values.get("echo"):
+            values["echo"] = Opaque(**values["echo"])
+        parts.append(_PARTS[row["type"]](**values))
     return tuple(parts)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from code_commit.config.keys import KeyStore
 from code_commit.config.loading import Settings
 from code_commit.config.sources import PREFIX
-from code_commit.log import RunLog
+from code_commit.log.run_log import RunLog
 from code_commit.models.call_log import CallLog
 from code_commit.models.chain import Models
 from code_commit.models.plugin_code import collect_layers

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from code_commit.log import RunLog, numbered
+from code_commit.log.folder import numbered
+from code_commit.log.run_log import RunLog
 from code_commit.models.chain import Models
 from code_commit.plugin_api.definitions import WorkflowDefinition
 from code_commit.plugin_api.errors import CodeCommitError, NotReady, ResponseRefused

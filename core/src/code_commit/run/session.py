@@ -17,7 +17,7 @@ from typing import Any
 from code_commit.config.keys import likely_keys
 from code_commit.config.loading import Settings
 from code_commit.imports import import_object
-from code_commit.log import RunLog
+from code_commit.log.run_log import RunLog
 from code_commit.models.resolution import Services, resolve
 from code_commit.plugin_api.definitions import Ending, Outcome, Result
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, describe, exit_code_of, no_room

@@ -9,36 +9,22 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from code_commit.log.event_file import check_kind, data_of, kind_and_data, to_json
-from code_commit.log.folder import (
-    DOCUMENT,
-    EVENTS,
-    CallFiles,
-    RunFolder,
-    call_files,
-    counted,
-)
+from code_commit.log.event_file import EventFile
+from code_commit.log.folder import DOCUMENT, EVENTS, CallFiles, RunFolder, call_files, counted
+from code_commit.log.json_lines import checked_kind, data_of, kind_and_data, to_json
 from code_commit.log.sinks import Sinks
 from code_commit.plugin_api.errors import ExitCode, Interrupted, NotReady, describe
 from code_commit.plugin_api.event import Event, LogSink, MessageLogged, PluginFailed, Record, RunFinished, RunStarted
 from code_commit.plugin_api.project_files import LOGS, plain_name
+from code_commit.plugin_api.run_files import read_records
 from code_commit.plugin_api.run_json import RunDocument
+from code_commit_workspace import Redactor
 
-if TYPE_CHECKING:  # structlog takes half of the import time, and a list of runs needs none of it
-    from code_commit.log.event_file import EventFile
-    from code_commit_workspace import Redactor
-
-
-@dataclass(frozen=True, slots=True)
-class _Span:
-    """The span of an event. (Without a docstring, `dataclass` would generate one.)"""
-
-    id: int
-    parent: int | None
+_ROOT_SPAN: tuple[int, int | None] = (1, None)  # its id, and that of the enclosing span
 
 
 class RunLog:
@@ -64,8 +50,7 @@ class RunLog:
         self.sink_traces = self._sinks.traces
         self._lock = threading.RLock()  # a signal handler may emit while this thread does
         self.sender: ContextVar[tuple[str, str]] = ContextVar("sender", default=("", ""))
-        self._root = _Span(1, None)
-        self._span: ContextVar[_Span] = ContextVar("span", default=self._root)
+        self._span = ContextVar("span", default=_ROOT_SPAN)
         self._spans = 1
         self._reported_files: set[str] = set()
         self._late_failures: list[PluginFailed] = []
@@ -92,8 +77,6 @@ class RunLog:
         Raises:
             NotReady: `logs` cannot be written, is a link, or is not a folder.
         """
-        from code_commit.log.event_file import EventFile
-
         clock = clock or steady_clock()
         folder = RunFolder.create(root, workflow, clock())
         try:
@@ -131,7 +114,7 @@ class RunLog:
         """Nest the events of the block between `<kind>.started`, with `data`, and `<kind>.finished`."""
         with self.nested():
             started = self._clock()
-            self._emit_safely(lambda: (_checked_kind(f"{kind}.started"), to_json(data)))
+            self._emit_safely(lambda: (checked_kind(f"{kind}.started"), to_json(data)))
             error: str | None = None
             try:
                 yield
@@ -140,7 +123,7 @@ class RunLog:
                 raise
             finally:
                 end = {"seconds": round(self._clock() - started, 3), "error": error}
-                self._emit_safely(lambda: (_checked_kind(f"{kind}.finished"), end))
+                self._emit_safely(lambda: (checked_kind(f"{kind}.finished"), end))
 
     @contextmanager
     def nested(self) -> Iterator[None]:
@@ -151,9 +134,9 @@ class RunLog:
         """
         with self._lock:
             self._spans += 1
-            inner = _Span(self._spans, self._span.get().id)
+            inner = self._spans
         outer = self._span.get()
-        self._span.set(inner)
+        self._span.set((inner, outer[0]))
         try:
             yield
         finally:
@@ -175,11 +158,11 @@ class RunLog:
         self._append(event.kind, data_of(event))
 
     def _append(self, kind: str, data: Mapping[str, Any]) -> None:
-        span = self._span.get()
+        span, parent = self._span.get()
         with self._lock:
             if self._finished:
                 return
-            record = self._events.record(kind, data, span=span.id, parent=span.parent)
+            record = self._events.record(kind, data, span=span, parent=parent)
             is_due = self._document.receive(record)
             self._sinks.put(record)
             if is_due:
@@ -276,7 +259,7 @@ class RunLog:
         with self._lock:
             backlog: list[Record] = []
             with suppress(OSError):
-                backlog.extend(self._events.records())
+                backlog.extend(read_records(self.folder / EVENTS))
             self._sinks.add(plugin or type(sink).__name__, distribution, sink, backlog)
         self._sinks.deliver()
 
@@ -289,7 +272,7 @@ class RunLog:
         event.
         """
         with self._lock:
-            self._span.set(self._root)
+            self._span.set(_ROOT_SPAN)
             if not self._finished:
                 self._log_end(exit_code, summary, data or {})
                 self._finished = True
@@ -323,8 +306,3 @@ def steady_clock() -> Callable[[], float]:
     """Return a clock of seconds since the epoch that never goes back."""
     offset = time.time() - time.monotonic()
     return lambda: offset + time.monotonic()
-
-
-def _checked_kind(kind: str) -> str:
-    check_kind(kind)
-    return kind

@@ -1,0 +1,110 @@
+"""Events as JSON: check what plugins emit, render records as lines, and print them for `--json`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import PurePath
+from typing import Any, TextIO
+
+from code_commit.plugin_api import event as host_events
+from code_commit.plugin_api.event import Event, Record, RunFinished, RunStarted
+from code_commit_workspace import SafeStream
+
+
+def as_line(record: Record) -> str:
+    """Render a record without a newline.
+
+    The line is ASCII, so no reader splits it at U+2028, and it cannot control a terminal.
+
+    Raises:
+        ValueError: a value is not JSON, such as NaN.
+    """
+    return json.dumps(record_fields(record), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+
+def record_fields(record: Event | Record) -> dict[str, Any]:
+    """Return the fields of a record or event in the order of a line."""
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
+class JsonLines:
+    """The log sink of `--json`: print each record as a line of JSON. A closed pipe does not end the run."""
+
+    name = "json"
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = SafeStream(stream)
+
+    def receive(self, record: Record) -> None:
+        """Print a line.
+
+        Raises:
+            OSError: it cannot be written, and the pipe is not closed.
+        """
+        self._stream.write(as_line(record) + "\n")
+        self._stream.flush()
+        if self._stream.failure is not None:
+            raise self._stream.failure
+
+    def close(self) -> None:
+        """Leave the stream open: it belongs to the caller."""
+
+
+def kind_and_data(event: Event) -> tuple[str, dict[str, Any]]:
+    """Return the kind and the data of a plugin's event.
+
+    Raises:
+        TypeError: a field is not JSON.
+        ValueError: the kind is not allowed, or a number is not finite.
+    """
+    if isinstance(event, RunStarted | RunFinished):
+        raise ValueError(f"only the host emits {event.kind}")  # noqa: TRY004 - the type is right, the sender is not
+    of_host = type(event).__module__ == host_events.__name__
+    return event.kind if of_host else checked_kind(event.kind), data_of(event)
+
+
+def data_of(event: Event) -> dict[str, Any]:
+    """Return the fields of `event` as JSON values.
+
+    Raises:
+        TypeError, ValueError: as `to_json`.
+    """
+    data: dict[str, Any] = to_json(record_fields(event))
+    return data
+
+
+def checked_kind(kind: object) -> str:
+    """Return the kind of a plugin's event.
+
+    Raises:
+        ValueError: it has no dot, or is a kind of the host's events.
+    """
+    if not isinstance(kind, str) or "." not in kind.strip(".") or not kind.isprintable():
+        raise ValueError(f"a kind of event reads <plugin>.<what>, not {kind!r}")
+    if any(kind == getattr(cls, "kind", None) for cls in vars(host_events).values()):
+        raise ValueError(f"{kind} is a kind of the host's own events")
+    return kind
+
+
+def to_json(value: object) -> Any:
+    """Return `value` as dict, list, str, int, float, bool or None. A path becomes text.
+
+    Lone surrogates, which UTF-8 cannot encode, become escapes: Python decodes invalid bytes of file names to them.
+
+    Raises:
+        TypeError: it is neither JSON nor a path.
+        ValueError: a number in it is not finite.
+    """
+    text = json.dumps(value, default=_plain, ensure_ascii=False, allow_nan=False)
+    return json.loads(re.sub("[\ud800-\udfff]", lambda found: rf"\\u{ord(found[0]):04x}", text))
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, PurePath):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} is not JSON")
