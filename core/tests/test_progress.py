@@ -9,6 +9,7 @@ import pty
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,7 @@ from code_commit.log.json_lines import data_of
 from code_commit.log.progress import Progress
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api.event import Event, Record
+from code_commit_testing import Project, install_plugin
 
 ASKED = events.CallStarted(1, "initial-query", "gemini", "gemini-2.5-pro", "https://x", "key from a file", "1.txt")
 ANSWERED = events.CallFinished(1, "initial-query", "gemini-2.5-pro", "stop", "STOP", 12.34, 1200, 300)
@@ -29,7 +31,7 @@ def record(event: Event, at: float = 0.0) -> Record:
 
 def shown(*told: Event, workflow_reports: bool = False) -> list[str]:
     stream = io.StringIO()
-    progress = Progress(stream, live=False, color=False, workflow_reports=workflow_reports)
+    progress = Progress(stream, {}, workflow_reports=workflow_reports)
     for seconds, event in enumerate(told):
         progress.receive(record(event, seconds))
     progress.close()
@@ -95,7 +97,7 @@ def test_refusals_are_told_once():
 
 def test_lines_bear_the_time_since_the_start():
     stream = io.StringIO()
-    progress = Progress(stream, live=False, color=False)
+    progress = Progress(stream, {})
     for at in (0, 65.9, 3723):
         progress.receive(record(events.StateEntered("x"), at))
     assert stream.getvalue().splitlines() == ["[0:00] state: x", "[1:05] state: x", "[1:02:03] state: x"]
@@ -107,7 +109,7 @@ def test_text_of_others_can_neither_command_the_terminal_nor_pass_for_a_line_of_
 
 
 def test_plugins_events_are_none_of_its_business():
-    progress = Progress(stream := io.StringIO(), live=False, color=False)
+    progress = Progress(stream := io.StringIO(), {})
     progress.receive(Record(1, 0.0, "run", 1, None, "planning.thought", {"anything": [1]}))
     progress.close()
     assert stream.getvalue() == ""
@@ -123,7 +125,7 @@ def test_a_long_silence_is_broken_where_lines_cannot_be_repainted(monkeypatch):
                 beats.release()
             return super().write(text)
 
-    progress = Progress(stream := Stream(), live=False, color=False)
+    progress = Progress(stream := Stream(), {})
     progress.receive(record(ASKED))
     assert beats.acquire(timeout=30)
     progress.close()
@@ -137,13 +139,13 @@ def test_a_stream_that_breaks_is_left_alone():
             raise BrokenPipeError
 
     for stream in (Broken(), None):
-        progress = Progress(stream, live=False, color=False)
+        progress = Progress(stream, {})
         progress.receive(record(ASKED))
         progress.close()
 
 
 def test_a_stream_that_cannot_hold_a_character_gets_it_spelled_out():
-    progress = Progress(io.TextIOWrapper(raw := io.BytesIO(), encoding="ascii"), live=False, color=False)
+    progress = Progress(io.TextIOWrapper(raw := io.BytesIO(), encoding="ascii"), {})
     progress.receive(record(events.StateEntered("ünï")))
     assert raw.getvalue() == b"[0:00] state: \\xfcn\\xef\n"
 
@@ -154,7 +156,7 @@ from code_commit.plugin_api import event as events
 from code_commit.plugin_api.event import Record
 from code_commit.log.progress import Progress
 from code_commit.log.json_lines import data_of
-progress = Progress.on(sys.stderr, os.environ)
+progress = Progress(sys.stderr, os.environ)
 def tell(event):
     progress.receive(Record(1, 0.0, "run", 1, None, event.kind, data_of(event)))
 tell(events.CallStarted(1, "query", "gemini", "gemini-2.5-pro\\x1b]52;c;eA==\\x07", "https://x", "", "1.txt"))
@@ -170,17 +172,46 @@ print("rich" in sys.modules)
 """
 
 
+BUILDER = """
+from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition, hookimpl
+
+@hookimpl
+def code_commit_workflows():
+    flag = Flag(("--just-build",), "build", selects=True)
+    return [WorkflowDefinition("just-build", "build", (flag,), "builder_plugin:run", roles=None)]
+
+def run(run):
+    return Result(Outcome.REACHED if run.build().exit_code == 0 else Outcome.NOT_REACHED, "built", {})
+"""
+
+
+@pytest.mark.parametrize(("environment", "colored"), [({"NO_COLOR": "1"}, False), ({}, True)])
+def test_a_run_on_a_terminal_has_a_status_line_and_colors_unless_they_are_off(tmp_path, environment, colored):
+    project = Project.create(tmp_path / "project", build="exit 1\n")
+    plugin = install_plugin(tmp_path / "plugins", "builder", BUILDER)
+    environ = project.environment({"TERM": "xterm", "COLUMNS": "80", "PYTHONPATH": str(plugin), **environment})
+    command = [sys.executable, "-m", "code_commit", "--just-build"]
+    code, written, _ = written_to_a_terminal(command, environ, cwd=project.root)
+    assert code == 1
+    assert "build... 0 s" in written
+    assert ("\x1b[31mbuild failed" in written) == colored
+
+
 def on_a_terminal(**environment: str) -> tuple[str, bool]:
     """Return what the script writes to a terminal, and whether it needed rich for it."""
-    ours, theirs = pty.openpty()
     kept = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "TERM"}}
-    child = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT],
-        stdin=theirs,
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-        env=kept | {"TERM": "xterm", "COLUMNS": "80", **environment},
-    )
+    environ = kept | {"TERM": "xterm", "COLUMNS": "80", **environment}
+    code, written, stdout = written_to_a_terminal([sys.executable, "-c", SCRIPT], environ)
+    assert code == 0
+    return written, stdout == b"True\n"
+
+
+def written_to_a_terminal(
+    command: list[str], environ: dict[str, str], cwd: Path | None = None
+) -> tuple[int, str, bytes]:
+    """Return the exit code, what the command writes to a terminal, and its stdout."""
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, env=environ, cwd=cwd)
     os.close(theirs)
     written = b""
     with contextlib.suppress(OSError):  # how a terminal says that nobody is left to write
@@ -188,9 +219,8 @@ def on_a_terminal(**environment: str) -> tuple[str, bool]:
             written += chunk
     os.close(ours)
     with child:
-        needed_rich = child.stdout.read() == b"True\n"
-    assert child.returncode == 0
-    return written.decode(), needed_rich
+        stdout = child.stdout.read()
+    return child.returncode, written.decode(), stdout
 
 
 def test_a_terminal_shows_what_goes_on():
@@ -215,7 +245,7 @@ def test_a_terminal_ends_up_with_the_lines_alone():
     ]
 
 
-@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": ""}])
+@pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"TERM": ""}])
 def test_a_terminal_that_wants_plain_text_gets_it(environment):
     written, needed_rich = on_a_terminal(**environment)
     assert not needed_rich

@@ -27,7 +27,7 @@ _PUBLIC = {
     "records": ("Change", "PathRule", "ProcessResult", "Protected", "Refusal", "SandboxSettings", "Tree"),
     "redaction": ("RedactingStream", "Redactor"),
     "small_file": ("read_anywhere", "read_in_project"),
-    "terminal": ("SafeStream", "discard_output", "may_color", "printable", "read_answer"),
+    "terminal": ("SafeStream", "can_repaint", "discard_output", "may_color", "printable", "read_answer"),
     "workspace": ("Workspace",),
 }
 _MODULES = {name: module for module, names in _PUBLIC.items() for name in names}

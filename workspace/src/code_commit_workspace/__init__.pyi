@@ -33,6 +33,7 @@ from .redaction import Redactor as Redactor
 from .small_file import read_anywhere as read_anywhere
 from .small_file import read_in_project as read_in_project
 from .terminal import SafeStream as SafeStream
+from .terminal import can_repaint as can_repaint
 from .terminal import discard_output as discard_output
 from .terminal import may_color as may_color
 from .terminal import printable as printable

@@ -32,11 +32,16 @@ def printable(text: str, *, newlines: bool = True) -> str:
     return _unsafe(newlines=newlines).sub(_escaped, text)
 
 
-def may_color(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
-    """Return whether `stream` is a terminal, and `NO_COLOR` and `TERM` in `environ` allow colors."""
+def can_repaint(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
+    """Return whether `stream` is a terminal that can repaint a line, by `TERM` in `environ`."""
     if stream is None or stream.closed or not stream.isatty():
         return False
-    return not environ.get("NO_COLOR") and environ.get("TERM", "") not in {"", "dumb"}
+    return environ.get("TERM", "") not in {"", "dumb"}
+
+
+def may_color(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
+    """Return whether `stream` is a terminal with colors, and `NO_COLOR` in `environ` allows them."""
+    return can_repaint(stream, environ) and not environ.get("NO_COLOR")
 
 
 def read_answer() -> str | None:

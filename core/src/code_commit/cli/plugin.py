@@ -38,6 +38,6 @@ def code_commit_log_sinks(plan: RunPlan) -> Iterator[LogSink]:
 
     if "progress" in plan.shows:
         reports = plan.workflow.reports_progress and not plan.stdout_taken
-        yield Progress.on(sys.stderr, plan.environ, workflow_reports=reports)
+        yield Progress(sys.stderr, plan.environ, workflow_reports=reports)
     if "json" in plan.shows:
         yield JsonLines(plan.stdout)

@@ -7,46 +7,53 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, Literal, Protocol, Self, TextIO, cast
+from typing import IO, Any, Literal, TextIO, cast
 
 from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.run_json import is_build
-from code_commit_workspace import SafeStream, may_color
-
-if TYPE_CHECKING:
-    from rich.live import Live
+from code_commit_workspace import SafeStream, can_repaint, may_color, printable
 
 _REPAINT = 0.5  # seconds
 _PLAIN_TICK = 60.0  # seconds; CI services end a job after a longer silence
+_SHOWN_PATHS = 5
+_SHOWN_COMMAND = 80
+
+Tone = Literal["plain", "good", "bad", "faint"]
+_STYLES: Mapping[Tone, str] = {"plain": "", "good": "green", "bad": "red", "faint": "dim"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line about an event."""
+
+    text: str
+    tone: Tone = "plain"
 
 
 class Progress:
-    """A log sink. `live` repaints a status line, which needs a terminal; `color` colors the lines.
+    """A log sink. On a terminal, the last line is a status line, and lines are in color unless `NO_COLOR` is set.
 
     With `workflow_reports`, the workflow itself prints what it does.
     """
 
     name = "progress"
 
-    def __init__(self, stream: TextIO | None, *, live: bool, color: bool, workflow_reports: bool = False) -> None:
+    def __init__(
+        self, stream: TextIO | None, environment: Mapping[str, str], *, workflow_reports: bool = False
+    ) -> None:
+        live = can_repaint(stream, environment)
+        self._painter = _LivePainter(stream, color=may_color(stream, environment)) if live else _PlainPainter(stream)
+        self._tick = _REPAINT if live else _PLAIN_TICK
+        self._workflow_reports = workflow_reports
         self._lock = threading.RLock()
         self._started = time.monotonic()
         self._start_time: float | None = None
-        self._activities: tuple[tuple[Activity, float], ...] = ()
+        self._activities: dict[tuple[str, Any], tuple[str, float]] = {}
         self._attempt = ""
-        self._workflow_reports = workflow_reports
         self._shown_calls: set[str] = set()
         self._user_types = False
-        self._painter: _Painter = _LivePainter(stream, color=color) if live else _PlainPainter(stream)
-        self._tick = _REPAINT if live else _PLAIN_TICK
         self._ticker: threading.Thread | None = None
         self._closed = threading.Event()
-
-    @classmethod
-    def on(cls, stream: TextIO | None, environment: Mapping[str, str], *, workflow_reports: bool = False) -> Self:
-        """Return progress for `stream`: plain lines without a terminal, with `NO_COLOR` or `TERM=dumb`."""
-        live = may_color(stream, environment)
-        return cls(stream, live=live, color=live, workflow_reports=workflow_reports)
 
     def receive(self, record: Record) -> None:
         """Print the lines of a record, and update the status line."""
@@ -55,17 +62,18 @@ class Progress:
                 self._start_time = record.time
             if record.kind == "attempt.started":
                 self._attempt = f"attempt {record.data.get('number')}, "
-            done = finished_key(record)
-            if done is not None:
-                self._activities = tuple(each for each in self._activities if each[0].key != done)
+            if record.kind in {"question.asked", "question.answered"}:
+                self._user_types = record.kind == "question.asked"
+            what, _, step = record.kind.partition(".")
+            activity = what, record.data.get("number", record.data.get("log"))
+            if step == "finished":
+                self._activities.pop(activity, None)
                 self._painter.status(self._status())
             for line in self._lines(record):
                 self._painter.print(f"[{clock(record.time - self._start_time)}] ", line)
-            if activity := started_activity(record):
-                self._activities = (*self._activities, (activity, time.monotonic()))
+            if record.kind in _ACTIVITIES:
+                self._activities[activity] = _ACTIVITIES[record.kind](record.data), time.monotonic()
                 self._start_ticker()
-            if record.kind in {"question.asked", "question.answered"}:
-                self._user_types = record.kind == "question.asked"
             self._painter.status(self._status())
 
     def close(self) -> None:
@@ -90,7 +98,7 @@ class Progress:
         if not self._activities or self._user_types:
             return ""
         now = time.monotonic()
-        texts = ", ".join(f"{activity.text}... {int(now - since)} s" for activity, since in self._activities)
+        texts = ", ".join(f"{text}... {int(now - since)} s" for text, since in self._activities.values())
         return f"[{clock(now - self._started)}] {self._attempt}{texts}"
 
     def _start_ticker(self) -> None:
@@ -106,12 +114,6 @@ class Progress:
                     self._painter.tick(status)
 
 
-class _Painter(Protocol):
-    def print(self, prefix: str, line: Line) -> None: ...
-    def status(self, text: str) -> None: ...
-    def tick(self, text: str) -> None: ...
-
-
 class _PlainPainter:
     """Prints lines to files, pipes and dumb terminals."""
 
@@ -119,55 +121,41 @@ class _PlainPainter:
         self._stream = SafeStream(stream)
 
     def print(self, prefix: str, line: Line) -> None:
-        self._stream.write(prefix + _shown(line.text, len(prefix)) + "\n")
-        self._stream.flush()
+        self.tick(prefix + _shown(line.text, len(prefix)))
 
     def status(self, text: str) -> None:
         """Do nothing: the status line cannot be repainted."""
 
     def tick(self, text: str) -> None:
-        """Print that the run is still running."""
-        self._stream.write(_shown(text, 0) + "\n")
+        self._stream.write(printable(text) + "\n")
         self._stream.flush()
 
 
-class _LivePainter:
+class _LivePainter(_PlainPainter):
     """Prints to a terminal with rich, which knows the width of the terminal and of characters."""
-
-    _STYLES: Mapping[Tone, str] = {"plain": "", "good": "green", "bad": "red", "faint": "dim"}
 
     def __init__(self, stream: TextIO | None, *, color: bool) -> None:
         from rich.console import Console
-
-        self._console = Console(
-            file=cast("IO[str]", SafeStream(stream)),  # it has the methods that rich uses
-            force_terminal=True,
-            no_color=not color,
-            highlight=False,
-        )
-        self._live: Live | None = None
-
-    def print(self, prefix: str, line: Line) -> None:
+        from rich.live import Live
         from rich.text import Text
 
-        text = Text.assemble((prefix, "dim"), (_shown(line.text, len(prefix)), self._STYLES[line.tone]))
+        self._text = Text
+        file = cast("IO[str]", SafeStream(stream))  # it has the methods that rich uses
+        self._console = Console(file=file, force_terminal=True, no_color=not color, highlight=False)
+        self._live = Live(
+            console=self._console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
+        )
+
+    def print(self, prefix: str, line: Line) -> None:
+        text = self._text.assemble((prefix, "dim"), (_shown(line.text, len(prefix)), _STYLES[line.tone]))
         self._console.print(text, soft_wrap=True)
 
     def status(self, text: str) -> None:
         if not text:
-            live, self._live = self._live, None
-            if live is not None:
-                live.stop()
+            self._live.stop()
             return
-        from rich.live import Live
-        from rich.text import Text
-
-        if self._live is None:
-            self._live = Live(
-                console=self._console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
-            )
-            self._live.start()
-        self._live.update(Text(_shown(text, 0), no_wrap=True, overflow="ellipsis"), refresh=True)
+        self._live.start()
+        self._live.update(self._text(_shown(text, 0), no_wrap=True, overflow="ellipsis"), refresh=True)
 
     def tick(self, text: str) -> None:
         self.status(text)
@@ -175,30 +163,7 @@ class _LivePainter:
 
 def _shown(text: str, indent: int) -> str:
     """Escape foreign text, and indent its further lines, so that they do not look like ours."""
-    from code_commit_workspace import printable
-
     return printable(text).replace("\n", "\n" + " " * indent)
-
-
-Tone = Literal["plain", "good", "bad", "faint"]
-_SHOWN_PATHS = 5
-_SHOWN_COMMAND = 80
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line about an event."""
-
-    text: str
-    tone: Tone = "plain"
-
-
-@dataclass(frozen=True, slots=True)
-class Activity:
-    """A running activity; `key` identifies it when it ends."""
-
-    key: str
-    text: str
 
 
 def lines_of(record: Record) -> Sequence[Line]:
@@ -222,36 +187,11 @@ def lines_beside_workflow(record: Record) -> Sequence[Line]:
     return lines_of(record)
 
 
-def started_activity(record: Record) -> Activity | None:
-    """Return the activity that starts with `record`."""
-    data = record.data
-    if record.kind == "call.started":
-        return Activity(_call_key(data), f"asking {data.get('model')}")
-    if record.kind == "process.started":
-        return Activity(_process_key(data), _process(data))
-    return None
-
-
-def finished_key(record: Record) -> str | None:
-    """Return the key of the activity that ends with `record`."""
-    if record.kind == "call.finished":
-        return _call_key(record.data)
-    return _process_key(record.data) if record.kind == "process.finished" else None
-
-
 def clock(seconds: float) -> str:
     """Return a time since the start: 0:07, 12:34, 1:02:03."""
     minutes, rest = divmod(int(max(0, seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def _call_key(data: Mapping[str, Any]) -> str:
-    return f"call {data.get('number')}"
-
-
-def _process_key(data: Mapping[str, Any]) -> str:
-    return f"process {data.get('log')}"
 
 
 def _process(data: Mapping[str, Any]) -> str:
@@ -341,6 +281,10 @@ def _message(data: Mapping[str, Any]) -> Sequence[Line]:
     return (Line(str(data.get("text"))) if level == "info" else Line(f"{level}: {data.get('text')}", "bad"),)
 
 
+_ACTIVITIES: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "call.started": lambda data: f"asking {data.get('model')}",
+    "process.started": _process,
+}
 _LINES: dict[str, Callable[[Mapping[str, Any]], Sequence[Line]]] = {
     "run.started": lambda data: (Line(f"{data.get('workflow')}, log in {data.get('folder')}", "faint"),),
     "attempt.started": lambda data: (Line(f"attempt {data.get('number', '')}".rstrip()),),
