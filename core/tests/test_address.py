@@ -33,16 +33,12 @@ GEMINI = replace(
 def test_the_address_is_the_configs_then_for_default_the_variables_then_the_services_own() -> None:
     variables = {"GOOGLE_GEMINI_BASE_URL": "https://proxy.example/gemini/"}
     own = address_of(GEMINI, "default", {}, {"GOOGLE_GEMINI_BASE_URL": ""})
-    assert (own.url, own.source, own.own) == (GEMINI.base_url, "plugin of gemini", True)
+    assert (own.url, own.own) == (GEMINI.base_url, True)
     moved = address_of(GEMINI, "default", {}, variables)
-    assert (moved.url, moved.source, moved.own) == (
-        "https://proxy.example/gemini/v1beta",
-        "variable GOOGLE_GEMINI_BASE_URL",
-        False,
-    )
+    assert (moved.url, moved.own) == ("https://proxy.example/gemini/v1beta", False)
     assert address_of(GEMINI, "named", {}, variables).own
     given = address_of(GEMINI, "default", {"base_url": "http://[::1]:80/x/"}, variables)
-    assert (given.url, given.source) == ("http://[::1]:80/x", "base_url of [providers.gemini.default]")
+    assert (given.url, given.own) == ("http://[::1]:80/x", False)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def store(root: Path, **environ: str) -> KeyStore:
-    return KeyStore(root, Redactor(), environ)
+    return KeyStore(root, Redactor().add, environ)
 
 
 def test_no_store_is_made_unless_git_ignores_the_private_folder(root: Path) -> None:
@@ -218,7 +218,7 @@ PRINTABLE = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_s
 def test_any_printable_line_is_a_key_and_is_censored(root: Path, key: str, end: str) -> None:
     key_file(root, key + end)
     redactor = Redactor()
-    got = KeyStore(root, redactor, {}).key_for(OPENAI, "default", {})
+    got = KeyStore(root, redactor.add, {}).key_for(OPENAI, "default", {})
     assert got is not None
     assert (got.value, redactor.keys) == (key, [key])
     assert repr(got) == str(got) == "FoundKey(source='agent-config/openai-key.txt')"
@@ -301,7 +301,7 @@ def test_every_key_that_is_configured_is_censored_used_or_not(root: Path) -> Non
         "CODE_COMMIT_PROVIDERS__OTHER__Y__API_KEY": "key-of-y",
         "OPENAI_API_KEY": "",
     }
-    KeyStore(root, redactor, environ).redact_all(["OPENAI_API_KEY", "GEMINI_API_KEY"])
+    KeyStore(root, redactor.add, environ).redact_all(["OPENAI_API_KEY", "GEMINI_API_KEY"])
     assert sorted(redactor.keys) == [
         "key-of-disabled",
         "key-of-gemini",

@@ -18,6 +18,7 @@ from code_commit.cli.commands import setting_rows
 from code_commit.config.loading import Settings, load_settings
 from code_commit.config.schema import validated
 from code_commit.plugin_api.errors import NotReady, UsageError
+from code_commit_testing import Project
 
 KEY = "sk-live-0123456789abcXY"
 
@@ -129,6 +130,8 @@ def test_a_table_in_a_variable_is_json_and_is_joined_by_variables_for_its_parts(
     found = load(root, {"CODE_COMMIT_HTTP": '{"retries": 1}', "CODE_COMMIT_HTTP__TIMEOUT_SECONDS": "9"})
     assert (found.http.retries, found.http.timeout_seconds) == (1, 9)
     assert found.origin("http.retries") == "variable CODE_COMMIT_HTTP"
+    both = load(root, {"CODE_COMMIT_HTTP": '{"retries": 1}', "CODE_COMMIT_HTTP__RETRIES": "2"})
+    assert (both.http.retries, both.origin("http.retries")) == (2, "variable CODE_COMMIT_HTTP__RETRIES")
 
 
 def test_the_process_environment_is_the_default_and_no_dotenv_is_read(
@@ -146,7 +149,7 @@ def test_the_process_environment_is_the_default_and_no_dotenv_is_read(
     ("text", "said"),
     [
         ('modle = "x"', "agent-config/config.toml: there is no setting modle; did you mean model?"),
-        ("[build]\ntimeout = 3", "there is no setting build.timeout; did you mean timeout_seconds?"),
+        ("[build]\ntimeout = 3", "there is no setting build.timeout; did you mean build.timeout_seconds?"),
         ('[build]\ntimeout_seconds = "soon"', "build.timeout_seconds should be a valid number"),
         ("[build]\ntimeout_seconds = true", "build.timeout_seconds should be a number"),
         ("[build]\ntimeout_seconds = inf", "build.timeout_seconds should be a finite number"),
@@ -174,11 +177,24 @@ def test_a_mistake_in_the_file_is_named_with_what_was_expected(root: Path, text:
         ),
         ({"CODE_COMMIT_HTTP__RETRIES": "-1"}, "variable CODE_COMMIT_HTTP__RETRIES: http.retries should be"),
         ({"CODE_COMMIT_HTTP__": "1"}, "variable CODE_COMMIT_HTTP__ is no setting's name"),
-        ({"CODE_COMMIT_HTTP": "1", "CODE_COMMIT_HTTP__RETRIES": "1"}, "CODE_COMMIT_HTTP__RETRIES contradicts"),
+        (
+            {"CODE_COMMIT_HTTP_RETRIES": "1"},
+            "there is no setting http_retries; did you mean CODE_COMMIT_HTTP__RETRIES?",
+        ),
+        (
+            {"CODE_COMMIT_HTTP": '{"retrys": 1}'},
+            "variable CODE_COMMIT_HTTP: there is no setting http.retrys; did you mean http.retries?",
+        ),
     ],
 )
 def test_a_mistake_in_a_variable_names_it(root: Path, variables: dict[str, str], said: str) -> None:
     assert said in refused(root, variables)
+
+
+def test_a_variable_with_one_underscore_too_few_is_told_which_is_meant(tmp_path: Path) -> None:
+    done = Project.create(tmp_path).command("config", environ={"CODE_COMMIT_HTTP_RETRIES": "1"})
+    assert done.exit_code == 3
+    assert "did you mean CODE_COMMIT_HTTP__RETRIES?" in done.stderr
 
 
 def test_a_mistake_in_a_flag_or_the_users_file_names_that(root: Path) -> None:
@@ -283,7 +299,12 @@ class Thresholds(BaseModel):
     high: float = 0.9
 
 
+class Scale(BaseModel):
+    small: float = 1
+
+
 class Section(BaseModel):
+    scales: list[Scale] = []
     shrink_below: float = Field(default=0.5, gt=0)
     names: list[str] = []
     thresholds: Thresholds = Thresholds()
@@ -308,7 +329,6 @@ def test_a_plugins_section_is_merged_and_becomes_its_model(root: Path) -> None:
     )
     section = found.plugin("truncation", Section)
     assert section == Section(shrink_below=1, names=["a", "b"], thresholds=Thresholds(low=0.3, high=0.7))
-    assert found.plugin_section("truncation")["shrink_below"] == 1
 
 
 def test_a_plugin_without_settings_takes_none(root: Path) -> None:
@@ -323,9 +343,10 @@ def test_a_plugin_without_settings_takes_none(root: Path) -> None:
     ("text", "said"),
     [
         ("shrink_bellow = 1", "there is no setting shrink_bellow; did you mean shrink_below?"),
-        ("thresholds.hihg = 1", "there is no setting thresholds.hihg; did you mean high?"),
+        ("thresholds.hihg = 1", "there is no setting thresholds.hihg; did you mean thresholds.high?"),
         ('shrink_below = "much"', "shrink_below should be a valid number"),
         ('names = ["a", "b", "c"]', "names: there should be two names at most"),
+        ("scales = [{ smal = 1 }]", "there is no setting scales.0.smal"),
     ],
 )
 def test_a_mistake_in_a_plugins_section_names_place_and_section(root: Path, text: str, said: str) -> None:

@@ -17,8 +17,6 @@ from code_commit.plugin_api.run_files import find_run
 from code_commit_workspace import uninterrupted
 
 if TYPE_CHECKING:  # imported by the command that needs it: each is to start quickly
-    from pydantic import BaseModel
-
     from code_commit.config.loading import Settings
     from code_commit_workspace import Checkpoints
 
@@ -210,11 +208,11 @@ class SettingRow:
 
 def setting_rows(settings: Settings) -> list[SettingRow]:
     """Return every setting with its value and origin, the host's own first. Keys are redacted."""
-    from code_commit.config.schema import HostSettings
+    from code_commit.config.schema import HostSettings, leaves
 
     host = settings.model_dump(mode="json", exclude={"providers", "plugins"})
     free = settings.model_dump(mode="json", include={"providers", "plugins"})
-    descriptions = _descriptions(HostSettings)
+    descriptions = dict(leaves(HostSettings))
     return [
         SettingRow(".".join(name), _displayed(name, value), settings.origin(name), descriptions.get(name, ""))
         for tables in (host, free)
@@ -228,20 +226,6 @@ def _leaves(tables: Mapping[str, Any], above: Name = ()) -> Iterator[tuple[Name,
             yield from _leaves(value, (*above, name))
         else:
             yield (*above, name), value
-
-
-def _descriptions(model: type[BaseModel], above: Name = ()) -> dict[Name, str]:
-    """Return the description of each setting of `model`."""
-    from pydantic import BaseModel
-
-    found: dict[Name, str] = {}
-    for name, field in model.model_fields.items():
-        below = field.annotation
-        if isinstance(below, type) and issubclass(below, BaseModel):
-            found |= _descriptions(below, (*above, name))
-        else:
-            found[*above, name] = field.description or ""
-    return found
 
 
 def _displayed(name: Name, value: Any) -> Any:

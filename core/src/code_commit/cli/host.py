@@ -90,7 +90,7 @@ class CommandHost:
     def _keys_for(self, redactor: Redactor) -> KeyStore:
         from code_commit.config.keys import KeyStore
 
-        return KeyStore(self.root, redactor, self.environ)
+        return KeyStore(self.root, redactor.add, self.environ)
 
     def workspace(
         self,

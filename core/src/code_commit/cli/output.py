@@ -44,7 +44,7 @@ def redactor_of_all(keys: Iterable[str] = ()) -> Redactor:
     redactor = Redactor(keys)
     with suppress(CodeCommitError, OSError):  # another message reports this
         variables = first_party.names("key_variable").union(*(each.secret_variables() for each in _loaded))
-        KeyStore(Path.cwd(), redactor, os.environ).redact_all(variables)
+        KeyStore(Path.cwd(), redactor.add, os.environ).redact_all(variables)
     return redactor
 
 

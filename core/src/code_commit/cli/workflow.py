@@ -12,7 +12,8 @@ from pydantic import BaseModel, ValidationError
 
 from code_commit.cli.output import print_error, print_note, print_run_finished, redacted
 from code_commit.config.loading import Settings, load_settings
-from code_commit.config.schema import about_a_flag, explained
+from code_commit.config.schema import explained
+from code_commit.config.sources import FLAG
 from code_commit.plugin_api.definitions import Invocation, WorkflowDefinition
 from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
 from code_commit.plugins.host import HOST, import_code, naming
@@ -130,7 +131,7 @@ def _options(model: type[BaseModel] | None, flags: Mapping[str, Any]) -> Any:
     try:
         return model.model_validate(dict(flags))
     except ValidationError as error:
-        raise UsageError(about_a_flag(*next(explained(error, model)))) from None
+        raise UsageError(next(explained(error, model, lambda _: FLAG))[1]) from None
 
 
 def _report(ending: RunEnding, invocation: Invocation) -> None:

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from code_commit.config.sources import KEY_FIELDS, PROJECT_FILE, Source, sources, user_file
+from code_commit.config.sources import KEY_FIELDS, PROJECT_FILE, VARIABLE, Source, sources, user_file
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
 from code_commit_workspace import ProjectTree, read_anywhere, read_in_project, require_gitignore_line
@@ -28,14 +29,6 @@ _KEY_ENDINGS = ("_KEY", "_TOKEN", "_SECRET")
 # --- keys -------------------------------------------------------------------------------------------------------------
 
 
-class KeyRedactor(Protocol):
-    """An object that redacts keys, such as a `Redactor`."""
-
-    def add(self, key: str) -> None:
-        """Redact `key` from now on."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class FoundKey:
     """A key and its source. Its `repr` shows the source only."""
@@ -45,17 +38,17 @@ class FoundKey:
 
 
 class KeyStore:
-    """Finds keys below `root`, in the user's file and in `environ` (default: the process's), and redacts each.
+    """Finds keys below `root`, in the user's file and in `environ`, and redacts each with `redact`.
 
     Raises:
         NotReady: the project's `.gitignore` does not keep `agent-config` out of git. No key is read then.
     """
 
-    def __init__(self, root: Path, redactor: KeyRedactor, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(self, root: Path, redact: Callable[[str], None], environ: Mapping[str, str]) -> None:
         require_gitignore_line(root)
         self._root = root
-        self._redactor = redactor
-        self._environ = os.environ if environ is None else environ
+        self._redact_key = redact
+        self._environ = environ
 
     def key_for(self, definition: ProviderDefinition, config_name: str, table: Mapping[str, Any]) -> FoundKey | None:
         """Return the key of a provider's config, or None if there is none and the address is not the service's own.
@@ -67,8 +60,8 @@ class KeyStore:
         Raises:
             NotReady: a key cannot be read or is invalid, or the service's own address needs one.
         """
-        for found in self._candidates(definition, config_name):
-            self._redactor.add(found.value)
+        if found := self._find(definition, config_name):
+            self._redact_key(found.value)
             return found
         address = address_of(definition, config_name, table, self._environ)
         if address.own and definition.key_variable is not None:
@@ -82,10 +75,9 @@ class KeyStore:
             NotReady: the value cannot be redacted.
         """
         found = self._variable(variable)
-        if found is None:
-            return None
-        self._redactor.add(found.value)
-        return found.value
+        if found:
+            self._redact_key(found.value)
+        return found.value if found else None
 
     def redact_all(self, variables: Iterable[str]) -> None:
         """Redact every configured key, used in this run or not, and the values of `variables`; skip invalid keys.
@@ -106,12 +98,11 @@ class KeyStore:
 
     def variables_with_keys(self) -> frozenset[str]:
         """Return the environment variables that set `api_key` or `api_key_file` of a named config."""
-        variables = self._sources[0]
         return frozenset(
-            variable
-            for provider, config, table in variables.provider_configs()
-            for name in KEY_FIELDS & table.keys()
-            for variable in [variables.origin(("providers", provider, config, name)).removeprefix("variable ")]
+            source.label.removeprefix(VARIABLE)
+            for source in self._sources
+            for _provider, _config, table in source.provider_configs()
+            if source.label.startswith(VARIABLE) and KEY_FIELDS & table.keys()
         )
 
     def files_elsewhere(self) -> tuple[Path, ...]:
@@ -130,32 +121,31 @@ class KeyStore:
 
     def _redact(self, read: Callable[..., FoundKey | None], *arguments: object) -> None:
         with suppress(NotReady):
-            found = read(*arguments)
-            if found is not None:
-                self._redactor.add(found.value)
+            if found := read(*arguments):
+                self._redact_key(found.value)
 
-    def _candidates(self, definition: ProviderDefinition, config_name: str) -> Iterator[FoundKey]:
-        """Yield keys source by source, strongest first. A source is read only if those before it hold no key."""
+    def _find(self, definition: ProviderDefinition, config_name: str) -> FoundKey | None:
+        """Return the first key that a source holds, the strongest source first."""
         for source in self._sources:
             for provider, config, table in source.provider_configs():
-                if (provider, config) == (definition.name, config_name):
-                    yield from _present(self._configured(source, provider, config, table))
-        if config_name == "default":
-            yield from _present(self._key_file(f"{definition.name}{_KEY_FILE}"))
-            if definition.key_variable:
-                yield from _present(self._variable(definition.key_variable))
+                if (provider, config) == (definition.name, config_name) and KEY_FIELDS & table.keys():
+                    return self._configured(source, provider, config, table)
+        if config_name != "default":
+            return None
+        found = self._key_file(f"{definition.name}{_KEY_FILE}")
+        return found or (self._variable(definition.key_variable) if definition.key_variable else None)
 
-    def _configured(self, source: Source, provider: str, config: str, table: Mapping[str, Any]) -> FoundKey | None:
+    def _configured(self, source: Source, provider: str, config: str, table: Mapping[str, Any]) -> FoundKey:
         """Return the key that a config's own table sets."""
         names = sorted(KEY_FIELDS & table.keys())
         if len(names) > 1:
             where = f"[providers.{provider}.{config}] in {source.label}"
             raise NotReady(f"{where} sets both {' and '.join(names)}", hint="leave one of the two out")
-        return self._own_key(source, (provider, config, names[0]), table[names[0]]) if names else None
+        return self._own_key(source, (provider, config, names[0]), table[names[0]])
 
-    def _own_key(self, source: Source, name: tuple[str, str, str], value: object) -> FoundKey | None:
+    def _own_key(self, source: Source, name: tuple[str, str, str], value: object) -> FoundKey:
         """Return the key from the setting `name`, an `api_key` or an `api_key_file`."""
-        where = f"{source.origin(('providers', *name))} [providers.{name[0]}.{name[1]}] {name[2]}"
+        where = f"{source.label} [providers.{name[0]}.{name[1]}] {name[2]}"
         if not isinstance(value, str):
             raise NotReady(f"{where} is not a text")
         if name[2] == "api_key":
@@ -228,11 +218,6 @@ def likely_keys(environ: Mapping[str, str]) -> Iterator[str]:
                 yield _key(value, name)
 
 
-def _present(found: FoundKey | None) -> Iterator[FoundKey]:
-    if found is not None:
-        yield found
-
-
 def _key_in(content: bytes, where: str) -> str:
     return _key(content.decode("latin-1"), where)  # one character per byte, so that positions are those of bytes
 
@@ -260,10 +245,9 @@ def _key(text: str, where: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A base URL without a final slash, its source, and whether it is the service's own."""
+    """A base URL without a final slash, and whether it is the service's own."""
 
     url: str
-    source: str
     own: bool
 
 
@@ -294,22 +278,23 @@ def address_of(
             f"the address in {source} is plain http to another machine, which would send the key in the clear",
             hint=f"use https, or set allow_http = true in {where} for a network that you trust",
         )
-    return Address(url.rstrip("/"), source, own=_origin(parts) == _origin(urlsplit(definition.base_url)))
+    return Address(url.rstrip("/"), own=_origin(parts) == _origin(urlsplit(definition.base_url)))
 
 
 def _split_url(url: object, source: str) -> SplitResult:
     """Parse a URL. Errors name its source only, as the URL may hold credentials."""
+    example = 'write it like "https://host/v1"'
     if not isinstance(url, str):
-        raise NotReady(f"the address in {source} is not a text", hint='write it like "https://host/v1"')
-    if not url.isascii() or any(not "!" <= letter <= "~" or letter == "\\" for letter in url):
+        raise NotReady(f"the address in {source} is not a text", hint=example)
+    if not re.fullmatch(r"[!-\[\]-~]*", url):
         raise NotReady(f"the address in {source} holds a blank or another character that no URL has")
     try:
         parts = urlsplit(url)
-        well_formed = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        is_http = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        well_formed = False
-    if not well_formed:
-        raise NotReady(f"the address in {source} is no http or https URL", hint='write it like "https://host/v1"')
+        is_http = False
+    if not is_http:
+        raise NotReady(f"the address in {source} is no http or https URL", hint=example)
     if "@" in parts.netloc:
         raise NotReady(f"the address in {source} holds credentials", hint="a key is sent in a header: see api_key_file")
     if "?" in url or "#" in url:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from pydantic import PrivateAttr, ValidationError
-from pydantic_settings import InitSettingsSource, PydanticBaseSettingsSource
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
-from code_commit.config.schema import HostSettings, Model, about_a_flag, explained, validated
-from code_commit.config.sources import KEY_FIELDS, Name, Source, holds, put, sources, without_keys
+from code_commit.config.schema import HostSettings, Model, explained, validated
+from code_commit.config.sources import FLAG, KEY_FIELDS, Name, Source, nested, sources
 from code_commit.plugin_api.errors import NotReady, UsageError, did_you_mean
 
 DEFAULT_ROLE = "default_provider"
@@ -30,7 +31,6 @@ model = "claude-opus-4-5"
 api_key_file = "anthropic-key.txt"    # beside this file"""
 _HINT = f"name the config of each provider, for example:\n{EXAMPLE}"
 _SHARED = "user config"
-_FLAG = "flag"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,17 @@ class Settings(HostSettings):
 
     _layers: tuple[Source, ...] = PrivateAttr(default=())
 
+    @classmethod
+    def settings_customise_sources(  # type: ignore[override]
+        cls, settings_cls: type[BaseSettings], init_settings: InitSettingsSource, **_: Any
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read the `layers` that `load_settings` gives, and nothing else."""
+        layers: tuple[Source, ...] = init_settings.init_kwargs["layers"]
+        return tuple(InitSettingsSource(settings_cls, dict(each.tables)) for each in layers)
+
     def origin(self, name: str | Name) -> str:
         """Return where the setting `name` was set, or "default". A text is a dotted name."""
-        return self._origin(tuple(name.split(".")) if isinstance(name, str) else name) or "default"
+        return _origin(self._layers, tuple(name.split(".")) if isinstance(name, str) else name) or "default"
 
     def role(self, role: str) -> str | None:
         """Return the `provider.config` that `[providers]` sets for `role`, or None; "default" is `default_provider`."""
@@ -57,7 +65,7 @@ class Settings(HostSettings):
 
     def choose(self, role: str) -> ModelChoice:
         """Return the model for `role`: from `--model`, else the role, else `default_provider`, else `model`."""
-        if self.origin("model") == _FLAG:
+        if self.origin("model") == FLAG:
             return ModelChoice(self.model, "--model")
         own, general = self.role(role), self.role("default")
         if own is not None and role != "default":
@@ -74,13 +82,9 @@ class Settings(HostSettings):
         """
         reason = unresolved(f"{provider}.{config_name}", self.providers)
         if reason is not None:
-            raise NotReady(f"{provider}.{config_name} {reason}", hint=f"for example:\n{EXAMPLE}")
+            raise NotReady(f"{provider}.{config_name} {reason}", hint=_HINT)
         table = self.providers.get(provider, {}).get(config_name, {})
         return {name: value for name, value in table.items() if name not in KEY_FIELDS}
-
-    def plugin_section(self, name: str) -> Mapping[str, Any]:
-        """Return `[plugins.<name>]`, merged from all sources and not validated."""
-        return MappingProxyType(self.plugins.get(name, {}))
 
     def plugin(self, name: str, model: type[Model] | None) -> Model | None:
         """Return `[plugins.<name>]` as the plugin's own `model`, or None for a plugin without one.
@@ -88,13 +92,15 @@ class Settings(HostSettings):
         Raises:
             NotReady: the section is invalid, or is not empty for a plugin without settings.
         """
-        section = self.plugin_section(name)
+
+        def origin(below: Name) -> str:
+            return _origin(self._layers, ("plugins", name, *below))
+
+        section = self.plugins.get(name, {})
         if model is not None:
-            return validated(
-                model, section, f"[plugins.{name}]", origin=lambda below: self._origin(("plugins", name, *below))
-            )
+            return validated(model, section, f"[plugins.{name}]", origin)
         if section:
-            raise NotReady(f"{self.origin(f'plugins.{name}')}: the plugin {name} has no settings")
+            raise NotReady(f"{origin(())}: the plugin {name} has no settings")
         return None
 
     def require_known(
@@ -112,20 +118,20 @@ class Settings(HostSettings):
         Raises:
             NotReady: one does not exist.
         """
-        for layer in self._layers:
-            if layer.label.startswith(_SHARED):
-                continue
-            for name in layer.tables.get("plugins", {}):
-                _require("plugin", name, plugins, layer.origin(("plugins", name)))
-            for name, value in layer.tables.get("providers", {}).items() if providers is not None else ():
-                origin = layer.origin(("providers", name))
-                if isinstance(value, str):
-                    _require("role", name, {DEFAULT_ROLE, *roles}, origin)
-                else:
-                    _require("provider", name, providers or (), origin)
+        for name in self.plugins:
+            self._require("plugin", name, ("plugins", name), plugins)
+        for name, value in self.providers.items() if providers is not None else ():
+            is_role = isinstance(value, str)
+            known = {DEFAULT_ROLE, *roles} if is_role else providers or ()
+            self._require("role" if is_role else "provider", name, ("providers", name), known)
 
-    def _origin(self, name: Name) -> str | None:
-        return next((layer.origin(name) for layer in self._layers if holds(layer.tables, name)), None)
+    def _require(self, kind: str, name: str, setting: Name, known: Collection[str]) -> None:
+        origin = self.origin(setting)
+        if name not in known and not origin.startswith(_SHARED):
+            raise NotReady(
+                f"{origin}: there is no {kind} {name!r}" + did_you_mean(name, known),
+                hint=f"mend the name, install what brings this {kind}, or take the setting out",
+            )
 
 
 def load_settings(
@@ -140,57 +146,32 @@ def load_settings(
         NotReady: a file is broken, a name is unknown, a value has the wrong type, or a role's config does not exist.
         UsageError: the value of a flag has the wrong type.
     """
-    given = sources(root, os.environ if environ is None else environ)
+    set_flags = {tuple(name.split(".")): value for name, value in flags.items() if value is not None}
+    given = [Source(FLAG, nested(name, value), root) for name, value in set_flags.items()]
+    given += sources(root, os.environ if environ is None else environ)
     for source in given:
-        require_named_configs(source)
-    layers = tuple(replace(each, tables=without_keys(each.tables)) for each in (_flags_source(flags, root), *given))
-
-    class Layered(Settings):
-        """`Settings` that read these layers and nothing else."""
-
-        _layers: tuple[Source, ...] = PrivateAttr(default_factory=lambda: layers)
-
-        @classmethod
-        def settings_customise_sources(cls, settings_cls: type, **_: Any) -> tuple[PydanticBaseSettingsSource, ...]:  # type: ignore[override]
-            return tuple(InitSettingsSource(settings_cls, dict(layer.tables)) for layer in layers)
-
+        _require_named_configs(source)
+    layers = tuple(source.without_keys() for source in given)
     try:
-        settings = Layered()
+        settings = Settings(layers=layers)  # type: ignore[call-arg] # see `settings_customise_sources`
     except ValidationError as error:
-        raise _problems(error, layers) from None
+        problems = list(explained(error, HostSettings, partial(_origin, layers)))
+        for origin, text in problems:
+            if origin == FLAG:
+                raise UsageError(text) from None
+        raise NotReady("; ".join(f"{origin}: {text}" for origin, text in problems)) from None
+    settings._layers = layers  # noqa: SLF001 - its own module
     for role, reference in settings.providers.items():
-        if isinstance(reference, str):
-            require_resolved(role, reference, settings.origin(f"providers.{role}"), settings.providers)
+        if isinstance(reference, str) and (reason := unresolved(reference, settings.providers)):
+            raise NotReady(f'{settings.origin(f"providers.{role}")}: {role} = "{reference}" {reason}', hint=_HINT)
     return settings
 
 
-def _flags_source(flags: Mapping[str, Any], root: Path) -> Source:
-    tables: dict[str, Any] = {}
-    for name, value in flags.items():
-        if value is not None and not put(tables, tuple(name.split(".")), value):
-            raise ValueError(f"the flags contradict each other at {name}")
-    return Source(_FLAG, tables, root)
+def _origin(layers: Iterable[Source], name: Name) -> str:
+    return next((layer.label for layer in layers if layer.sets(name)), "")
 
 
-def _problems(error: ValidationError, layers: Sequence[Source]) -> UsageError | NotReady:
-    problems = []
-    for name, text in explained(error, HostSettings):
-        origin = next((layer.origin(name) for layer in layers if holds(layer.tables, name)), "settings")
-        if origin == _FLAG:
-            return UsageError(about_a_flag(name, text))
-        problems.append(f"{origin}: {text}")
-    return NotReady("; ".join(problems))
-
-
-def _require(kind: str, name: str, known: Collection[str], origin: str) -> None:
-    if name not in known:
-        raise NotReady(
-            f"{origin}: there is no {kind} {name!r}" + did_you_mean(name, known),
-            hint=f"mend the name, install what brings this {kind}, or take the setting out",
-        )
-
-
-def require_named_configs(source: Source) -> None:
+def _require_named_configs(source: Source) -> None:
     """Check that `[providers]` holds only roles, which are texts, and tables of named configs.
 
     Raises:
@@ -199,20 +180,16 @@ def require_named_configs(source: Source) -> None:
     """
     providers = source.tables.get("providers", {})
     if not isinstance(providers, Mapping):
-        raise NotReady(f"{source.origin(('providers',))}: providers should be a table", hint=_HINT)
+        raise NotReady(f"{source.label}: providers should be a table", hint=_HINT)
     for name, value in providers.items():
-        origin = source.origin(("providers", name))
-        if isinstance(value, Mapping):
-            for field, config in value.items():
-                if not isinstance(config, Mapping):
-                    origin = source.origin(("providers", name, field))
-                    raise NotReady(
-                        f"{origin}: [providers.{name}] holds {field} itself, the old form of a config", hint=_HINT
-                    )
-        elif not isinstance(value, str):
-            raise NotReady(
-                f"{origin}: providers.{name} should be a role's config, a text, or a provider's table", hint=_HINT
-            )
+        fields = value if isinstance(value, Mapping) else {}
+        if fields is not value and not isinstance(value, str):
+            fault = f"providers.{name} should be a role's config, a text, or a provider's table"
+            raise NotReady(f"{source.label}: {fault}", hint=_HINT)
+        for field, config in fields.items():
+            if not isinstance(config, Mapping):
+                fault = f"[providers.{name}] holds {field} itself, the old form of a config"
+                raise NotReady(f"{source.label}: {fault}", hint=_HINT)
 
 
 def unresolved(reference: str, providers: Mapping[str, Any]) -> str | None:
@@ -227,14 +204,3 @@ def unresolved(reference: str, providers: Mapping[str, Any]) -> str | None:
         known = [f"{name}.{one}" for name, value in providers.items() if isinstance(value, Mapping) for one in value]
         return f"names no config, for there is no [providers.{provider}.{config}]" + did_you_mean(reference, known)
     return None
-
-
-def require_resolved(role: str, reference: str, origin: str, providers: Mapping[str, Any]) -> None:
-    """Check that the config of a role exists.
-
-    Raises:
-        NotReady: it does not. The hint ends with an example.
-    """
-    reason = unresolved(reference, providers)
-    if reason is not None:
-        raise NotReady(f'{origin}: {role} = "{reference}" {reason}', hint=_HINT)

@@ -1,14 +1,17 @@
 """The sources of settings as tables: variables, the project's file, the user's file.
 
-This module knows no setting by name and does not import pydantic, so that `keys` reads the sources quickly.
+pydantic-settings merges these tables (`loading`). Its own sources do not read them: its TOML source follows links and
+quotes the file in errors, its environment source ignores misspelled variables and turns a key of digits into a number,
+and `keys` reads the same tables without importing pydantic.
 """
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,8 @@ from code_commit_workspace import read_anywhere, read_in_project
 PREFIX = "CODE_COMMIT_"
 PROJECT_FILE = "agent-config/config.toml"
 KEY_FIELDS = frozenset({"api_key", "api_key_file"})
+VARIABLE = "variable "
+FLAG = "flag"
 _SHORTEST = 8  # characters of a key
 _LIMIT = 1024 * 1024
 
@@ -27,23 +32,26 @@ Name = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A source of settings.
+    """A source of settings: a file, one variable, or one flag.
 
     `tables` holds its settings, including keys: drop a source after reading it. `label` names it in messages, relative
-    paths start at `folder`. For the environment, `variables` maps the name of each setting to its variable.
+    paths start at `folder`.
     """
 
     label: str
     tables: Mapping[str, Any] = field(repr=False)
     folder: Path
-    variables: Mapping[Name, str] = field(default_factory=dict)
 
-    def origin(self, name: Name) -> str:
-        """Return where in this source `name` was set, for messages."""
-        for length in range(len(name), 0, -1):
-            if variable := self.variables.get(name[:length]):
-                return f"variable {variable}"
-        return self.label
+    def sets(self, name: Name) -> bool:
+        """Return whether this source sets `name`, or a plain value in place of its table."""
+        here: object = self.tables
+        for part in name:
+            if not isinstance(here, Mapping):
+                return True
+            if part not in here:
+                return False
+            here = here[part]
+        return True
 
     def provider_configs(self) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
         """Yield (provider, config name, table) for each named config in this source."""
@@ -53,47 +61,52 @@ class Source:
                 if isinstance(table, Mapping):
                     yield provider, config, table
 
+    def without_keys(self) -> Source:
+        """Return a copy in which the `api_key` of each named config is redacted."""
+        redacted = replace(self, tables=copy.deepcopy(self.tables))
+        for _provider, _config, table in redacted.provider_configs():
+            if isinstance(table, dict) and "api_key" in table:
+                table["api_key"] = redacted_value(table["api_key"])
+        return redacted
+
 
 def sources(root: Path, environ: Mapping[str, str]) -> tuple[Source, ...]:
     """Return the sources for the project at `root`, strongest first: variables, the project's file, the user's file.
 
     Raises:
-        NotReady: a file is broken or cannot be read, or two variables contradict each other.
+        NotReady: a file is broken or cannot be read, or a variable is no setting's name.
     """
-    return (variables_source(environ, root), project_source(root), user_source())
+    own = read_in_project(root, PROJECT_FILE, limit=_LIMIT)
+    path = user_file()
+    label = f"user config {path}"
+    users = read_anywhere(path, label, limit=_LIMIT)
+    return (
+        *_variables(root, environ),
+        Source(PROJECT_FILE, _parsed(own, PROJECT_FILE), root / "agent-config"),
+        Source(label, _parsed(users, label), path.parent),
+    )
 
 
-def variables_source(environ: Mapping[str, str], root: Path) -> Source:
-    """Return the settings among the variables: `CODE_COMMIT_BUILD__TIMEOUT_SECONDS` is `build.timeout_seconds`.
+def _variables(root: Path, environ: Mapping[str, str]) -> Iterator[Source]:
+    """Yield a source for each variable: `CODE_COMMIT_BUILD__TIMEOUT_SECONDS` is `build.timeout_seconds`.
 
-    Values are text, or JSON if they are a list or table. An empty variable counts as not set.
-
-    Raises:
-        NotReady: a name has an empty part, or two variables set a value and a table of the same name.
+    Values are text, or JSON if they are a list or table. An empty variable counts as not set. A variable for a part of
+    a table comes before one for the whole table.
     """
-    variables: dict[Name, str] = {}
-    tables: dict[str, Any] = {}
-    for variable in sorted(name for name in environ if name.startswith(PREFIX) and environ[name]):
+    variables = [name for name in environ if name.startswith(PREFIX) and environ[name]]
+    for variable in sorted(variables, key=lambda each: (-each.count("__"), each)):
         name = tuple(variable.removeprefix(PREFIX).lower().split("__"))
         if not all(name):
             raise NotReady(f"variable {variable} is no setting's name", hint=f"write {PREFIX}TABLE__NAME")
-        if not put(tables, name, _decoded(environ[variable])):
-            raise NotReady(f"variable {variable} contradicts another variable of the same name, or of a part of it")
-        variables[name] = variable
-    return Source("variables", tables, root, variables)
+        yield Source(VARIABLE + variable, nested(name, _decoded(environ[variable])), root)
 
 
-def project_source(root: Path) -> Source:
-    """Return the settings of the project's own file. Links are not followed."""
-    content = read_in_project(root, PROJECT_FILE, limit=_LIMIT)
-    return Source(PROJECT_FILE, _parsed(content, PROJECT_FILE), root / "agent-config")
-
-
-def user_source() -> Source:
-    """Return the settings of the user's file."""
-    path = user_file()
-    label = f"user config {path}"
-    return Source(label, _parsed(read_anywhere(path, label, limit=_LIMIT), label), path.parent)
+def nested(name: Name, value: Any) -> dict[str, Any]:
+    """Return tables that set only `name`."""
+    for part in reversed(name):
+        value = {part: value}
+    tables: dict[str, Any] = value
+    return tables
 
 
 def user_file() -> Path:
@@ -103,51 +116,10 @@ def user_file() -> Path:
     return user_config_path("code-commit", appauthor=False) / "config.toml"
 
 
-def put(tables: dict[str, Any], name: Name, value: object) -> bool:
-    """Set `name` in nested `tables`. Return False if it is set already, or if a part of it is no table."""
-    for part in name[:-1]:
-        below = tables.setdefault(part, {})
-        if not isinstance(below, dict):
-            return False
-        tables = below
-    if name[-1] in tables:
-        return False
-    tables[name[-1]] = value
-    return True
-
-
-def holds(tables: Mapping[str, Any], name: Name) -> bool:
-    """Return whether `tables` sets `name`, or a plain value in place of its table."""
-    here: object = tables
-    for part in name:
-        if not isinstance(here, Mapping):
-            return True
-        if part not in here:
-            return False
-        here = here[part]
-    return True
-
-
-def without_keys(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of `tables` in which the `api_key` of each named config is redacted."""
-    copy: dict[str, Any] = _copy(tables)
-    for configs in copy.get("providers", {}).values():
-        for table in configs.values() if isinstance(configs, dict) else ():
-            if isinstance(table, dict) and "api_key" in table:
-                table["api_key"] = redacted_value(table["api_key"])
-    return copy
-
-
 def redacted_value(value: object) -> str:
     """Return `***`, followed by the last two characters of a text as long as a key."""
     text = value.strip() if isinstance(value, str) else ""
     return f"***{text[-2:]}" if len(text) >= _SHORTEST else "***"
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _copy(one) for name, one in value.items()}
-    return [_copy(one) for one in value] if isinstance(value, list) else value
 
 
 def _decoded(text: str) -> Any:
@@ -179,10 +151,7 @@ def _parsed(content: bytes | None, label: str) -> dict[str, Any]:
 
 def _place_and_kind(message: str, text: str) -> str:
     reason, _, place = message.partition(" (at ")
-    if found := re.match(r"line (\d+), column (\d+)", place):
-        where = f"line {found[1]}, column {found[2]}"
-    else:
-        where = f"line {text.count(chr(10)) + 1}"
+    where = place.removesuffix(")") if place.startswith("line") else f"line {text.count(chr(10)) + 1}"
     if re.search(r"[(\[]|'[^']{3,}'|\"[^\"]{3,}\"", reason):  # these messages quote the file
         reason = "a name is given twice"
     return f"{where}: {reason[:1].lower()}{reason[1:]}"

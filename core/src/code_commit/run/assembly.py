@@ -67,7 +67,7 @@ def open_project(plan: RunPlan, registry: Registry, stack: ExitStack) -> Project
     """
     disable_ptrace()
     redactor = Redactor()
-    keys = KeyStore(plan.root, redactor, plan.environ)
+    keys = KeyStore(plan.root, redactor.add, plan.environ)
     variables = registry.secret_variables()
     keys.redact_all(variables)
     settings, writes = plan.settings, plan.workflow.writes
