@@ -18,7 +18,7 @@ _PUBLIC = {
     "code_checks": ("checked_result", "fault_of_function", "is_async", "require_sync"),
     "errors": ("ChangeSetRefused", "CodeCommitError", "Interrupted", "NotReady", "describe", "no_room"),
     "git": ("Git", "GitError", "NoRepository"),
-    "interruption": ("uninterrupted",),
+    "interruption": ("call_on_interruption", "uninterrupted"),
     "private_folder": ("check_private_folder", "require_gitignore_line"),
     "process.ptrace": ("disable_ptrace",),
     "process.running": ("RunningProcess",),
@@ -28,6 +28,7 @@ _PUBLIC = {
     "redaction": ("RedactingStream", "Redactor"),
     "small_file": ("read_anywhere", "read_in_project"),
     "terminal": ("SafeStream", "can_repaint", "discard_output", "may_color", "printable", "read_answer"),
+    "threads": ("Worker", "run_concurrently"),
     "workspace": ("Workspace",),
 }
 _MODULES = {name: module for module, names in _PUBLIC.items() for name in names}

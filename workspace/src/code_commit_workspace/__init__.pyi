@@ -13,6 +13,7 @@ from .errors import no_room as no_room
 from .git import Git as Git
 from .git import GitError as GitError
 from .git import NoRepository as NoRepository
+from .interruption import call_on_interruption as call_on_interruption
 from .interruption import uninterrupted as uninterrupted
 from .private_folder import check_private_folder as check_private_folder
 from .private_folder import require_gitignore_line as require_gitignore_line
@@ -38,6 +39,8 @@ from .terminal import discard_output as discard_output
 from .terminal import may_color as may_color
 from .terminal import printable as printable
 from .terminal import read_answer as read_answer
+from .threads import Worker as Worker
+from .threads import run_concurrently as run_concurrently
 from .workspace import Workspace as Workspace
 
 __version__: str

@@ -1,10 +1,11 @@
-"""Protect critical sections from Ctrl-C and SIGTERM."""
+"""Protect critical sections from Ctrl-C and SIGTERM, and act on them at once."""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -31,3 +32,32 @@ def uninterrupted() -> Iterator[None]:
             signal.signal(number, handler)
         for number in arrived[:1]:
             signal.raise_signal(number)
+
+
+@contextmanager
+def call_on_interruption(end: Callable[[], None]) -> Iterator[None]:
+    """On Ctrl-C or SIGTERM, call `end` in another thread before the exception is raised.
+
+    The exception alone cannot leave a thread pool, which waits for its threads. `end` may be called more than once.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread handles signals
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    threading.Thread(target=_watch_signals, args=(reader, end), name="code-commit interruption", daemon=True).start()
+    # Python writes to it before any handler runs. Without it, a signal that arrives just before a wait for a lock would
+    # be noticed only after the wait. An ignored signal is not written.
+    previous = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(previous)
+        os.close(writer)
+
+
+def _watch_signals(reader: int, end: Callable[[], None]) -> None:
+    while number := os.read(reader, 1):
+        if number[0] in {signal.SIGINT, signal.SIGTERM}:
+            end()
+    os.close(reader)

@@ -86,7 +86,7 @@ class RunFolder:
         Raises:
             OSError: it cannot be written, or is a link.
         """
-        self._write_all(os.open(name, _NEW_FILE_FLAGS, 0o600, dir_fd=self.handle), content)
+        _write(os.open(name, _NEW_FILE_FLAGS, 0o600, dir_fd=self.handle), content)
 
     def append(self, name: str, content: bytes) -> None:
         """Append to a file.
@@ -94,14 +94,7 @@ class RunFolder:
         Raises:
             OSError: it cannot be written, does not exist, or is a link.
         """
-        self._write_all(os.open(name, _APPEND, dir_fd=self.handle), content)
-
-    @staticmethod
-    def _write_all(handle: int, content: bytes) -> None:
-        with open(handle, "wb", buffering=0) as file:
-            rest = memoryview(content)
-            while rest:
-                rest = rest[file.write(rest) :]
+        _write(os.open(name, _APPEND, dir_fd=self.handle), content)
 
     def replace(self, name: str, content: bytes) -> None:
         """Replace a file atomically: readers see the old content or the new.
@@ -150,8 +143,12 @@ def _hide_from_git(logs: int) -> None:
         handle = os.open(".gitignore", _NEW_FILE_FLAGS | os.O_EXCL, 0o666, dir_fd=logs)
     except FileExistsError:
         return
-    with open(handle, "wb") as file:  # noqa: PTH123 - a handle
-        file.write(b"*\n")
+    _write(handle, b"*\n")
+
+
+def _write(handle: int, content: bytes) -> None:
+    with open(handle, "wb") as file:
+        file.write(content)
 
 
 def stamp(at: float) -> str:

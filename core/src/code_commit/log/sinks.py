@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from queue import Empty, SimpleQueue
 
 from code_commit.plugin_api.errors import describe
 from code_commit.plugin_api.event import LogSink, PluginFailed, Record
-from code_commit_workspace import require_sync
+from code_commit_workspace import Worker, require_sync
 
 HOST = "code-commit"
 _RECEIVE_SECONDS, _CLOSE_SECONDS = 15.0, 90.0  # for one call of a plugin's sink
@@ -108,7 +107,7 @@ class _Outlet:
         self.busy = threading.Lock()
         self.closed = False
         self._hangs = False
-        self._work_queue: SimpleQueue[tuple[Callable[[], str], SimpleQueue[str]]] | None = None
+        self._worker = None if distribution == HOST else Worker(f"sink {plugin}")
 
     def call(
         self, method: str, guarded: Callable[[Callable[[], object]], str], *arguments: Record, timeout: float
@@ -118,28 +117,15 @@ class _Outlet:
         def function() -> str:
             return guarded(lambda: getattr(self.sink, method)(*arguments))
 
-        if self.distribution == HOST:
+        if self._worker is None:
             return function()
         if self._hangs:
             return ""  # reported already
-        if self._work_queue is None:
-            self._work_queue = SimpleQueue()
-            threading.Thread(
-                target=_run_worker, args=(self._work_queue,), name=f"sink {self.plugin}", daemon=True
-            ).start()
-        result: SimpleQueue[str] = SimpleQueue()
-        self._work_queue.put((function, result))
         try:
-            return result.get(timeout=timeout)
-        except Empty:
+            return self._worker.call(function, seconds=timeout)
+        except TimeoutError as error:
             self._hangs = True
-            return f"it did not come back within {timeout:g} s"
-
-
-def _run_worker(work_queue: SimpleQueue[tuple[Callable[[], str], SimpleQueue[str]]]) -> None:
-    while True:
-        function, result = work_queue.get()
-        result.put(function())
+            return str(error)
 
 
 def _failure(outlet: _Outlet, stage: str, error: str) -> PluginFailed:

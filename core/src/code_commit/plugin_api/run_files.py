@@ -116,23 +116,12 @@ def is_running(folder: Path) -> bool:
         return False
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    else:
         return False
     finally:
         os.close(handle)
-    return False
-
-
-def from_json(text: bytes) -> Any:
-    """Parse a JSON document. NaN and infinite numbers are errors.
-
-    Raises:
-        ValueError: it is not JSON.
-        RecursionError: it is nested too deeply.
-    """
-    return _DECODER.decode(text.decode())
 
 
 def _finite(text: str) -> float:
@@ -144,10 +133,10 @@ def _finite(text: str) -> float:
 
 def _record(line: bytes) -> Record | None:
     try:
-        fields = from_json(line)
+        record = _DECODER.decode(line.decode())
     except (ValueError, RecursionError):
         return None
-    match fields:
+    match record:
         case {
             "seq": int(seq),
             "time": int() | float() as time,

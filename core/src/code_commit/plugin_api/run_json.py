@@ -19,14 +19,14 @@ class RunDocument:
 
     A total sums the counts that services report, and is null without any; `calls.unknown` counts the calls without
     token counts. An attempt is a span of that kind; in a workflow without such spans, every call is an attempt. Times
-    are UTC, durations are seconds.
+    are UTC, durations are seconds. The next record changes `fields`.
     """
 
     def __init__(self) -> None:
         self._started = 0.0
         self._spans_attempts = False
         self._providers: dict[int, str] = {}
-        self._fields: dict[str, Any] = {
+        self.fields: dict[str, Any] = {
             "version": 1,
             "run": None,
             "workflow": None,
@@ -52,14 +52,9 @@ class RunDocument:
             "data": {},
         }
 
-    @property
-    def fields(self) -> dict[str, Any]:
-        """The document. It is not a copy: the next record changes it."""
-        return self._fields
-
     def text(self) -> str:
         """Render the document for its file."""
-        return json.dumps(self._fields, indent=2, allow_nan=False) + "\n"
+        return json.dumps(self.fields, indent=2, allow_nan=False) + "\n"
 
     def receive(self, record: Record) -> bool:
         """Add a record; return whether to write the file now."""
@@ -68,53 +63,53 @@ class RunDocument:
             self._start(record)
         elif record.kind == "attempt.started":
             self._spans_attempts = True
-            self._fields["attempts"] += 1
+            self.fields["attempts"] += 1
         elif record.kind == "call.started":
-            self._fields["calls"]["started"] += 1
-            self._fields["attempts"] += not self._spans_attempts
+            self.fields["calls"]["started"] += 1
+            self.fields["attempts"] += not self._spans_attempts
             self._providers[_whole(data.get("number"))] = str(data.get("provider"))
         elif record.kind == "call.finished":
             self._finish_call(record)
         elif record.kind == "process.finished":
             self._add_seconds("build" if is_build(data.get("argv")) else "commands", data.get("seconds"))
         elif record.kind == "plugin.failed":
-            self._fields["plugins_failed"].append(dict(data))
+            self.fields["plugins_failed"].append(dict(data))
         elif record.kind == "run.finished":
             names = ("outcome", "exit_code", "summary", "data")
-            self._fields |= {"state": "finished", "finished": _utc(record.time)} | {
+            self.fields |= {"state": "finished", "finished": _utc(record.time)} | {
                 name: data.get(name) for name in names
             }
-        self._fields["seconds"]["total"] = round(max(0.0, record.time - self._started), 3)
+        self.fields["seconds"]["total"] = round(max(0.0, record.time - self._started), 3)
         return record.kind in _WRITE_AFTER
 
     def _start(self, record: Record) -> None:
         self._started = record.time
         names = ("workflow", "root", "folder", "commit", "pid", "argv", "versions")
-        self._fields |= {"run": record.run, "started": _utc(record.time)} | {
+        self.fields |= {"run": record.run, "started": _utc(record.time)} | {
             name: record.data.get(name) for name in names
         }
 
     def _finish_call(self, record: Record) -> None:
         data = record.data
         counts = {name: data.get(f"{name}_tokens") for name in _TOKENS}
-        calls = self._fields["calls"]
+        calls = self.fields["calls"]
         calls["finished"] += 1
         calls["failed"] += data.get("error") is not None
         calls["unknown"] += counts["input"] is None or counts["output"] is None
         self._add_seconds("model", data.get("seconds"))
         row = self._model_row(self._providers.get(_whole(data.get("number")), ""), str(data.get("model")))
         row["calls"] += 1
-        for tokens in (self._fields["tokens"], row["tokens"]):
+        for tokens in (self.fields["tokens"], row["tokens"]):
             _add_tokens(tokens, counts)
         # A call that is free does not make the cost of the run known.
         if cost := data.get("cost_usd"):
-            self._fields["cost_usd"] = (self._fields["cost_usd"] or 0.0) + _number(cost)
+            self.fields["cost_usd"] = (self.fields["cost_usd"] or 0.0) + _number(cost)
 
     def _add_seconds(self, kind: str, seconds: Any) -> None:
-        self._fields["seconds"][kind] = round(self._fields["seconds"][kind] + _number(seconds), 3)
+        self.fields["seconds"][kind] = round(self.fields["seconds"][kind] + _number(seconds), 3)
 
     def _model_row(self, provider: str, model: str) -> dict[str, Any]:
-        rows: list[dict[str, Any]] = self._fields["models"]
+        rows: list[dict[str, Any]] = self.fields["models"]
         for row in rows:
             if (row["provider"], row["model"]) == (provider, model):
                 return row

@@ -9,12 +9,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from code_commit.config.keys import KeyStore
 from code_commit.config.loading import Settings
 from code_commit.config.sources import PREFIX
 from code_commit.log.run_log import RunLog
+from code_commit.models.budget import Budget
 from code_commit.models.call_log import CallLog
 from code_commit.models.chain import Models
 from code_commit.models.plugin_code import collect_layers
@@ -26,9 +27,6 @@ from code_commit.plugins.host import HOST, PATH_RULES, PYDANTIC, Plugin, PluginH
 from code_commit.plugins.registry import Registry
 from code_commit.run.project_run import ProjectRun
 from code_commit_workspace import PathRule, Redactor, SandboxSettings, Workspace, disable_ptrace
-
-if TYPE_CHECKING:
-    from code_commit.models.budget import Budget
 
 _SINKS = "code_commit_log_sinks"
 _Secret = Callable[[str], str | None]
@@ -133,7 +131,7 @@ def assemble_run(plan: RunPlan, registry: Registry, project: Project, log: RunLo
         services,
         CallLog(log, numbered=workflow.numbered),
         collect_layers(plugin_host, section_of, secret_of),
-        _budget(settings),
+        None if settings.max_cost is None else Budget(float(settings.max_cost)),
         settings.http,
         workspace.redactor,
         plan.root,
@@ -141,26 +139,14 @@ def assemble_run(plan: RunPlan, registry: Registry, project: Project, log: RunLo
     if workflow.writes:
         workspace.look_ahead()  # runs while the model answers
     return ProjectRun(
-        root=plan.root,
-        folder=log.folder,
-        state=workspace.state(plan.plugin.name),
-        token=log.token,
-        options=plan.options,
-        settings=plan.section,
-        tree=workspace.tree,
-        workflow=workflow,
-        workspace=workspace,
-        writes=workflow.writes,
+        plan,
+        workspace,
+        log,
+        models,
+        plugin_host,
         rules=rules,
-        plugin_host=plugin_host,
-        log=log,
-        models=models,
-        build_timeout=settings.build.timeout_seconds,
-        stdout_taken=plan.stdout_taken,
-        stdout=plan.stdout,
         keeps_diffs=has_sinks,
         section_of=section_of,
-        secret=secret_of(plan.plugin),
         secret_of=secret_of,
     )
 
@@ -175,14 +161,6 @@ def _add_sinks(
     for plugin, sink in sinks:
         log.add_sink(plugin.distribution, sink, plugin=plugin.name)
     return bool(sinks)
-
-
-def _budget(settings: Settings) -> Budget | None:
-    if settings.max_cost is None:
-        return None
-    from code_commit.models.budget import Budget
-
-    return Budget(float(settings.max_cost))
 
 
 def plugin_secret(registry: Registry, value_of: _Secret, plugin: Plugin) -> _Secret:
@@ -207,8 +185,8 @@ def plugin_section(settings: Settings, plugin_host: PluginHost, plugin: Plugin) 
 
 def settings_model(plugin_host: PluginHost, plugin: Plugin) -> type[Any] | None:
     """Return the pydantic model of a plugin's section, or None for a plugin without settings."""
-    for owner, target in plugin_host.collect("code_commit_settings"):
-        if owner is plugin and target:
+    for _, target in plugin_host.collect("code_commit_settings", only=plugin):
+        if target:
             try:
                 model: type[Any] = import_target("code_commit_settings", target, PYDANTIC)
             except UsageError as error:

@@ -6,14 +6,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from code_commit.log.folder import numbered
 from code_commit.log.run_log import RunLog
 from code_commit.models.chain import Models
-from code_commit.plugin_api.definitions import WorkflowDefinition
 from code_commit.plugin_api.errors import CodeCommitError, NotReady, ResponseRefused
 from code_commit.plugin_api.event import (
     ChangesApplied,
@@ -25,7 +24,7 @@ from code_commit.plugin_api.event import (
     QuestionAnswered,
     QuestionAsked,
 )
-from code_commit.plugins.host import PluginHost
+from code_commit.plugins.host import Plugin, PluginHost
 from code_commit_workspace import (
     Change,
     ChangeSetRefused,
@@ -33,9 +32,9 @@ from code_commit_workspace import (
     PathRule,
     ProcessResult,
     Refusal,
+    SafeStream,
     Tree,
     Workspace,
-    discard_output,
     printable,
     read_answer,
     uninterrupted,
@@ -43,40 +42,60 @@ from code_commit_workspace import (
 
 if TYPE_CHECKING:
     from code_commit.plugin_api.run import Model
+    from code_commit.run.assembly import RunPlan
 
 _LARGEST_DIFF = 8 * 1024 * 1024  # bytes of new content
 START, END = "start", "end"  # the labels of the checkpoints before the first write and after the last
 
 
-@dataclass(slots=True)
 class ProjectRun:
-    """Implements `Run`. The fields below `tree` are its parts."""
+    """Implements `Run`, and has more for the session. `writes` is whether this run may change the project."""
 
-    root: Path
-    folder: Path
-    state: Path
-    token: str
-    options: Any
-    settings: Any
-    tree: Tree
-    workflow: WorkflowDefinition = field(repr=False)
-    workspace: Workspace = field(repr=False)
-    writes: bool  # whether this run may change the project
-    rules: Sequence[tuple[str, PathRule]] = field(repr=False)
-    plugin_host: PluginHost = field(repr=False)
-    log: RunLog = field(repr=False)
-    models: Models = field(repr=False)
-    build_timeout: float  # seconds
-    stdout_taken: bool
-    stdout: TextIO = field(repr=False)
-    keeps_diffs: bool  # for the log sinks of plugins
-    section_of: Callable[[Any], Any] = field(repr=False)
-    secret: Callable[[str], str | None] = field(repr=False)
-    secret_of: Callable[[Any], Callable[[str], str | None]] = field(repr=False)
-    _taken: int = 0  # checkpoints, for their labels
-    _start: str | None = None
-    _unsaved: bool = False  # the tree may differ from the last checkpoint
-    _tree_lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+    def __init__(
+        self,
+        plan: RunPlan,
+        workspace: Workspace,
+        log: RunLog,
+        models: Models,
+        plugin_host: PluginHost,
+        *,
+        rules: Sequence[tuple[str, PathRule]],
+        keeps_diffs: bool,  # for the log sinks of plugins
+        section_of: Callable[[Plugin], Any],
+        secret_of: Callable[[Plugin], Callable[[str], str | None]],
+    ) -> None:
+        self.root = plan.root
+        self.folder = log.folder
+        self.state = workspace.state(plan.plugin.name)
+        self.token = log.token
+        self.options = plan.options
+        self.settings = plan.section
+        self.tree: Tree = workspace.tree
+        self.build_timeout: float = plan.settings.build.timeout_seconds
+        self.writes = plan.workflow.writes
+        self.secret = secret_of(plan.plugin)
+        self.workspace = workspace
+        self.log = log
+        self.models = models
+        self.plugin_host = plugin_host
+        self.section_of = section_of
+        self._plan = plan
+        self._rules = rules
+        self._keeps_diffs = keeps_diffs
+        self._secret_of = secret_of
+        self._taken = 0  # checkpoints, for their labels
+        self._start: str | None = None
+        self._unsaved = False  # the tree may differ from the last checkpoint
+        self._tree_lock = threading.RLock()
+
+    def after(self, plugin: Plugin) -> ProjectRun:
+        """Return the finished run for the `after_run` of `plugin`: with its settings and secrets, and read-only."""
+        run = copy(self)
+        run.state = self.workspace.state(plugin.name)
+        run.settings = self.section_of(plugin)
+        run.secret = self._secret_of(plugin)
+        run.writes = False
+        return run
 
     @property
     def repository_root(self) -> Path:
@@ -89,10 +108,10 @@ class ProjectRun:
         Raises:
             NotReady: the workflow's definition does not name this role, or the model does not exist.
         """
-        roles = self.workflow.roles
-        if roles is None or role not in {"default", *roles}:
+        workflow = self._plan.workflow
+        if workflow.roles is None or role not in {"default", *workflow.roles}:
             raise NotReady(
-                f"{self.workflow.name} asked for a model of the role {role!r}, which its definition does not name",
+                f"{workflow.name} asked for a model of the role {role!r}, which its definition does not name",
                 hint="its plugin is at fault",
             )
         return self.models.model(role)
@@ -112,7 +131,7 @@ class ProjectRun:
 
     def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
         """Ask every path rule about `changes`."""
-        return self.workspace.check(changes, self.rules)
+        return self.workspace.check(changes, self._rules)
 
     def apply(self, changes: Sequence[Change]) -> None:
         """Check `changes` again, then write all of them or none.
@@ -123,7 +142,7 @@ class ProjectRun:
         """
         self._require_writes()
         try:
-            self.workspace.apply(changes, self.rules, around=self._record_changes(changes))
+            self.workspace.apply(changes, self._rules, around=self._record_changes(changes))
         except ChangeSetRefused as error:
             raise ResponseRefused(error.message) from error
 
@@ -170,7 +189,7 @@ class ProjectRun:
         Raises:
             NotReady: this workflow is not interactive.
         """
-        if not self.workflow.interactive:
+        if not self._plan.workflow.interactive:
             raise NotReady("a workflow that runs unattended asked a question", hint="its plugin is at fault")
         self.emit(QuestionAsked(question, tuple(choices)))
         self.say(question)
@@ -190,17 +209,15 @@ class ProjectRun:
         Raises:
             NotReady: stdout cannot be written to.
         """
-        if self.stdout_taken:
+        if self._plan.stdout_taken:
             return
         shown = self.redacted(text)
-        try:
-            self.stdout.write((printable(shown) if self.stdout.isatty() else shown) + "\n" * (not shown.endswith("\n")))
-            self.stdout.flush()
-        except BrokenPipeError:
-            discard_output(self.stdout)
-        except OSError as error:
-            discard_output(self.stdout)
-            raise NotReady(f"stdout cannot be written: {error.strerror}", hint="let it lead somewhere else") from error
+        stdout = SafeStream(self._plan.stdout)
+        stdout.write((printable(shown) if stdout.isatty() else shown) + "\n" * (not shown.endswith("\n")))
+        stdout.flush()
+        if stdout.failure:
+            reason = getattr(stdout.failure, "strerror", stdout.failure)
+            raise NotReady(f"stdout cannot be written: {reason}", hint="let it lead somewhere else")
 
     def redacted(self, text: str) -> str:
         """Return `text` without keys."""
@@ -277,7 +294,7 @@ class ProjectRun:
     def _diff_for_sinks(self, changes: Sequence[Change]) -> str | None:
         """Return the diff for log sinks, or None if there are no sinks or it is too large."""
         size = sum(len(change.content or b"") for change in changes)
-        return self.workspace.diff(changes) if self.keeps_diffs and size <= _LARGEST_DIFF else None
+        return self.workspace.diff(changes) if self._keeps_diffs and size <= _LARGEST_DIFF else None
 
     def _keep_diff(self, name: str, text: str) -> str | None:
         """Write the diff of applied changes. Ignore a full disk, so that the event is still logged."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +23,9 @@ from code_commit.plugins.host import AFTER_RUN, HOST, Plugin, PluginFailure, Plu
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import RunPlan, assemble_run, open_log, open_project
 from code_commit.run.project_run import ProjectRun
-from code_commit_workspace import Redactor, checked_result
+from code_commit_workspace import Redactor, Worker, call_on_interruption, checked_result
 
 _INTERRUPTED_SECONDS = 5.0  # for `after_run` of a plugin, after Ctrl-C
-_POLL_SECONDS = 0.2  # a signal that arrives just before a wait is noticed after it
 _END_SECONDS = 2.0  # for worker threads to log the end of their calls and processes
 
 
@@ -76,7 +72,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
             run = assemble_run(plan, registry, project, log, services)
             # An interactive run keeps its files: the user may continue it later.
             on_failure = "keep" if plan.workflow.interactive else plan.settings.on_failure
-            with _clean_up(run, plan.settings, on_failure, state), _end_on_interruption(run.end_calls_and_processes):
+            with _clean_up(run, plan.settings, on_failure, state), call_on_interruption(run.end_calls_and_processes):
                 value = import_object(plan.workflow.run)(run)
                 state.result = checked_result(value, Result, outcome=Outcome, summary=str, data=Mapping)
     registry.plugin_host.traces += log.sink_traces
@@ -192,23 +188,18 @@ def _call_after_run(run: ProjectRun, state: _RunState, seconds: float) -> None:
     data = run.workspace.redactor.json(state.data)
     ending = Ending(known.exit_code.outcome, int(known.exit_code), known.summary, data)
     for plugin in [each for each in run.plugin_host.plugins if hasattr(each.code, AFTER_RUN)]:
-        thread = threading.Thread(
-            target=copy_context().run, args=(_call, run, plugin, ending), name=f"after run {plugin.name}", daemon=True
-        )
+        call = partial(copy_context().run, _call, run, plugin, ending)
         try:
-            thread.start()
-            end = time.monotonic() + seconds
-            while thread.is_alive() and time.monotonic() < end:
-                thread.join(_POLL_SECONDS)
+            Worker(f"after run {plugin.name}").call(call, seconds=seconds)
         except KeyboardInterrupt:
             run.plugin_host.reject(plugin, AFTER_RUN, "interrupted before it came back")
             return
-        if thread.is_alive():
-            run.plugin_host.reject(plugin, AFTER_RUN, f"it did not come back within {seconds:g} s")
+        except TimeoutError as error:
+            run.plugin_host.reject(plugin, AFTER_RUN, str(error))
 
 
 def _call(run: ProjectRun, plugin: Plugin, ending: Ending) -> None:
-    arguments = {"settings": run.section_of, "run": lambda each: _finished_run(run, each), "ending": lambda _: ending}
+    arguments = {"settings": run.section_of, "run": run.after, "ending": lambda _: ending}
     run.log.sender.set((plugin.name, plugin.distribution))  # in the context of this thread
     try:
         for _, line in run.plugin_host.collect(AFTER_RUN, arguments, only=plugin):
@@ -220,17 +211,6 @@ def _call(run: ProjectRun, plugin: Plugin, ending: Ending) -> None:
         run.plugin_host.reject(plugin, AFTER_RUN, describe(error))
 
 
-def _finished_run(run: ProjectRun, plugin: Plugin) -> ProjectRun:
-    """Return the run for the `after_run` of `plugin`: with its settings, state and secrets, and read-only."""
-    return replace(
-        run,
-        state=run.workspace.state(plugin.name),
-        settings=run.section_of(plugin),
-        secret=run.secret_of(plugin),
-        writes=False,
-    )
-
-
 def _report_failures(plugin_host: PluginHost, log: RunLog, environ: Mapping[str, str]) -> None:
     def report(failure: PluginFailure) -> None:
         # A plugin that did not load declares no variable of its key: redact whatever looks like one.
@@ -240,32 +220,3 @@ def _report_failures(plugin_host: PluginHost, log: RunLog, environ: Mapping[str,
     plugin_host.on_failure = report
     for failure in plugin_host.failures:
         report(failure)
-
-
-@contextmanager
-def _end_on_interruption(end: Callable[[], None]) -> Iterator[None]:
-    """On Ctrl-C or SIGTERM, call `end` in another thread before the exception is raised.
-
-    The exception alone cannot leave a thread pool, which waits for its threads. `end` may be called more than once.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread handles signals
-        return
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    threading.Thread(target=_watch_signals, args=(reader, end), name="code-commit interruption", daemon=True).start()
-    # Python writes to it before any handler runs. Without it, a signal that arrives just before a wait for a lock would
-    # be noticed only after the wait. An ignored signal is not written.
-    previous = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    try:
-        yield
-    finally:
-        signal.set_wakeup_fd(previous)
-        os.close(writer)
-
-
-def _watch_signals(reader: int, end: Callable[[], None]) -> None:
-    while number := os.read(reader, 1):
-        if number[0] in {signal.SIGINT, signal.SIGTERM}:
-            end()
-    os.close(reader)

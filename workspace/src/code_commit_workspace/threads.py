@@ -1,0 +1,76 @@
+"""Run functions in daemon threads. Unlike those of `concurrent.futures`, Python does not wait for them at exit."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+import time
+from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+_POLL_SECONDS = 0.2  # a signal that arrives just before a wait is noticed after it
+
+
+def run_concurrently(steps: Sequence[Callable[[], T]]) -> list[T | BaseException]:
+    """Run all `steps` concurrently; return their results and exceptions in order. The caller handles exceptions.
+
+    Each step runs in its own thread with a copy of this context. Ctrl-C ends the process even if a step blocks. A
+    single step runs in this thread, where Ctrl-C interrupts it.
+    """
+    if len(steps) == 1:
+        try:
+            return [steps[0]()]
+        except Exception as error:  # noqa: BLE001 - as with several
+            return [error]
+    results: list[T | BaseException] = [RuntimeError("a thread ended without a result") for _ in steps]
+
+    def run_step(index: int, step: Callable[[], T]) -> None:
+        try:
+            results[index] = step()
+        except BaseException as error:  # noqa: BLE001 - passed to the caller
+            results[index] = error
+
+    threads = [
+        threading.Thread(target=contextvars.copy_context().run, args=(run_step, index, step), daemon=True)
+        for index, step in enumerate(steps)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+class Worker:
+    """A thread that runs functions of somebody else one after the other, each for a limited time."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._started = False
+        self._work: SimpleQueue[tuple[Callable[[], Any], SimpleQueue[Any]]] = SimpleQueue()
+
+    def call(self, function: Callable[[], T], *, seconds: float) -> T:
+        """Return the result of `function`, which must not raise. Ctrl-C ends the wait.
+
+        Raises:
+            TimeoutError: it did not come back in time. The worker stays busy with it.
+        """
+        if not self._started:
+            self._started = True
+            threading.Thread(target=self._run, name=self._name, daemon=True).start()
+        result: SimpleQueue[T] = SimpleQueue()
+        self._work.put((function, result))
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                return result.get(timeout=max(0, min(_POLL_SECONDS, end - time.monotonic())))
+            except Empty:
+                if time.monotonic() >= end:
+                    raise TimeoutError(f"it did not come back within {seconds:g} s") from None
+
+    def _run(self) -> None:
+        while True:
+            function, result = self._work.get()
+            result.put(function())
