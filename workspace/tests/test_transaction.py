@@ -114,6 +114,25 @@ def test_a_changed_file_keeps_its_mode(root, tree, mode):
     assert (root / "f").read_bytes() == b"new"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_changed_file_keeps_its_owner_and_group(root, tree):
+    plant(root, {"a.txt": b"old"})
+    os.chown(root / "a.txt", 12345, 23456)
+    run(tree, root, {"a.txt": b"new"})
+    status = (root / "a.txt").stat()
+    assert (status.st_uid, status.st_gid) == (12345, 23456)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_new_file_takes_the_group_that_its_folder_hands_down(root, tree):
+    (root / "shared").mkdir()
+    os.chown(root / "shared", -1, 23456)
+    (root / "shared").chmod(0o2775)
+    run(tree, root, {"shared/a.txt": b"1", "shared/below/b.txt": b"2", "c.txt": b"3"})
+    groups = [(root / path).stat().st_gid for path in ("shared/a.txt", "shared/below/b.txt", "c.txt")]
+    assert groups == [23456, 23456, os.getegid()]
+
+
 @pytest.mark.parametrize(("umask", "file", "folder"), [(0o022, 0o644, 0o755), (0o077, 0o600, 0o700), (0, 0o666, 0o777)])
 def test_a_new_file_takes_what_the_umask_allows(root, tree, umask, file, folder):
     before = os.umask(umask)
@@ -222,19 +241,34 @@ def test_an_interrupt_puts_all_back(root, tree):
     assert picture(root) == before
 
 
-def test_a_file_that_somebody_saves_meanwhile_is_not_lost(root, tree):
+@pytest.mark.parametrize(("content", "step", "done"), [(b"new", "rename b", "written"), (None, "unlink b", "removed")])
+def test_a_file_that_somebody_saves_meanwhile_is_not_lost(root, tree, content, step, done):
     plant(root, {"a": b"1", "b": b"2"})
 
     def save(what: str) -> None:
-        if what == "rename b":
+        if what == step:
             (root / "b.tmp").write_bytes(b"mine")
             (root / "b.tmp").rename(root / "b")
 
-    with pytest.raises(NotReady, match="b could not be written: "):
-        run(tree, root, {"a": b"new", "b": b"new"}, step=save)
+    with pytest.raises(NotReady, match=f"b could not be {done}: "):
+        run(tree, root, {"a": b"new", "b": content}, step=save)
     assert (root / "a").read_bytes() == b"1"
     assert (root / "b").read_bytes() == b"mine"
     assert left_in_journal(root) == []
+
+
+def test_a_folder_that_somebody_moves_away_after_its_file_was_written_is_an_error(root, tree):
+    plant(root, {"d/a.txt": b"old", "z.txt": b"old"})
+
+    def step(what: str) -> None:
+        if what == "rename z.txt":
+            (root / "d").rename(root / "moved")
+
+    with pytest.raises(NotReady, match=r"^d/a\.txt could not be found in its place again"):
+        run(tree, root, {"d/a.txt": b"new", "z.txt": b"new"}, step=step)
+    (root / "moved").rename(root / "d")
+    assert recover(tree, home(root))
+    assert {path.read_bytes() for path in (root / "d/a.txt", root / "z.txt")} == {b"old"}
 
 
 def test_a_planted_link_in_place_of_the_state_folder_is_refused(root, tree, tmp_path):

@@ -1,60 +1,18 @@
 """The private repository of checkpoints: what it stores, for any kind of project, and whoever edited it meanwhile."""
 
 import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
 
-from code_commit_workspace.checkpoint import Checkpoints, snapshot, visible
+from code_commit_workspace.checkpoint import snapshot, visible
 from code_commit_workspace.checkpoint.repository import PrivateRepository
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.git import Git
 from code_commit_workspace.project_tree import ProjectTree
 
 RUN = "2025-01-02-03-04-05-committing-code"
 
 
-@pytest.fixture(autouse=True)
-def _own_git_configuration(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-
-
-def git(root: Path, *args: str) -> bytes:
-    identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]
-    return subprocess.run(["git", *identity, *args], cwd=root, check=True, capture_output=True).stdout
-
-
-@pytest.fixture
-def root(tmp_path):
-    root = tmp_path / "project"
-    (root / "agent-config").mkdir(parents=True)
-    (root / ".gitignore").write_text("/agent-config\n/logs\n*.o\n")
-    git(root, "init", "--quiet")
-    return root
-
-
-@pytest.fixture
-def checkpoints(root):
-    with ProjectTree(root) as tree:
-        yield of(tree)
-
-
-def of(tree: ProjectTree) -> Checkpoints:
-    return Checkpoints(tree, Git(tree.root), tree.root / "agent-config" / ".code-commit")
-
-
-def plant(root: Path, files: dict[str, bytes | None]) -> None:
-    for path, content in files.items():
-        if content is None:
-            (root / path).unlink()
-        else:
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_bytes(content)
-
-
-def test_a_repository_that_was_edited_meanwhile_is_set_right(root, checkpoints, tmp_path):
+def test_a_repository_that_was_edited_meanwhile_is_set_right(root, checkpoints, tmp_path, of, plant):
     plant(root, {"a.txt": b"1\r\n"})
     start = checkpoints.take(RUN, "start")
     evidence = tmp_path / "ran"
@@ -76,7 +34,7 @@ def test_a_repository_that_was_edited_meanwhile_is_set_right(root, checkpoints, 
     assert start
 
 
-def test_refs_that_are_not_ours_are_left_out(root, checkpoints):
+def test_refs_that_are_not_ours_are_left_out(root, checkpoints, git, plant):
     plant(root, {"a.txt": b"1"})
     start = checkpoints.take(RUN, "start")
     private = root / "agent-config/.code-commit/checkpoint.git"
@@ -90,7 +48,7 @@ def test_refs_that_are_not_ours_are_left_out(root, checkpoints):
     assert checkpoints.undo(RUN) == ()
 
 
-def test_a_diff_shows_files_that_attributes_call_binary(root, checkpoints):
+def test_a_diff_shows_files_that_attributes_call_binary(root, checkpoints, plant):
     plant(root, {".gitattributes": b"*.py -diff\n*.js binary\n", "a.py": b"1\n", "a.js": b"1\n"})
     start = checkpoints.take(RUN, "start")
     plant(root, {"a.py": b"2\n", "a.js": b"2\n"})
@@ -99,7 +57,7 @@ def test_a_diff_shows_files_that_attributes_call_binary(root, checkpoints):
     assert checkpoints.diff(start, end).count(b"\n-1\n+2\n") == 2
 
 
-def test_an_object_that_the_user_cleaned_up_is_taken_anew(root, checkpoints):
+def test_an_object_that_the_user_cleaned_up_is_taken_anew(root, checkpoints, git, plant):
     plant(root, {"a.txt": b"committed\n"})
     git(root, "add", "a.txt")
     lost = checkpoints.take("one", "start")
@@ -138,7 +96,7 @@ def test_invalid_names_are_refused(checkpoints):
 
 
 @pytest.mark.parametrize("kind", ["worktree", "sha256", "moved"])
-def test_other_kinds_of_repositories(root, tmp_path, kind):
+def test_other_kinds_of_repositories(root, tmp_path, kind, git, of, plant):
     if kind == "sha256":
         shutil.rmtree(root / ".git")
         git(root, "init", "--quiet", "--object-format=sha256")
@@ -188,7 +146,7 @@ class Dated:
 
 
 @pytest.mark.usefixtures("slow_clock")
-def test_a_change_within_one_tick_of_the_clock_is_not_missed(root, checkpoints):
+def test_a_change_within_one_tick_of_the_clock_is_not_missed(root, checkpoints, git, plant):
     plant(root, {"a.txt": b"10"})
     checkpoints.take(RUN, "a")
     plant(root, {"a.txt": b"11"})  # the same file, with the same length and time
@@ -196,7 +154,7 @@ def test_a_change_within_one_tick_of_the_clock_is_not_missed(root, checkpoints):
     assert git(root / "agent-config/.code-commit/checkpoint.git", "show", f"{commit}:a.txt") == b"11"
 
 
-def test_a_changed_mode_is_seen_after_a_look_that_found_nothing_new(root, checkpoints):
+def test_a_changed_mode_is_seen_after_a_look_that_found_nothing_new(root, checkpoints, plant):
     plant(root, {"a.sh": b"x"})
     first, second = checkpoints.take(RUN, "a"), checkpoints.take(RUN, "b")
     (root / "a.sh").chmod(0o755)
@@ -205,7 +163,7 @@ def test_a_changed_mode_is_seen_after_a_look_that_found_nothing_new(root, checkp
     assert checkpoints.changes(second, third) == ("a.sh",)
 
 
-def test_git_finds_nothing_wrong_with_what_is_stored(root, checkpoints):
+def test_git_finds_nothing_wrong_with_what_is_stored(root, checkpoints, git, plant):
     plant(root, {"a.txt": b"x"})
     commit = checkpoints.take(RUN, "start")
     store = root / "agent-config/.code-commit/checkpoint.git"

@@ -4,56 +4,14 @@ import hashlib
 import os
 import shutil
 import stat
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from code_commit_workspace.checkpoint import Checkpoints
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.git import Git
 from code_commit_workspace.project_tree import ProjectTree
 
 RUN = "2025-01-02-03-04-05-committing-code"
-
-
-@pytest.fixture(autouse=True)
-def _own_git_configuration(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-
-
-def git(root: Path, *args: str) -> bytes:
-    identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]
-    return subprocess.run(["git", *identity, *args], cwd=root, check=True, capture_output=True).stdout
-
-
-@pytest.fixture
-def root(tmp_path):
-    root = tmp_path / "project"
-    (root / "agent-config").mkdir(parents=True)
-    (root / ".gitignore").write_text("/agent-config\n/logs\n*.o\n")
-    git(root, "init", "--quiet")
-    return root
-
-
-@pytest.fixture
-def checkpoints(root):
-    with ProjectTree(root) as tree:
-        yield of(tree)
-
-
-def of(tree: ProjectTree) -> Checkpoints:
-    return Checkpoints(tree, Git(tree.root), tree.root / "agent-config" / ".code-commit")
-
-
-def plant(root: Path, files: dict[str, bytes | None]) -> None:
-    for path, content in files.items():
-        if content is None:
-            (root / path).unlink()
-        else:
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_bytes(content)
 
 
 def picture(root: Path) -> dict[bytes, tuple[object, ...]]:
@@ -81,7 +39,7 @@ def of_users_git(root: Path) -> str:
     return digest.hexdigest()
 
 
-def test_undo_brings_back_what_a_run_changed_added_and_removed(root, checkpoints):
+def test_undo_brings_back_what_a_run_changed_added_and_removed(root, checkpoints, git, plant):
     plant(root, {"a.txt": b"1\n", "d/b.txt": b"2\n", "e/c.txt": b"3\n", "x.o": b"ignored"})
     git(root, "add", "a.txt", "d")
     git(root, "commit", "--quiet", "-m", "first")
@@ -100,7 +58,7 @@ def test_undo_brings_back_what_a_run_changed_added_and_removed(root, checkpoints
     assert not list((root / "agent-config/.code-commit/journal").iterdir())
 
 
-def test_bytes_are_exact_whatever_git_would_convert(root, checkpoints, tmp_path):
+def test_bytes_are_exact_whatever_git_would_convert(root, checkpoints, tmp_path, git, plant):
     evidence = tmp_path / "filter-ran"
     plant(
         root,
@@ -174,7 +132,7 @@ def test_odd_names_links_and_modes(root, checkpoints):
     assert picture(root) == before
 
 
-def test_permission_bits_that_git_does_not_know_come_back(root, checkpoints):
+def test_permission_bits_that_git_does_not_know_come_back(root, checkpoints, plant):
     plant(root, {"a": b"1", "b": b"2"})
     (root / "a").chmod(0o600)
     start = checkpoints.take(RUN, "start")
@@ -185,7 +143,7 @@ def test_permission_bits_that_git_does_not_know_come_back(root, checkpoints):
     assert [stat.S_IMODE((root / name).stat().st_mode) for name in "ab"] == [0o600, 0o644]
 
 
-def test_undo_names_what_was_changed_since_and_touches_nothing(root, checkpoints):
+def test_undo_names_what_was_changed_since_and_touches_nothing(root, checkpoints, plant):
     plant(root, {"a": b"1", "b": b"1", **{f"f{n:02}": b"" for n in range(30)}})
     checkpoints.take(RUN, "start")
     plant(root, {"a": b"2"})
@@ -214,7 +172,7 @@ def test_undo_of_an_unknown_run(checkpoints):
     assert error.value.hint == "there are checkpoints of: one"
 
 
-def test_tracked_files_count_even_where_ignored_and_other_repositories_do_not(root, checkpoints):
+def test_tracked_files_count_even_where_ignored_and_other_repositories_do_not(root, checkpoints, git, plant):
     plant(root, {"kept.o": b"1", "nested/file": b"theirs"})
     git(root, "add", "--force", "kept.o")
     git(root / "nested", "init", "--quiet")
@@ -233,7 +191,7 @@ def test_tracked_files_count_even_where_ignored_and_other_repositories_do_not(ro
     assert (root / "module/new").read_bytes() == b"built"
 
 
-def test_the_folder_of_git_under_another_name_is_left_alone(tmp_path):
+def test_the_folder_of_git_under_another_name_is_left_alone(tmp_path, git, of, plant):
     root = tmp_path / "project"
     git(tmp_path, "init", "--quiet", "--separate-git-dir", str(root / "data"), str(root))
     plant(root, {"a": b"1"})
@@ -245,7 +203,7 @@ def test_the_folder_of_git_under_another_name_is_left_alone(tmp_path):
     assert (root / "data/hooks/mine").exists()
 
 
-def test_a_root_below_the_top_of_its_repository(tmp_path):
+def test_a_root_below_the_top_of_its_repository(tmp_path, git, of, plant):
     plant(
         tmp_path, {"above.txt": b"1", ".gitignore": b"/low/agent-config\n*.log\n", "low/a.txt": b"1", "low/a.log": b"1"}
     )
@@ -262,7 +220,7 @@ def test_a_root_below_the_top_of_its_repository(tmp_path):
     assert [(tmp_path / path).read_bytes() for path in ("above.txt", "low/a.txt", "low/a.log")] == [b"2", b"1", b"2"]
 
 
-def test_a_build_that_changes_the_ignore_rules_makes_nothing_lost(root, checkpoints):
+def test_a_build_that_changes_the_ignore_rules_makes_nothing_lost(root, checkpoints, plant):
     plant(root, {"secret.o": b"mine", "data.csv": b"mine"})
     (root / ".git/info/exclude").write_text("data.csv\n")
     before = picture(root)
@@ -273,7 +231,7 @@ def test_a_build_that_changes_the_ignore_rules_makes_nothing_lost(root, checkpoi
     assert picture(root) == before
 
 
-def test_what_a_changed_ignore_rule_hides_is_seen_again(root, checkpoints):
+def test_what_a_changed_ignore_rule_hides_is_seen_again(root, checkpoints, plant):
     plant(root, {"a.txt": b"1"})
     before = picture(root)
     start = checkpoints.take(RUN, "start")
@@ -283,7 +241,7 @@ def test_what_a_changed_ignore_rule_hides_is_seen_again(root, checkpoints):
     assert picture(root) == before
 
 
-def test_a_folder_that_became_a_link_comes_back_and_its_target_is_left_alone(root, checkpoints, tmp_path):
+def test_a_folder_that_became_a_link_comes_back_and_its_target_is_left_alone(root, checkpoints, tmp_path, git, plant):
     plant(root, {"d/a": b"1", "d/b": b"1"})
     git(root, "add", "d")
     outside = tmp_path / "outside"
@@ -298,7 +256,7 @@ def test_a_folder_that_became_a_link_comes_back_and_its_target_is_left_alone(roo
     assert (outside / "a").read_bytes() == b"canary"
 
 
-def test_ignored_files_in_the_way_stop_undo_before_it_begins(root, checkpoints):
+def test_ignored_files_in_the_way_stop_undo_before_it_begins(root, checkpoints, plant):
     plant(root, {"a": b"1", "b": b"1"})
     checkpoints.take(RUN, "start")
     plant(root, {"a": None, "b": b"2"})
@@ -309,7 +267,7 @@ def test_ignored_files_in_the_way_stop_undo_before_it_begins(root, checkpoints):
     assert (root / "b").read_bytes() == b"2"
 
 
-def test_ignore_rules_too_stay_when_a_restore_is_stopped(root, checkpoints):
+def test_ignore_rules_too_stay_when_a_restore_is_stopped(root, checkpoints, plant):
     plant(root, {"a": b"1"})
     start = checkpoints.take(RUN, "start")
     plant(root, {"a": None, ".gitignore": b"/agent-config\nx.o\nmore\n"})
@@ -320,7 +278,7 @@ def test_ignore_rules_too_stay_when_a_restore_is_stopped(root, checkpoints):
     assert picture(root) == before
 
 
-def test_an_undo_that_was_cut_short_goes_on(root, checkpoints):
+def test_an_undo_that_was_cut_short_goes_on(root, checkpoints, plant):
     plant(root, {"a": b"1", "b": b"1", "c": b"1"})
     checkpoints.take(RUN, "start")
     plant(root, {"a": b"2", "b": b"2", "new": b"2"})
