@@ -26,7 +26,7 @@ NOON = 1_700_000_000.0
 
 
 def open_log(root: Path, workflow: str = "committing-code", **more: Any) -> RunLog:
-    return RunLog.open(root, workflow, redactor=Redactor([KEY, "plainkey42"]), **more)
+    return RunLog(root, workflow, redactor=Redactor([KEY, "plainkey42"]), **more)
 
 
 def records_of(log: RunLog) -> list[Record]:

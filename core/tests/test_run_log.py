@@ -38,7 +38,7 @@ NOON = 1_700_000_000.0
 
 
 def open_log(root: Path, workflow: str = "committing-code", **more: Any) -> RunLog:
-    return RunLog.open(root, workflow, redactor=Redactor([KEY, "plainkey42"]), **more)
+    return RunLog(root, workflow, redactor=Redactor([KEY, "plainkey42"]), **more)
 
 
 def records_of(log: RunLog) -> list[Record]:
@@ -286,7 +286,7 @@ from code_commit.plugin_api.event import MessageLogged
 from code_commit_workspace.redaction import Redactor
 from code_commit.log.run_log import RunLog
 from code_commit.log.json_lines import JsonLines
-log = RunLog.open(Path({str(tmp_path)!r}), "chat", redactor=Redactor())
+log = RunLog(Path({str(tmp_path)!r}), "chat", redactor=Redactor())
 log.add_sink("tests", JsonLines(sys.stdout))
 before = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))

@@ -25,7 +25,7 @@ from pathlib import Path
 from code_commit.plugin_api.event import CallStarted
 from code_commit_workspace.redaction import Redactor
 from code_commit.log.run_log import RunLog
-log = RunLog.open(Path(sys.argv[1]), "chat", redactor=Redactor())
+log = RunLog(Path(sys.argv[1]), "chat", redactor=Redactor())
 log.emit(CallStarted(1, "query", "openai", "gpt-5", "https://x", "", "query.txt"))
 print(log.run, flush=True)
 sys.stdin.read()
@@ -33,7 +33,7 @@ sys.stdin.read()
 
 
 def a_run(root: Path, at: float = NOON, workflow: str = "committing-code", code: ExitCode = ExitCode.REACHED) -> RunLog:
-    log = RunLog.open(root, workflow, redactor=Redactor(), clock=lambda: at)
+    log = RunLog(root, workflow, redactor=Redactor(), clock=lambda: at)
     log.emit(STARTED)
     log.emit(FINISHED)
     log.finish(code, "summed up")

@@ -48,7 +48,7 @@ def raising(error: BaseException) -> Callable[..., object]:
 
 @pytest.fixture
 def log(tmp_path: Path) -> RunLog:
-    return RunLog.open(tmp_path, "committing-code", redactor=Redactor())
+    return RunLog(tmp_path, "committing-code", redactor=Redactor())
 
 
 def failures(log: RunLog) -> list[str]:
@@ -70,7 +70,7 @@ def test_the_end_is_the_last_record_also_where_it_cannot_be_written(log):
 
 
 def test_a_failure_that_comes_too_late_for_an_event_shows_no_key(tmp_path):
-    log = RunLog.open(tmp_path, "committing-code", redactor=Redactor(["sk-canary-0123456789"]))
+    log = RunLog(tmp_path, "committing-code", redactor=Redactor(["sk-canary-0123456789"]))
     log.add_sink("tests", Sink(at_close=raising(RuntimeError("with sk-canary-0123456789"))))
     (late,) = log.finish(ExitCode.REACHED, "")
     assert late.error == "RuntimeError: with ***89"
@@ -269,7 +269,7 @@ from code_commit.plugin_api.event import MessageLogged
 from code_commit_workspace.redaction import Redactor
 from code_commit.log.run_log import RunLog
 from code_commit.log.json_lines import JsonLines
-log = RunLog.open(Path(sys.argv[1]), "committing-code", redactor=Redactor())
+log = RunLog(Path(sys.argv[1]), "committing-code", redactor=Redactor())
 log.add_sink("code-commit", JsonLines(sys.stdout))
 sys.stdin.readline()
 log.emit(MessageLogged("\\x1b[31m\\u2028" + "x" * 100_000))

@@ -45,6 +45,7 @@ class RunFolder:
         try:
             logs = _open_logs(root)
             try:
+                _hide_from_git(logs)
                 return cls._create_in(logs, root / LOGS, f"{stamp(at)}-{workflow}")
             finally:
                 os.close(logs)
@@ -114,10 +115,7 @@ class RunFolder:
 
 
 def _open_logs(root: Path) -> int:
-    try:
-        parent = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise NotReady(f"cannot open {root}: {error.strerror}", hint="start in the project's folder") from error
+    parent = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:
             os.mkdir(LOGS, dir_fd=parent)
@@ -126,15 +124,9 @@ def _open_logs(root: Path) -> int:
             if not stat.S_ISDIR(mode):
                 what = "a link" if stat.S_ISLNK(mode) else "not a folder"
                 raise NotReady(f"{root / LOGS} is {what}", hint="move it away: the run log is kept there") from None
-        logs = os.open(LOGS, _FOLDER_FLAGS, dir_fd=parent)
+        return os.open(LOGS, _FOLDER_FLAGS, dir_fd=parent)
     finally:
         os.close(parent)
-    try:
-        _hide_from_git(logs)
-    except OSError:
-        os.close(logs)
-        raise
-    return logs
 
 
 def _hide_from_git(logs: int) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from code_commit.log.event_file import EventFile
 from code_commit.log.folder import DOCUMENT, EVENTS, CallFiles, RunFolder, call_files, counted
@@ -28,7 +28,7 @@ _ROOT_SPAN: tuple[int, int | None] = (1, None)  # its id, and that of the enclos
 
 
 class RunLog:
-    """The log of a run. Open it with `RunLog.open`, and always call `finish`. It is thread-safe.
+    """The log of a run. It is thread-safe. Always call `finish`.
 
     `folder` is the run folder, `run` its name; `token` delimits foreign text in the prompts of this run.
     `sender` is the plugin whose code runs, and its distribution; errors in its events name them. `sink_traces` are the
@@ -36,15 +36,30 @@ class RunLog:
     """
 
     def __init__(
-        self, folder: RunFolder, events: EventFile, *, redactor: Redactor, clock: Callable[[], float], token: str
+        self,
+        root: Path,
+        workflow: str,
+        *,
+        redactor: Redactor,
+        token: str = "",
+        argv: Sequence[str] = (),
+        versions: Mapping[str, str] | None = None,
+        commit: str | None = None,
+        clock: Callable[[], float] | None = None,
     ) -> None:
-        self.folder: Path = folder.path
-        self.run: str = folder.path.name
+        """Create the run folder and log `run.started`.
+
+        `commit` is the checked-out commit; `clock` returns seconds since the epoch.
+
+        Raises:
+            NotReady: `logs` cannot be written, is a link, or is not a folder.
+        """
+        self._clock = clock or steady_clock()
+        self._files = RunFolder.create(root, workflow, self._clock())
+        self.folder = self._files.path
+        self.run = self.folder.name
         self.token = token
-        self._files = folder
-        self._events = events
         self._redactor = redactor
-        self._clock = clock
         self._document = RunDocument()
         self._sinks = Sinks(self._report)
         self.sink_traces = self._sinks.traces
@@ -56,48 +71,13 @@ class RunLog:
         self._late_failures: list[PluginFailed] = []
         self._end_logged = False
         self._finished = False
-
-    @classmethod
-    def open(
-        cls,
-        root: Path,
-        workflow: str,
-        *,
-        redactor: Redactor,
-        token: str = "",
-        argv: Sequence[str] = (),
-        versions: Mapping[str, str] | None = None,
-        commit: str | None = None,
-        clock: Callable[[], float] | None = None,
-    ) -> Self:
-        """Create the run folder and log `run.started`.
-
-        `commit` is the checked-out commit; `clock` returns seconds since the epoch.
-
-        Raises:
-            NotReady: `logs` cannot be written, is a link, or is not a folder.
-        """
-        clock = clock or steady_clock()
-        folder = RunFolder.create(root, workflow, clock())
         try:
-            events = EventFile(folder.handle, folder.path.name, redactor=redactor, clock=clock)
+            self._events = EventFile(self._files.handle, self.run, redactor=redactor, clock=self._clock)
         except OSError as error:
-            folder.close()
-            raise NotReady(f"cannot write {folder.path / EVENTS}: {error.strerror}") from error
-        log = cls(folder, events, redactor=redactor, clock=clock, token=token)
-        log._append_event(
-            RunStarted(
-                workflow=workflow,
-                root=str(root),
-                folder=f"{LOGS}/{folder.path.name}",
-                token=token,
-                versions=dict(versions or {}),
-                argv=tuple(argv),
-                commit=commit,
-                pid=os.getpid(),
-            )
-        )
-        return log
+            self._files.close()
+            raise NotReady(f"cannot write {self.folder / EVENTS}: {error.strerror}") from error
+        started = RunStarted(workflow, str(root), f"{LOGS}/{self.run}", token, pid=os.getpid())
+        self._append_event(replace(started, versions=dict(versions or {}), argv=tuple(argv), commit=commit))
 
     # --- events ---------------------------------------------------------------------------------------------------
 

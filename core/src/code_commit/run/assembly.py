@@ -49,15 +49,7 @@ class RunPlan:
     stdout: TextIO = field(default_factory=lambda: sys.stdout, repr=False, compare=False)  # for results only
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
-    """The open workspace of a run, and the keys configured for it."""
-
-    workspace: Workspace
-    keys: KeyStore
-
-
-def open_project(plan: RunPlan, registry: Registry, stack: ExitStack) -> Project:
+def open_project(plan: RunPlan, registry: Registry, stack: ExitStack) -> tuple[Workspace, KeyStore]:
     """Find the keys, then open the workspace. A workflow that writes takes the lock and recovers the tree.
 
     Raises:
@@ -79,7 +71,7 @@ def open_project(plan: RunPlan, registry: Registry, stack: ExitStack) -> Project
         sandbox=sandbox_settings(settings, keys, variables),
     )
     stack.enter_context(workspace)
-    return Project(workspace, keys)
+    return workspace, keys
 
 
 def sandbox_settings(settings: Settings, keys: KeyStore, variables: frozenset[str]) -> SandboxSettings:
@@ -101,7 +93,7 @@ def open_log(plan: RunPlan, plugin_host: PluginHost, workspace: Workspace, *, to
     Raises:
         NotReady: `logs` cannot be written.
     """
-    log = RunLog.open(
+    log = RunLog(
         plan.root,
         plan.workflow.name,
         redactor=workspace.redactor,
@@ -115,16 +107,17 @@ def open_log(plan: RunPlan, plugin_host: PluginHost, workspace: Workspace, *, to
     return log
 
 
-def assemble_run(plan: RunPlan, registry: Registry, project: Project, log: RunLog, services: Services) -> ProjectRun:
+def assemble_run(
+    plan: RunPlan, registry: Registry, workspace: Workspace, keys: KeyStore, log: RunLog, services: Services
+) -> ProjectRun:
     """Assemble the run from its parts, including those of plugins.
 
     Raises:
         NotReady: a plugin that guards paths or a section of the settings is broken.
     """
     plugin_host, settings, workflow = registry.plugin_host, plan.settings, plan.workflow
-    workspace = project.workspace
     section_of = partial(plugin_section, settings, plugin_host)
-    secret_of = partial(plugin_secret, registry, project.keys.secret)
+    secret_of = partial(plugin_secret, registry, keys.secret)
     has_sinks = _add_sinks(log, plugin_host, section_of, secret_of)
     rules = _path_rules(plugin_host, section_of, fail_closed=workflow.writes)
     models = Models(

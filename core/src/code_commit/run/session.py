@@ -55,9 +55,8 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
     for role in roles:
         resolve(registry, plan.settings, role)  # an unknown model ends here, before the lock is taken
     with ExitStack() as stack:
-        project = open_project(plan, registry, stack)
-        workspace = project.workspace
-        services = Services(registry, plan.settings, project.keys, plan.environ, plan.root)
+        workspace, keys = open_project(plan, registry, stack)
+        services = Services(registry, plan.settings, keys, plan.environ, plan.root)
         token = services.connect(roles)  # before the run folder exists: `replay/latest` must not be this run
         log = open_log(plan, plugin_host, workspace, token=token)
         stack.enter_context(redirect_stdout(sys.stderr))  # a plugin's prints are not results
@@ -69,7 +68,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
             _report_failures(plugin_host, log, plan.environ)
             if workspace.recovered:
                 log.emit(MessageLogged(workspace.recovered, level="warning"))
-            run = assemble_run(plan, registry, project, log, services)
+            run = assemble_run(plan, registry, workspace, keys, log, services)
             # An interactive run keeps its files: the user may continue it later.
             on_failure = "keep" if plan.workflow.interactive else plan.settings.on_failure
             with _clean_up(run, plan.settings, on_failure, state), call_on_interruption(run.end_calls_and_processes):
