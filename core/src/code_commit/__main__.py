@@ -38,12 +38,12 @@ def main() -> int:
 
 def _report_early_interruption(arguments: list[str]) -> int:
     """Report an interruption before `run_command` is imported, as `run_command` would."""
-    from code_commit.cli.output import print_run_finished
+    from code_commit.cli.output import CommandOutput
     from code_commit.plugin_api.errors import ExitCode
 
     sys.stderr.write("code-commit: interrupted\n")
     if "--json" in arguments:
-        print_run_finished(ExitCode.INTERRUPTED, "interrupted")
+        CommandOutput().run_finished(ExitCode.INTERRUPTED, "interrupted")
     return _INTERRUPTED
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
 
-from code_commit.cli.output import redact_secrets_of
 from code_commit.plugin_api.definitions import Flag, Invocation, WorkflowDefinition
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugins.host import PluginHost
@@ -20,9 +19,7 @@ class HostFlag:
     """A flag of every workflow. It overrides the setting called `setting`; without one, it is about this run only."""
 
     flag: Flag
-    setting: str | None = None
-    choices: tuple[str, ...] = ()
-    several: bool = False
+    setting: str = ""
 
 
 HOST_FLAGS = (
@@ -32,11 +29,8 @@ HOST_FLAGS = (
     ),
     HostFlag(Flag(("--max-cost",), "end the run before it could cost more than this", "USD"), "max_cost"),
     HostFlag(
-        Flag(
-            ("--on-failure",), "what becomes of the files when the goal is not reached (default keep)", "keep|restore"
-        ),
+        Flag(("--on-failure",), "what becomes of the files if the goal is not reached (default keep)", "keep|restore"),
         "on_failure",
-        choices=("keep", "restore"),
     ),
     HostFlag(
         Flag(
@@ -45,12 +39,11 @@ HOST_FLAGS = (
             "auto|require|off",
         ),
         "sandbox",
-        choices=("auto", "require", "off"),
     ),
     HostFlag(Flag(("--json",), "events on stdout, a JSON object a line, run.finished always the last")),
     HostFlag(Flag(("--quiet", "-q"), "no progress on stderr, errors alone")),
     HostFlag(Flag(("--debug",), "show the traceback of an internal error")),
-    HostFlag(Flag(("--disable-plugin",), "leave a plugin out; may be repeated", "NAME"), several=True),
+    HostFlag(Flag(("--disable-plugin",), "leave a plugin out; may be repeated", "NAME")),
 )
 RESERVED = ("--help", "-h", "--version", *(name for each in HOST_FLAGS for name in each.flag.names))
 BUILTIN = (("code-commit", "code_commit.cli.plugin"),)
@@ -58,7 +51,7 @@ BUILTIN = (("code-commit", "code_commit.cli.plugin"),)
 
 def load_registry(disabled: Sequence[str] = ()) -> Registry:
     """Load all plugins except disabled ones; return what they offer."""
-    return redact_secrets_of(Registry(PluginHost(builtin=BUILTIN, disabled=disabled), reserved_flags=RESERVED))
+    return Registry(PluginHost(builtin=BUILTIN, disabled=disabled), reserved_flags=RESERVED)
 
 
 def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
@@ -82,7 +75,7 @@ def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
             raise _foreign_flag(name, workflow, registry)
     return Invocation(
         workflow,
-        {name: values[name] for name, flag in own.items() if name in values and not is_selector(flag)},
+        {name: values[name] for name in own if name in values},
         {each.setting: values[name] for name, each in host_fields.items() if each.setting and name in values},
         tuple(argv),
         as_json=known.json,
@@ -97,7 +90,7 @@ def workflow_parser(registry: Registry) -> Parser:
     parser._optionals.title = "flags of every workflow"  # noqa: SLF001 - no public way
     parser.add_argument("--version", action="store_true", help="show the version")
     for each in HOST_FLAGS:
-        _add(parser, each.flag, choices=each.choices, several=each.several)
+        _add(parser, each.flag)
     added: set[str] = set()
     ordered = sorted(registry.workflows.values(), key=lambda each: (each[1].name != DEFAULT_WORKFLOW, each[1].name))
     for _, workflow in ordered:
@@ -106,7 +99,7 @@ def workflow_parser(registry: Registry) -> Parser:
             if flag.names[0] not in added:  # workflows of one distribution may share a flag
                 added.update(flag.names)
                 also = [other.name for _, other in ordered if other is not workflow and flag in other.flags]
-                _add(group, flag, also=also)
+                _add(group, flag, f"; also of {' and '.join(also)}" if also else "")
     for _, workflow in ordered:
         for name in workflow.ignores:  # ignored also if its plugin is not installed
             if name not in added:
@@ -116,22 +109,16 @@ def workflow_parser(registry: Registry) -> Parser:
 
 
 def split_command(argv: Sequence[str]) -> tuple[str, Sequence[str], tuple[str, ...]]:
-    """Return the command, if the command line has one, what follows it, and what `--disable-plugin` named before it."""
-    disabled: list[str] = []
-    words = list(argv)
-    while words and words[0].partition("=")[0] == "--disable-plugin":
-        _, is_joined, name = words.pop(0).partition("=")
-        if is_joined or words:
-            disabled.append(name if is_joined else words.pop(0))
+    """Return the command, if there is one, the words after it, and what `--disable-plugin` names anywhere."""
+    disabled, words, rest = [], [], iter(argv)
+    for word in rest:
+        flag, is_joined, name = word.partition("=")
+        if flag == "--disable-plugin":
+            disabled.append(name if is_joined else next(rest, ""))
+        else:
+            words.append(word)
     command = words[0] if words and not words[0].startswith("-") else ""
-    return command, words[1:] if command else argv, tuple(disabled)
-
-
-def disabled_plugins(argv: Sequence[str]) -> tuple[str, ...]:
-    """Return the names after `--disable-plugin`. They are needed before plugins are loaded and the parser exists."""
-    parser = Parser(add_help=False)
-    parser.add_argument("--disable-plugin", action="append", default=[])
-    return tuple(parser.parse_known_args(argv)[0].disable_plugin)
+    return command, words[1:], tuple(disabled)
 
 
 def field_of(name: str) -> str:
@@ -139,22 +126,13 @@ def field_of(name: str) -> str:
     return name.lstrip("-").replace("-", "_")
 
 
-def _add(
-    target: argparse._ActionsContainer,
-    flag: Flag,
-    *,
-    choices: Sequence[str] = (),
-    several: bool = False,
-    also: Sequence[str] = (),
-) -> None:
-    text = flag.help + (f"; also of {' and '.join(also)}" if also else "")
-    text, dest = text.replace("%", "%%"), field_of(flag.names[0])
-    if flag.metavar is None:
-        target.add_argument(*flag.names, dest=dest, action="store_true", help=text)
-    elif several:
-        target.add_argument(*flag.names, dest=dest, action="append", metavar=flag.metavar, help=text)
-    else:
-        target.add_argument(*flag.names, dest=dest, metavar=flag.metavar, choices=choices or None, help=text)
+def _add(target: argparse._ActionsContainer, flag: Flag, also: str = "") -> None:
+    options: dict[str, Any] = {"action": "store_true"} if flag.metavar is None else {"metavar": flag.metavar}
+    if flag.names[0] == "--disable-plugin":
+        options["action"] = "append"
+    target.add_argument(
+        *flag.names, dest=field_of(flag.names[0]), help=(flag.help + also).replace("%", "%%"), **options
+    )
 
 
 def _selected_workflow(values: Mapping[str, Any], registry: Registry) -> WorkflowDefinition:
@@ -173,7 +151,7 @@ def _selected_workflow(values: Mapping[str, Any], registry: Registry) -> Workflo
 
 
 def is_selector(flag: Flag) -> bool:
-    """Return whether the flag only selects the workflow and has no value for it."""
+    """Return whether the flag selects the workflow and has no value. It needs no field among the options."""
     return flag.selects and flag.metavar is None
 
 
@@ -181,7 +159,7 @@ def _foreign_flag(name: str, workflow: WorkflowDefinition, registry: Registry) -
     flag = "--" + name.replace("_", "-")
     owners = sorted(owner for owner in registry.workflows if flag in registry.flags_of(owner))
     if not owners:
-        return _missing_flag(flag, registry)
+        return registry.missing("flag", flag)
     return UsageError(f"{flag} belongs to {' and '.join(owners)}, this is {workflow.name}")
 
 
@@ -189,15 +167,9 @@ def _unknown(word: str, parser: argparse.ArgumentParser, registry: Registry) -> 
     flag = word.partition("=")[0]
     if flag.startswith("-"):
         flags = [name for action in parser._actions for name in action.option_strings]  # noqa: SLF001 - no public way
-        return _missing_flag(flag, registry, flags)
+        return registry.missing("flag", flag, flags)
     registry.command(word)  # raises where there is none
     return UsageError(f"the command {word} comes first, before all flags", hint=f"`code-commit {word} --help`")
-
-
-def _missing_flag(flag: str, registry: Registry, flags: Sequence[str] = ()) -> UsageError:
-    from code_commit.plugins.missing import explain_missing
-
-    return explain_missing(registry, "flag", flag, flags)
 
 
 _WIDTH = 80  # without one, argparse asks for the terminal's width at each added flag

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from code_commit.cli.host import CommandHost
-from code_commit.cli.output import redacted
 from code_commit.config.sources import Name, redacted_value
 from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit.plugin_api.run_files import find_run
@@ -81,7 +80,7 @@ def plugins_arguments(parser: ArgumentParser) -> None:
         "`code-commit plugins doctor` examines them more closely."
     )
     parser.usage = "code-commit plugins [doctor] [flags]"
-    _add_listing(parser)
+    add_json(parser)
     actions = parser.add_subparsers(dest="action", help="examine every plugin more closely")
     doctor = actions.add_parser("doctor", prog="code-commit plugins doctor")
     doctor.description = (
@@ -91,20 +90,12 @@ def plugins_arguments(parser: ArgumentParser) -> None:
     add_json(doctor)
 
 
-def _add_listing(parser: ArgumentParser) -> None:
-    add_json(parser)
-    parser.add_argument(
-        "--disable-plugin", action="append", default=[], metavar="NAME", help="leave a plugin out; may be repeated"
-    )
-
-
 def plugins(host: CommandHost, arguments: Namespace) -> int:
     """List plugins, their offers and their failures; `doctor` examines them more closely."""
     if arguments.action == "doctor":
         from code_commit.cli.doctor import doctor
 
         return doctor(host, as_json=arguments.json)
-    host.disable(arguments.disable_plugin)
     registry = host.registry
     offers = {"providers": registry.providers, "workflows": registry.workflows, "commands": registry.commands}
     rows: list[dict[str, Any]] = [
@@ -117,15 +108,13 @@ def plugins(host: CommandHost, arguments: Namespace) -> int:
                 kind: [name for name, (owner, _) in offered.items() if owner is plugin]
                 for kind, offered in offers.items()
             },
-            "hooks": host.registry.plugin_host.hooks_of(plugin),
+            "hooks": registry.plugin_host.hooks_of(plugin),
         }
         for plugin in host.plugins
     ]
-    failures = [{**asdict(failure), "error": redacted(failure.error)} for failure in host.failures]
+    failures = [{**asdict(failure), "error": host.out.redacted(failure.error)} for failure in host.failures]
     if arguments.json:
-        host.out.document(
-            {"plugins": rows, "failures": failures, "disabled": sorted(host.registry.plugin_host.disabled)}
-        )
+        host.out.document({"plugins": rows, "failures": failures, "disabled": sorted(registry.plugin_host.disabled)})
         return ExitCode.REACHED
     table = [(row["name"], row["distribution"], row["version"], ", ".join(_offers(row))) for row in rows]
     table += [
@@ -147,12 +136,11 @@ def _offers(row: Mapping[str, Any]) -> Iterator[str]:
 def models_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `models`."""
     parser.description = "List the models of the installed providers, each with the other names that it goes by."
-    _add_listing(parser)
+    add_json(parser)
 
 
 def models(host: CommandHost, arguments: Namespace) -> int:
     """List the models of the installed providers, with their aliases."""
-    host.disable(arguments.disable_plugin)
     providers = host.registry.providers
     rows: list[dict[str, Any]] = [
         {"model": model, "provider": name, "aliases": list(aliases), "distribution": plugin.distribution}

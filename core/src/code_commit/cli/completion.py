@@ -75,6 +75,8 @@ def _add_choices(parser: ArgumentParser, choices: Mapping[str, Sequence[str]]) -
             action.complete = FILE  # type: ignore[attr-defined]
         elif action.metavar == "RUN":
             action.complete = _RUNS  # type: ignore[attr-defined]
-        elif found := choices.get(action.dest, action.choices):
-            action.choices = [word for word in map(str, found) if _PLAIN.fullmatch(word)]
+        else:
+            alternatives = str(action.metavar).split("|")  # "keep|restore"
+            found = choices.get(action.dest) or action.choices or (alternatives if alternatives[1:] else ())
+            action.choices = [word for word in map(str, found) if _PLAIN.fullmatch(word)] or None
         action.metavar = None  # shtab does not quote it

@@ -13,9 +13,8 @@ from functools import partial
 from typing import Any
 
 from code_commit import __version__
-from code_commit.cli.arguments import BUILTIN, RESERVED, field_of, is_selector
+from code_commit.cli.arguments import field_of, is_selector
 from code_commit.cli.host import CommandHost, command_parser
-from code_commit.cli.output import redact_secrets_of, redacted
 from code_commit.config.loading import Settings
 from code_commit.imports import import_object
 from code_commit.plugin_api.definitions import CommandDefinition, ProviderDefinition, WorkflowDefinition
@@ -58,8 +57,8 @@ def doctor(host: CommandHost, *, as_json: bool) -> int:
     sources = discover()
     seconds = load_times(sources)
     found = [
-        Problem(each.plugin, each.distribution, each.stage, redacted(each.error))
-        for each in [*problems(PluginHost(builtin=BUILTIN), host.configuration), *dependents(sources)]
+        Problem(each.plugin, each.distribution, each.stage, host.out.redacted(each.error))
+        for each in [*problems(host.registry, host.configuration), *dependents(sources)]
     ]
     rows = [
         {
@@ -138,9 +137,9 @@ def dependents(sources: Sequence[PluginSource]) -> Iterator[Problem]:
             yield Problem(plugin, name, "entry points", error)
 
 
-def problems(plugin_host: PluginHost, settings: Settings) -> list[Problem]:
+def problems(registry: Registry, settings: Settings) -> list[Problem]:
     """Examine every loaded plugin; the failures of a start, such as clashing names, come first."""
-    registry = redact_secrets_of(Registry(plugin_host, reserved_flags=RESERVED))
+    plugin_host = registry.plugin_host
     registry.secret_variables()  # reports invalid names of variables
     found: list[Problem] = []
     section_of = partial(plugin_section, settings, plugin_host)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from argparse import Namespace
@@ -13,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from code_commit.cli.arguments import BUILTIN, Parser, load_registry
-from code_commit.cli.output import print_note, redact_secrets_of, redactor_of_all
+from code_commit.cli.output import CommandOutput
 from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError, did_you_mean
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import discover
-from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost, import_code, naming
+from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost, import_code, naming, noting
 from code_commit.plugins.registry import Registry
-from code_commit_workspace import printable, require_sync
+from code_commit_workspace import require_sync
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -41,10 +40,15 @@ class CommandHost:
     """
 
     def __init__(
-        self, environ: Mapping[str, str], *, disabled: Sequence[str] = (), plugin: Plugin | None = None
+        self,
+        environ: Mapping[str, str],
+        *,
+        disabled: Sequence[str] = (),
+        plugin: Plugin | None = None,
+        out: CommandOutput | None = None,
     ) -> None:
         self.environ = environ
-        self.out = CommandOutput()
+        self.out = out or CommandOutput()
         self._disabled = disabled
         self._plugin = plugin
 
@@ -61,11 +65,9 @@ class CommandHost:
     @cached_property
     def registry(self) -> Registry:
         """The offers of all plugins except disabled ones."""
-        return load_registry(self._disabled)
-
-    def disable(self, names: Sequence[str]) -> None:
-        """Disable more plugins. Call this before any is loaded."""
-        self._disabled = [*self._disabled, *names]
+        registry = load_registry(self._disabled)
+        self.out.registries.append(registry)
+        return registry
 
     @property
     def plugins(self) -> Sequence[Plugin]:
@@ -185,58 +187,24 @@ class CommandHost:
         return self.configuration.plugin(plugin.name, settings_model(self.registry.plugin_host, plugin))
 
 
-class CommandOutput:
-    """The `Output` of commands. A result that cannot be written ends the command; a note does not."""
-
-    @cached_property
-    def _redacted(self) -> Callable[[str], str]:
-        return redactor_of_all().text
-
-    def line(self, text: str = "") -> None:
-        """Print one line on stdout."""
-        sys.stdout.write(printable(self._redacted(text).rstrip(), newlines=False) + "\n")
-
-    def table(self, rows: Sequence[Sequence[str]]) -> None:
-        """Print a table on stdout, each column as wide as its widest cell."""
-        shown = [[printable(cell, newlines=False) for cell in row] for row in rows]
-        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-        lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in shown]
-        sys.stdout.write(self._redacted("".join(f"{line.rstrip()}\n" for line in lines)))
-
-    def document(self, document: object) -> None:
-        """Print a JSON document on stdout."""
-        sys.stdout.write(self._redacted(json.dumps(document, indent=2)) + "\n")
-
-    def write(self, text: str) -> None:
-        """Write a text to stdout, escaped if stdout is a terminal."""
-        text = self._redacted(text)
-        sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
-
-    def note(self, text: str) -> None:
-        """Print one line on stderr."""
-        print_note(self._redacted(text))
-
-
-def run_named(name: str, argv: Sequence[str], environ: Mapping[str, str], disabled: Sequence[str] = ()) -> int:
+def run_named(
+    name: str, argv: Sequence[str], environ: Mapping[str, str], disabled: Sequence[str], out: CommandOutput
+) -> int:
     """Run the command `name`; return its exit code.
 
     Raises:
         UsageError: the command does not exist, its plugin is broken, or `argv` is wrong.
         TypeError: it returns no exit code.
     """
-    plugin, definition = find_command(name, disabled)
+    plugin, definition = find_command(name, disabled, out)
     parser = command_parser(plugin, definition)
     arguments, rest = parser.parse_known_args(argv)
     if unknown := [word for word in rest if word != "--debug"]:  # every command accepts it: see `main`
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     with naming(plugin, definition):
         run: Callable[[CommandHost, Namespace], Any] = import_code(definition, "run")
-    try:
-        return _exit_code(run(CommandHost(environ, disabled=disabled, plugin=plugin), arguments))
-    except BaseException as error:
-        if plugin.distribution != HOST:
-            error.add_note(f"in the command {name} of {plugin.distribution}")
-        raise
+    with noting(plugin, f"the command {name}"):
+        return _exit_code(run(CommandHost(environ, disabled=disabled, plugin=plugin, out=out), arguments))
 
 
 def _exit_code(returned: Any) -> int:
@@ -245,7 +213,7 @@ def _exit_code(returned: Any) -> int:
     raise TypeError(f"it returned {returned!r:.100}, not an exit code")
 
 
-def find_command(name: str, disabled: Sequence[str] = ()) -> tuple[Plugin, CommandDefinition]:
+def find_command(name: str, disabled: Sequence[str], out: CommandOutput) -> tuple[Plugin, CommandDefinition]:
     """Return the command `name` and its plugin. A command of the host or a first-party plugin loads no other plugin.
 
     Raises:
@@ -254,10 +222,11 @@ def find_command(name: str, disabled: Sequence[str] = ()) -> tuple[Plugin, Comma
     if not disabled:
         owner = first_party.owner("command", name)
         sources = [source for source in discover() if source.distribution == owner] if owner else []
-        registry = redact_secrets_of(Registry(PluginHost(sources, builtin=BUILTIN)))
-        if name in registry.commands:
-            return registry.commands[name]
-    return redact_secrets_of(Registry(PluginHost(builtin=BUILTIN, disabled=disabled))).command(name)
+        out.registries.append(Registry(PluginHost(sources, builtin=BUILTIN)))
+        if name in out.registries[0].commands:
+            return out.registries[0].commands[name]
+    out.registries.append(load_registry(disabled))
+    return out.registries[-1].command(name)
 
 
 def command_parser(plugin: Plugin, definition: CommandDefinition) -> Parser:

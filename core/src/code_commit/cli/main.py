@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from code_commit import __version__
 from code_commit.plugin_api.errors import (
@@ -21,43 +22,44 @@ from code_commit.plugin_api.errors import (
     no_room,
 )
 
+if TYPE_CHECKING:
+    from code_commit.cli.output import CommandOutput
+
 
 def run_command(argv: Sequence[str]) -> int:
     """Run a workflow or a command; return the exit code."""
+    from code_commit.cli.output import CommandOutput
+
+    out = CommandOutput()
     with _sigterm_like_ctrl_c():
         try:
-            code = _select(argv)()
+            code = _select(argv, out)()
             sys.stdout.flush()
         except BrokenPipeError:
             _discard_stdout()  # the reader is gone; Python would report it again at exit
             return ExitCode.NOT_REACHED
         except CodeCommitError as error:
-            return _report_error(error, argv)
+            return _report_error(error, argv, out)
         except KeyboardInterrupt:
-            return _report_error(Interrupted("interrupted"), argv)
+            return _report_error(Interrupted("interrupted"), argv, out)
         except BaseException as error:  # noqa: BLE001 - a bug must end with 70, not with Python's 1
-            return _report_unexpected(error, argv)
+            return _report_unexpected(error, argv, out)
     return code
 
 
-def _select(argv: Sequence[str]) -> Callable[[], int]:
+def _select(argv: Sequence[str], out: CommandOutput) -> Callable[[], int]:
     """Return a function that runs the command line. The caller calls it, so that tracebacks stay short."""
     if "--version" in argv:
         return _print_version
-    from code_commit.cli.arguments import (
-        disabled_plugins,
-        load_registry,
-        parse_invocation,
-        split_command,
-        workflow_parser,
-    )
+    from code_commit.cli.arguments import load_registry, parse_invocation, split_command, workflow_parser
 
     command, following, disabled = split_command(argv)
     if command:
         from code_commit.cli.host import run_named
 
-        return partial(run_named, command, following, os.environ, disabled)
-    registry = load_registry(disabled_plugins(argv))
+        return partial(run_named, command, following, os.environ, disabled, out)
+    registry = load_registry(disabled)
+    out.registries.append(registry)
     if {"--help", "-h"} & set(argv):
         from code_commit.cli.help import describe_workflows
 
@@ -68,7 +70,7 @@ def _select(argv: Sequence[str]) -> Callable[[], int]:
     invocation = parse_invocation(argv, registry)
     from code_commit.cli.workflow import run_invocation
 
-    return partial(run_invocation, invocation, registry, os.environ)
+    return partial(run_invocation, invocation, registry, os.environ, out)
 
 
 def _print_version() -> int:
@@ -76,24 +78,20 @@ def _print_version() -> int:
     return ExitCode.REACHED
 
 
-def _report_error(error: CodeCommitError, argv: Sequence[str]) -> int:
+def _report_error(error: CodeCommitError, argv: Sequence[str], out: CommandOutput) -> int:
     """Print an error from before the run: for people, and with `--json` as the last event."""
-    from code_commit.cli.output import print_error, print_run_finished
-
     code = exit_code_of(error)
-    print_error(error.message, error.hint)
+    out.error(error.message, error.hint)
     if "--json" in argv:
-        print_run_finished(code, error.message, error.hint)
+        out.run_finished(code, error.message, error.hint)
     return code
 
 
-def _report_unexpected(error: BaseException, argv: Sequence[str]) -> int:
+def _report_unexpected(error: BaseException, argv: Sequence[str], out: CommandOutput) -> int:
     if isinstance(error, SystemExit) and error.code in {None, 0}:
         return ExitCode.REACHED  # argparse, after a command's help
-    from code_commit.cli.output import print_error, print_run_finished
-
     if isinstance(error, OSError) and (cause := _environment_error(error) or no_room(error)):
-        return _report_error(cause, argv)
+        return _report_error(cause, argv, out)
     where = getattr(error, "__notes__", ())  # a command of a plugin
     message = ", ".join([f"internal error: {describe(error)}", *where])
     hint = f"this is a bug{'' if where else ' in code-commit'}; --debug shows where"
@@ -101,9 +99,9 @@ def _report_unexpected(error: BaseException, argv: Sequence[str]) -> int:
         import traceback
 
         message, hint = "".join(traceback.format_exception(error)).rstrip(), ""
-    print_error(message, hint)
+    out.error(message, hint)
     if "--json" in argv:
-        print_run_finished(ExitCode.INTERNAL, message)
+        out.run_finished(ExitCode.INTERNAL, message)
     return ExitCode.INTERNAL
 
 

@@ -1,12 +1,14 @@
-"""Print errors and notes on stderr, and the last event of a run that did not start, without keys."""
+"""What the command prints, without keys: results on stdout, errors and notes on stderr."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api.errors import ExitCode
@@ -16,48 +18,85 @@ if TYPE_CHECKING:
     from code_commit.plugins.registry import Registry
     from code_commit_workspace import Redactor
 
-_loaded: list[Registry] = []
 
+class CommandOutput:
+    """The `Output` of commands, and the errors of the host. A result that cannot be written is an error; a note is not.
 
-def redact_secrets_of(registry: Registry) -> Registry:
-    """Redact the secrets that its plugins declare in everything that the command prints from now on."""
-    _loaded.append(registry)
-    return registry
+    `registries` are the plugins loaded so far: the secrets that they declare are redacted.
+    """
 
+    def __init__(self) -> None:
+        self.registries: list[Registry] = []
 
-def redacted(text: str) -> str:
-    """Return the text of an error without keys and without values that look like keys."""
-    from code_commit.config.keys import likely_keys
+    def line(self, text: str = "") -> None:
+        """Print one line on stdout."""
+        sys.stdout.write(printable(self._redact(text).rstrip(), newlines=False) + "\n")
 
-    return redactor_of_all(likely_keys(os.environ)).text(text)
+    def table(self, rows: Sequence[Sequence[str]]) -> None:
+        """Print a table on stdout, each column as wide as its widest cell."""
+        shown = [[printable(cell, newlines=False) for cell in row] for row in rows]
+        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+        lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in shown]
+        sys.stdout.write(self._redact("".join(f"{line.rstrip()}\n" for line in lines)))
 
+    def document(self, document: object) -> None:
+        """Print a JSON document on stdout."""
+        sys.stdout.write(self._redact(json.dumps(document, indent=2)) + "\n")
 
-def redactor_of_all(keys: Iterable[str] = ()) -> Redactor:
-    """Return a redactor of the `keys`, the keys that are configured here and the loaded plugins' secrets."""
-    from pathlib import Path
+    def write(self, text: str) -> None:
+        """Write a text to stdout, escaped if stdout is a terminal."""
+        text = self._redact(text)
+        sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
-    from code_commit.config.keys import KeyStore
-    from code_commit.plugin_api.errors import CodeCommitError
-    from code_commit.plugins import first_party
-    from code_commit_workspace import Redactor
+    def note(self, text: str) -> None:
+        """Print one line on stderr."""
+        print_note(self._redact(text))
 
-    redactor = Redactor(keys)
-    with suppress(CodeCommitError, OSError):  # another message reports this
-        variables = first_party.names("key_variable").union(*(each.secret_variables() for each in _loaded))
-        KeyStore(Path.cwd(), redactor.add, os.environ).redact_all(variables)
-    return redactor
+    def error(self, message: str, hint: str = "", *, folder: str = "") -> None:
+        """Print an error on stderr: what happened and what to do."""
+        lines = [f"code-commit: {message}"]
+        if hint:
+            lines.append(f"  what to do: {hint}")
+        if folder:
+            lines.append(f"  the log: {folder}")
+        # Indented, a further line of a message cannot look like one of ours.
+        print_note(self.redacted("\n".join(line.replace("\n", "\n    ") for line in lines)))
 
+    def run_finished(self, exit_code: ExitCode, summary: str, hint: str = "") -> None:
+        """Print `run.finished` for a run that did not start."""
+        from code_commit.log.json_lines import JsonLines, data_of
+        from code_commit.plugin_api.event import Record, RunFinished
 
-def print_error(message: str, hint: str = "", *, folder: str = "") -> None:
-    """Print an error on stderr: what happened and what to do."""
-    lines = [f"code-commit: {message}"]
-    if hint:
-        lines.append(f"  what to do: {hint}")
-    if folder:
-        lines.append(f"  the log: {folder}")
-    # Indented, a further line of a message cannot look like one of ours.
-    indented = (line.replace("\n", "\n    ") for line in lines)
-    print_note(redacted("\n".join(indented)))
+        data = {"hint": self.redacted(hint)} if hint else {}
+        end = RunFinished(exit_code.outcome, int(exit_code), self.redacted(summary), data)
+        record = Record(seq=1, time=time.time(), run="", span=0, parent=None, kind=end.kind, data=data_of(end))
+        with suppress(OSError):  # the exit code tells it too
+            JsonLines(sys.stdout).receive(record)
+
+    def redacted(self, text: str) -> str:
+        """Return the text of an error without keys and without values that look like keys."""
+        from code_commit.config.keys import likely_keys
+
+        return self._redactor(likely_keys(os.environ)).text(text)
+
+    @cached_property
+    def _redact(self) -> Callable[[str], str]:
+        return self._redactor().text
+
+    def _redactor(self, keys: Iterable[str] = ()) -> Redactor:
+        """Return a redactor of the `keys`, the keys that are configured here and the loaded plugins' secrets."""
+        from pathlib import Path
+
+        from code_commit.config.keys import KeyStore
+        from code_commit.plugin_api.errors import CodeCommitError
+        from code_commit.plugins import first_party
+        from code_commit_workspace import Redactor
+
+        redactor = Redactor(keys)
+        with suppress(CodeCommitError, OSError):  # another message reports this
+            variables = first_party.names("key_variable").union(*(each.secret_variables() for each in self.registries))
+            KeyStore(Path.cwd(), redactor.add, os.environ).redact_all(variables)
+        return redactor
 
 
 def print_note(text: str) -> None:
@@ -67,15 +106,3 @@ def print_note(text: str) -> None:
     stream = SafeStream(sys.stderr)
     stream.write(printable(text) + "\n")
     stream.flush()
-
-
-def print_run_finished(exit_code: ExitCode, summary: str, hint: str = "") -> None:
-    """Print `run.finished` for a run that did not start."""
-    from code_commit.log.json_lines import JsonLines, data_of
-    from code_commit.plugin_api.event import Record, RunFinished
-
-    data = {"hint": redacted(hint)} if hint else {}
-    end = RunFinished(exit_code.outcome, int(exit_code), redacted(summary), data)
-    record = Record(seq=1, time=time.time(), run="", span=0, parent=None, kind=end.kind, data=data_of(end))
-    with suppress(OSError):  # the exit code tells it too
-        JsonLines(sys.stdout).receive(record)

@@ -10,13 +10,14 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from code_commit.cli.output import print_error, print_note, print_run_finished, redacted
+from code_commit.cli.arguments import field_of, is_selector
+from code_commit.cli.output import CommandOutput, print_note
 from code_commit.config.loading import Settings, load_settings
 from code_commit.config.schema import explained
 from code_commit.config.sources import FLAG
 from code_commit.plugin_api.definitions import Invocation, WorkflowDefinition
 from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
-from code_commit.plugins.host import HOST, import_code, naming
+from code_commit.plugins.host import HOST, import_code, naming, noting
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import RunPlan, settings_model
 from code_commit.run.session import RunEnding, run_session
@@ -27,7 +28,7 @@ class QuitError(Exception):
     """The user quit before the run started."""
 
 
-def run_invocation(invocation: Invocation, registry: Registry, environ: Mapping[str, str]) -> int:
+def run_invocation(invocation: Invocation, registry: Registry, environ: Mapping[str, str], out: CommandOutput) -> int:
     """Run the workflow of `invocation`; return the exit code.
 
     Raises:
@@ -37,12 +38,12 @@ def run_invocation(invocation: Invocation, registry: Registry, environ: Mapping[
         plan = plan_run(invocation, registry, environ)
     except QuitError:
         if invocation.as_json:
-            print_run_finished(ExitCode.REACHED, "quit before the run began")
+            out.run_finished(ExitCode.REACHED, "quit before the run began")
         return ExitCode.REACHED
     ending = run_session(plan, registry)
     if invocation.debug and registry.plugin_host.traces:
-        print_note(redacted("".join(registry.plugin_host.traces)).rstrip())
-    _report(ending, invocation)
+        print_note(out.redacted("".join(registry.plugin_host.traces)).rstrip())
+    _report(ending, invocation, out)
     return ending.exit_code
 
 
@@ -67,22 +68,29 @@ def plan_run(
     plugin, workflow = registry.workflow(invocation.workflow.name)
     with naming(plugin, workflow):
         _, model, choose_root = (import_code(workflow, field) for field in ("run", "options", "root"))
-    options = _options(model, invocation.flags)
-    if root is None:
-        root = choose_root(options, partial(_ask, workflow)) if choose_root else Path.cwd()
+    # A flag that only selects the workflow needs no field among the options.
+    mere = {field_of(flag.names[0]) for flag in workflow.flags if is_selector(flag)}.difference(
+        model.model_fields if model else ()
+    )
+    flags = {name: value for name, value in invocation.flags.items() if name not in mere}
+    with noting(plugin, f"the workflow {workflow.name}"):
+        options = _options(model, flags)
+        if root is None:
+            root = choose_root(options, partial(_ask, workflow)) if choose_root else Path.cwd()
     if root is None:
         raise QuitError
     if not root.is_dir():
         raise NotReady(f"there is no folder {root}")
     check_private_folder(root)  # before any setting is read
     section_model = settings_model(registry.plugin_host, plugin)
-    shared = set(invocation.flags) & set(section_model.model_fields if section_model else ())
-    flags = {f"plugins.{plugin.name}.{name}": invocation.flags[name] for name in shared}
-    settings = _settings(root, {**invocation.settings, **flags}, registry, environ)
+    shared = section_model.model_fields if section_model else {}  # a flag overrides the setting of the same name
+    own = {f"plugins.{plugin.name}.{name}": value for name, value in flags.items() if name in shared}
+    settings = _settings(root, {**invocation.settings, **own}, registry, environ)
     section = settings.plugin(plugin.name, section_model)
-    if model and section_model:
-        values = {name: getattr(section, name) for name in model.model_fields if name in section_model.model_fields}
-        options = _options(model, {**invocation.flags, **values})
+    if model and shared:
+        values = {name: getattr(section, name) for name in model.model_fields if name in shared}
+        with noting(plugin, f"the workflow {workflow.name}"):
+            options = _options(model, {**flags, **values})
     shown = {"progress": not (quiet or invocation.quiet), "json": invocation.as_json and not mute}
     return RunPlan(
         plugin,
@@ -134,14 +142,14 @@ def _options(model: type[BaseModel] | None, flags: Mapping[str, Any]) -> Any:
         raise UsageError(next(explained(error, model, lambda _: FLAG))[1]) from None
 
 
-def _report(ending: RunEnding, invocation: Invocation) -> None:
+def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> None:
     folder = ending.folder.relative_to(ending.folder.parent.parent)
     for failure in ending.late_failures:
-        print_error(f"the log sink {failure.plugin} of {failure.distribution} failed: {failure.error}")
+        out.error(f"the log sink {failure.plugin} of {failure.distribution} failed: {failure.error}")
     if ending.exit_code is ExitCode.REACHED:
         if not invocation.quiet:
             print_note(f"code-commit: {ending.summary} ({folder})")
         return
     if invocation.debug:
         print_note(ending.trace.rstrip())
-    print_error(ending.summary, ending.hint, folder=str(folder))
+    out.error(ending.summary, ending.hint, folder=str(folder))

@@ -111,7 +111,7 @@ def explained(
             yield place, f"there is no setting {subject}{_meant(name, place, model)}"
             continue
         text = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
-        text = text.replace("a valid dictionary", "a table")
+        text = text.replace("a valid dictionary", "a table").partition(", unable to parse")[0]
         yield place, f"{subject} {text}" if text.startswith("should ") else f"{subject}: {text}".removeprefix(": ")
 
 

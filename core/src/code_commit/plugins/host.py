@@ -339,6 +339,17 @@ def naming(plugin: Plugin, definition: Any) -> Iterator[None]:
         ) from error
 
 
+@contextlib.contextmanager
+def noting(plugin: Plugin, what: str) -> Iterator[None]:
+    """Note whose code the block runs on each error, for `what` of a plugin."""
+    try:
+        yield
+    except BaseException as error:
+        if plugin.distribution != HOST:
+            error.add_note(f"in {what} of {plugin.distribution}")
+        raise
+
+
 def collect_objects(
     plugin_host: PluginHost, hook: str, arguments: Mapping[str, Callable[[Plugin], Any]], *, only: Plugin | None = None
 ) -> Iterator[tuple[Plugin, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from code_commit.plugin_api.errors import UsageError, did_you_mean
+from code_commit.plugin_api.errors import UsageError, closest, did_you_mean
 from code_commit.plugins import first_party
 from code_commit.plugins.host import PREFIX, PluginFailure, PluginHost
 from code_commit.plugins.registry import Denial, Kind, Registry
@@ -29,7 +29,9 @@ def explain_missing(registry: Registry, kind: Kind, name: str, known: Iterable[s
         known = registry.workflows if kind == "workflow" else registry.commands
     quoted = repr(name) if kind == "workflow" else name
     cause = _possible_causes(registry, kind)
-    return UsageError(f"there is no {kind} {quoted}{did_you_mean(name, known)}{cause}", hint=_HINTS.get(kind, ""))
+    close = closest(name, known) if kind == "command" else None
+    hint = f"`code-commit {close} --help`" if close else _HINTS.get(kind, "")
+    return UsageError(f"there is no {kind} {quoted}{did_you_mean(name, known)}{cause}", hint=hint)
 
 
 def failed_plugins(plugin_host: PluginHost) -> str:

@@ -70,7 +70,7 @@ class Registry:
             UsageError: no plugin offers it, or more than one does.
         """
         if name not in self.workflows:
-            raise self._missing("workflow", name)
+            raise self.missing("workflow", name)
         return self.workflows[name]
 
     def command(self, name: str) -> tuple[Plugin, CommandDefinition]:
@@ -80,7 +80,7 @@ class Registry:
             UsageError: no plugin offers it, or more than one does.
         """
         if name not in self.commands:
-            raise self._missing("command", name)
+            raise self.missing("command", name)
         return self.commands[name]
 
     def model(self, name: str, has_config: Callable[[str, str], bool]) -> ResolvedModel:
@@ -96,7 +96,7 @@ class Registry:
             ids = (model for model, aliases in definition.models.items() if name == model or name in aliases)
             return ResolvedModel(definition, plugin, next(ids))
         if ("model", name) in self.denied:
-            raise self._missing("model", name)
+            raise self.missing("model", name)
         provider, slash, model = name.partition("/")
         if slash and model and provider in self.providers:
             plugin, definition = self.providers[provider]
@@ -105,7 +105,7 @@ class Registry:
         if dot and prefix in self.providers and (config == "default" or has_config(prefix, config)):
             plugin, definition = self.providers[prefix]
             return ResolvedModel(definition, plugin, None, config)
-        raise self._missing("model", name)
+        raise self.missing("model", name)
 
     @cached_property
     def secrets(self) -> Mapping[str, frozenset[str]]:
@@ -146,10 +146,11 @@ class Registry:
         """Return the roles of installed and first-party workflows."""
         return first_party.names("role").union(*(workflow.roles or () for _, workflow in self.workflows.values()))
 
-    def _missing(self, kind: Kind, name: str) -> UsageError:
+    def missing(self, kind: Kind, name: str, known: Iterable[str] = ()) -> UsageError:
+        """Return the error for a name that is not available. `known` are the flags, for a flag."""
         from code_commit.plugins.missing import explain_missing
 
-        return explain_missing(self, kind, name)
+        return explain_missing(self, kind, name, known)
 
     def _collect(self, kind: Kind) -> dict[str, _Offer]:
         """Return the definitions of one kind, without malformed and clashing ones."""

@@ -1,0 +1,178 @@
+"""Flags of workflows: what a workflow gets of them, which exclude each other, and whose fault a mistake is."""
+
+from __future__ import annotations
+
+import pytest
+
+from code_commit_testing import Finished, Project, install_plugin
+
+PLUGIN = """
+from pathlib import Path
+from pydantic import BaseModel, ConfigDict, field_validator
+from code_commit.plugin_api import CommandDefinition, Flag, Outcome, Result, WorkflowDefinition, hookimpl
+
+TIMES = Flag(("--times",), "how often", metavar="N")
+
+@hookimpl
+def code_commit_settings():
+    return "flags_plugin:Settings"
+
+@hookimpl
+def code_commit_workflows():
+    def workflow(name, *flags, **more):
+        return WorkflowDefinition(name, name, flags, "flags_plugin:tell", writes=False, roles=None, **more)
+    deep = Flag(("--look", "-l"), "look", selects=True)
+    return [
+        workflow("looking", deep, TIMES, Flag(("--words",), "no field of its name"), options="flags_plugin:Options"),
+        workflow("bare", Flag(("--bare",), "no options", selects=True), TIMES, ignores=("--look",)),
+        workflow("strict", Flag(("--strict",), "no field", selects=True), TIMES, options="flags_plugin:Strict"),
+        workflow("lost", Flag(("--lost",), "no root", selects=True), root="flags_plugin:lost"),
+        workflow("nowhere", Flag(("--nowhere",), "absent", selects=True), root="flags_plugin:nowhere"),
+        workflow("asking", Flag(("--asking",), "asks", selects=True), root="flags_plugin:asking"),
+        workflow("quitting", Flag(("--quitting",), "quits", selects=True), root="flags_plugin:quitting"),
+    ]
+
+@hookimpl
+def code_commit_commands():
+    return [CommandDefinition("start", "start a workflow", "flags_plugin:start", "flags_plugin:arguments")]
+
+class Settings(BaseModel):
+    times: int = 1
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    times: int = 1
+
+class Options(Strict):
+    look: bool = False
+
+    @field_validator("times")
+    @classmethod
+    def few(cls, times):
+        return {1: 1, 2: 2, 3: 3}[times]
+
+def tell(run):
+    return Result(Outcome.REACHED, f"options: {run.options!r}")
+
+def lost(options, ask):
+    raise KeyError("root")
+
+def nowhere(options, ask):
+    return Path("no-such-folder")
+
+def asking(options, ask):
+    return Path(ask("where?"))
+
+def quitting(options, ask):
+    return None
+
+def arguments(parser):
+    parser.add_argument("words", nargs="+")
+
+def start(host, arguments):
+    host.out.line(host.start(host.parse([f"--{word}" for word in arguments.words])).summary)
+    return 0
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    project = Project.create(tmp_path)
+    project.write({".gitignore": "/agent-config\n"})
+    return project
+
+
+@pytest.fixture
+def run(project, tmp_path):
+    plugins = [install_plugin(tmp_path / "plugins", "flags", PLUGIN)]
+
+    def run(*words: str, **options: object) -> Finished:
+        return project.command(*words, plugins=plugins, **options)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("words", "summary"),
+    [
+        (["--look"], "options: Options(times=1, look=True)"),
+        (["-l", "--times", "2"], "options: Options(times=2, look=True)"),
+        (["--look", "--times=3"], "options: Options(times=3, look=True)"),
+        (["--bare"], "options: None"),
+        (["--bare", "--look"], "options: None"),
+        (["--strict", "--times", "9"], "options: Strict(times=9)"),
+    ],
+    ids=" ".join,
+)
+def test_a_workflow_gets_its_flags(run, words, summary):
+    finished = run(*words)
+    assert finished.exit_code == 0, finished.stderr
+    assert summary in finished.stderr
+
+
+def test_a_flag_beats_the_setting_of_the_same_name(run, project):
+    project.write({"agent-config/config.toml": "[plugins.flags]\ntimes = 2\n"})
+    assert "Options(times=2, look=True)" in run("--look").stderr
+    assert "Options(times=3, look=True)" in run("--look", "--times", "3").stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--look", "--strict"], 2, "--look and --strict exclude each other: a run has one workflow"),
+        (["--strict", "--words"], 2, "--words belongs to looking, this is strict"),
+        (["--look", "--words"], 2, "there is no setting --words\n"),
+        (["--look", "--times", "x"], 2, "--times should be a valid integer\n"),
+        (["--look", "--times"], 2, "argument --times: expected one argument"),
+        (["--look", "--sandbox", "of"], 2, "--sandbox should be 'auto', 'require' or 'off'"),
+        (["--look", "--on-failure=stop"], 2, "--on-failure should be 'keep' or 'restore'"),
+        (["--look", "--max-cost", "0"], 2, "--max-cost should be greater than 0"),
+        (["--loook"], 2, "there is no flag --loook; did you mean --look?"),
+        (["--lo"], 2, "there is no flag --lo"),
+        (["--look", "undo"], 2, "the command undo comes first, before all flags"),
+        (["plugin"], 2, "did you mean plugins?\n  what to do: `code-commit plugins --help`"),
+        (["plugins", "--jso"], 2, "unrecognized arguments: --jso"),
+        (["--nowhere"], 3, "there is no folder no-such-folder"),
+        (["--asking"], 3, "a workflow that runs unattended asked a question"),
+        (["--quitting"], 0, ""),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_mistake_on_the_command_line_is_named(run, words, code, said):
+    finished = run(*words)
+    assert finished.exit_code == code, finished.stderr
+    assert said in finished.stderr
+    assert "Traceback" not in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "workflow"),
+    [(["--look", "--times", "7"], "KeyError: 7", "looking"), (["--lost"], "KeyError: 'root'", "lost")],
+    ids=["options", "root"],
+)
+def test_a_bug_before_the_run_names_the_plugin(run, words, error, workflow):
+    finished = run(*words)
+    assert finished.exit_code == 70
+    assert f"internal error: {error}, in the workflow {workflow} of code-commit-flags" in finished.stderr
+    assert "a bug in code-commit" not in finished.stderr
+    assert "flags_plugin.py" in run(*words, "--debug").stderr
+
+
+def test_a_command_starts_a_workflow_with_its_flags(run):
+    assert "Options(times=1, look=True)" in run("start", "look").stdout
+    quit_run = run("start", "quitting")
+    assert (quit_run.exit_code, "quit before the run began" in quit_run.stderr) == (130, True)
+
+
+@pytest.mark.parametrize(
+    "words", [["--disable-plugin", "flags", "plugins"], ["plugins", "--disable-plugin=flags"]], ids=" ".join
+)
+def test_a_plugin_is_disabled_before_and_after_a_command(run, words):
+    assert run(*words, "--json").document["disabled"] == ["flags"]
+    assert run("--disable-plugin", "flags", "start", "x").exit_code == 2
+    assert "there is no plugin" in run("plugins", "--disable-plugin").stderr
+
+
+def test_a_run_that_the_user_quits_ends_with_an_event(run):
+    finished = run("--quitting", "--json")
+    assert [(each["kind"], each["data"]["outcome"]) for each in finished.events] == [("run.finished", "reached")]
