@@ -27,22 +27,35 @@ from typing import Any
 
 _HOST = ("code_commit_workspace", "code_commit")
 _GROUPS = ("code_commit", "code_commit.path_rules")
-_LATE = ("anyio", "certifi", "encodings.idna", "genai_prices", "httpcore", "platformdirs")  # imported inside functions
+# Imported inside of functions, or by the plugins of tests.
+_LATE = (
+    *("anyio", "certifi", "encodings.idna", "genai_prices", "httpcore", "platformdirs"),
+    *("code_commit_testing.loopback_provider", "code_commit_testing.scripted_provider"),
+)
 _OF_INTERPRETER = {"sitecustomize", "usercustomize"}
 
 
 def preload() -> None:
-    """Import the host, its libraries, and the plugins that every run imports."""
+    """Import the host, first-party plugins, their libraries, and the modules of other entry points."""
     for name in _HOST:
-        package = _import(name)
-        modules = pkgutil.walk_packages(getattr(package, "__path__", ()), f"{name}.", onerror=lambda _name: None)
-        for module in modules:
-            if not module.name.endswith(".__main__"):
-                _import(module.name)
-    plugins = [plugin.module for group in _GROUPS for plugin in entry_points(group=group)]
-    for name in (*plugins, *_LATE):
+        _import_all(name)
+    first_party = _import("code_commit.plugins.first_party")
+    for plugin in (plugin for group in _GROUPS for plugin in entry_points(group=group)):
+        if first_party and plugin.dist and plugin.dist.name in first_party.offers():
+            _import_all(plugin.module.partition(".")[0])
+        else:
+            _import(plugin.module)
+    for name in _LATE:
         _import(name)
     gc.freeze()
+
+
+def _import_all(package: str) -> None:
+    """Import the package and its modules."""
+    path = getattr(_import(package), "__path__", ())
+    for module in pkgutil.walk_packages(path, f"{package}.", onerror=lambda _name: None):
+        if not module.name.endswith(".__main__"):
+            _import(module.name)
 
 
 def _import(name: str) -> ModuleType | None:
