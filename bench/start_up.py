@@ -30,7 +30,7 @@ def main() -> list[Line]:
             f"--help, {OTHER_DISTRIBUTIONS} other distributions",
             seconds["--help in a crowd"],
             seconds["bare in a crowd"],
-            8,
+            6,
             "bare Python",
         ),
     ]

@@ -56,6 +56,20 @@ def test_help_shows_the_flags_and_commands_of_the_installed_plugins(command) -> 
     assert {"plugins", "models", "config", "completion", "undo"} <= listed
 
 
+def test_help_imports_no_records_of_runs_and_no_large_library(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "code_commit", "--help"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    imported = set(re.findall(r"[\w.]+$", done.stderr, re.MULTILINE))
+    assert "code_commit.plugins.registry" in imported
+    unused = {"code_commit.plugin_api.event", "code_commit_workspace.records", "json", "shutil", "pathlib", "asyncio"}
+    assert not imported & (unused | {"pydantic", "httpx", "rich", "structlog", "email"})
+
+
 def test_help_without_the_default_workflow_shows_how_to_install_it(command) -> None:
     assert ('pip install "code-commit[commit]"' in command("--help").stdout) == ("commit" not in installed_plugins())
 

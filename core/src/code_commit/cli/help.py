@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 import textwrap
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Mapping
+from contextlib import suppress
 
 from code_commit.plugins.first_party import installation
 from code_commit.plugins.missing import failed_plugins
@@ -66,8 +66,13 @@ class HelpFormatter(RawDescriptionHelpFormatter):
 
 
 def for_this_terminal(prog: str) -> HelpFormatter:
-    """Return a formatter as wide as the terminal."""
-    return HelpFormatter(prog, min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST))
+    """Return a formatter as wide as the terminal. (`shutil` finds its width too, and takes long to import.)"""
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdecimal() else 0
+    if not width:
+        with suppress(OSError, AttributeError, ValueError):  # no terminal
+            width = os.get_terminal_size(sys.__stdout__.fileno()).columns  # type: ignore[union-attr]
+    return HelpFormatter(prog, min(width or _WIDEST, _WIDEST))
 
 
 def two_columns(title: str, lines: Mapping[str, str]) -> str:

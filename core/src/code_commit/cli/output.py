@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -41,6 +40,8 @@ class CommandOutput:
 
     def document(self, document: object) -> None:
         """Print a JSON document on stdout."""
+        import json
+
         sys.stdout.write(self._redact(json.dumps(document, indent=2)) + "\n")
 
     def write(self, text: str) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from code_commit.plugin_api import LogSink, hookimpl
+from code_commit.plugin_api import hookimpl
 
 if TYPE_CHECKING:
+    from code_commit.plugin_api import LogSink
     from code_commit_otel.settings import OtelSettings
 
 # OpenTelemetry's variables for the address of a collector.

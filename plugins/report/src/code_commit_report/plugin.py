@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from code_commit.plugin_api import LogSink, hookimpl
+from code_commit.plugin_api import hookimpl
 
 if TYPE_CHECKING:
+    from code_commit.plugin_api import LogSink
     from code_commit_report.settings import ReportSettings
 
 

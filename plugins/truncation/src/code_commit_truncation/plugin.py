@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from code_commit.plugin_api import PathRule, hookimpl
+from code_commit.plugin_api import hookimpl
 
 if TYPE_CHECKING:
+    from code_commit.plugin_api import PathRule
     from code_commit_truncation.settings import TruncationSettings
 
 
