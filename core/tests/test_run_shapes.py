@@ -1,4 +1,4 @@
-"""What a workflow of a plugin does with its `Run` beyond one question: steps in threads, commands, checkpoints."""
+"""What a workflow of a plugin does with its `Run` beyond one question: steps in threads, commands, undo."""
 
 from __future__ import annotations
 
@@ -94,7 +94,6 @@ def one_fails(run):
     return [each if isinstance(each, str) else type(each).__name__ for each in told]
 
 def step(run, name):
-    run.checkpoint()
     run.apply([Change(f"{name}.txt", asked(run, name, name).encode())])
     ran = run.execute(["bash", "-c", f"cat {name}.txt > {name}.side"], timeout=60, label=f"copy-{name}")
     return [ran.log.name, ran.exit_code, list(ran.tampered)]
@@ -109,14 +108,6 @@ def applied_often(run):
     for text in (b"1", b"2", b"3"):
         run.apply([Change("made.txt", text)])
     run.execute(["bash", "-c", "cat made.txt"], timeout=60)
-
-def restored(run):
-    run.apply([Change("kept.txt", b"x")])
-    back = run.checkpoint()
-    for _ in range(2):
-        run.apply([Change("gone.txt", b"x")])
-        run.execute(["bash", "-c", "echo x > gone.too"], timeout=60)
-        back()
 
 def failures(run):
     told = []
@@ -204,7 +195,7 @@ def test_steps_run_concurrently_give_what_each_gave_or_raised(project, plugins):
     assert got(run(project, plugins, "one_fails")) == ["a!", "ProviderFailed", "b!"]
 
 
-@pytest.mark.parametrize("shape", ["command_alone", "applied_alone", "applied_often", "restored"])
+@pytest.mark.parametrize("shape", ["command_alone", "applied_alone", "applied_often"])
 def test_whatever_changed_the_tree_can_be_undone(project, plugins, shape):
     before = files_of(project)
     assert run(project, plugins, shape).exit_code == 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from code_commit_workspace import run_concurrently
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -138,12 +138,6 @@ class Run(Protocol):
 
         Raises:
             NotReady: git failed; the message is git's.
-        """
-
-    def checkpoint(self) -> Callable[[], None]:
-        """Take a checkpoint; call the result to restore it, any number of times.
-
-        A checkpoint contains all visible files: restoring also reverts what other threads wrote in the meantime.
         """
 
     def ask(self, question: str, *, choices: Sequence[str] = ()) -> str | None:

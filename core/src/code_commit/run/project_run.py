@@ -24,6 +24,7 @@ from code_commit.plugin_api.event import (
     QuestionAnswered,
     QuestionAsked,
 )
+from code_commit.plugin_api.run_files import find_run
 from code_commit.plugins.host import Plugin, PluginHost
 from code_commit_workspace import (
     Change,
@@ -172,17 +173,6 @@ class ProjectRun:
         with self._tree_lock:
             return self.workspace.git.run(args, stdin=stdin, check=check, hooks=hooks)
 
-    def checkpoint(self) -> Callable[[], None]:
-        """Take a checkpoint of the visible tree; call the result to restore it."""
-        with self._tree_lock:
-            self._checkpoint_start()
-            commit = self._take_checkpoint("checkpoint")
-
-        def restore() -> None:
-            self._restore(commit, "restored a checkpoint")
-
-        return restore
-
     def ask(self, question: str, *, choices: Sequence[str] = ()) -> str | None:
         """Ask the user a question; return None at the end of input.
 
@@ -233,8 +223,6 @@ class ProjectRun:
 
     def find_run(self, name: str) -> Path:
         """Return the folder of a run of this project."""
-        from code_commit.plugin_api.run_files import find_run
-
         return find_run(self.root, name)
 
     def span(self, kind: str, **data: Any) -> AbstractContextManager[None]:
@@ -258,12 +246,15 @@ class ProjectRun:
         self.models.log.wait_until_over(seconds)
         self.workspace.wait_until_over(seconds)
 
-    def restore_start(self, reason: str) -> bool:
-        """Restore the tree from before the first write; return False if nothing was written."""
+    def restore_start(self, reason: str) -> None:
+        """Restore the tree from before the first write, if there was one."""
         if self._start is None:
-            return False
-        self._restore(self._start, reason)
-        return True
+            return
+        with self._tree_lock, uninterrupted():
+            self._unsaved = True
+            paths = self._checkpoints.restore(self._start)
+            self._unsaved = False
+            self.emit(ChangesUndone(paths, reason))
 
     def checkpoint_end(self) -> None:
         """Take the last checkpoint, so that `undo` knows the final tree, including writes of commands and restores."""
@@ -315,12 +306,11 @@ class ProjectRun:
             if self._unsaved:
                 self._take_checkpoint("applied")
 
-    def _take_checkpoint(self, label: str) -> str:
+    def _take_checkpoint(self, label: str) -> None:
         with self._tree_lock:
             self._taken += 1
-            commit = self._checkpoints.take(self.folder.name, f"{label}-{self._taken}")
+            self._checkpoints.take(self.folder.name, f"{label}-{self._taken}")
             self._unsaved = False
-            return commit
 
     @property
     def _checkpoints(self) -> Checkpoints:
@@ -333,13 +323,6 @@ class ProjectRun:
                 "the project is changed by a workflow that writes, while it runs, and by nobody else",
                 hint="the plugin that tried is at fault",
             )
-
-    def _restore(self, commit: str, reason: str) -> None:
-        with self._tree_lock, uninterrupted():
-            self._unsaved = True
-            paths = self._checkpoints.restore(commit)
-            self._unsaved = commit != self._start
-            self.emit(ChangesUndone(paths, reason))
 
     def _process(
         self, argv: Sequence[str], name: str, *, timeout: float, stdin: bytes = b"", isolation_required: bool = False
