@@ -23,8 +23,9 @@ FILE = Path(first_party._FILE)
 
 
 def distributions() -> set[str]:
-    """Return the names of the distributions in `plugins/`."""
-    return {tomllib.loads(each.read_text())["project"]["name"] for each in ROOT.glob("plugins/*/pyproject.toml")}
+    """Return the names of the distributions with plugins: those in `plugins/`, and the test tools."""
+    files = [*ROOT.glob("plugins/*/pyproject.toml"), ROOT / "testing/pyproject.toml"]
+    return {tomllib.loads(each.read_text())["project"]["name"] for each in files}
 
 
 def facts() -> dict[str, dict[str, list[str]]]:

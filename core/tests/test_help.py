@@ -95,8 +95,11 @@ def test_what_a_plugin_says_brings_no_sequences_of_its_own(project, tmp_path):
     assert "\x07" not in shown
 
 
-def test_the_help_of_plugins_describes_its_action(project):
-    assert re.search(r"doctor\S* +examine every plugin", project.command("plugins", "--help").stdout)
+def test_the_help_of_plugins_names_the_commands_for_authors(project):
+    assert "`code-commit plugins doctor` and `code-commit plugins new`" in " ".join(
+        project.command("plugins", "--help").stdout.split()
+    )
+    assert re.search(r"plugins doctor\S* +examine every plugin", project.command("--help").stdout)
 
 
 def test_the_help_of_a_command_that_is_misspelled_is_an_error(project):

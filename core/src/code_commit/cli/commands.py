@@ -74,28 +74,18 @@ def _run_to_undo(host: CommandHost, name: str | None, checkpoints: Checkpoints) 
 
 
 def plugins_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of `plugins`, and of its action `doctor`."""
+    """Add the arguments of `plugins`."""
     parser.description = (
-        "List the installed plugins: what is loaded, and what failed and why. "
-        "`code-commit plugins doctor` examines them more closely."
+        "List the installed plugins: what is loaded, and what failed and why. For authors of plugins, the test tools "
+        "add `code-commit plugins doctor` and `code-commit plugins new`."
     )
-    parser.usage = "code-commit plugins [doctor] [flags]"
     add_json(parser)
-    actions = parser.add_subparsers(dest="action", help="examine every plugin more closely")
-    doctor = actions.add_parser("doctor", prog="code-commit plugins doctor")
-    doctor.description = (
-        "Examine every installed plugin: versions, entry points, import times, clashes of names, hooks and what they "
-        "name. The exit code is 0 when nothing is wrong, else 1."
-    )
-    add_json(doctor)
 
 
 def plugins(host: CommandHost, arguments: Namespace) -> int:
-    """List plugins, their offers and their failures; `doctor` examines them more closely."""
-    if arguments.action == "doctor":
-        from code_commit.cli.doctor import doctor
+    """List plugins, their offers and their failures."""
+    from code_commit.plugins.dependents import unusable_dependents
 
-        return doctor(host, as_json=arguments.json)
     registry = host.registry
     offers = {"providers": registry.providers, "workflows": registry.workflows, "commands": registry.commands}
     rows: list[dict[str, Any]] = [
@@ -112,7 +102,8 @@ def plugins(host: CommandHost, arguments: Namespace) -> int:
         }
         for plugin in host.plugins
     ]
-    failures = [{**asdict(failure), "error": host.out.redacted(failure.error)} for failure in host.failures]
+    failed = dict.fromkeys([*host.failures, *unusable_dependents(registry.plugin_host.disabled)])
+    failures = [{**asdict(failure), "error": host.out.redacted(failure.error)} for failure in failed]
     if arguments.json:
         host.out.document({"plugins": rows, "failures": failures, "disabled": sorted(registry.plugin_host.disabled)})
         return ExitCode.REACHED

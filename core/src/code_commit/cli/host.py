@@ -190,7 +190,7 @@ class CommandHost:
 def run_named(
     name: str, argv: Sequence[str], environ: Mapping[str, str], disabled: Sequence[str], out: CommandOutput
 ) -> int:
-    """Run the command `name`; return its exit code.
+    """Run the command `name`; return its exit code. A word after a command without arguments is the second of a name.
 
     Raises:
         UsageError: the command does not exist, its plugin is broken, or `argv` is wrong.
@@ -198,6 +198,8 @@ def run_named(
     """
     plugin, definition = find_command(name, disabled, out)
     parser = command_parser(plugin, definition)
+    if argv and not argv[0].startswith("-") and " " not in name and not parser._get_positional_actions():  # noqa: SLF001 - no public way
+        return run_named(f"{name} {argv[0]}", argv[1:], environ, disabled, out)
     arguments, rest = parser.parse_known_args(argv)
     if unknown := [word for word in rest if word != "--debug"]:  # every command accepts it: see `main`
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")

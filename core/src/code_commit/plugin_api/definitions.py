@@ -121,6 +121,8 @@ class Ending:
 class CommandDefinition:
     """A command that a plugin offers: `code-commit NAME`.
 
+    A name of two words, such as `plugins new`, adds to a command without positional arguments, here `plugins`.
+
     `run` and `arguments` have the form `"package.module:name"` and are imported on use. `run` names a
     `Callable[[Host, argparse.Namespace], int]` that returns the exit code. `arguments` names a
     `Callable[[argparse.ArgumentParser], None]` that adds the command's arguments; it may also set `description`,

@@ -22,6 +22,7 @@ _RECORDS: dict[Kind, type[Any]] = {
 }
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_COMMAND = re.compile(rf"{_NAME.pattern}( {_NAME.pattern})?")
 _FLAG = re.compile(r"-[A-Za-z0-9]|--[A-Za-z0-9][A-Za-z0-9-]*")
 _Offer = tuple[Plugin, Any]
 
@@ -263,6 +264,10 @@ def _is_name(value: Any) -> bool:
     return isinstance(value, str) and _NAME.fullmatch(value) is not None
 
 
+def _is_command_name(value: Any) -> bool:
+    return isinstance(value, str) and _COMMAND.fullmatch(value) is not None
+
+
 def _are_texts(value: Any) -> bool:
     return isinstance(value, tuple | list | frozenset | set) and all(map(_is_text, value))
 
@@ -318,7 +323,7 @@ _ROWS: dict[type[Any], _Rows] = {
         ("flags", _are_flags, "a tuple of `Flag`s, each with names like --flag, a help text, and a metavar or None"),
     ),
     CommandDefinition: (
-        ("name", _is_name, "lower-case letters, digits, - and _"),
+        ("name", _is_command_name, "one word or two, of lower-case letters, digits, - and _"),
         ("help run", _is_text, "a text"),
         ("arguments", _or_none(_is_text), "a text or None"),
     ),

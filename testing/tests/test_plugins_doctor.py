@@ -8,10 +8,21 @@ from code_commit_testing import Project, install_plugin
 
 GOOD = """
 from pydantic import BaseModel
-from code_commit.plugin_api import CommandDefinition, Flag, ProviderDefinition, WorkflowDefinition, hookimpl
+from dataclasses import dataclass
+from typing import ClassVar
+from code_commit.plugin_api import CommandDefinition, Event, Flag, ProviderDefinition, WorkflowDefinition
+from code_commit.plugin_api import hookimpl, hookspec
 
 class Config(BaseModel):
     model: str = "m"
+
+class Wire:
+    def __init__(self, config):
+        self.config = config
+    def encode(self, request):
+        pass
+    def decode(self, status, headers, body):
+        pass
 
 class Options(BaseModel):
     twice: bool = False
@@ -32,7 +43,7 @@ def code_commit_settings():
 @hookimpl
 def code_commit_providers():
     return [ProviderDefinition("sound", {"sound-1": ()}, "https://example.org/v1", None, None,
-                               ("authorization", "Bearer {key}"), "sound_plugin:Config", "sound_plugin:Config")]
+                               ("authorization", "Bearer {key}"), "sound_plugin:Config", "sound_plugin:Wire")]
 
 @hookimpl
 def code_commit_workflows():
@@ -44,6 +55,20 @@ def code_commit_log_sinks(settings):
     return [Sink()]
 
 GIVEN = {}
+
+@dataclass(frozen=True, slots=True)
+class Heard(Event):
+    kind: ClassVar[str] = "sound.heard"
+    loud: bool
+
+class Hooks:
+    @hookspec
+    def code_commit_sounds(settings):
+        pass
+
+@hookimpl
+def code_commit_addhooks(pluginmanager):
+    pluginmanager.add_hookspecs(Hooks)
 
 def add(parser):
     pass
@@ -80,11 +105,23 @@ def code_commit_path_rules(settings):
     return [Rule()]
 """
 WRONG = {
-    "a factory that is not there": ('"sound_plugin:Config")]', '"sound_plugin:Wire")]', "provider sound", "sound_plugin:Wire"),
+    "a factory that is not there": ('"sound_plugin:Wire")]', '"sound_plugin:Wires")]', "provider sound", "sound_plugin:Wires"),
     "a config that is no model": ('"sound_plugin:Config", "', '"sound_plugin:run", "', "provider sound", "not a pydantic model"),
     "a config without a model": ("    model: str", "    modell: str", "provider sound", "no field `model`"),
-    "an address without encryption": ('"https://example', '"http://example', "provider sound", "not an https address"),
+    "an address without encryption": ('"https://example', '"http://example', "provider sound", "plain http to another machine"),
     "a header without the key": ('"Bearer {key}"', '"Bearer"', "provider sound", "{key}"),
+    "an address that is none": ('"https://example.org/v1"', '"example"', "provider sound", "no http or https URL"),
+    "a wire without decode": ("def decode", "def decoded", "provider sound", "Wire.decode is missing"),
+    "an async wire": ("def encode", "async def encode", "provider sound", "Wire.encode is async; use a plain function"),
+    "a wire with fewer arguments": ("status, headers, body", "status, body", "provider sound", "Wire.decode is called with 3 arguments"),
+    "a factory that makes no provider": ("def encode", "def encoded", "provider sound", "makes Wire, which has neither `encode` nor `complete`"),
+    "a factory that raises": ("self.config = config", "raise KeyError('x')", "provider sound", "factory 'sound_plugin:Wire' failed: KeyError: 'x'"),
+    "a provider that cannot be closed": ("def encode(self, request)", "def complete(self, call)", "provider sound", "Wire.close is missing"),
+    "a provider with an address": ("def encode(self, request)", "close = print\n    def complete(self, call)", "provider sound", "`base_url` must be empty"),
+    "an event of another plugin": ('"sound.heard"', '"foo.bar"', "event Heard", "its kind must be `sound.<what>`, not 'foo.bar'"),
+    "an event without a kind": ('"sound.heard"', '""', "event Heard", "its kind must be `sound.<what>`, not ''"),
+    "a hook of its own without the prefix": ("def code_commit_sounds", "def sounds", "code_commit_addhooks", "the name of the hook sounds must begin with code_commit_"),
+    "a hook of its own with two arguments": ("sounds(settings)", "sounds(settings, run)", "code_commit_addhooks", "the hook code_commit_sounds gets no run"),
     "a workflow that is not there": ("sound_plugin:run", "nowhere:run", "workflow sounding", "No module named 'nowhere'"),
     "a flag without its field": ('("--twice",)', '("--thrice",)', "workflow sounding", "no field 'thrice'"),
     "a sink that cannot be closed": ("    def close(self)", "    def shut(self)", "code_commit_log_sinks", "Sink.close is missing"),
@@ -157,6 +194,18 @@ def test_what_is_wrong_is_named(project, tmp_path, what):
     assert [each for each in ours if each["stage"] == stage and words in each["error"]], ours
 
 
+@pytest.mark.parametrize(("method", "fault"), [("decode", ""), ("decoded", "Wire.decode is missing")])
+def test_a_wire_whose_config_has_no_defaults_is_examined_as_a_class(project, tmp_path, method, fault):
+    code = GOOD.replace('model: str = "m"', "model: str\n    place: str").replace("def decode", f"def {method}")
+    _, ours, _, _ = examined(project, tmp_path, code)
+    assert [each["error"] for each in ours] == [fault] * bool(fault)
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:11434", "http://localhost:8080/v1", ""])
+def test_an_address_of_this_machine_is_allowed(project, tmp_path, address):
+    assert examined(project, tmp_path, GOOD.replace("https://example.org/v1", address))[1] == []
+
+
 @pytest.mark.parametrize(
     ("right", "wrong", "group", "words"),
     [
@@ -166,6 +215,10 @@ def test_what_is_wrong_is_named(project, tmp_path, what):
         ("(self, changes, tree)", "(self, changes)", "code_commit.path_rules", "Rule.judge is called with 2 arguments"),
         ("Rule()", "Rule", "code_commit.path_rules", "Rule is a class; give an object of it"),
         ("def judge", "def decide", "code_commit.path_rules", "Rule.judge is missing"),
+        ("return ()", "return True", "code_commit.path_rules", "Rule.judge must return Refusals, and failed for a new file"),
+        ("return ()", "return None", "code_commit.path_rules", "Rule.judge must return Refusals, and failed for a new file"),
+        ("return ()", "return [False]", "code_commit.path_rules", "Rule.judge must return Refusals, not False"),
+        ("return ()", "raise KeyError(1)", "code_commit.path_rules", "Rule.judge failed for a new file: KeyError"),
         ("", "", "code_commit", "entry point group code_commit.path_rules"),
     ],
 )

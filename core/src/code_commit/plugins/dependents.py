@@ -1,0 +1,54 @@
+"""Installed distributions that depend on the host and fail as plugins: wrong versions, wrong entry point groups."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from importlib.metadata import Distribution, distributions
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from code_commit import __version__
+from code_commit.plugin_api.errors import did_you_mean
+from code_commit.plugins.discovery import GROUP, PATH_RULES_GROUP
+from code_commit.plugins.host import HOST, PluginFailure
+
+GROUPS = frozenset({GROUP, PATH_RULES_GROUP})
+_SIMILAR_GROUP = re.compile(r"code[-_.]?commit", re.IGNORECASE)
+
+
+def unusable_dependents(disabled: Collection[str] = ()) -> Iterator[PluginFailure]:
+    """Examine the metadata of every distribution that is not `disabled`. It is slow: no start does it."""
+    for each in distributions():
+        plugins = [entry for entry in each.entry_points if entry.group in GROUPS]
+        name = plugins[0].name if plugins else (each.name or "").removeprefix(f"{HOST}-")
+        guards_paths = any(entry.group == PATH_RULES_GROUP for entry in plugins)
+        if not {name, each.name}.intersection(disabled):
+            for stage, error in _faults_of(each):
+                yield PluginFailure(name, each.name, each.version, stage, error, guards_paths=guards_paths)
+
+
+def required_hosts(distribution: Distribution) -> list[Requirement]:
+    """Return the requirements of a distribution that name the host."""
+    found = []
+    for text in distribution.requires or ():
+        with suppress(InvalidRequirement):
+            found.append(Requirement(text))
+    return [each for each in found if canonicalize_name(each.name) == HOST]
+
+
+def wrong_groups(distribution: Distribution) -> list[str]:
+    """Return the entry point groups that look like the host's."""
+    groups = {entry.group for entry in distribution.entry_points} - GROUPS
+    return sorted(group for group in groups if _SIMILAR_GROUP.match(group))
+
+
+def _faults_of(distribution: Distribution) -> Iterator[tuple[str, str]]:
+    for each in required_hosts(distribution):
+        applies = each.marker is None or each.marker.evaluate({"extra": ""})
+        if applies and not each.specifier.contains(__version__, prereleases=True):
+            yield "version", f"it needs code-commit {each.specifier}, and {__version__} is installed"
+    for group in wrong_groups(distribution):
+        yield "entry points", f"nobody reads the group {group}{did_you_mean(group, GROUPS)}"

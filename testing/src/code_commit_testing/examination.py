@@ -1,0 +1,267 @@
+"""Examine loaded plugins as `plugins doctor` does: their settings, their definitions, and what their hooks give."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pluggy
+from pydantic import ValidationError
+
+from code_commit.cli.arguments import RESERVED, field_of, is_selector
+from code_commit.cli.host import command_parser
+from code_commit.cli.output import redact_secrets_of
+from code_commit.config.keys import address_of
+from code_commit.config.loading import Settings
+from code_commit.plugin_api import (
+    Change,
+    CodeCommitError,
+    CommandDefinition,
+    Event,
+    ProviderDefinition,
+    Refusal,
+    UsageError,
+    WorkflowDefinition,
+)
+from code_commit.plugins.host import (
+    ADDHOOKS,
+    CODE,
+    HOST,
+    PATH_RULES,
+    PREFIX,
+    Plugin,
+    PluginHost,
+    collect_objects,
+    import_code,
+)
+from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
+from code_commit.run.assembly import plugin_secret, plugin_section, settings_model
+from code_commit_workspace import describe, fault_of_function, is_async, require_sync
+
+_WIRE = {"encode": 1, "decode": 3}
+_PROVIDER = {"complete": 1, "close": 0}
+_Findings = Iterator[tuple[str, str]]  # stage and error
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that does not work, or not as its author intends."""
+
+    plugin: str
+    distribution: str
+    stage: str
+    error: str
+
+
+def problems(plugin_host: PluginHost, settings: Settings) -> list[Problem]:
+    """Examine every loaded plugin; the failures of a start, such as clashing names, come first."""
+    registry = redact_secrets_of(Registry(plugin_host, reserved_flags=RESERVED))
+    registry.secret_variables()  # reports invalid names of variables
+    found: list[Problem] = []
+    section_of = partial(plugin_section, settings, plugin_host)
+    secret_of = partial(plugin_secret, registry, lambda _name: None)  # as if no variable is set
+    arguments = {"settings": section_of, "secret": secret_of}
+    for plugin in [each for each in plugin_host.plugins if each.distribution != HOST]:
+        for check in (
+            _settings(plugin_host, plugin, settings),
+            _offers(registry, plugin, settings),
+            _hooks(plugin_host, plugin, arguments),
+            _own_hooks(plugin_host, plugin),
+            _events(plugin),
+        ):
+            found += _run_check(plugin, check)
+    failures = [Problem(each.plugin, each.distribution, each.stage, each.error) for each in plugin_host.failures]
+    return list(dict.fromkeys([*failures, *found]))
+
+
+def _run_check(plugin: Plugin, check: _Findings) -> Iterator[Problem]:
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            rows = list(check)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+        rows = [("examination", describe(error))]
+    for stage, error_text in rows:
+        yield Problem(plugin.name, plugin.distribution, stage, error_text)
+
+
+def _settings(plugin_host: PluginHost, plugin: Plugin, settings: Settings) -> _Findings:
+    """Check that the plugin's settings model exists, is a pydantic model, and accepts the section."""
+    try:
+        settings.plugin(plugin.name, settings_model(plugin_host, plugin))
+    except CodeCommitError as error:
+        yield "code_commit_settings", error.message
+
+
+# --- definitions ------------------------------------------------------------------------------------------------------
+
+
+def _offers(registry: Registry, plugin: Plugin, settings: Settings) -> _Findings:
+    examine: Any = {"provider": partial(_provider, settings), "workflow": _workflow, "command": partial(_command, plugin)}
+    for kind in examine:
+        for owner, definition in getattr(registry, f"{kind}s").values():
+            if owner is plugin:
+                yield from ((f"{kind} {definition.name}", error) for error in examine[kind](definition))
+
+
+def _import_all(definition: Any) -> tuple[dict[str, Any], list[str]]:
+    """Return the code that a definition names by field, and what is wrong with the rest."""
+    code, faults = {}, []
+    for field in CODE[type(definition)]:
+        try:
+            code[field] = import_code(definition, field)
+        except UsageError as error:
+            faults.append(error.message)
+    return code, faults
+
+
+def _provider(settings: Settings, definition: ProviderDefinition) -> Iterator[str]:
+    code, faults = _import_all(definition)
+    yield from faults
+    try:
+        if definition.base_url:
+            address_of(definition, "default", {}, {})
+    except CodeCommitError as error:
+        yield f"base_url {definition.base_url!r}: {error.message}"
+    if "{key}" not in definition.key_header[-1]:
+        yield f"the template of key_header holds no {{key}}: {definition.key_header!r}"
+    if "config" in code and "model" not in code["config"].model_fields:
+        yield f"{definition.config} has no field `model`"
+    if not faults:
+        yield from _faults_of_factory(settings, definition, code["config"], code["factory"])
+
+
+def _faults_of_factory(settings: Settings, definition: ProviderDefinition, config: Any, factory: Any) -> Iterator[str]:
+    """Check what the factory makes, with the default config. Without one that is valid, check a class by itself."""
+    made = factory if inspect.isclass(factory) else None
+    with contextlib.suppress(ValidationError, CodeCommitError):  # the config needs more, or the provider cannot start
+        table = dict(settings.connection(definition.name, "default"))
+        section = {name: value for name, value in table.items() if name in config.model_fields}
+        section.setdefault("model", next(iter(definition.models), "model"))
+        given = {"root": Path.cwd()} if "root" in inspect.signature(factory).parameters else {}
+        try:
+            made = require_sync(factory(config.model_validate(section), **given))
+        except (ValidationError, CodeCommitError):
+            raise
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+            yield f"factory {definition.factory!r} failed: {describe(error)}"
+            return
+    if made is None:
+        return
+    name = made.__name__ if inspect.isclass(made) else type(made).__name__
+    is_wire = callable(getattr(made, "encode", None))
+    if not is_wire and not callable(getattr(made, "complete", None)):
+        yield f"factory {definition.factory!r} makes {name}, which has neither `encode` nor `complete`"
+        return
+    for method, count in (_WIRE if is_wire else _PROVIDER).items():
+        bound = count + inspect.isclass(made)  # a function of the class takes `self` as well
+        if fault := fault_of_function(getattr(made, method, None), bound):
+            yield f"{name}.{method} {fault}"
+    if not is_wire and definition.base_url:
+        yield f"{name} is a Provider, which makes its own connections, so `base_url` must be empty"
+
+
+def _workflow(definition: WorkflowDefinition) -> Iterator[str]:
+    code, faults = _import_all(definition)
+    yield from faults
+    if definition.name != DEFAULT_WORKFLOW and not any(flag.selects for flag in definition.flags):
+        yield "no flag selects it, so it never runs"
+    fields = getattr(code.get("options"), "model_fields", ())
+    for flag in definition.flags if "options" in code else ():
+        name = field_of(flag.names[0])
+        if name not in fields and not is_selector(flag):
+            where = definition.options or "`options`, which the definition does not name"
+            yield f"the flag {flag.names[0]} has no field {name!r} in {where}"
+
+
+def _command(plugin: Plugin, definition: CommandDefinition) -> Iterator[str]:
+    _, faults = _import_all(definition)
+    yield from faults
+    if not faults:
+        command_parser(plugin, definition)
+
+
+# --- hooks and events -------------------------------------------------------------------------------------------------
+
+
+def _hooks(plugin_host: PluginHost, plugin: Plugin, arguments: Any) -> _Findings:
+    """Check that the plugin implements hooks by plain functions. The host reports what is wrong with their items."""
+    hooks = plugin_host.hooks_of(plugin)
+    for hook in [each for each in hooks if each in CODE]:
+        given = list(collect_objects(plugin_host, hook, arguments, only=plugin))
+        if hook == PATH_RULES and not any(each.plugin == plugin.name for each in plugin_host.failures):
+            for _, rule in given:
+                yield from ((hook, fault) for fault in _faults_of_judging(rule))
+    failed = [each.stage for each in plugin_host.failures if each.plugin == plugin.name]
+    if not hooks and not failed:
+        yield "import", "it implements no hook: check what its entry point names"
+    for hook in hooks:
+        if hook not in failed and is_async(getattr(plugin.code, hook)):
+            yield hook, "it is async; use a plain function"
+
+
+class _EmptyTree:
+    """The tree of an empty project."""
+
+    def read(self, path: str, limit: int | None = None) -> bytes | None:  # noqa: ARG002 - a `Tree`
+        return None
+
+    def contents(self, paths: Any, limit: int) -> Iterator[tuple[str, bytes | None]]:  # noqa: ARG002 - a `Tree`
+        return ((path, None) for path in paths)
+
+    def list(self, patterns: Any = (), *, recursive: bool = True) -> tuple[str, ...]:  # noqa: ARG002 - a `Tree`
+        return ()
+
+
+def _faults_of_judging(rule: Any) -> Iterator[str]:
+    """Let a rule judge a new file in an empty project. The host refuses everything if the answer is malformed."""
+    name = f"{type(rule).__name__}.judge"
+    try:
+        answer = rule.judge((Change("plugins-doctor.txt", b"a new file\n"),), _EmptyTree())
+        refusals = list(answer)
+    except TypeError as error:
+        yield f"{name} must return Refusals, and failed for a new file: {describe(error)}"
+    except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+        yield f"{name} failed for a new file: {describe(error)}"
+    else:
+        wrong = [each for each in refusals if not isinstance(each, Refusal)]
+        yield from (f"{name} must return Refusals, not {each!r:.100}" for each in wrong[:1])
+
+
+def _own_hooks(plugin_host: PluginHost, plugin: Plugin) -> _Findings:
+    """Check the hooks that the plugin specifies: their names and arguments."""
+    if ADDHOOKS not in plugin_host.hooks_of(plugin) or any(each.stage == ADDHOOKS for each in plugin_host.failures):
+        return
+    manager = pluggy.PluginManager("code_commit")
+    getattr(plugin.code, ADDHOOKS)(manager)
+    for name, caller in vars(manager.hook).items():
+        if caller.spec is None:
+            continue
+        if not name.startswith(PREFIX):
+            yield ADDHOOKS, f"the name of the hook {name} must begin with {PREFIX}"
+        if wrong := [each for each in caller.spec.argnames if each != "settings"]:
+            yield ADDHOOKS, f"the hook {name} gets no {' and no '.join(wrong)}: its only argument is `settings`"
+
+
+def _events(plugin: Plugin) -> _Findings:
+    """Check the kinds of the events in the plugin's package, of those modules that are imported by now."""
+    code = plugin.code
+    module = getattr(code, "__module__", None) or getattr(code, "__name__", "")
+    package = str(module).partition(".")[0]
+    own = [each for each in _subclasses(Event) if each.__module__.partition(".")[0] == package]
+    for name, kind in sorted({(each.__qualname__, each.kind) for each in own if not each.__subclasses__()}):
+        if not kind.startswith(f"{plugin.name}."):
+            yield f"event {name}", f"its kind must be `{plugin.name}.<what>`, not {kind!r}"
+
+
+def _subclasses(parent: type[Event]) -> Iterator[type[Event]]:
+    for each in parent.__subclasses__():
+        yield each
+        yield from _subclasses(each)

@@ -1,0 +1,114 @@
+"""`code-commit plugins new NAME --kind KIND`: create a distribution with a plugin of that kind, and tests that pass.
+
+The files are in `templates`: those of the kind, and the ones of every kind. They are valid code for a plugin called
+`new-name`; `create` replaces that name.
+"""
+
+from __future__ import annotations
+
+import re
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from code_commit import __version__
+from code_commit.cli.arguments import RESERVED
+from code_commit.plugin_api import ExitCode, Host, NotReady, UsageError
+from code_commit.plugins import first_party
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_LONGEST_NAME = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of plugin: its words in a text, how to use it, an example of its settings, its entry point group."""
+
+    words: str
+    usage: str = "code-commit"
+    setting: str = ""
+    group: str = "code_commit"
+
+
+KINDS: Mapping[str, Kind] = {
+    "provider": Kind("provider", "code-commit --model new-name"),
+    "workflow": Kind("workflow", "code-commit --new-name README.md", "new_name_words = 50"),
+    "command": Kind("command", "code-commit new-name"),
+    "rule": Kind("path rule", setting="max_bytes = 20000", group="code_commit.path_rules"),
+    "layer": Kind("model layer", setting="max_calls = 10"),
+    "sink": Kind("log sink", setting='file = "~/runs.tsv"'),
+}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.description = "Create the folder code-commit-NAME with a plugin that works, its tests, and how to use it."
+    parser.add_argument("name", metavar="NAME", help="lower-case letters, digits and -, such as rate-limit")
+    parser.add_argument("--kind", required=True, choices=KINDS, help="what the plugin adds to code-commit")
+    parser.add_argument("--folder", default=".", metavar="DIR", help="where to create it (default: here)")
+
+
+def create(host: Host, arguments: Namespace) -> int:
+    """Create the distribution; print its files.
+
+    Raises:
+        UsageError: the name cannot be one, or is taken.
+        NotReady: the folder exists, or cannot be written.
+    """
+    _require_free_name(host, arguments.name)
+    target = host.root / arguments.folder / f"code-commit-{arguments.name}"
+    if target.exists() or target.is_symlink():
+        raise NotReady(f"{target} exists", hint="remove it, or use another name or --folder")
+    try:
+        for path, text in rendered(arguments.name, arguments.kind):
+            file = target / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, "utf-8")
+            host.out.line(str(Path(arguments.folder, target.name, path)))
+    except OSError as error:
+        raise NotReady(f"cannot write {error.filename or target}: {error.strerror}") from error
+    host.out.note(f"README.md in {target.name} shows how to install, test and use it")
+    return ExitCode.REACHED
+
+
+def rendered(name: str, kind: str) -> Iterator[tuple[str, str]]:
+    """Yield the path and the text of each file."""
+    facts = KINDS[kind]
+    settings = f"\n```toml\n[plugins.new-name]\n{facts.setting}\n```\n"
+    words = {
+        "KIND": facts.words,
+        "USAGE": facts.usage,
+        "SETTINGS\n": f"\nIts settings are in `agent-config/config.toml`:\n{settings}" if facts.setting else "",
+        "GROUP": facts.group,
+        "VERSION": ".".join(__version__.split(".")[:2]),
+        "new-name": name,
+        "new_name": name.replace("-", "_"),
+        "NEW_NAME": name.replace("-", "_").upper(),
+        "NewName": "".join(part.capitalize() for part in name.split("-")),
+    }
+    for folder in (_TEMPLATES / "common", _TEMPLATES / kind):
+        for file in sorted(each for each in folder.rglob("*") if each.is_file() and each.suffix != ".pyc"):
+            path, text = file.relative_to(folder).as_posix(), file.read_text("utf-8")
+            for placeholder, word in words.items():
+                path, text = path.replace(placeholder, word), text.replace(placeholder, word)
+            yield ".gitignore" if path == "gitignore" else path, text
+
+
+def _require_free_name(host: Host, name: str) -> None:
+    if name.startswith("code-commit"):
+        raise UsageError(f"the name is without code-commit: {name!r}", hint="the distribution is code-commit-NAME")
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        raise UsageError(
+            f"{name!r} cannot be the name of a plugin",
+            hint=f"use at most {_LONGEST_NAME} lower-case letters, digits and single hyphens, a letter first",
+        )
+    registry = host.registry
+    taken = {plugin.name for plugin in host.plugins} | {failure.plugin for failure in host.failures}
+    taken.update(registry.providers, registry.workflows, registry.commands, (flag.lstrip("-") for flag in RESERVED))
+    taken.update(flag.lstrip("-") for _, each in registry.workflows.values() for one in each.flags for flag in one.names)
+    taken.update(*({model, *aliases} for _, each in registry.providers.values() for model, aliases in each.models.items()))
+    taken.update(*(first_party.names(kind) for kind in ("plugin", "provider", "command", "workflow", "model")))
+    if name in taken:
+        raise UsageError(f"the name {name!r} is taken, by code-commit or by an installed plugin", hint="use another name")
