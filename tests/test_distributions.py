@@ -140,13 +140,14 @@ def test_a_plugin_is_an_extra_of_the_host_and_part_of_all(folder: Path) -> None:
 
 
 def test_every_extra_has_a_folder() -> None:
-    assert extras().keys() == {"all", *(folder.name for folder in PLUGINS)}
+    assert extras().keys() == {"all", "testing", *(folder.name for folder in PLUGINS)}
     folders = {project(folder)["name"] for folder in PLUGINS}
-    assert set().union(*extras().values()) == folders
+    assert extras()["all"] == folders
+    assert set().union(*extras().values()) == folders | {"code-commit-testing"}
 
 
 def test_providers_include_the_default_workflow_and_writers_the_history() -> None:
-    for name in PROVIDERS:
+    for name in {*PROVIDERS, "testing"}:
         assert {"code-commit-commit", "code-commit-history"} < extras()[name]
     for name in WRITERS:
         assert "code-commit-history" in extras()[name]

@@ -78,7 +78,7 @@ OFFERS = pytest.mark.parametrize(
         (["code-commit", "undo", ""], ["2026-01-01-00-00-00-x", "latest"]),
         (["code-commit", "undo", "2026"], ["2026-01-01-00-00-00-x"]),
         (["code-commit", "undo", "--js"], ["--json"]),
-        (["code-commit", "plugins", ""], ["doctor"]),
+        (["code-commit", "plugins", ""], ["doctor", "new"]),
         (["code-commit", "plugins", "doctor", "--js"], ["--json"]),
         (["code-commit", "completion", "z"], ["zsh"]),
         (["code-commit", "--from", "a."], ["a.txt"]),

@@ -43,7 +43,7 @@ def test_a_command_of_a_plugin_runs_and_is_in_the_help(project, install):
     plugins = install()
     finished = project.command("greet", "you", plugins=plugins)
     assert (finished.exit_code, finished.stdout, finished.stderr) == (0, "hello you\n", "")
-    assert "greet       greet somebody" in project.command("--help", plugins=plugins).stdout
+    assert "greet           greet somebody" in project.command("--help", plugins=plugins).stdout
     assert "usage: code-commit greet [--help]" in project.command("greet", "--help", plugins=plugins).stdout
     assert project.command("greet", plugins=plugins).exit_code == 2
     listed = project.command("plugins", "--json", plugins=plugins).document["plugins"]
@@ -86,6 +86,32 @@ def test_a_command_of_the_host_cannot_be_taken(project, install, name):
     assert "hello" not in project.command(name, "you", plugins=plugins).stdout
     document = project.command("plugins", "--json", plugins=plugins).document
     assert name in json.dumps(document["failures"])
+
+
+def test_a_name_of_two_words_adds_to_a_command_without_arguments(project, install):
+    plugins = install(name="plugins greet")
+    finished = project.command("plugins", "greet", "you", plugins=plugins)
+    assert (finished.exit_code, finished.stdout) == (0, "hello you\n")
+    assert "usage: code-commit plugins greet" in project.command("plugins", "greet", "--help", plugins=plugins).stdout
+    assert "greet somebody" in project.command("--help", plugins=plugins).stdout
+    missing = project.command("plugins", "gret", plugins=plugins)
+    assert missing.exit_code == 2
+    assert "there is no command plugins gret; did you mean plugins greet?" in missing.stderr
+
+
+@pytest.mark.parametrize("name", ["plugins  greet", "plugins greet you", " greet", "greet "])
+def test_a_name_of_another_shape_is_malformed(project, install, name):
+    [failure] = project.command("plugins", "--json", plugins=install(name=name)).document["failures"]
+    assert "`name` must be one word or two" in failure["error"]
+
+
+def test_a_command_of_the_test_tools_names_what_to_install(project):
+    finished = project.command("--disable-plugin", "testing", "plugins", "new", "parrot")
+    assert finished.exit_code == 2
+    assert (
+        "the command plugins new is of code-commit-testing, which --disable-plugin testing leaves out"
+        in finished.stderr
+    )
 
 
 def test_a_command_whose_plugin_is_broken_is_denied_with_the_error(project, tmp_path):

@@ -104,7 +104,11 @@ def _settings(plugin_host: PluginHost, plugin: Plugin, settings: Settings) -> _F
 
 
 def _offers(registry: Registry, plugin: Plugin, settings: Settings) -> _Findings:
-    examine: Any = {"provider": partial(_provider, settings), "workflow": _workflow, "command": partial(_command, plugin)}
+    examine: Any = {
+        "provider": partial(_provider, settings),
+        "workflow": _workflow,
+        "command": partial(_command, plugin),
+    }
     for kind in examine:
         for owner, definition in getattr(registry, f"{kind}s").values():
             if owner is plugin:
@@ -140,7 +144,7 @@ def _provider(settings: Settings, definition: ProviderDefinition) -> Iterator[st
 
 def _faults_of_factory(settings: Settings, definition: ProviderDefinition, config: Any, factory: Any) -> Iterator[str]:
     """Check what the factory makes, with the default config. Without one that is valid, check a class by itself."""
-    made = factory if inspect.isclass(factory) else None
+    made: Any = factory if inspect.isclass(factory) else None
     with contextlib.suppress(ValidationError, CodeCommitError):  # the config needs more, or the provider cannot start
         table = dict(settings.connection(definition.name, "default"))
         section = {name: value for name, value in table.items() if name in config.model_fields}

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from code_commit import __version__
 from code_commit.cli.arguments import RESERVED
-from code_commit.plugin_api import ExitCode, Host, NotReady, UsageError
+from code_commit.cli.host import CommandHost
+from code_commit.plugin_api import ExitCode, NotReady, UsageError
 from code_commit.plugins import first_party
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -50,7 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--folder", default=".", metavar="DIR", help="where to create it (default: here)")
 
 
-def create(host: Host, arguments: Namespace) -> int:
+def create(host: CommandHost, arguments: Namespace) -> int:
     """Create the distribution; print its files.
 
     Raises:
@@ -96,7 +97,7 @@ def rendered(name: str, kind: str) -> Iterator[tuple[str, str]]:
             yield ".gitignore" if path == "gitignore" else path, text
 
 
-def _require_free_name(host: Host, name: str) -> None:
+def _require_free_name(host: CommandHost, name: str) -> None:
     if name.startswith("code-commit"):
         raise UsageError(f"the name is without code-commit: {name!r}", hint="the distribution is code-commit-NAME")
     if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
@@ -105,10 +106,9 @@ def _require_free_name(host: Host, name: str) -> None:
             hint=f"use at most {_LONGEST_NAME} lower-case letters, digits and single hyphens, a letter first",
         )
     registry = host.registry
-    taken = {plugin.name for plugin in host.plugins} | {failure.plugin for failure in host.failures}
-    taken.update(registry.providers, registry.workflows, registry.commands, (flag.lstrip("-") for flag in RESERVED))
-    taken.update(flag.lstrip("-") for _, each in registry.workflows.values() for one in each.flags for flag in one.names)
-    taken.update(*({model, *aliases} for _, each in registry.providers.values() for model, aliases in each.models.items()))
-    taken.update(*(first_party.names(kind) for kind in ("plugin", "provider", "command", "workflow", "model")))
+    flags = (*RESERVED, *(flag for each in registry.workflows for flag in registry.flags_of(each)))
+    taken = {*registry.providers, *registry.models, *registry.workflows, *registry.commands}
+    taken |= {flag.lstrip("-") for flag in flags} | {each.name for each in host.plugins}
+    taken.update(*map(first_party.names, ("plugin", "provider", "model", "workflow", "command")))
     if name in taken:
-        raise UsageError(f"the name {name!r} is taken, by code-commit or by an installed plugin", hint="use another name")
+        raise UsageError(f"{name!r} is a name of code-commit or of an installed plugin", hint="use another name")

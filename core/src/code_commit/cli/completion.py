@@ -49,9 +49,14 @@ def completion(host: CommandHost, arguments: Namespace) -> int:
 def _whole_parser(host: CommandHost) -> Parser:
     """Return a parser of all command lines, for shtab: the workflows' flags, and each command with its arguments."""
     parser = workflow_parser(host.registry)
-    commands = parser.add_subparsers(dest="command")
+    commands, added = {"": parser.add_subparsers(dest="command")}, {"": parser}
     for name, (plugin, definition) in host.registry.commands.items():
-        command = commands.add_parser(name)
+        above, _, word = name.rpartition(" ")
+        if above not in added:
+            continue  # a second word without its command
+        if above not in commands:
+            commands[above] = added[above].add_subparsers()
+        command = added[name] = commands[above].add_parser(word)
         with suppress(Exception):  # of a broken command, complete the name
             add_arguments(command, plugin, definition)
         command.description = definition.help

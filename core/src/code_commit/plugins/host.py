@@ -335,7 +335,7 @@ def naming(plugin: Plugin, definition: Any) -> Iterator[None]:
         fault = error.message if isinstance(error, CodeCommitError) else describe(error)
         raise UsageError(
             f"{what} of {plugin.distribution} {plugin.version} is broken: {fault}",
-            hint="`code-commit plugins doctor` examines all plugins",
+            hint="repair or uninstall the plugin",
         ) from error
 
 

@@ -55,7 +55,7 @@ def _broken(registry: Registry, kind: Kind, name: str) -> UsageError | None:
 
 
 def _denied(kind: Kind, name: str, denial: Denial) -> UsageError:
-    hint = "repair or uninstall the plugin; `code-commit plugins doctor` examines it"
+    hint = "repair or uninstall the plugin; `code-commit plugins` lists what failed"
     if denial.claimants:
         left_out = min(denial.claimants, key=lambda each: (each in first_party.offers(), each))
         disabled = f"--disable-plugin {left_out}"
