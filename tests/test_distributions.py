@@ -247,7 +247,9 @@ def distributions(module: str) -> set[str]:
 def test_a_distribution_declares_what_it_imports(folder: Path) -> None:
     """It also imports what it declares."""
     package = folder / "src" / import_name(folder)
-    files = [path for path in package.rglob("*.py") if "project" not in path.relative_to(package).parts[:-1]]
+    files = [
+        path for path in package.rglob("*.py") if not {"project", "templates"} & {*path.relative_to(package).parts}
+    ]
     modules = {name for file in files for name in imports(ast.parse(file.read_text("utf-8")))}
     modules -= {*sys.stdlib_module_names, package.name}
     used = {module: distributions(module) for module in modules}

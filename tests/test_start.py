@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-NO_PLUGINS = {"code-commit", "code-commit-workspace", "code-commit-testing"}
+NO_PLUGINS = {"code-commit", "code-commit-workspace"}
 PROVIDERS = {"gemini", "openai", "anthropic"}
 FLAGS = {"commit": "--query", "consistency": "--consistency-check", "tasks": "--task-file", "planner": "--planning"}
 COMMANDS = {"commit": ["init", "rollup", "check", "demo"], "history": ["runs", "replay"]}

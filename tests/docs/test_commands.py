@@ -326,6 +326,7 @@ def test_commands_within_sentences_are_parsed(page: str, monkeypatch: pytest.Mon
         argv = shlex.split(code.partition("|")[0].partition(">")[0])
         example = {"N": "1", "ACTION": "list"}
         argv = [example.get(word, word) for word in argv]
+        argv = [" ".join(argv[:2]), *argv[2:]] if " ".join(argv[:2]) in COMMANDS else argv
         try:
             if argv[0] in COMMANDS and not argv[1:]:
                 continue  # only its name, not a call

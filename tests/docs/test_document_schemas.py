@@ -65,7 +65,7 @@ def with_json() -> set[str]:
         for command, offered in COMMANDS.items()
         for action in ((), *((name,) for name in actions_of(command_parser(*offered))))
     ]
-    return {"-".join(line) for line in lines if re.search(r"--json(?![\w-])", help_of(*line))}
+    return {"-".join(line).replace(" ", "-") for line in lines if re.search(r"--json(?![\w-])", help_of(*line))}
 
 
 def actions_of(parser: argparse.ArgumentParser) -> list[str]:

@@ -107,7 +107,9 @@ def test_the_flags_of_workflows_match_the_parser(registry: Registry) -> None:
 
 
 def test_the_page_lists_the_commands() -> None:
-    assert {title.split()[1].rstrip("`") for title in USAGE if title.startswith("`code-commit ")} == set(COMMANDS)
+    assert {
+        title.strip("`").removeprefix("code-commit ") for title in USAGE if title.startswith("`code-commit ")
+    } == set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

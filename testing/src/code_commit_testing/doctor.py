@@ -7,7 +7,6 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from importlib.metadata import distributions
 
 from code_commit import __version__
 from code_commit.cli.arguments import BUILTIN
@@ -15,7 +14,13 @@ from code_commit.cli.host import CommandHost
 from code_commit.cli.output import redacted
 from code_commit.imports import import_object
 from code_commit.plugin_api import ExitCode
-from code_commit.plugins.dependents import GROUPS, required_hosts, unusable_dependents, wrong_groups
+from code_commit.plugins.dependents import (
+    GROUPS,
+    readable_distributions,
+    required_hosts,
+    unusable_dependents,
+    wrong_groups,
+)
 from code_commit.plugins.discovery import GROUP, PluginSource, discover
 from code_commit.plugins.host import HOST, PluginHost, interrupted_while_loading, stdout_aside
 from code_commit_testing.examination import Problem, problems
@@ -92,7 +97,7 @@ def load_times(sources: Sequence[PluginSource]) -> dict[PluginSource, float]:
 
 def without_plugins() -> Iterator[Problem]:
     """Find distributions that depend on the host and have neither a plugin nor a program of their own."""
-    for each in distributions():
+    for each in readable_distributions():
         groups = {entry.group for entry in each.entry_points}
         if required_hosts(each) and not (groups & {*GROUPS, "console_scripts"} or wrong_groups(each)):
             error = f"it depends on {HOST} and registers no plugin: its metadata has no entry point group {GROUP}"

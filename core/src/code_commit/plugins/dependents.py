@@ -21,13 +21,21 @@ _SIMILAR_GROUP = re.compile(r"code[-_.]?commit", re.IGNORECASE)
 
 def unusable_dependents(disabled: Collection[str] = ()) -> Iterator[PluginFailure]:
     """Examine the metadata of every distribution that is not `disabled`. It is slow: no start does it."""
-    for each in distributions():
+    for each in readable_distributions():
         plugins = [entry for entry in each.entry_points if entry.group in GROUPS]
         name = plugins[0].name if plugins else (each.name or "").removeprefix(f"{HOST}-")
         guards_paths = any(entry.group == PATH_RULES_GROUP for entry in plugins)
         if not {name, each.name}.intersection(disabled):
             for stage, error in _faults_of(each):
                 yield PluginFailure(name, each.name, each.version, stage, error, guards_paths=guards_paths)
+
+
+def readable_distributions() -> Iterator[Distribution]:
+    """Yield the installed distributions. Of one whose entry points are no text, the plugin host reports the plugin."""
+    for each in distributions():
+        with suppress(ValueError):
+            each.entry_points  # noqa: B018 - it is read here
+            yield each
 
 
 def required_hosts(distribution: Distribution) -> list[Requirement]:
