@@ -183,6 +183,7 @@ def stage(page: str, scene: Scene, folder: Path, server: ScriptedServer) -> Stag
     scripts["python3"] = PYTHON3.format(bin=str(bin_folder), python=sys.executable)
     answers = f" < {shlex.quote(str(typed))}" if scene.answers is not None else ""
     scripts["code-commit"] = COMMAND.format(python=sys.executable, answers=answers)
+    scripts["activate"] = ""  # of the environment that a page makes
     for name, text in scripts.items():
         (bin_folder / name).write_text(text, "utf-8")
         (bin_folder / name).chmod(0o755)
@@ -255,7 +256,7 @@ def test_every_shell_block_is_found() -> None:
 
 PLUGINS = {path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml")}
 DISTRIBUTIONS = {"code-commit", *(f"code-commit-{name}" for name in {"workspace", "testing", *PLUGINS})}
-EXTRAS = {"all", *PLUGINS}
+EXTRAS = {"all", "testing", "test", *PLUGINS}  # `test` is the extra of a new plugin
 MATRIX = (ROOT / "tox.ini").read_text("utf-8")
 
 
@@ -324,7 +325,7 @@ def test_commands_within_sentences_are_parsed(page: str, monkeypatch: pytest.Mon
     registry = Registry(host, reserved_flags=RESERVED)
     for code in spans(page):
         argv = shlex.split(code.partition("|")[0].partition(">")[0])
-        example = {"N": "1", "ACTION": "list"}
+        example = {"N": "1", "ACTION": "list", "NAME": "mine", "KIND": "sink"}
         argv = [example.get(word, word) for word in argv]
         argv = [" ".join(argv[:2]), *argv[2:]] if " ".join(argv[:2]) in COMMANDS else argv
         try:
