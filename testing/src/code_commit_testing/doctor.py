@@ -9,9 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from code_commit import __version__
-from code_commit.cli.arguments import BUILTIN
 from code_commit.cli.host import CommandHost
-from code_commit.cli.output import redacted
 from code_commit.imports import import_object
 from code_commit.plugin_api import ExitCode
 from code_commit.plugins.dependents import (
@@ -22,7 +20,7 @@ from code_commit.plugins.dependents import (
     wrong_groups,
 )
 from code_commit.plugins.discovery import GROUP, PluginSource, discover
-from code_commit.plugins.host import HOST, PluginHost, interrupted_while_loading, stdout_aside
+from code_commit.plugins.host import HOST, interrupted_while_loading, stdout_aside
 from code_commit_testing.examination import Problem, problems
 
 
@@ -44,9 +42,9 @@ def doctor(host: CommandHost, arguments: Namespace) -> int:
     sources = discover()
     seconds = load_times(sources)
     failures = [Problem(each.plugin, each.distribution, each.stage, each.error) for each in unusable_dependents()]
-    examined = problems(PluginHost(builtin=BUILTIN), host.configuration)
+    examined = problems(host.registry, host.configuration)
     found = [
-        Problem(each.plugin, each.distribution, each.stage, redacted(each.error))
+        Problem(each.plugin, each.distribution, each.stage, host.out.redacted(each.error))
         for each in [*examined, *failures, *without_plugins()]
     ]
     rows = [

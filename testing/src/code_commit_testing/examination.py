@@ -14,9 +14,8 @@ from typing import Any
 import pluggy
 from pydantic import ValidationError
 
-from code_commit.cli.arguments import RESERVED, field_of, is_selector
+from code_commit.cli.arguments import field_of, is_selector
 from code_commit.cli.host import command_parser
-from code_commit.cli.output import redact_secrets_of
 from code_commit.config.keys import address_of
 from code_commit.config.loading import Settings
 from code_commit.plugin_api import (
@@ -59,9 +58,9 @@ class Problem:
     error: str
 
 
-def problems(plugin_host: PluginHost, settings: Settings) -> list[Problem]:
+def problems(registry: Registry, settings: Settings) -> list[Problem]:
     """Examine every loaded plugin; the failures of a start, such as clashing names, come first."""
-    registry = redact_secrets_of(Registry(plugin_host, reserved_flags=RESERVED))
+    plugin_host = registry.plugin_host
     registry.secret_variables()  # reports invalid names of variables
     found: list[Problem] = []
     section_of = partial(plugin_section, settings, plugin_host)
