@@ -225,8 +225,8 @@ def find_command(name: str, disabled: Sequence[str], out: CommandOutput) -> tupl
         owner = first_party.owner("command", name)
         sources = [source for source in discover() if source.distribution == owner] if owner else []
         out.registries.append(Registry(PluginHost(sources, builtin=BUILTIN)))
-        if name in out.registries[0].commands:
-            return out.registries[0].commands[name]
+        if name in out.registries[-1].commands:
+            return out.registries[-1].commands[name]
     out.registries.append(load_registry(disabled))
     return out.registries[-1].command(name)
 
