@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -78,6 +79,33 @@ def test_what_is_added_holds_no_key(run, tmp_path):
     project.write({"agent-config/config.toml": f'[providers.scripted.default]\napi_key = "{key}"\n'})
     assert project.command(*COMMAND, plugins=[tmp_path / "plugins"]).exit_code == 0
     assert (project.run_folder / "n.txt").read_text() == "key=***7Q***7Q"
+
+
+def test_an_event_that_only_the_host_emits_and_data_that_is_not_json_name_their_plugin(run):
+    _, finished = run(
+        "from code_commit.plugin_api import RunFinished; run.emit(RunFinished('reached', 0, 'forged')); given = {1}"
+    )
+    assert finished.exit_code == 0
+    failed = [event["data"] for event in finished.events if event["kind"] == "plugin.failed"]
+    assert failed == [
+        {"plugin": "library", "distribution": "code-commit-library", "stage": stage, "error": error}
+        for stage, error in (
+            ("emit", "ValueError: only the host emits run.finished"),
+            ("result", "TypeError: set is not JSON"),
+        )
+    ]
+    assert "plugin library of code-commit-library failed (result): TypeError: set is not JSON" in finished.stderr
+    assert finished.events[-1]["data"] == {"outcome": "reached", "exit_code": 0, "summary": "done", "data": {}}
+
+
+@pytest.mark.parametrize(("path", "code"), [(b"\xff.txt", 0), (b"agent-config/\xff.txt", 3)])
+def test_a_tracked_path_that_is_not_utf_8_is_read_as_git_names_it(run, tmp_path, path, code):
+    project, _ = run("given = None")
+    (project.root / os.fsdecode(path)).write_text("x")
+    project.git("add", "-f", os.fsdecode(path))
+    finished = project.command(*COMMAND, plugins=[tmp_path / "plugins"])
+    assert finished.exit_code == code, finished.stderr
+    assert ("git tracks agent-config/\\udcff.txt" in finished.stderr) == (code == 3)
 
 
 def test_parts_come_back_from_json_as_they_were():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import configparser
 import dataclasses
 import inspect
 import json
@@ -234,6 +235,14 @@ def test_the_page_lists_the_events_of_the_task_agent() -> None:
     }
     table = [row for row in rows(sections(DOCS / "tasks.md")["What is kept"]) if row[0].startswith("`tasks.")]
     assert {row[0].strip("`"): CODE.findall(row[1].partition(":")[0]) for row in table} == kinds
+
+
+def test_the_page_lists_the_layers_of_import_linter() -> None:
+    contracts = configparser.ConfigParser()
+    contracts.read(ROOT / ".importlinter", "utf-8")
+    layers = contracts["importlinter:layers"]["layers"].strip().splitlines()
+    table = rows(sections(DOCS / "architecture.md")["Layers of the host"])
+    assert [CODE.findall(row[0]) for row in table] == [re.findall(r"\w+", layer) for layer in layers]
 
 
 def test_the_envelope_of_events_matches_the_records() -> None:
