@@ -7,37 +7,15 @@ import os
 import stat
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 
 from code_commit.log.folder import call_files, failure_text, numbered
-from code_commit.log.run_log import RunLog
-from code_commit.plugin_api import read_records
 from code_commit.plugin_api.errors import ExitCode, NotReady
-from code_commit.plugin_api.event import Record
-from code_commit_workspace.redaction import Redactor
 
-KEY = 'sk-live"\\key/0123'
 NOON = 1_700_000_000.0
-
-
-def open_log(root: Path, workflow: str = "committing-code", **more: Any) -> RunLog:
-    return RunLog(root, workflow, redactor=Redactor([KEY, "plainkey42"]), **more)
-
-
-def records_of(log: RunLog) -> list[Record]:
-    return list(read_records(log.folder / "events.jsonl"))
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[RunLog]:
-    log = open_log(tmp_path)
-    yield log
-    log.finish(ExitCode.REACHED, "over")
 
 
 class TestFolder:
@@ -50,7 +28,7 @@ class TestFolder:
         time.tzset()
 
     @pytest.mark.usefixtures("tokyo")
-    def test_is_named_after_local_time_and_workflow_and_counts_when_taken(self, tmp_path):
+    def test_is_named_after_local_time_and_workflow_and_counts_when_taken(self, tmp_path, open_log):
         names = []
         for _ in range(3):
             log = open_log(tmp_path, clock=lambda: NOON)
@@ -65,13 +43,13 @@ class TestFolder:
         assert status.stdout == b""
         assert stat.S_IMODE(log.folder.stat().st_mode) == 0o700
 
-    def test_leaves_a_gitignore_of_the_user_alone(self, tmp_path):
+    def test_leaves_a_gitignore_of_the_user_alone(self, tmp_path, open_log):
         (tmp_path / "logs").mkdir()
         (tmp_path / "logs/.gitignore").write_text("!keep\n")
         open_log(tmp_path).finish(ExitCode.REACHED, "")
         assert (tmp_path / "logs/.gitignore").read_text() == "!keep\n"
 
-    def test_a_link_or_a_file_in_its_place_is_refused(self, tmp_path):
+    def test_a_link_or_a_file_in_its_place_is_refused(self, tmp_path, open_log):
         elsewhere = tmp_path / "elsewhere"
         elsewhere.mkdir()
         for number, place in enumerate(("link", "file")):
@@ -82,7 +60,7 @@ class TestFolder:
                 open_log(root)
         assert list(elsewhere.iterdir()) == []
 
-    def test_a_read_only_project_is_one_clear_line(self):
+    def test_a_read_only_project_is_one_clear_line(self, open_log):
         with TemporaryDirectory() as folder:
             Path(folder).chmod(0o555)
             user = os.geteuid()
@@ -117,10 +95,10 @@ class TestFiles:
         assert names == ["query-response.txt", "query-2-response.txt", "query-3-response.txt"]
         assert [log.reserve("1-build.txt"), log.reserve("1-build.txt")] == ["1-build.txt", "1-build-2.txt"]
 
-    def test_hold_what_was_written_but_no_key(self, log):
-        log.write("1-build.txt", f"no {KEY} here, ünï\r\n")
-        log.write("raw.txt", b"\xff" + KEY.encode())
-        log.write_json("reply.json", {KEY: [KEY, "\ud800", 1.5, None]})
+    def test_hold_what_was_written_but_no_key(self, log, key):
+        log.write("1-build.txt", f"no {key} here, ünï\r\n")
+        log.write("raw.txt", b"\xff" + key.encode())
+        log.write_json("reply.json", {key: [key, "\ud800", 1.5, None]})
         log.write("plainkey42.txt", failure_text("broken"))
         assert (log.folder / "1-build.txt").read_bytes() == "no ***23 here, ünï\r\n".encode()
         assert (log.folder / "raw.txt").read_bytes() == b"\xff***23"

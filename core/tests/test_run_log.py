@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,14 +30,8 @@ from code_commit.plugin_api.event import (
     RunFinished,
     StateEntered,
 )
-from code_commit_workspace.redaction import Redactor
 
-KEY = 'sk-live"\\key/0123'
 NOON = 1_700_000_000.0
-
-
-def open_log(root: Path, workflow: str = "committing-code", **more: Any) -> RunLog:
-    return RunLog(root, workflow, redactor=Redactor([KEY, "plainkey42"]), **more)
 
 
 def records_of(log: RunLog) -> list[Record]:
@@ -47,13 +40,6 @@ def records_of(log: RunLog) -> list[Record]:
 
 def kinds_of(log: RunLog) -> list[str]:
     return [record.kind for record in records_of(log)]
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[RunLog]:
-    log = open_log(tmp_path)
-    yield log
-    log.finish(ExitCode.REACHED, "over")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +65,8 @@ JSON = st.recursive(
 
 
 class TestEvents:
-    def test_are_one_record_a_line_from_the_first_on(self, tmp_path):
-        log = open_log(tmp_path, argv=["code-commit", "--query", KEY], versions={"code-commit": "0.1"}, token="t1")
+    def test_are_one_record_a_line_from_the_first_on(self, tmp_path, open_log, key):
+        log = open_log(tmp_path, argv=["code-commit", "--query", key], versions={"code-commit": "0.1"}, token="t1")
         log.emit(StateEntered("DISCOVER"))
         log.finish(ExitCode.NOT_REACHED, "the build is red", {"path": Path("a")})
         assert [record.seq for record in records_of(log)] == [1, 2, 3]
@@ -104,7 +90,7 @@ class TestEvents:
         }
 
     @given(value=JSON)
-    def test_come_back_as_they_were_told(self, value):
+    def test_come_back_as_they_were_told(self, value, open_log):
         with TemporaryDirectory() as root:
             log = open_log(Path(root))
             log.emit(Anything(value))
@@ -112,7 +98,7 @@ class TestEvents:
             assert records_of(log)[1].data == {"value": value}
 
     @given(values=st.lists(JSON, max_size=4), cut=st.integers(min_value=0))
-    def test_are_read_up_to_the_byte_where_a_killed_run_stopped(self, values, cut):
+    def test_are_read_up_to_the_byte_where_a_killed_run_stopped(self, values, cut, open_log):
         with TemporaryDirectory() as root:
             log = open_log(Path(root))
             for value in values:
@@ -151,7 +137,7 @@ class TestEvents:
         assert reason in failed.data["error"]
         assert (after.seq, after.kind) == (3, "state.entered")
 
-    def test_end_with_run_finished_whatever_comes_later(self, tmp_path):
+    def test_end_with_run_finished_whatever_comes_later(self, tmp_path, open_log):
         log = open_log(tmp_path)
         log.finish(ExitCode.INTERRUPTED, "Ctrl-C")
         log.emit(StateEntered("too late"))
@@ -159,7 +145,7 @@ class TestEvents:
         assert kinds_of(log) == ["run.started", "run.finished"]
         assert records_of(log)[-1].data["exit_code"] == 130
 
-    def test_end_with_run_finished_when_the_workflows_data_is_no_json(self, tmp_path):
+    def test_end_with_run_finished_when_the_workflows_data_is_no_json(self, tmp_path, open_log):
         log = open_log(tmp_path)
         log.finish(ExitCode.REACHED, "done", {"value": object()})
         assert kinds_of(log) == ["run.started", "plugin.failed", "run.finished"]
@@ -241,7 +227,7 @@ class TestSpans:
 
 
 class TestDocument:
-    def test_counts_what_was_told(self, tmp_path):
+    def test_counts_what_was_told(self, tmp_path, open_log):
         log = open_log(tmp_path, commit="abc", clock=iter(range(100, 200)).__next__)
         for number, model in enumerate(("gpt-5", "gpt-5", "gemini-2.5-pro"), 1):
             log.emit(CallStarted(number, "query", "openai", model, "https://x", "", "query.txt"))
@@ -264,7 +250,7 @@ class TestDocument:
         ]
         assert document["models"][1]["tokens"]["input"] is None
 
-    def test_stands_from_the_start_and_follows_the_calls(self, tmp_path):
+    def test_stands_from_the_start_and_follows_the_calls(self, tmp_path, open_log):
         log = open_log(tmp_path)
         document = log.folder / "run.json"
         first = json.loads(document.read_text())

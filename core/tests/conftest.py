@@ -1,0 +1,36 @@
+"""A run log for tests, with keys that must not show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from code_commit.log.run_log import RunLog
+from code_commit.plugin_api.errors import ExitCode
+from code_commit_workspace import Redactor
+
+
+@pytest.fixture(scope="session")
+def key() -> str:
+    """Return a key that the run logs of `open_log` hide."""
+    return 'sk-live"\\key/0123'
+
+
+@pytest.fixture(scope="session")
+def open_log(key: str) -> Callable[..., RunLog]:
+    """Return a function that opens a run log in a folder."""
+
+    def open_log(root: Path, workflow: str = "committing-code", **more: Any) -> RunLog:
+        return RunLog(root, workflow, redactor=Redactor([key, "plainkey42"]), **more)
+
+    return open_log
+
+
+@pytest.fixture
+def log(tmp_path: Path, open_log: Callable[..., RunLog]) -> Iterator[RunLog]:
+    log = open_log(tmp_path)
+    yield log
+    log.finish(ExitCode.REACHED, "over")
