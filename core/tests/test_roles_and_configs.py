@@ -52,8 +52,6 @@ thinking_budget_tokens = 16000
 def test_roles_and_named_configs(root: Path) -> None:
     project(root, PROVIDERS)
     found = load(root)
-    assert (found.role("planner"), found.role("coach")) == ("anthropic.planner", None)
-    assert found.role("default") == found.role("default_provider") == "anthropic.default"
     assert dict(found.connection("anthropic", "planner")) == {
         "model": "claude-opus-4-5",
         "thinking_budget_tokens": 16000,

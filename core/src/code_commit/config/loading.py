@@ -58,20 +58,14 @@ class Settings(HostSettings):
         """Return where the setting `name` was set, or "default". A text is a dotted name."""
         return _origin(self._layers, tuple(name.split(".")) if isinstance(name, str) else name) or "default"
 
-    def role(self, role: str) -> str | None:
-        """Return the `provider.config` that `[providers]` sets for `role`, or None; "default" is `default_provider`."""
-        value = self.providers.get(DEFAULT_ROLE if role == "default" else role)
-        return value if isinstance(value, str) else None
-
     def choose(self, role: str) -> ModelChoice:
         """Return the model for `role`: from `--model`, else the role, else `default_provider`, else `model`."""
         if self.origin("model") == FLAG:
             return ModelChoice(self.model, "--model")
-        own, general = self.role(role), self.role("default")
-        if own is not None and role != "default":
-            return ModelChoice(own, f"{role} in [providers], {self.origin(f'providers.{role}')}")
-        if general is not None:
-            return ModelChoice(general, f"{DEFAULT_ROLE} in [providers], {self.origin(f'providers.{DEFAULT_ROLE}')}")
+        for name in (role, DEFAULT_ROLE):
+            reference = self.providers.get(name)
+            if isinstance(reference, str):
+                return ModelChoice(reference, f"{name} in [providers], {self.origin(('providers', name))}")
         return ModelChoice(self.model, f"model, {self.origin('model')}")
 
     def connection(self, provider: str, config_name: str) -> Mapping[str, Any]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from code_commit.plugin_api.errors import ExitCode
+
 if TYPE_CHECKING:  # only for annotations: every start imports this module
     from collections.abc import Mapping, Sequence
 
@@ -92,10 +94,10 @@ class WorkflowDefinition:
 class Outcome(Enum):
     """How a workflow ended; each value is an exit code."""
 
-    REACHED = 0
-    NOT_REACHED = 1
-    RESPONSE_REFUSED = 5
-    LIMIT = 6
+    REACHED = ExitCode.REACHED
+    NOT_REACHED = ExitCode.NOT_REACHED
+    RESPONSE_REFUSED = ExitCode.RESPONSE_REFUSED
+    LIMIT = ExitCode.LIMIT
 
 
 @dataclass(frozen=True, slots=True)
