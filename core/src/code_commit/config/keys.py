@@ -91,33 +91,35 @@ class KeyStore:
             self._redact(self._key_file, name)
         for variable in variables:
             self._redact(self._variable, variable)
-        for source in self._sources:
-            for provider, config, table in source.provider_configs():
-                for name in KEY_FIELDS & table.keys():
-                    self._redact(self._own_key, source, (provider, config, name), table[name])
+        for source, *config, table in self._configs_with_keys:
+            for name in KEY_FIELDS & table.keys():
+                self._redact(self._own_key, source, (*config, name), table[name])
 
     def variables_with_keys(self) -> frozenset[str]:
         """Return the environment variables that set `api_key` or `api_key_file` of a named config."""
         return frozenset(
             source.label.removeprefix(VARIABLE)
-            for source in self._sources
-            for _provider, _config, table in source.provider_configs()
-            if source.label.startswith(VARIABLE) and KEY_FIELDS & table.keys()
+            for source, *_ in self._configs_with_keys
+            if source.label.startswith(VARIABLE)
         )
 
     def files_elsewhere(self) -> tuple[Path, ...]:
         """Return the files outside `agent-config` that may hold keys: the user's own, and each `api_key_file`."""
         named = [
             source.folder / os.path.expanduser(table["api_key_file"])  # noqa: PTH111 - leaves unknown users alone
-            for source in self._sources
-            for _provider, _config, table in source.provider_configs()
+            for source, *_, table in self._configs_with_keys
             if isinstance(table.get("api_key_file"), str)
         ]
         return (user_file(), *named)
 
     @cached_property
-    def _sources(self) -> tuple[Source, ...]:
-        return sources(self._root, self._environ)
+    def _configs_with_keys(self) -> list[tuple[Source, str, str, Mapping[str, Any]]]:
+        return [
+            (source, provider, config, table)
+            for source in sources(self._root, self._environ)
+            for provider, config, table in source.provider_configs()
+            if KEY_FIELDS & table.keys()
+        ]
 
     def _redact(self, read: Callable[..., FoundKey | None], *arguments: object) -> None:
         with suppress(NotReady):
@@ -126,10 +128,9 @@ class KeyStore:
 
     def _find(self, definition: ProviderDefinition, config_name: str) -> FoundKey | None:
         """Return the first key that a source holds, the strongest source first."""
-        for source in self._sources:
-            for provider, config, table in source.provider_configs():
-                if (provider, config) == (definition.name, config_name) and KEY_FIELDS & table.keys():
-                    return self._configured(source, provider, config, table)
+        for source, provider, config, table in self._configs_with_keys:
+            if (provider, config) == (definition.name, config_name):
+                return self._configured(source, provider, config, table)
         if config_name != "default":
             return None
         found = self._key_file(f"{definition.name}{_KEY_FILE}")
