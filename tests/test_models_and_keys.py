@@ -38,7 +38,9 @@ def run(project: Project, *arguments: str, environ=None):
         ("gemini-2.5-pro", "gemini-2.5-pro", "/v1beta/models/gemini-2.5-pro:generateContent"),
         ("gpt-5", "gpt-5", "/v1/chat/completions"),
         ("claude-opus-4-5", "claude-opus-4-5", "/v1/messages"),
-        ("opus", "claude-opus-4-5", "/v1/messages"),
+        ("opus", "claude-opus-5", "/v1/messages"),
+        ("sonnet", "claude-sonnet-5", "/v1/messages"),
+        ("flash", "gemini-3.8-flash", "/v1beta/models/gemini-3.8-flash:generateContent"),
         ("openai/some-new-model", "some-new-model", "/v1/chat/completions"),
     ],
 )

@@ -49,7 +49,7 @@ def shown(*told: Event, workflow_reports: bool = False) -> list[str]:
         ),
         (
             events.CallFinished(1, "q", "gpt-5", None, "", 1.0, None, None, error="no network"),
-            "gpt-5 failed after 1.0 s: no network",
+            "gpt-5 failed after 1.0 s",
         ),
         (events.CallRetried(1, 2, 0.5, "503"), "try 2 failed: 503; next in 0.5 s"),
         (events.ChangesApplied(("a",), ()), "1 file written: a"),
@@ -291,8 +291,15 @@ def test_beside_a_workflow_that_narrates_only_what_it_does_not_tell_is_shown():
     )  # fmt: skip
     assert [line.partition("] ")[2] for line in lines] == [
         "asking gemini-2.5-pro (https://x, key from a file)",
-        "gemini-2.5-pro failed after 1.0 s: no network",
+        "gemini-2.5-pro failed after 1.0 s",
         "build altered what judges it: build.sh, see l",
         "try 2 failed: 503; next in 0.5 s",
         "error: words",
     ]
+
+
+def test_a_failure_is_explained_when_the_run_goes_on():
+    failed = events.CallFinished(1, "q", "gpt-5", None, "", 1.0, None, None, error="no network")
+    again = events.CallStarted(2, "q", "openai", "gpt-5", "", "", "2.txt")
+    lines = [line.partition("] ")[2] for line in shown(failed, again, again)]
+    assert lines == ["gpt-5 failed after 1.0 s", "  no network", *["call 2, q: asking gpt-5"] * 2]

@@ -20,7 +20,7 @@ from code_commit_testing import ScriptedProvider, model_call
 
 
 def failing(kind: str, retry_after: float | None = 0.0) -> ProviderError:
-    return ProviderError(f"it was {kind}", kind=kind, retry_after=retry_after, raw={"kind": kind})
+    return ProviderError(f"it was {kind}", kind=kind, retry_after=retry_after, body=kind)
 
 
 def ask(provider: ScriptedProvider, *, seconds: float = 30, retries: int = 4, report=lambda *_: None, wait=time.sleep):
@@ -63,7 +63,7 @@ def test_the_number_of_retries_is_kept(max_retries, tries):
         ask(provider, retries=max_retries)
     assert len(provider.requests) == tries
     assert caught.value.kind == "server"
-    assert caught.value.__cause__.raw == {"kind": "server"}
+    assert caught.value.__cause__.body == "server"
     assert (f"after {tries} tries" in str(caught.value)) == (tries > 1)
 
 

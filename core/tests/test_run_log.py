@@ -242,7 +242,7 @@ class TestDocument:
         assert (document["workflow"], document["commit"], document["cost_usd"]) == ("committing-code", "abc", 0.75)
         assert document["calls"] == {"started": 3, "finished": 3, "failed": 1, "unknown": 1}
         assert document["attempts"] == 3
-        assert document["tokens"] == {"input": 300, "output": 30, "cache_read": 7, "cache_write": 0, "reasoning": 5}
+        assert document["tokens"] == {"input": 300, "output": 30, "cache_read": 7, "cache_write": None, "reasoning": 5}
         assert document["seconds"] == {"total": 9, "model": 7.0, "build": 4.0, "commands": 0.5}
         assert [(row["provider"], row["model"], row["calls"]) for row in document["models"]] == [
             ("openai", "gpt-5", 2),

@@ -48,13 +48,13 @@ def candidate(*parts: dict, finish: str | None = "STOP") -> dict:
 @pytest.mark.parametrize(
     ("name", "finish", "detail", "text", "usage"),
     [
-        ("googleai__unary-success-basic-reply-long", Finish.STOP, "STOP", "Making professional", (9, 1612, 0)),
+        ("googleai__unary-success-basic-reply-long", Finish.STOP, "STOP", "Making professional", (9, 1612, None)),
         ("googleai__unary-success-thinking-reply-thought-summary", Finish.STOP, "STOP", "Mountain View", (14, 26, 24)),
-        ("googleai__unary-failure-finish-reason-safety", Finish.FILTERED, "SAFETY", "Safety error", (7, 20, 0)),
-        ("googleai__unary-failure-only-prompt-feedback", Finish.FILTERED, "no candidates", "", (None, None, 0)),
-        ("vertexai__unary-failure-prompt-blocked-safety", Finish.FILTERED, "SAFETY", "", (None, None, 0)),
-        ("vertexai__unary-success-empty-part", Finish.STOP, "STOP", "I can certainly help", (33, 299, 0)),
-        ("rec__test_google_model_max_tokens", Finish.LENGTH, "MAX_TOKENS", "The capital of France is", (15, 5, 0)),
+        ("googleai__unary-failure-finish-reason-safety", Finish.FILTERED, "SAFETY", "Safety error", (7, 20, None)),
+        ("googleai__unary-failure-only-prompt-feedback", Finish.FILTERED, "no candidates", "", (None, None, None)),
+        ("vertexai__unary-failure-prompt-blocked-safety", Finish.FILTERED, "SAFETY", "", (None, None, None)),
+        ("vertexai__unary-success-empty-part", Finish.STOP, "STOP", "I can certainly help", (33, 299, None)),
+        ("rec__test_google_model_max_tokens", Finish.LENGTH, "MAX_TOKENS", "The capital of France is", (15, 5, None)),
     ],
 )
 def test_recorded_completions(name, finish, detail, text, usage):
@@ -77,7 +77,7 @@ def test_recorded_errors(name, status, kind):
     with pytest.raises(ProviderError) as caught:
         recorded(name, status)
     assert caught.value.kind == kind
-    assert "key1234" not in f"{caught.value} {caught.value.raw}"
+    assert "key1234" not in f"{caught.value} {caught.value.body}"
 
 
 def test_a_recorded_call_goes_back_with_its_signature():
@@ -232,7 +232,7 @@ def test_tokens_are_totals():
         "candidatesTokenCount": 5,
         "thoughtsTokenCount": 30,
     }
-    assert decode(candidate({"text": "x"}) | {"usageMetadata": counts}).usage == Usage(120, 35, 60, 0, 30)
+    assert decode(candidate({"text": "x"}) | {"usageMetadata": counts}).usage == Usage(120, 35, 60, None, 30)
 
 
 def test_output_tokens_are_derived_from_the_total():

@@ -52,17 +52,17 @@ def call(**fields) -> dict:
 @pytest.mark.parametrize(
     ("name", "finish", "text", "usage"),
     [
-        ("rec__otel_test_chat_completion_with_content", Finish.STOP, "This is a test.", Usage(12, 5)),
+        ("rec__otel_test_chat_completion_with_content", Finish.STOP, "This is a test.", Usage(12, 5, 0, None, 0)),
         (
             "rec__otel_test_chat_completion_multiple_choices",
             Finish.STOP,
             "This is a test. How can I assist",
-            Usage(12, 24),
+            Usage(12, 24, 0, None, 0),
         ),
-        ("rec__test_reasoning_model_with_temperature", Finish.STOP, "The capital of", Usage(13, 238, reasoning=192)),
-        ("shape__200_refusal", Finish.REFUSED, "I can't help with that.", Usage(10, 5)),
-        ("shape__200_finish_length_truncated", Finish.LENGTH, "^^^src/a.py", Usage(10, 5)),
-        ("shape__200_reasoning_ate_budget_empty", Finish.LENGTH, "", Usage(10, 5, reasoning=5)),
+        ("rec__test_reasoning_model_with_temperature", Finish.STOP, "The capital of", Usage(13, 238, 0, None, 192)),
+        ("shape__200_refusal", Finish.REFUSED, "I can't help with that.", Usage(10, 5, 0, None, 0)),
+        ("shape__200_finish_length_truncated", Finish.LENGTH, "^^^src/a.py", Usage(10, 5, 0, None, 0)),
+        ("shape__200_reasoning_ate_budget_empty", Finish.LENGTH, "", Usage(10, 5, 0, None, 5)),
     ],
 )
 def test_recorded_completions(name, finish, text, usage):
@@ -88,7 +88,7 @@ def test_recorded_errors(name, status, kind):
     with pytest.raises(ProviderError) as caught:
         recorded(name, status)
     assert caught.value.kind == kind
-    assert "sk-inval" not in f"{caught.value} {caught.value.raw}"
+    assert "sk-inval" not in f"{caught.value} {caught.value.body}"
 
 
 # --- requests
@@ -272,7 +272,7 @@ def test_error_kinds(status, answer, kind):
     with pytest.raises(ProviderError) as caught:
         decode(answer, status)
     assert caught.value.kind == kind
-    assert "xa***12" not in f"{caught.value} {caught.value.raw}"
+    assert "xa***12" not in f"{caught.value} {caught.value.body}"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,15 +33,26 @@ INVALID_ANSWERS = {
 }
 
 
-def with_each_value_replaced(value: Any) -> Iterator[Any]:
-    """Yield copies of a JSON value, each with one place replaced by a value of another type."""
+def with_each_value_replaced_in(body: bytes) -> Iterator[bytes]:
+    """Yield copies of a JSON document, or of lines of them, each with one place replaced by a value of another type."""
+    lines = [body]
+    try:
+        json.loads(body)
+    except ValueError:
+        lines = body.splitlines()
+    for index, line in enumerate(lines):
+        for changed in _with_each_value_replaced(json.loads(line)) if line.strip() else ():
+            yield b"\n".join([*lines[:index], json.dumps(changed).encode(), *lines[index + 1 :]])
+
+
+def _with_each_value_replaced(value: Any) -> Iterator[Any]:
     yield from (None, True, 7, "x", [], {}, [7], [{}], {"x": 7})
     if isinstance(value, dict):
         for name, item in value.items():
             yield {other: kept for other, kept in value.items() if other != name}
-            for changed in with_each_value_replaced(item):
+            for changed in _with_each_value_replaced(item):
                 yield {**value, name: changed}
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            for changed in with_each_value_replaced(item):
+            for changed in _with_each_value_replaced(item):
                 yield [*value[:index], changed, *value[index + 1 :]]

@@ -18,12 +18,11 @@ from code_commit.plugin_api import (
     HttpCall,
     Message,
     ProviderDefinition,
-    ProviderError,
     Request,
     Text,
     Usage,
     hookimpl,
-    kind_of_status,
+    reply_error,
     reply_object,
 )
 
@@ -62,24 +61,25 @@ class LoopbackWire:
             messages.append({"role": message.role, "content": text})
         return HttpCall("/chat/completions", {"model": self.model, "messages": messages})
 
-    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:  # noqa: ARG002 - of `Wire`
+    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
         """Return the completion.
 
         Raises:
             ProviderError: the status is not 200, or the body is invalid.
         """
+        reply = reply_object(body, status, headers)
         if status != 200:  # noqa: PLR2004 - OK
-            raise ProviderError(f"status {status}", kind=kind_of_status(status))
-        answer = reply_object(body)
-        [choice] = answer["choices"]
+            error = reply["error"]
+            raise reply_error(status, words=error["message"], reason=error.get("code") or "")
+        [choice] = reply["choices"]
         word = choice["finish_reason"]
         return Completion(
             Message("assistant", (Text(choice["message"]["content"] or ""),)),
             Finish.STOP if word == "stop" else Finish.LENGTH,
             word,
             Usage(1, 1),
-            answer["model"],
-            answer,
+            reply["model"],
+            reply,
         )
 
 

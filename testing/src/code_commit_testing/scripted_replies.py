@@ -151,7 +151,7 @@ def _anthropic_answer(reply: Reply, model: str) -> dict[str, Any]:
     answer: dict[str, Any] = {"id": "msg_scripted", "type": "message", "role": "assistant", "model": model}
     answer |= {"content": content, "stop_reason": _finish_word("anthropic", reply), "stop_sequence": None}
     if reply.usage is not None:
-        fresh = (reply.usage.input or 0) - reply.usage.cache_read - reply.usage.cache_write
+        fresh = (reply.usage.input or 0) - (reply.usage.cache_read or 0) - (reply.usage.cache_write or 0)
         answer["usage"] = {
             "input_tokens": fresh,
             "output_tokens": reply.usage.output,
@@ -182,7 +182,7 @@ def _gemini_answer(reply: Reply, model: str) -> dict[str, Any]:
     if reply.usage is not None:
         answer["usageMetadata"] = {
             "promptTokenCount": reply.usage.input,
-            "candidatesTokenCount": (reply.usage.output or 0) - reply.usage.reasoning,
+            "candidatesTokenCount": (reply.usage.output or 0) - (reply.usage.reasoning or 0),
             "thoughtsTokenCount": reply.usage.reasoning,
             "cachedContentTokenCount": reply.usage.cache_read,
         }

@@ -52,6 +52,7 @@ class Progress:
         self._attempt = ""
         self._shown_calls: set[str] = set()
         self._user_types = False
+        self._error: str | None = None  # of the last call
         self._ticker: threading.Thread | None = None
         self._closed = threading.Event()
 
@@ -69,7 +70,14 @@ class Progress:
             if step == "finished":
                 self._activities.pop(activity, None)
                 self._painter.status(self._status())
-            for line in self._lines(record):
+            lines = self._lines(record)
+            if record.kind == "call.finished":
+                self._error = record.data.get("error")
+            elif record.kind == "call.started" and self._error:
+                # The run goes on, so its last line will not show why the call failed.
+                lines = (Line(f"  {self._error}", "bad"), *lines)
+                self._error = None
+            for line in lines:
                 self._painter.print(f"[{clock(record.time - self._start_time)}] ", line)
             if record.kind in _ACTIVITIES:
                 self._activities[activity] = _ACTIVITIES[record.kind](record.data), time.monotonic()
@@ -219,7 +227,7 @@ def _call_retried(data: Mapping[str, Any]) -> Sequence[Line]:
 def _call_finished(data: Mapping[str, Any]) -> Sequence[Line]:
     if data.get("error") is not None:
         failed = "was not asked" if data.get("cost_usd") == 0 else f"failed after {_seconds(data.get('seconds'))}"
-        return (Line(f"{data.get('model')} {failed}: {data.get('error')}", "bad"),)
+        return (Line(f"{data.get('model')} {failed}", "bad"),)
     tokens = [
         f"{data[name]} tokens {way}"
         for way, name in (("in", "input_tokens"), ("out", "output_tokens"))

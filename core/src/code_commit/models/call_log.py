@@ -10,7 +10,7 @@ from dataclasses import replace
 from code_commit.log.folder import CallFiles, failure_text
 from code_commit.log.run_log import RunLog
 from code_commit.models.resolution import Service
-from code_commit.plugin_api.conversation import Completion, Finish, Text, Usage, request_text
+from code_commit.plugin_api.conversation import Completion, Finish, ProviderError, Text, Usage, request_text
 from code_commit.plugin_api.errors import CodeCommitError, LimitReached, NotReady, ProviderFailed
 from code_commit.plugin_api.event import CallFinished, CallRetried, CallStarted, MessageLogged
 from code_commit.plugin_api.provider import ModelCall, NextLayer
@@ -87,8 +87,9 @@ class CallLog:
             return self._condition.wait_for(lambda: not self._running, seconds)
 
     def _log_failure(self, call: ModelCall, files: CallFiles, error: BaseException, seconds: float) -> None:
-        message = _message(error)
-        self._log.write(files.response, failure_text(message))
+        message, cause = _message(error), error.__cause__
+        body = cause.body if isinstance(cause, ProviderError) else ""
+        self._log.write(files.response, failure_text(message) + body)
         kind = error.kind if isinstance(error, ProviderFailed) else None
         # These two are raised before a try is sent, so the first try of a call costs nothing.
         unsent = isinstance(error, LimitReached | NotReady) and call.number not in self._retried

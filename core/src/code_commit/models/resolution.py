@@ -17,7 +17,7 @@ from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import CodeCommitError, NotReady, UsageError, describe
 from code_commit.plugin_api.provider import Provider
 from code_commit.plugins.registry import Registry, ResolvedModel
-from code_commit_workspace import require_sync
+from code_commit_workspace import Redactor, require_sync
 
 if TYPE_CHECKING:
     from code_commit.config.loading import ModelChoice, Settings
@@ -68,11 +68,18 @@ class Services:
     """The services of a run. Each is connected once."""
 
     def __init__(
-        self, registry: Registry, settings: Settings, keys: KeyStore, environ: Mapping[str, str], root: Path
+        self,
+        registry: Registry,
+        settings: Settings,
+        keys: KeyStore,
+        redactor: Redactor,
+        environ: Mapping[str, str],
+        root: Path,
     ) -> None:
         self._registry = registry
         self._settings = settings
         self._keys = keys
+        self._redactor = redactor
         self._environ = environ
         self._root = root
         self._connected: dict[str, Service] = {}
@@ -124,10 +131,15 @@ class Services:
             return _service(resolved, built, config.model, token=token, max_tokens=bound)
         address = address_of(definition, resolved.config, table, self._environ)
         key = self._keys.key_for(definition, resolved.config, table)
-        endpoint = Endpoint(address.url, key.value if key else None, read_timeout=self._settings.http.timeout_seconds)
+        endpoint = Endpoint(
+            address.url,
+            key.value if key else None,
+            key.source if key else "",
+            self._settings.http.timeout_seconds,
+            redactor=self._redactor,
+        )
         provider = HttpProvider(definition, endpoint, built)
-        source = key.source if key else NO_KEY
-        http = {"address": address.url, "key_source": source}
+        http = {"address": address.url, "key_source": endpoint.key_source or NO_KEY}
         return _service(resolved, provider, config.model, token=token, max_tokens=bound, **http)
 
     def _make(

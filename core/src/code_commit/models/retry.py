@@ -1,4 +1,7 @@
-"""The layers that limit the time of a call and retry it."""
+"""The layers that limit the time of a call and retry it.
+
+No library: with tenacity, what stops the retries, how long they wait and what the error says would all stay our code.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ from code_commit.plugin_api.errors import ProviderFailed
 from code_commit.plugin_api.provider import ModelCall, NextLayer
 
 HINTS: Mapping[str, str] = {
-    "auth": "check the key: that it is one for this service, and allowed to use this model",
+    "auth": "check the key: that it is one for this service, and that its account may use the service and the model",
     "quota": "look at the plan and the billing of your account",
     "rate": "wait a while, or ask another model",
     "network": "check the connection and the address",
     "server": "the service is in trouble: try again later, or ask another model",
     "rejected": "check the model's name, the provider's config and its address, and the size of the prompt",
-    "invalid_response": "what answered is not the service that was expected: check the address",
+    "invalid_response": "check the address; if it is right, the provider's plugin is at fault, and --debug shows where",
 }
 HINTS_WITHOUT_KEY = {
     **HINTS,

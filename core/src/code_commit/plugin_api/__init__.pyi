@@ -71,6 +71,8 @@ from .provider import ModelLayer as ModelLayer
 from .provider import NextLayer as NextLayer
 from .provider import Provider as Provider
 from .provider import Wire as Wire
+from .reply import finish_of as finish_of
+from .reply import generated_id as generated_id
 from .reply import kind_of_status as kind_of_status
 from .reply import read_arguments as read_arguments
 from .reply import reply_error as reply_error

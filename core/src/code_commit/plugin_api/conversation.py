@@ -45,6 +45,11 @@ class ToolCall:
     raw: str = ""
     echo: Opaque | None = None
 
+    @property
+    def arguments_object(self) -> dict[str, Any]:
+        """The arguments for a service that parses them; malformed ones in a member `malformed`."""
+        return {"malformed": self.raw} if self.arguments is None else dict(self.arguments)
+
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
@@ -69,6 +74,13 @@ class Message:
 
     role: Literal["user", "assistant"]
     parts: tuple[Part, ...]
+
+    def __post_init__(self) -> None:
+        for part in self.parts:
+            if not isinstance(part, Part):  # plugins may not be type-checked
+                raise TypeError(
+                    f"the parts of a Message are Text, ToolCall, ToolResult and Opaque: (Text('hi'),), not {part!r:.50}"
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,21 +120,21 @@ class Finish(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call. `input` and `output` are totals; None means not reported, and does not count as free.
+    """Tokens of one call. `input` and `output` are totals; None means not reported, which is not zero.
 
     `cache_read` and `cache_write` are parts of `input`, `reasoning` is part of `output`.
     """
 
     input: int | None = None
     output: int | None = None
-    cache_read: int = 0
-    cache_write: int = 0
-    reasoning: int = 0
+    cache_read: int | None = None
+    cache_write: int | None = None
+    reasoning: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The answer to a call, finished or not: check `finish` before you use `text`.
+    """The reply to a call, finished or not: check `finish` before you use `text`.
 
     `finish_detail` is the service's own value, `model` the model that answered, `raw` the whole body. `cost` is in USD,
     or None if unknown. `cached` means that it comes from a cache and costs nothing.
@@ -143,6 +155,13 @@ class Completion:
         return "".join(part.text for part in self.message.parts if isinstance(part, Text))
 
     @property
+    def ending(self) -> str:
+        """Why it ended, for messages to people and models."""
+        if self.finish is Finish.TOOL_CALLS:
+            return "it called a function"
+        return f"it ended with `{self.finish_detail}`" if self.finish_detail else "the service gave no reason"
+
+    @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The tool calls, in order."""
         return tuple(part for part in self.message.parts if isinstance(part, ToolCall))
@@ -152,10 +171,11 @@ ProviderErrorKind = Literal["auth", "quota", "rate", "network", "server", "rejec
 
 
 class ProviderError(Exception):
-    """A try that returned no completion. An unfinished answer is a `Completion`, not an error.
+    """A try that returned no completion. An unfinished reply is a `Completion`, not an error.
 
     The host retries `rate`, `network` and `server`; `auth` and `quota` need a person; `rejected` means that the request
-    is invalid; `invalid_response` means that the answer cannot be parsed. `retry_after` is in seconds.
+    is invalid; `invalid_response` means that the reply cannot be parsed. `retry_after` is in seconds. `body` is the
+    reply itself, for the run folder; the host sets it for a `Wire`.
     """
 
     def __init__(
@@ -164,12 +184,12 @@ class ProviderError(Exception):
         *,
         kind: ProviderErrorKind,
         retry_after: float | None = None,
-        raw: Json | None = None,
+        body: str = "",
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.retry_after = retry_after
-        self.raw = raw
+        self.body = body
 
 
 def request_text(request: Request) -> str:
@@ -208,8 +228,8 @@ def cost_of(model: str, usage: Usage) -> float | None:
     priced = PricedUsage(
         input_tokens=usage.input,
         output_tokens=usage.output,
-        cache_read_tokens=usage.cache_read,
-        cache_write_tokens=usage.cache_write,
+        cache_read_tokens=usage.cache_read or 0,
+        cache_write_tokens=usage.cache_write or 0,
     )
     try:
         return float(calc_price(priced, model).total_price)

@@ -88,9 +88,9 @@ class CallFinished(Event):
     seconds: float
     input_tokens: int | None
     output_tokens: int | None
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
-    reasoning_tokens: int = 0
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
     cost_usd: float | None = None
     response: str | None = None
     parts: str | None = None

@@ -1,22 +1,25 @@
-"""Functions to read a service's HTTP answer, for `decode` of a `Wire`.
+"""Functions to read a service's HTTP reply, for `decode` of a `Wire`.
 
-`reply_object` parses the body, `reply_member` and `token_count` read its fields, and `reply_error` creates the
-`ProviderError` for an unsuccessful status.
+`reply_object` parses the body, `reply_member`, `reply_objects` and `token_count` read its fields, `finish_of` and
+`read_arguments` interpret them, and `reply_error` creates the `ProviderError` for an unsuccessful status.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection, Mapping
+from hashlib import sha256
 from typing import Any, TypeVar
 
-from code_commit.plugin_api.conversation import Json, ProviderError, ProviderErrorKind
+from code_commit.plugin_api.conversation import Finish, Json, Part, ProviderError, ProviderErrorKind, ToolCall
 
 T = TypeVar("T")
 
-_ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST_QUOTE = 500  # characters
+_REASON = re.compile(r"[A-Za-z][A-Za-z_]{1,63}")  # a name; a key has digits
+_UNAUTHORIZED, _FORBIDDEN, _FIRST_ERROR = 401, 403, 400  # HTTP statuses
+_NO_HEADERS: Mapping[str, str] = {}
 
 _MEANING: dict[ProviderErrorKind, str] = {
     "auth": "the service did not accept the key",
@@ -25,28 +28,30 @@ _MEANING: dict[ProviderErrorKind, str] = {
     "network": "the service could not be reached",
     "server": "the service failed",
     "rejected": "the service rejected the request",
-    "invalid_response": "the answer cannot be parsed",
+    "invalid_response": "the reply cannot be parsed",
 }
 
 
-def reply_object(body: bytes) -> dict[str, Any]:
+def reply_object(body: bytes, status: int = 200, headers: Mapping[str, str] = _NO_HEADERS) -> dict[str, Any]:
     """Return the JSON object in `body`. If it is a list of one object, like Google's errors, return that object.
 
-    Lone surrogates, which no file can contain, become U+FFFD.
-
     Raises:
-        ProviderError: invalid_response; the message describes the body.
+        ProviderError: there is no object. The message describes the body; the kind is invalid_response, or that of an
+            unsuccessful `status`.
     """
     try:
         value = _parsed(body)
+        fault = ""
     except (ValueError, RecursionError):
-        raise ProviderError(f"the answer is {_description(body)}, not JSON", kind="invalid_response") from None
+        value, fault = None, f"the reply is {_description(body, headers)}, not JSON"
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
-    if not isinstance(value, dict):
-        raise ProviderError(f"the answer is a JSON {_json_type(value)}, not an object", kind="invalid_response")
-    answer: dict[str, Any] = _without_lone_surrogates(value) if _ESCAPED_SURROGATE.search(body) else value
-    return answer
+    if isinstance(value, dict):
+        return value
+    fault = fault or f"the reply is a JSON {_json_type(value)}, not an object"
+    if status >= _FIRST_ERROR:
+        raise reply_error(status, words=fault)
+    raise ProviderError(fault, kind="invalid_response")
 
 
 def _parsed(body: bytes) -> Any:
@@ -68,7 +73,7 @@ def reply_member(owner: Json, name: str, kind: type[T]) -> T | None:
     if value is None or isinstance(value, kind):
         return value
     raise ProviderError(
-        f"in the answer, {name!r} has the unexpected JSON type {_json_type(value)}", kind="invalid_response"
+        f"in the reply, {name!r} has the unexpected JSON type {_json_type(value)}", kind="invalid_response"
     )
 
 
@@ -81,7 +86,7 @@ def reply_objects(owner: Json, name: str) -> list[dict[str, Any]]:
     values = reply_member(owner, name, list) or []
     if all(isinstance(value, dict) for value in values):
         return values
-    raise ProviderError(f"in the answer, {name!r} contains an item that is not an object", kind="invalid_response")
+    raise ProviderError(f"in the reply, {name!r} contains an item that is not an object", kind="invalid_response")
 
 
 def token_count(usage: Json, name: str) -> int | None:
@@ -93,23 +98,39 @@ def token_count(usage: Json, name: str) -> int | None:
 def read_arguments(written: object) -> tuple[dict[str, Any] | None, str]:
     """Return a tool call's arguments as (object, raw text), from the JSON text or object that the model wrote.
 
-    The object is None if the text is not a JSON object. An empty text means no arguments.
+    The object is None if the text is not a JSON object of valid Unicode. An empty text means no arguments.
     """
-    if isinstance(written, dict):
-        return written, json.dumps(written, ensure_ascii=False)
     raw = written if isinstance(written, str) else "" if written is None else json.dumps(written, ensure_ascii=False)
-    if not raw.strip():
-        return {}, raw
+    if not raw.isascii():
+        raw = raw.encode("utf-8", "backslashreplace").decode()  # a lone surrogate as JSON escapes it
     try:
-        value = json.loads(raw)
+        value = json.loads(raw) if raw.strip() else {}
+        json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None, raw
-    return (_without_lone_surrogates(value) if isinstance(value, dict) else None), raw
+    return (value if isinstance(value, dict) else None), raw
+
+
+def generated_id(body: bytes, index: int) -> str:
+    """Return an id for the tool call at `index`, if the service sends none: the same for the same reply."""
+    return f"call_{sha256(body).hexdigest()[:16]}_{index}"
+
+
+def finish_of(word: str, meanings: Mapping[str, Finish], parts: Collection[Part | None]) -> Finish:
+    """Return what a service's finish reason means: UNKNOWN if it is not in `meanings`, or reports calls without any.
+
+    With tool calls, STOP becomes TOOL_CALLS: some services have one reason for both.
+    """
+    finish = meanings.get(word, Finish.UNKNOWN)
+    calls = any(isinstance(part, ToolCall) for part in parts)
+    if finish is Finish.STOP and calls:
+        return Finish.TOOL_CALLS
+    return Finish.UNKNOWN if finish is Finish.TOOL_CALLS and not calls else finish
 
 
 def kind_of_status(status: int) -> ProviderErrorKind:
     """Return the kind of error for an HTTP status. A success is `rejected`, because its body contains an error."""
-    if status in {401, 403}:
+    if status in {_UNAUTHORIZED, _FORBIDDEN}:
         return "auth"
     if status == 402:  # noqa: PLR2004 - Payment Required
         return "quota"
@@ -125,48 +146,39 @@ def reply_error(
     *,
     kind: ProviderErrorKind | None = None,
     words: str = "",
+    reason: str = "",
     retry_after: float | None = None,
-    raw: Json | None = None,
 ) -> ProviderError:
-    """Return the error for an unsuccessful answer. `kind` overrides the meaning of `status`; `words` is the service's
-    message.
+    """Return the error for an unsuccessful reply. `kind` overrides the meaning of `status`; `words` is the service's
+    message, `reason` its machine-readable one, such as `SERVICE_DISABLED`.
 
-    A 401 is always `auth`, unless `kind` is `quota`. For `auth`, `words` and `raw` are dropped: services quote the key
-    in them.
+    A 401 is always `auth`, unless `kind` is `quota`. An `auth` error shows `reason`, never `words`: services quote the
+    key in them.
     """
     kind = kind or kind_of_status(status)
-    if status == 401 and kind != "quota":  # noqa: PLR2004 - Unauthorized
+    if status == _UNAUTHORIZED and kind != "quota":
         kind = "auth"
-    message = " ".join(words.split())
-    if len(message) > _LONGEST_QUOTE:
-        message = message[:_LONGEST_QUOTE] + "…"
+    meaning = _MEANING[kind]
+    quoted = " ".join(words.split())
+    if len(quoted) > _LONGEST_QUOTE:
+        quoted = quoted[:_LONGEST_QUOTE] + "…"
+    quoted = f': "{quoted}"' if quoted else ""
     if kind == "auth":
-        message, raw = "", None
-    quoted = f': "{message}"' if message else ""
-    return ProviderError(f"{_MEANING[kind]} (HTTP {status}){quoted}", kind=kind, retry_after=retry_after, raw=raw)
+        quoted = f": {reason}" if _REASON.fullmatch(reason) else ""
+        if status == _FORBIDDEN:
+            meaning = "the service does not allow this with the key"
+    return ProviderError(f"{meaning} (HTTP {status}){quoted}", kind=kind, retry_after=retry_after)
 
 
-def _without_lone_surrogates(value: Any) -> Any:
-    if isinstance(value, str):
-        return _LONE_SURROGATE.sub("\ufffd", value)
-    if isinstance(value, list):
-        return [_without_lone_surrogates(item) for item in value]
-    if isinstance(value, dict):
-        return {_without_lone_surrogates(name): _without_lone_surrogates(item) for name, item in value.items()}
-    return value
-
-
-def _description(body: bytes) -> str:
+def _description(body: bytes, headers: Mapping[str, str]) -> str:
     start = body[:1000].lstrip().lower()
     if not start:
         return "empty"
+    if headers.get("content-type", "").startswith("text/event-stream") or start.startswith((b"data:", b"event:")):
+        return "a stream of events"
     if start.startswith((b"<!doctype", b"<html", b"<head", b"<body", b"<?xml")):
         return "a web page"
-    if start.startswith((b"{", b"[")):
-        return "invalid or truncated"
-    if start.startswith((b"data:", b"event:")):
-        return "a stream of events"
-    return "something else"
+    return "invalid or truncated" if start.startswith((b"{", b"[")) else "something else"
 
 
 def _json_type(value: object) -> str:

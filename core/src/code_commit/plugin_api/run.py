@@ -32,6 +32,7 @@ class Model(Protocol):
 
     def complete(self, request: Request, *, label: str) -> Completion:
         """Make one call. `label` names it in the run folder: "initial-query" becomes `1-initial-query.txt`.
+        A label is printable and has no slash; the name of the file has at most 200 bytes.
 
         Several threads may call it. Do not catch errors that end the run, such as a missing key or a limit: the host
         handles them. If the service refuses or filters a completion, the run ends as well.

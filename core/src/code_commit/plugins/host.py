@@ -31,6 +31,7 @@ PATH_RULES = "code_commit_path_rules"
 AFTER_RUN = "code_commit_after_run"
 HOST = "code-commit"
 _LONGEST_ERROR = 2000  # characters
+_OPTIONAL = "mark a hook of a plugin that may be absent with @hookimpl(optionalhook=True)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +201,7 @@ class PluginHost:
                 if name not in known:
                     marks = self._manager.parse_hookimpl_opts(plugin.code, name)
                     if marks is None or not marks["optionalhook"]:
-                        self.reject(plugin, name, "there is no such hook" + did_you_mean(name, known))
+                        self.reject(plugin, name, f"there is no such hook{did_you_mean(name, known)}; {_OPTIONAL}")
                 elif name not in implemented:
                     self.reject(plugin, name, "it is not marked with @hookimpl, so it is never called")
 

@@ -19,6 +19,7 @@ from code_commit.plugin_api import (
     ToolResult,
     ToolSpec,
     Usage,
+    finish_of,
     read_arguments,
     reply_error,
     reply_member,
@@ -62,21 +63,22 @@ class ParrotWire:
         return HttpCall("/replies", body)
 
     def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
-        """Translate the answer, or raise a `ProviderError`."""
-        if status != 200:
-            raise _failure(status, body)
-        answer = reply_object(body)
-        if not answer.keys() & {"say", "calls", "ending"}:
-            raise ProviderError("the answer contains no reply", kind="invalid_response", raw=answer)
-        ending = reply_member(answer, "ending", str) or ""
-        tokens = reply_member(answer, "tokens", dict) or {}
+        """Translate the reply, or raise a `ProviderError`."""
+        reply = reply_object(body, status, headers)
+        if status >= 400:
+            raise reply_error(status, words=str(reply.get("problem", "")))
+        if not reply.keys() & {"say", "calls", "ending"}:
+            raise ProviderError("the reply has none of its members", kind="invalid_response")
+        parts = tuple(_parts(reply))
+        ending = reply_member(reply, "ending", str) or ""
+        tokens = reply_member(reply, "tokens", dict) or {}
         return Completion(
-            message=Message("assistant", tuple(_parts(answer))),
-            finish=FINISH.get(ending, Finish.UNKNOWN),
+            message=Message("assistant", parts),
+            finish=finish_of(ending, FINISH, parts),
             finish_detail=ending or "no ending",
             usage=Usage(input=token_count(tokens, "in"), output=token_count(tokens, "out")),
-            model=reply_member(answer, "model", str) or self._config.model,
-            raw=answer,
+            model=reply_member(reply, "model", str) or self._config.model,
+            raw=reply,
         )
 
 
@@ -106,20 +108,12 @@ def _tool(tool: ToolSpec) -> dict[str, Any]:
     return {"name": tool.name, "about": tool.description, "schema": dict(tool.parameters)}
 
 
-def _parts(answer: Json) -> list[Part]:
+def _parts(reply: Json) -> list[Part]:
     parts: list[Part] = []
-    if text := reply_member(answer, "say", str):
+    if text := reply_member(reply, "say", str):
         parts.append(Text(text))
-    for call in reply_objects(answer, "calls"):
+    for call in reply_objects(reply, "calls"):
         arguments, raw = read_arguments(call.get("arguments"))
         name = reply_member(call, "tool", str) or ""
         parts.append(ToolCall(reply_member(call, "id", str) or "", name, arguments, raw))
     return parts
-
-
-def _failure(status: int, body: bytes) -> ProviderError:
-    try:
-        answer = reply_object(body)
-    except ProviderError as problem:  # a proxy may answer with anything
-        return reply_error(status, words=str(problem))
-    return reply_error(status, words=str(answer.get("problem", "")), raw=answer)

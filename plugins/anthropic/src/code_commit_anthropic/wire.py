@@ -24,6 +24,7 @@ from code_commit.plugin_api import (
     ToolCall,
     ToolResult,
     Usage,
+    finish_of,
     kind_of_status,
     read_arguments,
     reply_error,
@@ -60,7 +61,7 @@ _KIND_OF_TYPE: Final[Mapping[str, ProviderErrorKind]] = {
 }
 # The service reports filtered output as an error.
 _FIRST_ERROR = 400
-_FILTERED = b"Output blocked by content filtering policy"
+_FILTERED = "Output blocked by content filtering policy"
 # Both have type invalid_request_error and status 400.
 _OUT_OF_CREDIT = re.compile(r"credit balance is too low|reached your specified (API )?usage limits", re.IGNORECASE)
 
@@ -97,41 +98,38 @@ class AnthropicWire:
             body["thinking"] = thinking
         return HttpCall("/v1/messages", body, {"anthropic-version": _VERSION})
 
-    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:  # noqa: ARG002 - Wire's own
+    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
         """See `Wire.decode`. The usage includes cached input, which the service reports separately."""
-        if not 200 <= status < 300:  # noqa: PLR2004 - success
-            return self._failed(status, body)
-        answer = reply_object(body)
-        if answer.get("error"):
-            raise _failure(status, answer)
-        if "content" not in answer:
-            raise ProviderError("the answer has no content", kind="invalid_response", raw=answer)
-        parts = tuple(_part(block) for block in reply_objects(answer, "content"))
-        word = reply_member(answer, "stop_reason", str) or ""
+        reply = reply_object(body, status, headers)
+        if status >= _FIRST_ERROR or reply.get("error"):
+            return self._failed(status, reply)
+        if "content" not in reply:
+            raise ProviderError("the reply has no content", kind="invalid_response")
+        parts = tuple(_part(block) for block in reply_objects(reply, "content"))
+        word = reply_member(reply, "stop_reason", str) or ""
         return Completion(
             message=Message("assistant", tuple(part for part in parts if part is not None)),
-            finish=_finish(word, calls=any(isinstance(part, ToolCall) for part in parts)),
+            finish=finish_of(word, _FINISH, parts),
             finish_detail=word,
-            usage=_usage(reply_member(answer, "usage", dict) or {}),
-            model=reply_member(answer, "model", str) or self._config.model,
-            raw=answer,
+            usage=_usage(reply_member(reply, "usage", dict) or {}),
+            model=reply_member(reply, "model", str) or self._config.model,
+            raw=reply,
         )
 
-    def _failed(self, status: int, body: bytes) -> Completion:
-        try:
-            answer = reply_object(body)
-        except ProviderError as error:
-            raise reply_error(status, words=str(error)) from None
-        if _FILTERED not in body:
-            raise _failure(status, answer)
-        return Completion(
-            message=Message("assistant", ()),
-            finish=Finish.FILTERED,
-            finish_detail="content filtering policy",
-            usage=Usage(),
-            model=self._config.model,
-            raw=answer,
-        )
+    def _failed(self, status: int, reply: Json) -> Completion:
+        error = reply.get("error")
+        fields = error if isinstance(error, dict) else {}
+        words, name = str(fields.get("message") or ""), str(fields.get("type"))
+        if _FILTERED in words:
+            message, detail = Message("assistant", ()), "content filtering policy"
+            return Completion(message, Finish.FILTERED, detail, Usage(), self._config.model, reply)
+        kind = kind_of_status(status)
+        if kind == "rejected":  # the status is not specific; gateways send types that are too general
+            named = _KIND_OF_TYPE.get(name)
+            kind = named if named and (named != "server" or status < _FIRST_ERROR) else kind
+        if _OUT_OF_CREDIT.search(words):
+            kind = "quota"
+        raise reply_error(status, kind=kind, words=words, reason=name)
 
     def _thinking(self, request: Request, max_tokens: int) -> dict[str, Any] | None:
         config = self._config
@@ -173,9 +171,7 @@ def _block(part: Part) -> dict[str, Any] | None:
         case Text(text=text):
             return {"type": "text", "text": text} if text.strip() else None  # the service refuses blank blocks
         case ToolCall():
-            # Malformed arguments must go back inside an object.
-            arguments = {"malformed": part.raw} if part.arguments is None else dict(part.arguments)
-            return {"type": "tool_use", "id": _id(part.id), "name": part.name, "input": arguments}
+            return {"type": "tool_use", "id": _id(part.id), "name": part.name, "input": part.arguments_object}
         case ToolResult():
             block = {"type": "tool_result", "tool_use_id": _id(part.call_id), "content": part.text}
             return block | {"is_error": True} if part.is_error else block
@@ -200,37 +196,15 @@ def _part(block: dict[str, Any]) -> Part | None:
     return Opaque(_PROVIDER, block)  # thinking, redacted_thinking, and future kinds
 
 
-def _finish(word: str, *, calls: bool) -> Finish:
-    finish = _FINISH.get(word, Finish.UNKNOWN)
-    if finish is Finish.STOP and calls:
-        return Finish.TOOL_CALLS
-    if finish is Finish.TOOL_CALLS and not calls:
-        return Finish.UNKNOWN
-    return finish
-
-
 def _usage(usage: Json) -> Usage:
     fresh = token_count(usage, "input_tokens")
-    cache_read = token_count(usage, "cache_read_input_tokens") or 0
-    cache_write = token_count(usage, "cache_creation_input_tokens") or 0
+    cache_read = token_count(usage, "cache_read_input_tokens")
+    cache_write = token_count(usage, "cache_creation_input_tokens")
     details = reply_member(usage, "output_tokens_details", dict) or {}
     return Usage(
-        input=None if fresh is None else fresh + cache_read + cache_write,
+        input=None if fresh is None else fresh + (cache_read or 0) + (cache_write or 0),
         output=token_count(usage, "output_tokens"),
         cache_read=cache_read,
         cache_write=cache_write,
-        reasoning=token_count(details, "thinking_tokens") or 0,
+        reasoning=token_count(details, "thinking_tokens"),
     )
-
-
-def _failure(status: int, answer: Json) -> ProviderError:
-    error = answer.get("error")
-    fields = error if isinstance(error, dict) else {}
-    words = str(fields.get("message") or "")
-    kind = kind_of_status(status)
-    if kind == "rejected":  # the status is not specific; gateways send types that are too general
-        named = _KIND_OF_TYPE.get(str(fields.get("type")))
-        kind = named if named and (named != "server" or status < _FIRST_ERROR) else kind
-    if _OUT_OF_CREDIT.search(words):
-        kind = "quota"
-    return reply_error(status, kind=kind, words=words, raw=answer)

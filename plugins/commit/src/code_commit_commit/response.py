@@ -38,7 +38,7 @@ def parse_changes(text: str) -> tuple[Change, ...]:
             continue
         path, _, begin = opened
         if fence.line == END:
-            changes.append(Change(path, _encoded(text[begin : fence.start], path)))
+            changes.append(Change(path, _encoded(text[begin : fence.start], f"the content of {path}")))
         elif fence.line == DELETE and fence.start == begin:
             changes.append(Change(path, None))
         elif fence.line == DELETE:
@@ -94,15 +94,16 @@ def _path_of(fence: Fence) -> str:
         raise MalformedResponse(f"line {fence.number}: `{FENCE}` must be followed directly by a path")
     if len(path) > LONGEST_PATH:
         raise MalformedResponse(f"line {fence.number}: the path is longer than {LONGEST_PATH} characters")
+    _encoded(path, f"line {fence.number}: the path")
     return path
 
 
-def _encoded(content: str, path: str) -> bytes:
+def _encoded(text: str, what: str) -> bytes:
     try:
-        return content.encode()
+        return text.encode()
     except UnicodeEncodeError as error:
         raise MalformedResponse(
-            f"the content of {path} has a lone surrogate (U+{ord(content[error.start]):04X}), which is not valid UTF-8"
+            f"{what} has a lone surrogate (U+{ord(text[error.start]):04X}), which is not valid UTF-8"
         ) from None
 
 

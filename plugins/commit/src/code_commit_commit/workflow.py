@@ -200,7 +200,7 @@ def _require_unchanged(changes: Sequence[Change], run: Run, rolled_up: RolledUp)
 
 def _parse(completion: Completion, run: Run) -> tuple[Change, ...]:
     if completion.finish is not Finish.STOP:
-        raise MalformedResponse(f"the response is incomplete: {_finish_text(completion)}")
+        raise MalformedResponse(f"the response is incomplete: {completion.ending}")
     changes = parse_changes(completion.text)
     if all(_is_on_disk(change, run) for change in changes):
         raise MalformedResponse("the response changes nothing: every file already has this content")
@@ -217,11 +217,6 @@ def _is_on_disk(change: Change, run: Run) -> bool:
         return run.tree.read(_file_of(change)) == change.content
     except (OSError, ValueError):
         return False  # not a regular file or a valid path: the path rules refuse it
-
-
-def _finish_text(completion: Completion) -> str:
-    detail = completion.finish_detail
-    return f"it ended with `{detail}`" if detail else "the service gave no reason"
 
 
 def _repair_or_stop(reason: str, then: str, hint: str) -> _Failure:

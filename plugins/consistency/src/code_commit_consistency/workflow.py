@@ -61,7 +61,7 @@ def _sample(run: Run, model: Model, request: Request, number: int, count: int) -
         which = "the report" if count == 1 else f"report {number} of {count}"
         hint = f"the response is in logs/{run.folder.name}/{label}-response.txt"
         if completion.finish is not Finish.STOP:
-            raise ResponseRefused(f"{which} is incomplete: it ended with `{completion.finish_detail}`", hint=hint)
+            raise ResponseRefused(f"{which} is incomplete: {completion.ending}", hint=hint)
         if not completion.text.strip():
             raise ResponseRefused(f"{which} is empty", hint="try again, or use another model")
     return completion

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from code_commit.plugin_api import Json, ProviderError, ProviderErrorKind, kind_of_status, reply_error, reply_object
+from code_commit.plugin_api import Json, ProviderError, ProviderErrorKind, kind_of_status, reply_error
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)s")
 _AUTH_REASONS = re.compile(r"API_KEY_|ACCESS_TOKEN_|CREDENTIALS_MISSING|SERVICE_DISABLED|CONSUMER_(INVALID|SUSPENDED)")
 _OUT_OF_CREDIT = re.compile(r"credits are depleted|billing (account )?(is )?(disabled|not enabled)", re.IGNORECASE)
+_CHECK_BILLING = "check your plan and billing"
+FIRST_ERROR = 400  # HTTP status
 _KIND_OF_STATUS_NAME: dict[str, ProviderErrorKind] = {
     "UNAUTHENTICATED": "auth",
     "PERMISSION_DENIED": "auth",
@@ -20,35 +22,31 @@ _KIND_OF_STATUS_NAME: dict[str, ProviderErrorKind] = {
 }
 
 
-def failed(status: int, body: bytes) -> ProviderError:
-    """Return the error for an answer with a failure status."""
-    try:
-        answer = reply_object(body)
-    except ProviderError as error:
-        return reply_error(status, words=str(error))
-    return failure(status, answer)
-
-
-def failure(status: int, answer: Json) -> ProviderError:
-    """Return the error for an answer that contains one, with any HTTP status."""
-    error = answer.get("error")
+def failure(status: int, reply: Json) -> ProviderError:
+    """Return the error in a reply with any HTTP status."""
+    error = reply.get("error")
     fields: Json = error if isinstance(error, dict) else {}
     words = str(fields.get("message") or "")
     details = fields.get("details")
     details = [detail for detail in details if isinstance(detail, dict)] if isinstance(details, list) else []
-    if 200 <= status < 300 and isinstance(fields.get("code"), int):  # noqa: PLR2004 - success
+    if status < FIRST_ERROR and isinstance(fields.get("code"), int):
         status = fields["code"]
-    kind = _KIND_OF_STATUS_NAME.get(str(fields.get("status")), kind_of_status(status))
-    reasons = {str(detail.get("reason")) for detail in details}
+    name = str(fields.get("status"))
+    kind = _KIND_OF_STATUS_NAME.get(name, kind_of_status(status))
+    reasons = [str(detail["reason"]) for detail in details if detail.get("reason")]
     if any(_AUTH_REASONS.match(reason) for reason in reasons):
         kind = "auth"
-    elif "BILLING_DISABLED" in reasons or _OUT_OF_CREDIT.search(words) or (kind == "rate" and _is_used_up(details)):
+    elif (
+        "BILLING_DISABLED" in reasons
+        or _OUT_OF_CREDIT.search(words)
+        or (kind == "rate" and _is_used_up(words, details))
+    ):
         kind = "quota"
-    return reply_error(status, kind=kind, words=words, retry_after=_retry_delay(details), raw=answer)
+    return reply_error(status, kind=kind, words=words, reason=(*reasons, name)[0], retry_after=_retry_delay(details))
 
 
-def _is_used_up(details: list[dict[str, Any]]) -> bool:
-    """Return whether waiting a minute does not help: the limit is per day, or zero."""
+def _is_used_up(words: str, details: list[dict[str, Any]]) -> bool:
+    """Return whether waiting a minute does not help: the limit is per day, zero, or a matter of billing."""
     for detail in details:
         violations = detail.get("violations")
         for violation in violations if isinstance(violations, list) else []:
@@ -61,7 +59,9 @@ def _is_used_up(details: list[dict[str, Any]]) -> bool:
             metadata.get("quota_limit_value") == "0" or "PerDay" in str(metadata.get("quota_limit"))
         ):
             return True
-    return False
+    # The service says so of a limit per minute, too.
+    passes = _retry_delay(details) is not None or "PerMinute" in str(details)
+    return _CHECK_BILLING in words.lower() and not passes
 
 
 def _retry_delay(details: list[dict[str, Any]]) -> float | None:

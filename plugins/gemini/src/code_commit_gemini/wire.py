@@ -6,7 +6,6 @@ calling), the error model of Google APIs (google.rpc.ErrorInfo, QuotaFailure, Re
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -27,6 +26,8 @@ from code_commit.plugin_api import (
     ToolResult,
     ToolSpec,
     Usage,
+    finish_of,
+    generated_id,
     read_arguments,
     reply_member,
     reply_object,
@@ -34,7 +35,7 @@ from code_commit.plugin_api import (
     token_count,
 )
 from code_commit_gemini.config import GeminiConfig
-from code_commit_gemini.failures import failed, failure
+from code_commit_gemini.failures import FIRST_ERROR, failure
 
 _PROVIDER: Final = "gemini"
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
@@ -60,7 +61,7 @@ _FINISH: Final[Mapping[str, Finish]] = {
     # Not mapped: OTHER, MALFORMED_FUNCTION_CALL, UNEXPECTED_TOOL_CALL, TOO_MANY_TOOL_CALLS,
     # MISSING_THOUGHT_SIGNATURE, MALFORMED_RESPONSE, IMAGE_OTHER, NO_IMAGE, FINISH_REASON_UNSPECIFIED.
 }
-_ANSWER_MEMBERS = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"})
+_REPLY_MEMBERS = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"})
 
 
 class GeminiWire:
@@ -85,17 +86,15 @@ class GeminiWire:
         name = self._config.model if "/" in self._config.model else f"models/{self._config.model}"
         return HttpCall(f"/v1beta/{quote(name)}:generateContent", body)
 
-    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:  # noqa: ARG002 - Wire's own
+    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
         """See `Wire.decode`. Calls without an id get one; thoughts and signatures are kept, to be sent back."""
-        if not 200 <= status < 300:  # noqa: PLR2004 - success
-            raise failed(status, body)
-        answer = reply_object(body)
-        if answer.get("error"):
-            raise failure(status, answer)
-        if not answer.keys() & _ANSWER_MEMBERS:
-            raise ProviderError("the answer has no candidates", kind="invalid_response", raw=answer)
-        candidates = reply_objects(answer, "candidates")
-        feedback = reply_member(answer, "promptFeedback", dict) or {}
+        reply = reply_object(body, status, headers)
+        if status >= FIRST_ERROR or reply.get("error"):
+            raise failure(status, reply)
+        if not reply.keys() & _REPLY_MEMBERS:
+            raise ProviderError("the reply has no candidates", kind="invalid_response")
+        candidates = reply_objects(reply, "candidates")
+        feedback = reply_member(reply, "promptFeedback", dict) or {}
         blocked = reply_member(feedback, "blockReason", str) or ""
         parts: tuple[Part, ...] = ()
         if blocked or not candidates:
@@ -104,16 +103,14 @@ class GeminiWire:
         else:
             parts = tuple(_parts(candidates[0], body))
             word = reply_member(candidates[0], "finishReason", str) or ""
-            finish = _FINISH.get(word, Finish.UNKNOWN)
-            if finish is Finish.STOP and any(isinstance(part, ToolCall) for part in parts):
-                finish = Finish.TOOL_CALLS
+            finish = finish_of(word, _FINISH, parts)
         return Completion(
             message=Message("assistant", parts),
             finish=finish,
             finish_detail=word,
-            usage=_usage(reply_member(answer, "usageMetadata", dict) or {}),
-            model=reply_member(answer, "modelVersion", str) or self._config.model,
-            raw=answer,
+            usage=_usage(reply_member(reply, "usageMetadata", dict) or {}),
+            model=reply_member(reply, "modelVersion", str) or self._config.model,
+            raw=reply,
         )
 
     def _generation(self, request: Request) -> dict[str, Any]:
@@ -190,9 +187,7 @@ def _model_parts(message: Message, *, signs: bool) -> list[dict[str, Any]]:
 
 def _function_call(call: ToolCall, *, sign: bool) -> dict[str, Any]:
     echo = _own_echo(call)
-    # Malformed arguments must go back inside an object.
-    arguments = {"malformed": call.raw} if call.arguments is None else dict(call.arguments)
-    function: dict[str, Any] = {"name": call.name, "args": arguments}
+    function: dict[str, Any] = {"name": call.name, "args": call.arguments_object}
     if echo.get("id") == call.id:
         function["id"] = call.id
     part: dict[str, Any] = {"functionCall": function}
@@ -212,7 +207,7 @@ def _parts(candidate: Json, body: bytes) -> list[Part]:
     for number, part in enumerate(reply_objects(content, "parts")):
         call = reply_member(part, "functionCall", dict)
         if call is not None:
-            parts.append(_tool_call(part, call, generated_id=f"call_{hashlib.sha256(body).hexdigest()[:16]}_{number}"))
+            parts.append(_tool_call(part, call, generated_id(body, number)))
         elif isinstance(part.get("text"), str) and not part.get("thought"):
             if part["text"]:
                 parts.append(Text(part["text"]))
@@ -224,13 +219,13 @@ def _parts(candidate: Json, body: bytes) -> list[Part]:
     return parts
 
 
-def _tool_call(part: Json, call: Json, *, generated_id: str) -> ToolCall:
+def _tool_call(part: Json, call: Json, other_id: str) -> ToolCall:
     arguments, raw = read_arguments(call.get("args"))
     given_id = reply_member(call, "id", str)
     fields = {"id": given_id, "thoughtSignature": part.get("thoughtSignature")}
     echo = {name: value for name, value in fields.items() if value}
     return ToolCall(
-        id=given_id or generated_id,
+        id=given_id or other_id,
         name=reply_member(call, "name", str) or "",
         arguments=arguments,
         raw=raw,
@@ -251,6 +246,6 @@ def _usage(usage: Json) -> Usage:
     return Usage(
         input=spent,
         output=output,
-        cache_read=token_count(usage, "cachedContentTokenCount") or 0,
-        reasoning=thoughts or 0,
+        cache_read=token_count(usage, "cachedContentTokenCount"),
+        reasoning=thoughts,
     )

@@ -9,6 +9,7 @@ from code_commit.plugin_api import ProviderDefinition, hookimpl
 OPENAI = ProviderDefinition(
     name="openai",
     models={
+        # `gpt` and `openai` name the model that the requirements ask for, not the newest.
         "gpt-5": ("gpt5", "gpt", "openai"),
         "gpt-5-mini": ("gpt5-mini", "gpt-mini"),
         "gpt-5-nano": ("gpt5-nano", "gpt-nano"),

@@ -6,7 +6,6 @@ Sources: the API reference of OpenAI (Chat Completions, error codes); for differ
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -28,6 +27,8 @@ from code_commit.plugin_api import (
     ToolResult,
     ToolSpec,
     Usage,
+    finish_of,
+    generated_id,
     kind_of_status,
     read_arguments,
     reply_error,
@@ -71,6 +72,7 @@ _KIND_OF_NAME: Final[Mapping[str, ProviderErrorKind]] = {
     "server_error": "server",
     "overloaded_error": "server",
 }
+_FIRST_ERROR = 400  # HTTP status
 _FILTERED_NAMES = frozenset({"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"})
 
 
@@ -97,32 +99,32 @@ class OpenAIWire:
                 body["tool_choice"] = request.tool_choice
         return HttpCall("/chat/completions", body)
 
-    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:  # noqa: ARG002 - Wire's own
+    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
         """See `Wire.decode`. Only the first choice is used."""
-        if not 200 <= status < 300:  # noqa: PLR2004 - success
-            return self._failed(status, body)
-        answer = reply_object(body)
-        if answer.get("error"):
-            raise _failure(status, answer)
-        choices = reply_objects(answer, "choices")
+        reply = reply_object(body, status, headers)
+        if status >= _FIRST_ERROR:
+            return self._failed(status, reply)
+        if reply.get("error"):
+            raise _failure(status, reply)
+        choices = reply_objects(reply, "choices")
         if not choices:
-            raise ProviderError("the answer has no choices", kind="invalid_response", raw=answer)
+            raise ProviderError("the reply has no choices", kind="invalid_response")
         choice = choices[0]
         if choice.get("error"):  # OpenRouter: the upstream model failed
             raise _failure(status, choice)
         message = reply_member(choice, "message", dict)
         if message is None:
-            raise ProviderError("the first choice of the answer has no message", kind="invalid_response", raw=answer)
+            raise ProviderError("the first choice of the reply has no message", kind="invalid_response")
         parts = _parts(message, body)
         word = reply_member(choice, "finish_reason", str) or ""
-        refused = bool(message.get("refusal"))
+        finish, refused = finish_of(word, _FINISH, parts), bool(message.get("refusal"))
         return Completion(
             message=Message("assistant", tuple(parts)),
-            finish=_finish(word, refused=refused, calls=any(isinstance(part, ToolCall) for part in parts)),
+            finish=Finish.REFUSED if refused and finish is not Finish.FILTERED else finish,
             finish_detail=word or ("refusal" if refused else ""),
-            usage=_usage(reply_member(answer, "usage", dict) or {}),
-            model=reply_member(answer, "model", str) or self._config.model,
-            raw=answer,
+            usage=_usage(reply_member(reply, "usage", dict) or {}),
+            model=reply_member(reply, "model", str) or self._config.model,
+            raw=reply,
         )
 
     def _max_tokens_field(self) -> str:
@@ -130,24 +132,16 @@ class OpenAIWire:
             return self._config.max_tokens_field
         return "max_completion_tokens" if _OPENAI_MODEL.match(self._config.model) else "max_tokens"
 
-    def _failed(self, status: int, body: bytes) -> Completion:
-        try:
-            answer = reply_object(body)
-        except ProviderError as error:
-            raise reply_error(status, words=str(error)) from None
-        words, names = _message_and_names(answer)
-        flagged = "invalid_prompt" in names and "usage policy" in words
-        if status == 400 and (flagged or names & _FILTERED_NAMES):  # noqa: PLR2004 - Bad Request
-            # The prompt was filtered, which Azure and OpenAI report as an error without text.
-            return Completion(
-                message=Message("assistant", ()),
-                finish=Finish.FILTERED,
-                finish_detail=next(iter(sorted(names & _FILTERED_NAMES)), "invalid_prompt"),
-                usage=Usage(),
-                model=self._config.model,
-                raw=answer,
-            )
-        raise _failure(status, answer)
+    def _failed(self, status: int, reply: Json) -> Completion:
+        words, names = _message_and_names(reply)
+        filtered = sorted(_FILTERED_NAMES.intersection(names))
+        if "invalid_prompt" in names and "usage policy" in words:
+            filtered.append("invalid_prompt")
+        if status != _FIRST_ERROR or not filtered:
+            raise _failure(status, reply)
+        # The prompt was filtered, which Azure and OpenAI report as an error without text.
+        message = Message("assistant", ())
+        return Completion(message, Finish.FILTERED, filtered[0], Usage(), self._config.model, reply)
 
 
 def _messages(request: Request) -> list[dict[str, Any]]:
@@ -188,8 +182,7 @@ def _assistant(message: Message) -> list[dict[str, Any]]:
 
 def _call(call: ToolCall) -> dict[str, Any]:
     # Servers parse the arguments of earlier calls, so malformed ones go back inside valid JSON.
-    arguments = {"malformed": call.raw} if call.arguments is None else dict(call.arguments)
-    text = call.raw if call.arguments and call.raw else json.dumps(arguments, ensure_ascii=False)
+    text = call.raw if call.arguments and call.raw else json.dumps(call.arguments_object, ensure_ascii=False)
     sent: dict[str, Any] = {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": text}}
     return {**sent, **call.echo.data} if call.echo and call.echo.provider == _PROVIDER else sent
 
@@ -210,12 +203,12 @@ def _parts(message: Json, body: bytes) -> list[Part]:
     for index, call in enumerate(reply_objects(message, "tool_calls")):
         function = reply_member(call, "function", dict)
         if function is None:
-            raise ProviderError("a tool call of the answer has no function", kind="invalid_response")
+            raise ProviderError("a tool call of the reply has no function", kind="invalid_response")
         arguments, raw = read_arguments(function.get("arguments"))
         echo = {name: value for name, value in call.items() if name not in {"id", "type", "index", "function"}}
         parts.append(
             ToolCall(
-                id=reply_member(call, "id", str) or f"call_{hashlib.sha256(body).hexdigest()[:16]}_{index}",
+                id=reply_member(call, "id", str) or generated_id(body, index),
                 name=reply_member(function, "name", str) or "",
                 arguments=arguments,
                 raw=raw,
@@ -236,48 +229,39 @@ def _content(message: Json) -> str:
     )
 
 
-def _finish(word: str, *, refused: bool, calls: bool) -> Finish:
-    finish = _FINISH.get(word, Finish.UNKNOWN)
-    if refused and finish is not Finish.FILTERED:
-        return Finish.REFUSED
-    if finish is Finish.STOP and calls:
-        return Finish.TOOL_CALLS
-    if finish is Finish.TOOL_CALLS and not calls:
-        return Finish.UNKNOWN
-    return finish
-
-
 def _usage(usage: Json) -> Usage:
     prompt_details = reply_member(usage, "prompt_tokens_details", dict) or {}
     completion_details = reply_member(usage, "completion_tokens_details", dict) or {}
     return Usage(
         input=token_count(usage, "prompt_tokens"),
         output=token_count(usage, "completion_tokens"),
-        cache_read=token_count(prompt_details, "cached_tokens") or 0,
-        reasoning=token_count(completion_details, "reasoning_tokens") or 0,
+        cache_read=token_count(prompt_details, "cached_tokens"),
+        reasoning=token_count(completion_details, "reasoning_tokens"),
     )
 
 
-def _message_and_names(answer: Json) -> tuple[str, set[str]]:
+def _message_and_names(reply: Json) -> tuple[str, list[str]]:
     """Return the message and the names of an error, from any format that servers use."""
-    error = answer.get("error", answer)
-    fields = error if isinstance(error, dict) else answer
+    error = reply.get("error", reply)
+    fields = error if isinstance(error, dict) else reply
     words = error if isinstance(error, str) else fields.get("message") or fields.get("detail") or ""
     inner = fields.get("innererror")
     codes = [fields.get("code"), fields.get("type"), inner.get("code") if isinstance(inner, dict) else None]
-    return str(words), {name for name in codes if isinstance(name, str)}
+    return str(words), [name for name in codes if isinstance(name, str)]
 
 
-def _failure(status: int, answer: Json) -> ProviderError:
-    words, names = _message_and_names(answer)
-    error = answer.get("error", answer)
+def _failure(status: int, reply: Json) -> ProviderError:
+    words, names = _message_and_names(reply)
+    error = reply.get("error", reply)
     code = error.get("code") if isinstance(error, dict) else None
-    if 200 <= status < 300 and isinstance(code, int):  # noqa: PLR2004 - OpenRouter: the real status is in the body
+    if status < _FIRST_ERROR and isinstance(code, int):  # OpenRouter: the real status is in the body
         status = code
     kinds = {_KIND_OF_NAME[name] for name in names if name in _KIND_OF_NAME}
     kind = kind_of_status(status)
     decisive = ("quota", "auth", "rate", "server") if kind == "rejected" else ("quota", "auth")  # else by status
     kind = next((each for each in decisive if each in kinds), kind)
-    if "incorrect api key" in words.lower():  # xAI answers with status 400
+    if "incorrect api key" in words.lower():  # xAI replies with status 400
         kind = "auth"
-    return reply_error(status, kind=kind, words=words, raw=answer)
+    if kind == "rate" and "check your plan and billing" in words.lower():
+        kind = "quota"
+    return reply_error(status, kind=kind, words=words, reason=names[0] if names else "")

@@ -194,5 +194,5 @@ def _shorten(given: Any) -> Any:
 
 def _code(completion: Completion) -> str:
     if completion.finish is not Finish.STOP:
-        raise MalformedAnswer(f"The answer is incomplete: it ended with `{completion.finish_detail}`.")
+        raise MalformedAnswer(f"The answer is incomplete: {completion.ending}.")
     return code_of(completion.text)

@@ -19,6 +19,7 @@ import httpx
 from code_commit.config.keys import is_this_machine
 from code_commit.plugin_api.conversation import ProviderError
 from code_commit.plugin_api.errors import NotReady
+from code_commit_workspace import Redactor
 
 CONNECT_SECONDS = 30.0
 WRITE_SECONDS = 120.0
@@ -37,17 +38,20 @@ class Endpoint:
     """The address of a provider, its key, and the limits of a reply.
 
     `read_timeout` is the longest silence in seconds; `size_cap` bounds a reply in bytes, after decompression.
+    `redactor` knows the keys that no error may show, `key` among them.
     """
 
     base_url: str
     key: str | None = field(default=None, repr=False)
+    key_source: str = ""
     read_timeout: float = 900.0
     size_cap: int = 64 * 1024 * 1024
+    redactor: Redactor = field(default_factory=Redactor, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """The answer of a service; header names are in lower case."""
+    """The reply of a service; header names are in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -60,8 +64,10 @@ _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=Fa
 class Content:
     """A JSON document to send, in UTF-8, encoded in pieces because a prompt may be large.
 
+    A lone surrogate becomes `?`: a model may have written it in an earlier turn, and services refuse it.
+
     Raises:
-        ValueError: a number is not finite, or (UnicodeEncodeError) text is not Unicode.
+        ValueError: a number is not finite.
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:
@@ -72,7 +78,7 @@ class Content:
         held = bytearray()
         for text in self._texts:
             for start in range(0, len(text), _PIECE):
-                held += text[start : start + _PIECE].encode()
+                held += text[start : start + _PIECE].encode("utf-8", "replace")
                 if len(held) >= _PIECE:
                     yield bytes(held)
                     held.clear()
@@ -80,8 +86,8 @@ class Content:
             yield bytes(held)
 
 
-ResultQueue = queue.SimpleQueue["HttpReply | Exception | None"]
-"""Holds the result of `post`, or None if the provider was closed."""
+ResultQueue = queue.SimpleQueue["HttpReply | Exception"]
+"""Holds the result of `post`."""
 
 
 class HttpConnection:
@@ -161,7 +167,7 @@ class HttpConnection:
 def _read_body(response: httpx.Response, cap: int) -> bytes:
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
-        raise ProviderError("the answer is compressed in a way that was not asked for", kind="invalid_response")
+        raise ProviderError("the reply is compressed in a way that was not asked for", kind="invalid_response")
     # A small reply may unpack to any size: limit it.
     unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16) if "gzip" in encoding else None
     body = bytearray()
@@ -171,11 +177,11 @@ def _read_body(response: httpx.Response, cap: int) -> bytes:
         try:
             body += chunk if unpack is None else unpack.decompress(chunk, cap + 1 - len(body))
         except zlib.error:
-            raise ProviderError("the answer's compression is broken", kind="invalid_response") from None
+            raise ProviderError("the reply's compression is broken", kind="invalid_response") from None
         if max(len(body), received) > cap:
-            raise ProviderError(f"the answer is larger than {cap} bytes, the limit", kind="invalid_response")
+            raise ProviderError(f"the reply is larger than {cap} bytes, the limit", kind="invalid_response")
     if unpack is not None and not unpack.eof:
-        raise ProviderError("the answer's compression is cut short", kind="invalid_response")
+        raise ProviderError("the reply's compression is cut short", kind="invalid_response")
     return bytes(body)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import time
@@ -14,71 +13,46 @@ from operator import itemgetter
 import httpx
 
 from code_commit.models.http.connection import CONNECT_SECONDS, WRITE_SECONDS, Endpoint, HttpReply
-from code_commit.plugin_api.conversation import ProviderError
-from code_commit_workspace import Redactor
+from code_commit.plugin_api.conversation import ProviderError, ProviderErrorKind
+from code_commit.plugin_api.errors import describe
 
 _ENDED_EARLY = re.compile("disconnected|closed connection")
 _QUOTED = 8  # characters of a key in a row that no error may show
+_LONGEST_BODY = 1 << 20  # bytes kept for the run folder
 
 
-def located(
-    error: ProviderError, service: str, address: httpx.URL, key: str | None, headers: Mapping[str, str]
-) -> ProviderError:
-    """Return `error` with the name and address of the service and its `Retry-After`, without the key."""
-    where = address.host if address.port is None else f"{address.host}:{address.port}"
-    words, raw = str(error), error.raw
-    if key:
-        words = _hide_parts(Redactor([key]).text(words), key)
-        text = json.dumps(raw, ensure_ascii=False)
-        if _hide_parts(text, key) != text:
-            raw = None
-    retry_after = retry_after_seconds(headers) if error.retry_after is None else error.retry_after
-    return ProviderError(f"{service} at {where}: {words}", kind=error.kind, retry_after=retry_after, raw=raw)
+def provider_error(error: Exception, service: str, endpoint: Endpoint, reply: HttpReply | None) -> ProviderError:
+    """Return `error` with the name and address of the service, its `Retry-After` and its reply, without the key.
 
+    Only a bug of the wire becomes the cause of the result: other exceptions may quote the key.
 
-def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return how long a service asks to wait, by `Retry-After-Ms`, or `Retry-After` in seconds or as a date.
-
-    Anything else, or a negative number, is None. Names in `headers` are in lower case. A date is compared with the
-    service's own `Date`, so that a wrong clock on this machine does no harm.
+    Raises:
+        Exception: `error` itself, if it is a bug elsewhere.
     """
-    milliseconds = _duration(headers.get("retry-after-ms", ""))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    text = headers.get("retry-after", "")
-    seconds = _duration(text)
-    if seconds is not None:
-        return seconds
-    try:
-        until = parsedate_to_datetime(text).timestamp()
-    except (ValueError, TypeError, OverflowError):
-        return None
-    try:
-        now = parsedate_to_datetime(headers.get("date", "")).timestamp()
-    except (ValueError, TypeError, OverflowError):
-        now = time.time()
-    return max(0.0, until - now)
-
-
-def _duration(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) and value >= 0 else None
-
-
-def _hide_parts(text: str, key: str) -> str:
-    """Return `text` with `***` for each part of `key` in it: services often show both ends of a key."""
-    hidden = bytearray(len(text))
-    for start in range(max(1, len(key) - _QUOTED + 1)):
-        part = key[start : start + _QUOTED]
-        found = text.find(part)
-        while found >= 0:
-            hidden[found : found + len(part)] = b"*" * len(part)
-            found = text.find(part, found + 1)
-    runs = groupby(zip(hidden, text, strict=True), key=itemgetter(0))
-    return "".join("***" if is_hidden else "".join(letter for _, letter in run) for is_hidden, run in runs)
+    cause: Exception | None = None
+    match error:
+        case ProviderError():
+            described = error
+        case httpx.TransportError():
+            described = _transport_error(error, endpoint)
+        case _ if reply is not None:
+            message = f"its plugin could not read the reply (HTTP {reply.status}): {describe(error)}"
+            described, cause = ProviderError(message, kind="invalid_response"), error
+        case _:
+            raise error
+    address = httpx.URL(endpoint.base_url)
+    where = address.host if address.port is None else f"{address.host}:{address.port}"
+    words, body, retry_after = str(described), described.body, described.retry_after
+    if reply is not None:
+        body = reply.body[:_LONGEST_BODY].decode("utf-8", "replace")
+        retry_after = retry_after_seconds(reply.headers) if retry_after is None else retry_after
+    if described.kind == "auth":  # services quote the key
+        body = ""
+        words += f"; the key is from {endpoint.key_source}" if endpoint.key_source else ""
+    words, body = (_hide_parts(endpoint.redactor.text(text), endpoint.key) for text in (words, body))
+    located = ProviderError(f"{service} at {where}: {words}", kind=described.kind, retry_after=retry_after, body=body)
+    located.__cause__ = cause
+    return located
 
 
 def redirect_error(reply: HttpReply) -> ProviderError:
@@ -94,33 +68,81 @@ def redirect_error(reply: HttpReply) -> ProviderError:
     )
 
 
-def transport_error(error: httpx.TransportError, endpoint: Endpoint) -> ProviderError:
+def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
+    """Return how long a service asks to wait, by `Retry-After-Ms`, or `Retry-After` in seconds or as a date.
+
+    Anything else, or a negative number, is None. Names in `headers` are in lower case. A date is compared with the
+    service's own `Date`, so that a wrong clock on this machine does no harm.
+    """
+    milliseconds = _duration(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    text = headers.get("retry-after", "")
+    seconds = _duration(text)
+    until = _timestamp(text)
+    if seconds is not None or until is None:
+        return seconds
+    now = _timestamp(headers.get("date", ""))
+    return max(0.0, until - (time.time() if now is None else now))
+
+
+def _duration(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value >= 0 else None
+
+
+def _timestamp(text: str) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _hide_parts(text: str, key: str | None) -> str:
+    """Return `text` with `***` for each part of `key` in it: services often show both ends of a key."""
+    hidden = bytearray(len(text))
+    for start in range(max(1, len(key) - _QUOTED + 1) if key else 0):
+        part = key[start : start + _QUOTED]  # type: ignore[index] # not without a key
+        found = text.find(part)
+        while found >= 0:
+            hidden[found : found + len(part)] = b"*" * len(part)
+            found = text.find(part, found + 1)
+    if not any(hidden):
+        return text
+    runs = groupby(zip(hidden, text, strict=True), key=itemgetter(0))
+    return "".join("***" if is_hidden else "".join(letter for _, letter in run) for is_hidden, run in runs)
+
+
+def _transport_error(error: httpx.TransportError, endpoint: Endpoint) -> ProviderError:
     """Describe an error. Use httpx's message only where it cannot quote the request."""
-    if isinstance(error, httpx.ConnectError):
-        return _connect_error(str(error))
-    if isinstance(error, httpx.TimeoutException):
-        waits = {
-            httpx.ConnectTimeout: f"no connection within {CONNECT_SECONDS:g} s; check the address and the network",
-            httpx.WriteTimeout: f"the service took in nothing for {WRITE_SECONDS:g} s",
-        }
-        return ProviderError(waits.get(type(error), f"no answer for {endpoint.read_timeout:g} s"), kind="network")
-    if isinstance(error, httpx.ProxyError):
-        message = "the proxy did not let the call through; check HTTPS_PROXY and NO_PROXY"
-        return ProviderError(message, kind="rejected")
-    if isinstance(error, httpx.LocalProtocolError):
-        message = "the request cannot be put into HTTP; look at the headers that the provider's plugin adds"
-        return ProviderError(message, kind="rejected")
-    if isinstance(error, httpx.RemoteProtocolError) and not _ENDED_EARLY.search(str(error)):
-        message = "the answer is not HTTP; check that the address is that of the service"
-        return ProviderError(message, kind="invalid_response")
-    return ProviderError(f"the connection ended before the answer did ({type(error).__name__})", kind="network")
+    kind: ProviderErrorKind = "network"
+    match error:
+        case httpx.ConnectError():
+            message, kind = _connect_error(str(error))
+        case httpx.ConnectTimeout():
+            message = f"no connection within {CONNECT_SECONDS:g} s"
+        case httpx.WriteTimeout():
+            message = f"the service took in nothing for {WRITE_SECONDS:g} s"
+        case httpx.TimeoutException():
+            message = f"no reply for {endpoint.read_timeout:g} s"
+        case httpx.ProxyError():
+            message, kind = "the proxy did not let the call through; check HTTPS_PROXY and NO_PROXY", "rejected"
+        case httpx.LocalProtocolError():
+            message = "the request cannot be put into HTTP; look at the headers that the provider's plugin adds"
+            kind = "rejected"
+        case httpx.RemoteProtocolError() if not _ENDED_EARLY.search(str(error)):
+            message, kind = "the reply is not HTTP", "invalid_response"
+        case _:
+            message = f"the connection ended before the reply did ({type(error).__name__})"
+    return ProviderError(message, kind=kind)
 
 
-def _connect_error(words: str) -> ProviderError:
+def _connect_error(words: str) -> tuple[str, ProviderErrorKind]:
     if "CERTIFICATE_VERIFY_FAILED" in words:
-        message = "its certificate is not trusted; check the address, or name your authority in SSL_CERT_FILE"
-        return ProviderError(message, kind="rejected")
+        return "its certificate is not trusted; check the address, or name your authority in SSL_CERT_FILE", "rejected"
     if "[SSL" in words and "EOF" not in words:
-        message = f"no TLS connection ({words}); check whether the address should begin with http://"
-        return ProviderError(message, kind="rejected")
-    return ProviderError(f"cannot connect ({words}); check the address and the network", kind="network")
+        return f"no TLS connection ({words}); check whether the address should begin with http://", "rejected"
+    return f"cannot connect ({words})", "network"

@@ -7,7 +7,6 @@ import queue
 import ssl
 import threading
 import time
-from collections.abc import Mapping
 
 import httpx
 
@@ -25,11 +24,10 @@ from code_commit.plugin_api.conversation import Completion, ProviderError
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.provider import HttpCall, ModelCall, Wire
-from code_commit_workspace import Redactor, checked_result
+from code_commit_workspace import checked_result
 
 _REDIRECTS, _FIRST_ERROR = range(300, 400), 400  # HTTP statuses
 _LONGEST_TIMER = 7 * 24 * 3600.0  # the clock's own limit is lower than infinity
-_NO_HEADERS: Mapping[str, str] = {}
 
 
 class HttpProvider:
@@ -48,7 +46,6 @@ class HttpProvider:
             self._address = httpx.URL(endpoint.base_url)
         except httpx.InvalidURL:
             raise NotReady(f"the address of provider {definition.name} is not a URL") from None
-        self._key = endpoint.key
         self._key_header = definition.key_header[0].lower()
         self._headers = _host_headers(definition, endpoint.key)
         self._ssl_context: ssl.SSLContext | None = None
@@ -56,6 +53,8 @@ class HttpProvider:
         self._closed = False
         self._idle: list[HttpConnection] = []
         self._busy: dict[HttpConnection, ResultQueue] = {}
+        if endpoint.key:
+            endpoint.redactor.add(endpoint.key)
 
     def complete(self, call: ModelCall) -> Completion:
         """Send `call.request` once and read the reply, before `call.deadline`.
@@ -68,21 +67,22 @@ class HttpProvider:
         seconds = max(0.0, min(call.deadline - time.monotonic(), _LONGEST_TIMER))
         result_queue: ResultQueue = queue.SimpleQueue()
         connection = self._take_connection(result_queue)
-        result: HttpReply | Exception | None = None
+        result: HttpReply | Exception = _closed()
         try:
-            threading.Thread(
-                target=connection.post,
-                args=(target, headers, content, self._endpoint, result_queue),
-                name=f"code-commit {self._name}",
-                daemon=True,
-            ).start()
-            del content
-            result = result_queue.get(timeout=seconds)
+            if connection is not None:
+                threading.Thread(
+                    target=connection.post,
+                    args=(target, headers, content, self._endpoint, result_queue),
+                    name=f"code-commit {self._name}",
+                    daemon=True,
+                ).start()
+                del content
+                result = result_queue.get(timeout=seconds)
         except queue.Empty:
-            result = ProviderError("no whole answer came before the time limit of the call", kind="network")
+            result = ProviderError("no whole reply came before the time limit of the call", kind="network")
         finally:
             self._give_back(connection, reusable=isinstance(result, HttpReply))
-        return self._decoded(self._reply(result))
+        return self._decoded(result)
 
     def close(self) -> None:
         """End the calls under way, from any thread, and close all connections."""
@@ -93,7 +93,7 @@ class HttpProvider:
         for connection in idle:
             connection.abort()
         for result_queue in busy:
-            result_queue.put(None)
+            result_queue.put(_closed())
 
     def _prepared(self, call: HttpCall) -> tuple[httpx.URL, dict[str, str], Content]:
         if not call.path.startswith("/"):
@@ -104,46 +104,34 @@ class HttpProvider:
         headers = {name.lower(): value for name, value in call.headers.items()}
         if self._key_header in headers:
             raise ValueError(f"provider {self._name}: the key header is the host's to fill in")
-        try:
-            content = Content(call.body)
-        except UnicodeEncodeError:
-            raise ProviderError("the request holds text that is not Unicode", kind="rejected") from None
-        return target, headers | self._headers, content
+        return target, headers | self._headers, Content(call.body)
 
-    def _reply(self, result: HttpReply | Exception | None) -> HttpReply:
-        match result:
-            case HttpReply():
-                return result
-            case httpx.TransportError():
-                from code_commit.models.http.failures import transport_error
+    def _decoded(self, result: HttpReply | Exception) -> Completion:
+        reply = result if isinstance(result, HttpReply) else None
+        if reply is not None and reply.status not in _REDIRECTS:
+            # An error is redacted first: a shortened key would not be recognized.
+            body = self._endpoint.redactor.data(reply.body) if reply.status >= _FIRST_ERROR else reply.body
+            try:
+                return self._wire.decode(reply.status, reply.headers, body)
+            except Exception as error:  # noqa: BLE001 - described below
+                result = error
+        from code_commit.models.http.failures import provider_error, redirect_error
 
-                raise self._located(transport_error(result, self._endpoint)) from None
-            case ProviderError() | None:
-                raise self._located(result or _closed()) from None
-        raise result
+        failure = redirect_error(result) if isinstance(result, HttpReply) else result
+        raise provider_error(failure, self._name, self._endpoint, reply)
 
-    def _decoded(self, reply: HttpReply) -> Completion:
-        if reply.status in _REDIRECTS:
-            from code_commit.models.http.failures import redirect_error
-
-            raise self._located(redirect_error(reply))
-        try:
-            return self._wire.decode(reply.status, reply.headers, self._body(reply))
-        except ProviderError as error:
-            raise self._located(error, reply.headers) from None
-        except Exception as error:  # a plugin's wire met a reply that it was not written for
-            message = f"its plugin could not read the answer (HTTP {reply.status}): {type(error).__name__}"
-            raise self._located(ProviderError(message, kind="invalid_response"), reply.headers) from error
-
-    def _take_connection(self, result_queue: ResultQueue) -> HttpConnection:
+    def _take_connection(self, result_queue: ResultQueue) -> HttpConnection | None:
+        """Return a free connection, or None if the provider is closed."""
         with self._lock:
             if self._closed:
-                raise self._located(_closed())
+                return None
             connection = self._idle.pop() if self._idle else self._new_connection()
             self._busy[connection] = result_queue
             return connection
 
-    def _give_back(self, connection: HttpConnection, *, reusable: bool) -> None:
+    def _give_back(self, connection: HttpConnection | None, *, reusable: bool) -> None:
+        if connection is None:
+            return
         with self._lock:
             del self._busy[connection]
             keep = reusable and not self._closed
@@ -156,17 +144,6 @@ class HttpProvider:
         if self._ssl_context is None:
             self._ssl_context = trust(self._address)
         return HttpConnection(self._ssl_context, proxy_for(self._address))
-
-    def _body(self, reply: HttpReply) -> bytes:
-        """Return the body. An error's is redacted first: a shortened key would not be recognized."""
-        if reply.status < _FIRST_ERROR or not self._key:
-            return reply.body
-        return Redactor([self._key]).data(reply.body)
-
-    def _located(self, error: ProviderError, headers: Mapping[str, str] = _NO_HEADERS) -> ProviderError:
-        from code_commit.models.http.failures import located
-
-        return located(error, self._name, self._address, self._key, headers)
 
 
 def _closed() -> ProviderError:

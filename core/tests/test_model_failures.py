@@ -1,0 +1,115 @@
+"""What a run says and keeps when a model call fails."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from code_commit_testing import Finished, Project, Reply, ScriptedServer, install_plugin
+
+KEY = "sk-proj-canary-0123456789"
+OTHER = "sk-proj-second-9876543210"
+WORKFLOW = """
+from code_commit.plugin_api import Flag, Message, Outcome, Request, Result, Text, WorkflowDefinition, hookimpl
+from code_commit_testing.loopback_provider import code_commit_providers
+
+@hookimpl
+def code_commit_workflows():
+    flag = Flag(("--ask",), "ask once", selects=True)
+    return [WorkflowDefinition("asking", "ask once", (flag,), "asking_plugin:run", writes=False)]
+
+def run(run):
+    completion = run.model().complete(Request((Message("user", {parts}),)), label="ask")
+    return Result(Outcome.REACHED, completion.text)
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project.create(tmp_path / "made")
+
+
+@pytest.fixture
+def ask(project, tmp_path):
+    def ask(reply: Reply, *arguments: str, parts: str = '(Text("hi"),)', **environ: str) -> Finished:
+        plugins = install_plugin(tmp_path / "plugins", "asking", WORKFLOW.format(parts=parts))
+        with ScriptedServer([reply]) as server:
+            given = {"LOOPBACK_BASE_URL": server.url("openai"), "LOOPBACK_API_KEY": KEY, **environ}
+            return project.command("--ask", "--model", "loopback-1", *arguments, plugins=[plugins], environ=given)
+
+    return ask
+
+
+def response(project: Project) -> str:
+    return (project.run_folder / "1-ask-response.txt").read_text()
+
+
+def test_the_run_folder_keeps_the_reply_of_a_failed_call(ask, project):
+    finished = ask(Reply(status=400, body=b'{"error": {"message": "no", "details": [{"field": "x"}]}}'))
+    assert finished.exit_code == 4, finished.stderr
+    first, message, body = response(project).split("\n", 2)
+    assert (first, message) == ("ERROR", finished.stderr.partition("code-commit: ")[2].partition("\n")[0])
+    assert json.loads(body)["error"]["details"] == [{"field": "x"}]
+
+
+def test_a_reply_that_is_no_json_is_kept_too(ask, project):
+    finished = ask(Reply.html())
+    assert "the reply is a web page, not JSON" in finished.stderr
+    assert response(project).endswith("<h1>Welcome</h1></body></html>")
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "says"),
+    [
+        (401, "invalid_api_key", "the service did not accept the key (HTTP 401): invalid_api_key"),
+        (403, "SERVICE_DISABLED", "the service does not allow this with the key (HTTP 403): SERVICE_DISABLED"),
+    ],
+)
+def test_a_key_that_is_not_accepted_is_named_by_its_source_and_its_reply_not_kept(ask, project, status, code, says):
+    finished = ask(Reply.error(status, f"what you sent, {KEY[:4]}…, is wrong", code=code))
+    assert finished.exit_code == 4
+    says += "; the key is from variable LOOPBACK_API_KEY"
+    assert finished.stderr.partition("code-commit: ")[2].partition("\n")[0].endswith(says)
+    assert response(project).endswith(says + "\n")
+    assert "what you sent" not in finished.stderr + response(project)
+
+
+def test_an_error_appears_once(ask, project):
+    finished = ask(Reply.error(400, "no such field"))
+    assert finished.stderr.count("no such field") == 1
+    assert "loopback-1 failed after" in finished.stderr
+
+
+def test_a_refused_connection_is_said_once_with_one_advice(ask):
+    finished = ask(Reply("hi"), LOOPBACK_BASE_URL="http://127.0.0.1:9", CODE_COMMIT_HTTP__RETRIES="0")
+    assert finished.stderr.count("cannot connect") == 1
+    assert finished.stderr.count("check the ") == 1
+
+
+def test_every_key_is_redacted_before_parts_of_the_own_one(ask, project):
+    project.write({"agent-config/second-key.txt": OTHER})
+    finished = ask(Reply.error(400, f"you sent {OTHER}"))
+    assert f"you sent ***{OTHER[-2:]}" in finished.stderr
+    assert OTHER[8:] not in finished.stderr + response(project)
+
+
+def test_a_stream_of_events_is_recognized_by_its_content_type(ask):
+    headers = {"content-type": "text/event-stream; charset=utf-8"}
+    finished = ask(Reply(body=b": PROCESSING\n\ndata: {}\n\n", headers=headers))
+    assert "the reply is a stream of events, not JSON" in finished.stderr
+
+
+def test_a_bug_of_a_wire_names_the_mistake_the_reply_and_where_to_look(ask, project):
+    finished = ask(Reply(body=b'{"answer": 1}'), "--debug")
+    assert finished.exit_code == 4
+    assert "its plugin could not read the reply (HTTP 200): KeyError: 'choices'" in finished.stderr
+    assert "the provider's plugin is at fault, and --debug shows where" in finished.stderr
+    assert "loopback_provider.py" in finished.stderr
+    assert response(project).endswith('{"answer": 1}')
+
+
+def test_a_message_without_parts_names_the_mistake(ask):
+    finished = ask(Reply("hi"), parts='"hi"')
+    assert finished.exit_code == 70
+    assert "the parts of a Message are Text, ToolCall, ToolResult and Opaque" in finished.stderr

@@ -1,0 +1,92 @@
+"""Replies of the three services that are unusual or wrong, in a commit."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from code_commit.plugin_api import ToolCall
+from code_commit_testing import Project, Reply, ScriptedServer
+
+GOOD = Reply("^^^a.txt\nnew\n^^^end\n")
+MODELS = {"gemini": "gemini-2.5-pro", "openai": "gpt-5", "anthropic": "claude-sonnet-5"}
+BILLING = "You exceeded your current quota, please check your plan and billing details."
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project.create(tmp_path / "made")
+
+
+@pytest.fixture
+def commit(project):
+    def commit(provider: str, *replies: Reply, **settings: str):
+        with ScriptedServer(replies) as server:
+            keys = {f"{each.upper()}_API_KEY": "sk-canary-0123456789" for each in MODELS}
+            environ = {**server.environment(), **keys, **settings}
+            finished = project.command("--model", MODELS[provider], "--repairs", "1", environ=environ)
+        return finished, server.requests
+
+    return commit
+
+
+@pytest.mark.parametrize("provider", MODELS)
+@pytest.mark.parametrize("text", ["^^^a.txt\nhalf M\n^^^end\n", "^^^M.txt\nx\n^^^end\n"], ids=["content", "path"])
+def test_half_of_a_character_is_never_written(commit, project, provider, text) -> None:
+    from code_commit_testing.scripted_replies import answer_of
+
+    body = answer_of(provider, Reply(text))[1].replace(b"M", rb"\ud83d", 1)
+    finished, requests = commit(provider, Reply(body=body), Reply(body=body))
+    assert (finished.exit_code, len(requests)) == (5, 2), finished.stderr
+    assert "lone surrogate (U+D83D)" in finished.stderr
+    assert sorted(path.name for path in project.root.glob("*.txt")) == ["a.txt"]
+    assert project.read("a.txt") == "old\n"
+
+
+@pytest.mark.parametrize("provider", MODELS)
+def test_a_function_call_that_was_not_offered_is_named_and_repaired(commit, project, provider) -> None:
+    call = Reply(tool_calls=(ToolCall("c1", "write_file", {"path": "a.txt"}),))
+    finished, requests = commit(provider, call, GOOD)
+    assert (finished.exit_code, project.read("a.txt")) == (0, "new\n"), finished.stderr
+    assert "the response is incomplete: it called a function" in finished.stderr
+    assert "it called a function" in requests[1].prompt
+
+
+@pytest.mark.parametrize("provider", ["gemini", "openai"])
+def test_a_used_up_quota_is_not_retried(commit, provider) -> None:
+    body = json.dumps({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": BILLING}}).encode()
+    finished, requests = commit(provider, Reply(status=429, body=body), GOOD)
+    assert (finished.exit_code, len(requests)) == (4, 1)
+    assert "the account's quota or credit is used up (HTTP 429)" in finished.stderr
+    assert "look at the plan and the billing" in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("reason", "status", "says"),
+    [
+        ("API_KEY_INVALID", 400, "the service did not accept the key (HTTP 400): API_KEY_INVALID"),
+        ("SERVICE_DISABLED", 403, "the service does not allow this with the key (HTTP 403): SERVICE_DISABLED"),
+        ("IAM_PERMISSION_DENIED", 403, "does not allow this with the key (HTTP 403): IAM_PERMISSION_DENIED"),
+    ],
+)
+def test_a_wrong_key_is_told_from_a_disabled_service(commit, reason, status, says) -> None:
+    error = {"code": status, "message": "words", "status": "PERMISSION_DENIED", "details": [{"reason": reason}]}
+    finished, _ = commit("gemini", Reply(status=status, body=json.dumps({"error": error}).encode()))
+    assert f"{says}; the key is from variable GEMINI_API_KEY" in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("details", "tries"), [([{"retryDelay": "0s"}], 2), ([{"violations": [{"quotaId": "PerMinute"}]}], 2)]
+)
+def test_a_limit_per_minute_passes(commit, details, tries) -> None:
+    error = {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": BILLING, "details": details}
+    limited = Reply(status=429, headers={"retry-after": "0"}, body=json.dumps({"error": error}).encode())
+    finished, requests = commit("gemini", limited, GOOD)
+    assert (finished.exit_code, len(requests)) == (0, tries), finished.stderr
+
+
+def test_an_unknown_provider_shows_how_to_reach_a_compatible_server(project) -> None:
+    finished = project.command("--model", "ollama/llama3")
+    assert finished.exit_code == 2
+    assert "[providers.openai.ollama], then `--model openai.ollama`" in finished.stderr
