@@ -286,7 +286,7 @@ PLUGINS = {
         "from code_commit_testing.scripted_provider import SCRIPTED, ScriptedConfig\n"
         "from dataclasses import replace\n"
         "class Telling:\n"
-        "    def complete(self, call): raise ProviderError(f'bad: {KEY}', kind='server', raw={'key': KEY})\n"
+        "    def complete(self, call): raise ProviderError(f'bad: {KEY}', kind='server', body=KEY)\n"
         "    def close(self): pass\n"
         "def provider_of(config): return Telling()\n"
         "@hookimpl\n"

@@ -73,7 +73,7 @@ def test_the_wait_is_drawn_from_a_doubling_interval(monkeypatch):
     provider = ScriptedProvider([failing("server", None)] * 7)
     with pytest.raises(ProviderFailed):
         ask(provider, retries=6)
-    assert intervals == [(0, 1), (0, 2), (0, 4), (0, 8), (0, 16), (0, 30)]
+    assert intervals == [(0, 1), (0, 2), (0, 4), (0, 8), (0, 16), (0, 30), (0, 30)]
 
 
 def test_the_wait_that_was_asked_for_is_kept():

@@ -5,15 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
-from code_commit.plugin_api.conversation import (
-    Completion,
-    ProviderError,
-    Request,
-    ToolCall,
-    Usage,
-    cost_of,
-    request_text,
-)
+from code_commit.plugin_api.conversation import Completion, ProviderError, Request, Usage, cost_of, request_text
 from code_commit.plugin_api.errors import LimitReached, NotReady
 from code_commit.plugin_api.provider import ModelCall, NextLayer
 
@@ -77,6 +69,4 @@ class Budget:
 def _size(request: Request) -> int:
     """Return the bytes of a request that count as tokens: all texts, and the schemas of the tools."""
     tools = sum(len(tool.name) + len(tool.description) + len(str(tool.parameters)) for tool in request.tools)
-    calls = sum(len(part.raw or str(part.arguments)) for each in request.messages for part in each.parts
-                if isinstance(part, ToolCall))  # fmt: skip
-    return len(request_text(request).encode("utf-8", "replace")) + tools + calls
+    return len(request_text(request).encode("utf-8", "replace")) + tools

@@ -63,9 +63,10 @@ class CallLog:
                 try:
                     completion = next(call)
                 except BaseException as error:
-                    self._log_failure(call, files, error, time.monotonic() - started)
+                    self._log.emit(self._failed(call, files, error, time.monotonic() - started))
                     raise
-                self._log_completion(call, files, completion, time.monotonic() - started, free=service.free)
+                finished = self._finished(call, files, completion, time.monotonic() - started)
+                self._log.emit(replace(finished, cost_usd=0.0) if service.definition.free else finished)
         finally:
             with self._condition:
                 self._running -= 1
@@ -86,20 +87,20 @@ class CallLog:
         with self._condition:
             return self._condition.wait_for(lambda: not self._running, seconds)
 
-    def _log_failure(self, call: ModelCall, files: CallFiles, error: BaseException, seconds: float) -> None:
+    def _failed(self, call: ModelCall, files: CallFiles, error: BaseException, seconds: float) -> CallFinished:
+        """Write the files of a failed call, and return its event."""
         message, cause = _message(error), error.__cause__
         body = cause.body if isinstance(cause, ProviderError) else ""
         self._log.write(files.response, failure_text(message) + body)
-        kind = error.kind if isinstance(error, ProviderFailed) else None
         # These two are raised before a try is sent, so the first try of a call costs nothing.
         unsent = isinstance(error, LimitReached | NotReady) and call.number not in self._retried
         tokens, cost = (0, 0.0) if unsent else (None, None)
         failed = CallFinished(call.number, call.label, call.model, None, "", seconds, tokens, tokens, cost_usd=cost)
-        self._log.emit(replace(failed, response=files.response, error=message, error_kind=kind))
+        kind = error.kind if isinstance(error, ProviderFailed) else None
+        return replace(failed, response=files.response, error=message, error_kind=kind)
 
-    def _log_completion(
-        self, call: ModelCall, files: CallFiles, completion: Completion, seconds: float, *, free: bool
-    ) -> None:
+    def _finished(self, call: ModelCall, files: CallFiles, completion: Completion, seconds: float) -> CallFinished:
+        """Write the files of a completion, and return its event."""
         refused = refusal(completion, call.number)
         self._log.write(files.response, failure_text(refused) + completion.text if refused else completion.text)
         self._log.write_json(files.raw, completion.raw)
@@ -109,25 +110,10 @@ class CallLog:
 
             parts = files.parts
             self._log.write_json(parts, parts_to_json(completion.message.parts))
-        usage = Usage(0, 0) if completion.cached else completion.usage
-        self._log.emit(
-            CallFinished(
-                call.number,
-                call.label,
-                completion.model,
-                completion.finish.value,
-                completion.finish_detail,
-                round(seconds, 3),
-                usage.input,
-                usage.output,
-                usage.cache_read,
-                usage.cache_write,
-                usage.reasoning,
-                0.0 if free or completion.cached else completion.cost,
-                files.response,
-                parts,
-            )
-        )
+        usage, cost = (Usage(0, 0), 0.0) if completion.cached else (completion.usage, completion.cost)
+        ending = (completion.model, completion.finish.value, completion.finish_detail, round(seconds, 3))
+        tokens = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning)
+        return CallFinished(call.number, call.label, *ending, *tokens, cost, files.response, parts)
 
 
 def refusal(completion: Completion, number: int) -> str:

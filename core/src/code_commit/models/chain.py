@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from code_commit.models.call_log import CallLog, refusal
 from code_commit.models.plugin_code import Layer, ask_provider
 from code_commit.models.resolution import NO_KEY, Service, Services
-from code_commit.models.retry import HINTS, HINTS_WITHOUT_KEY, deadline, retry
+from code_commit.models.retry import deadline, retry
 from code_commit.plugin_api.conversation import Completion, Message, Part, Request, Text, ToolResult
 from code_commit.plugin_api.errors import Interrupted, ProviderFailed, ResponseRefused
 from code_commit.plugin_api.provider import ModelCall, NextLayer
@@ -50,11 +50,11 @@ class Models:
             NotReady: a role or the default names nothing, its config is wrong, or its key is missing.
         """
         service, reason = self.services.of(role)
-        chain: NextLayer = partial(ask_provider, provider=service.provider, distribution=service.distribution)
-        if self.budget and not service.free:
+        chain: NextLayer = partial(ask_provider, service=service)
+        if self.budget and not service.definition.free:
             chain = partial(self.budget.spend, next=chain, max_tokens=service.max_tokens)
-        hints = HINTS_WITHOUT_KEY if service.key_source == NO_KEY else HINTS
-        chain = partial(retry, next=chain, retries=self.http.retries, report=self.log.retried, hints=hints)
+        keyless = service.key_source == NO_KEY
+        chain = partial(retry, next=chain, retries=self.http.retries, report=self.log.retried, keyless=keyless)
         chain = partial(deadline, next=chain, seconds=self.http.deadline_seconds)
         for layer in reversed(self.layers):
             chain = partial(layer, next=chain)
@@ -92,31 +92,18 @@ class ChainedModel:
 
     def complete(self, request: Request, *, label: str) -> Completion:
         """Send one request. Implements `Model.complete`."""
-        models, service = self.models, self.service
-        call = ModelCall(
-            request=_redacted(request, models.redactor),
-            label=label,
-            role=self.role,
-            provider=service.name,
-            model=service.model,
-            number=models.log.next_number(),
-            root=models.root,
-            deadline=math.inf,
-            wait=models.wait,
-            warn=models.log.warn,
-        )
+        models, name, number = self.models, self.service.definition.name, self.models.log.next_number()
+        redacted = _redacted(request, models.redactor)
+        wait, warn = models.wait, models.log.warn
+        call = ModelCall(redacted, label, self.role, name, self.name, number, models.root, math.inf, wait, warn)
         completion = self.chain(call)
-        _refuse_bad_completion(completion, call.number, models.redactor)
+        _refuse_bad_completion(completion, number, models.redactor)
         return completion
 
 
 def _redacted(request: Request, redactor: Redactor) -> Request:
     def redacted(part: Part) -> Part:
-        match part:
-            case Text() | ToolResult():
-                return replace(part, text=redactor.text(part.text))
-            case _:
-                return part
+        return replace(part, text=redactor.text(part.text)) if isinstance(part, Text | ToolResult) else part
 
     messages = tuple(Message(each.role, tuple(map(redacted, each.parts))) for each in request.messages)
     return replace(request, messages=messages, system=redactor.text(request.system))

@@ -7,14 +7,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from code_commit.models.resolution import AT_FAULT, Service
 from code_commit.models.retry import HINTS
 from code_commit.plugin_api.conversation import Completion, Finish, Message, ProviderError, Text, Usage
 from code_commit.plugin_api.errors import CodeCommitError, Interrupted, NotReady, ProviderFailed, describe
-from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, Provider
+from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer
 from code_commit.plugins.host import Plugin, PluginHost, collect_objects
 from code_commit_workspace import checked_result
-
-AT_FAULT = "its plugin is at fault; --debug shows where"
 
 
 def _checked(value: Any) -> Completion:
@@ -30,23 +29,20 @@ def _checked(value: Any) -> Completion:
     return completion
 
 
-def ask_provider(call: ModelCall, *, provider: Provider, distribution: str) -> Completion:
-    """Call `provider` once; return a completion, or raise an error of a known kind that names `distribution`."""
+def ask_provider(call: ModelCall, *, service: Service) -> Completion:
+    """Call the provider once; return a completion, or raise an error of a known kind that names its distribution."""
     try:
-        completion = _checked(provider.complete(call))
+        return _checked(service.provider.complete(call))
     except ProviderError as error:
         if error.kind in HINTS:
             raise
-        raise ProviderError(
-            f"{error} (of the kind {error.kind!r}, which {distribution} made up)", kind="rejected"
-        ) from error
+        made_up = f"{error} (of the kind {error.kind!r}, which {service.distribution} made up)"
+        raise ProviderError(made_up, kind="rejected") from error
     except (CodeCommitError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        raise ProviderFailed(
-            f"the provider {call.provider} of {distribution} failed: {describe(error)}", hint=AT_FAULT
-        ) from error
-    return completion
+        failed = f"the provider {call.provider} of {service.distribution} failed: {describe(error)}"
+        raise ProviderFailed(failed, hint=AT_FAULT) from error
 
 
 HOOK = "code_commit_model_layers"
@@ -79,8 +75,7 @@ def _run_layer(call: ModelCall, *, next: NextLayer, layer: ModelLayer, distribut
 
     def rest_of_chain(value: ModelCall) -> Completion:
         if value is not call:
-            hint = "its plugin is at fault: only the host changes a call"
-            raise ProviderFailed("it passed on another call than it got", hint=hint)
+            raise ProviderFailed("it passed on another call than it got", hint="only the host changes a call")
         try:
             return next(call)
         except BaseException as error:
@@ -88,7 +83,7 @@ def _run_layer(call: ModelCall, *, next: NextLayer, layer: ModelLayer, distribut
             raise
 
     try:
-        completion = _checked(layer(call, rest_of_chain))
+        return _checked(layer(call, rest_of_chain))
     except (Interrupted, KeyboardInterrupt):
         raise
     except BaseException as error:
@@ -98,4 +93,3 @@ def _run_layer(call: ModelCall, *, next: NextLayer, layer: ModelLayer, distribut
             error.message = f"a model layer of {distribution}: {error.message}"
             raise
         raise ProviderFailed(f"a model layer of {distribution} failed: {describe(error)}", hint=AT_FAULT) from error
-    return completion

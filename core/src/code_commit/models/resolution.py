@@ -6,7 +6,7 @@ import inspect
 import threading
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from code_commit.config.loading import ModelChoice, Settings
 
 NO_KEY = "no key"
+AT_FAULT = "its plugin is at fault; --debug shows where"
 HOST_FIELDS = frozenset({"base_url", "allow_http"})
 
 
@@ -31,14 +32,13 @@ class Service:
     """A model at its address. `max_tokens` is the configured limit of a completion, if any."""
 
     provider: Provider
-    name: str  # the provider's
-    model: str
+    definition: ProviderDefinition
     distribution: str  # named in errors of the plugin
-    free: bool
+    model: str
     token: str | None  # of the replayed run
+    max_tokens: int | None
     address: str = ""
     key_source: str = ""
-    max_tokens: int | None = None
 
 
 def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelChoice, ResolvedModel]:
@@ -64,26 +64,18 @@ def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelCho
         raise NotReady(f"{error.message} ({choice.reason})", hint=f"for example:\n{EXAMPLE}") from error
 
 
+@dataclass(slots=True)
 class Services:
     """The services of a run. Each is connected once."""
 
-    def __init__(
-        self,
-        registry: Registry,
-        settings: Settings,
-        keys: KeyStore,
-        redactor: Redactor,
-        environ: Mapping[str, str],
-        root: Path,
-    ) -> None:
-        self._registry = registry
-        self._settings = settings
-        self._keys = keys
-        self._redactor = redactor
-        self._environ = environ
-        self._root = root
-        self._connected: dict[str, Service] = {}
-        self._lock = threading.Lock()
+    registry: Registry
+    settings: Settings
+    keys: KeyStore
+    redactor: Redactor
+    environ: Mapping[str, str]
+    root: Path
+    _connected: dict[str, Service] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, role: str) -> tuple[Service, str]:
         """Return the service for `role`, and a text that says which setting chose it.
@@ -92,7 +84,7 @@ class Services:
             UsageError: the model does not exist.
             NotReady: a role or the default names nothing, its config is wrong, or its key is missing.
         """
-        choice, resolved = resolve(self._registry, self._settings, role)
+        choice, resolved = resolve(self.registry, self.settings, role)
         with self._lock:
             if choice.name not in self._connected:
                 self._connected[choice.name] = self._connect(resolved)
@@ -116,61 +108,50 @@ class Services:
                 service.provider.close()
 
     def _connect(self, resolved: ResolvedModel) -> Service:
-        definition = resolved.provider
-        where = f"[providers.{definition.name}.{resolved.config}]"
-        table = self._settings.connection(definition.name, resolved.config)
+        definition, distribution = resolved.provider, resolved.plugin.distribution
+        table = self.settings.connection(definition.name, resolved.config)
         section = {name: value for name, value in table.items() if name not in HOST_FIELDS}
         if resolved.model is not None:
             section["model"] = resolved.model
         elif "model" not in section and definition.models:
             section["model"] = next(iter(definition.models))
-        config, built, token = self._make(definition, section, where, resolved.plugin.distribution)
+        config, built, token = self._make(resolved, section)
         bound = getattr(config, "max_tokens", None)
-        if not hasattr(built, "encode"):
-            _require_no_address(definition, table, where)
-            return _service(resolved, built, config.model, token=token, max_tokens=bound)
-        address = address_of(definition, resolved.config, table, self._environ)
-        key = self._keys.key_for(definition, resolved.config, table)
-        endpoint = Endpoint(
-            address.url,
-            key.value if key else None,
-            key.source if key else "",
-            self._settings.http.timeout_seconds,
-            redactor=self._redactor,
-        )
-        provider = HttpProvider(definition, endpoint, built)
-        http = {"address": address.url, "key_source": endpoint.key_source or NO_KEY}
-        return _service(resolved, provider, config.model, token=token, max_tokens=bound, **http)
+        if hasattr(built, "encode"):
+            address = address_of(definition, resolved.config, table, self.environ).url
+            key = self.keys.key_for(definition, resolved.config, table)
+            value, source = (key.value, key.source) if key else (None, NO_KEY)
+            endpoint = Endpoint(address, value, source, self.settings.http.timeout_seconds, redactor=self.redactor)
+            provider = HttpProvider(definition, endpoint, built)
+            return Service(provider, definition, distribution, config.model, token, bound, address, source)
+        _require_no_address(definition, table, _section_name(resolved))
+        exact = getattr(built, "model", None)
+        model = exact if isinstance(exact, str) else config.model
+        return Service(built, definition, distribution, model, token, bound)
 
-    def _make(
-        self, definition: ProviderDefinition, section: Mapping[str, Any], where: str, owner: str
-    ) -> tuple[Any, Any, Any]:
+    def _make(self, resolved: ResolvedModel, section: Mapping[str, Any]) -> tuple[Any, Any, str | None]:
         """Return the validated config, the provider or wire made from it, and the token of the run that it replays."""
         from code_commit.config.schema import validated
 
+        definition = resolved.provider
+        owner = f"the provider {definition.name} of {resolved.plugin.distribution}"
         try:
-            config: Any = validated(import_object(definition.config), section, where)
+            config: Any = validated(import_object(definition.config), section, _section_name(resolved))
             factory = import_object(definition.factory)
             takes_root = "root" in inspect.signature(factory).parameters
-            built = require_sync(factory(config, root=self._root) if takes_root else factory(config))
-            token = import_object(definition.run_token)(config.model, self._root) if definition.run_token else None
+            built = require_sync(factory(config, root=self.root) if takes_root else factory(config))
+            token = import_object(definition.run_token)(config.model, self.root) if definition.run_token else None
         except (CodeCommitError, KeyboardInterrupt):
             raise
         except BaseException as error:
-            raise NotReady(f"the provider {definition.name} of {owner} cannot be made: {describe(error)}") from error
+            raise NotReady(f"{owner} cannot be made: {describe(error)}", hint=AT_FAULT) from error
         if not any(callable(getattr(built, name, None)) for name in ("encode", "complete")):
-            raise NotReady(
-                f"the factory of the provider {definition.name} of {owner} gave {type(built).__name__}, not a provider",
-                hint="its plugin is at fault; --debug shows where",
-            )
+            raise NotReady(f"the factory of {owner} gave {type(built).__name__}, not a provider", hint=AT_FAULT)
         return config, built, token
 
 
-def _service(resolved: ResolvedModel, provider: Provider, model: str, **more: Any) -> Service:
-    exact = getattr(provider, "model", None)
-    name = exact if isinstance(exact, str) else model
-    definition = resolved.provider
-    return Service(provider, definition.name, name, resolved.plugin.distribution, definition.free, **more)
+def _section_name(resolved: ResolvedModel) -> str:
+    return f"[providers.{resolved.provider.name}.{resolved.config}]"
 
 
 def _require_no_address(definition: ProviderDefinition, table: Mapping[str, Any], where: str) -> None:
@@ -179,13 +160,9 @@ def _require_no_address(definition: ProviderDefinition, table: Mapping[str, Any]
     Raises:
         NotReady: its definition or its config has an address.
     """
+    owner = f"provider {definition.name} makes its own connections"
     if definition.base_url:
-        raise NotReady(
-            f"provider {definition.name} makes its own connections, but its definition has a base_url",
-            hint="its plugin is at fault",
-        )
+        raise NotReady(f"{owner}, but its definition has a base_url", hint="its plugin is at fault")
     for name in sorted(HOST_FIELDS & table.keys()):
-        raise NotReady(
-            f"{where}: {name} is of no use, for provider {definition.name} makes its own connections",
-            hint="take it out; the provider's own settings say where it goes",
-        )
+        hint = "take it out; the provider's own settings say where it goes"
+        raise NotReady(f"{where}: {name} is of no use, for {owner}", hint=hint)

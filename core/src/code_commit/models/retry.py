@@ -24,10 +24,7 @@ HINTS: Mapping[str, str] = {
     "rejected": "check the model's name, the provider's config and its address, and the size of the prompt",
     "invalid_response": "check the address; if it is right, the provider's plugin is at fault, and --debug shows where",
 }
-HINTS_WITHOUT_KEY = {
-    **HINTS,
-    "auth": "no key was sent to this address: name one by api_key or api_key_file in the provider's config",
-}
+_KEYLESS = "no key was sent to this address: name one by api_key or api_key_file in the provider's config"
 LONGEST_RETRY_AFTER = 60.0  # seconds that a service may ask to wait
 _RETRIED = frozenset({"rate", "server", "network"})
 _FIRST_WAIT = 1.0
@@ -48,9 +45,9 @@ def retry(
     next: NextLayer,  # noqa: A002
     retries: int,
     report: Report,
-    hints: Mapping[str, str] = HINTS,
+    keyless: bool = False,
 ) -> Completion:
-    """Try once, and retry up to `retries` times before the call's deadline.
+    """Try once, and retry up to `retries` times before the call's deadline. `keyless` is whether no key is sent.
 
     Errors of kind rate, server and network are retried after the time that the service asks for, else after a random
     part of a doubling interval (full jitter).
@@ -59,38 +56,32 @@ def retry(
         ProviderFailed: the error of the last try, and why it is not retried.
         Interrupted: the run ended.
     """
-    wait = 0.0
+    call.wait(0)  # raise if the run ended
     for number in itertools.count(1):
-        call.wait(wait)
         try:
             return next(call)
         except ProviderError as error:
-            call.wait(0)  # raise if the run ended: a workflow may catch a `ProviderFailed`
-            try:
-                wait = _wait_after(error, number, retries, call.deadline)
-            except _GiveUp as given_up:
-                message = f"{call.model}: {error}{given_up}"
-                raise ProviderFailed(message, hint=hints[error.kind], kind=error.kind) from error
+            call.wait(0)  # a workflow may catch a `ProviderFailed`
+            wait = error.retry_after
+            if wait is None:
+                wait = random.uniform(0, min(_LONGEST_BACKOFF, _FIRST_WAIT * 2.0 ** (number - 1)))  # noqa: S311
+            reason = _reason_to_stop(error, number, retries, wait, call.deadline)
+            if reason is not None:
+                hint = _KEYLESS if keyless and error.kind == "auth" else HINTS[error.kind]
+                raise ProviderFailed(f"{call.model}: {error}{reason}", hint=hint, kind=error.kind) from error
             report(call, number, wait, str(error))
+            call.wait(wait)
     raise AssertionError("counting does not end")
 
 
-class _GiveUp(Exception):  # noqa: N818
-    """The call is not retried. The text is the end of the error message."""
-
-
-def _wait_after(error: ProviderError, number: int, retries: int, deadline: float) -> float:
-    """Return the seconds to wait after the failed try `number`, or raise `_GiveUp`."""
-    if error.kind not in _RETRIED:
-        raise _GiveUp
+def _reason_to_stop(error: ProviderError, number: int, retries: int, wait: float, deadline: float) -> str | None:
+    """Return the end of the error message if the try `number` was the last one, or None."""
+    if error.kind not in _RETRIED or retries == 0:
+        return ""
     if number > retries:
-        raise _GiveUp(f" (gave up after {number} tries)" if number > 1 else "")
-    backoff = min(_LONGEST_BACKOFF, _FIRST_WAIT * 2.0 ** (number - 1))
-    wait = random.uniform(0, backoff)  # noqa: S311 - spreads clients, guards nothing
-    if error.retry_after is not None:
-        wait = error.retry_after
+        return f" (gave up after {number} tries)"
     if wait > LONGEST_RETRY_AFTER:
-        raise _GiveUp(f" (gave up: the service asks to wait {wait:.0f} s, more than {LONGEST_RETRY_AFTER:.0f} s)")
+        return f" (gave up: the service asks to wait {wait:.0f} s, more than {LONGEST_RETRY_AFTER:.0f} s)"
     if time.monotonic() + wait >= deadline:
-        raise _GiveUp(" (gave up: the time limit of the call leaves no other try)")
-    return wait
+        return " (gave up: the time limit of the call leaves no other try)"
+    return None

@@ -92,11 +92,9 @@ def _unknown_model(registry: Registry, name: str) -> UsageError:
         hints.append(f"for this one: {first_party.installation(owner)}")
     elif all(definition.free for _, definition in registry.providers.values()):
         hints.append(f"for a model: {first_party.installation('code-commit-gemini')}")
-    service, slash, _ = name.partition("/")
-    if slash and service not in registry.providers:
-        config = f"openai.{service}"
-        hints.append(f"for a server that speaks OpenAI's protocol: set base_url and model in [providers.{config}], "
-                     f"then `--model {config}`")  # fmt: skip
+    if "/" in name:  # the hint has no part of the name, which may be a key
+        hints.append("for Ollama and other servers with OpenAI's protocol: set base_url and model in "
+                     "[providers.openai.ollama], then `--model openai.ollama`")  # fmt: skip
     hints.append("`code-commit models` lists them; any other id is written as provider/id")
     close = did_you_mean(name, registry.models)
     cause = _possible_causes(registry, "model")

@@ -55,14 +55,8 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
     for role in roles:
         resolve(registry, plan.settings, role)  # an unknown model ends here, before the lock is taken
     with ExitStack() as stack:
-<<<<<<< HEAD
         workspace, keys = open_project(plan, registry, stack)
-        services = Services(registry, plan.settings, keys, plan.environ, plan.root)
-=======
-        project = open_project(plan, registry, stack)
-        workspace = project.workspace
-        services = Services(registry, plan.settings, project.keys, project.workspace.redactor, plan.environ, plan.root)
->>>>>>> 06744a7 (Keep the reply of a failed call, and say once what went wrong)
+        services = Services(registry, plan.settings, keys, workspace.redactor, plan.environ, plan.root)
         token = services.connect(roles)  # before the run folder exists: `replay/latest` must not be this run
         log = open_log(plan, plugin_host, workspace, token=token)
         stack.enter_context(redirect_stdout(sys.stderr))  # a plugin's prints are not results

@@ -104,14 +104,9 @@ class HttpConnection:
         self._aborted = threading.Event()
 
     def post(
-        self,
-        target: httpx.URL,
-        headers: dict[str, str],
-        content: Content,
-        endpoint: Endpoint,
-        result_queue: ResultQueue,
+        self, target: httpx.URL, headers: dict[str, str], content: Content, endpoint: Endpoint, queue: ResultQueue
     ) -> None:
-        """Send and read; put the `HttpReply` or the exception into `result_queue`."""
+        """Send and read; put the `HttpReply` or the exception into `queue`."""
         with self._lock:
             if self._aborted.is_set():
                 return
@@ -132,7 +127,7 @@ class HttpConnection:
             aborted = self._aborted.is_set()
         if aborted:
             self._transport.close()
-        result_queue.put(result)
+        queue.put(result)
 
     def abort(self) -> None:
         """Close the connection; a running `post` ends with an error."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
@@ -48,7 +49,7 @@ def provider_error(error: Exception, service: str, endpoint: Endpoint, reply: Ht
         retry_after = retry_after_seconds(reply.headers) if retry_after is None else retry_after
     if described.kind == "auth":  # services quote the key
         body = ""
-        words += f"; the key is from {endpoint.key_source}" if endpoint.key_source else ""
+        words += f"; the key is from {endpoint.key_source}" if endpoint.key else ""
     words, body = (_hide_parts(endpoint.redactor.text(text), endpoint.key) for text in (words, body))
     located = ProviderError(f"{service} at {where}: {words}", kind=described.kind, retry_after=retry_after, body=body)
     located.__cause__ = cause
@@ -102,14 +103,15 @@ def _timestamp(text: str) -> float | None:
 
 
 def _hide_parts(text: str, key: str | None) -> str:
-    """Return `text` with `***` for each part of `key` in it: services often show both ends of a key."""
+    """Return `text` with `***` for each part of `key`, plain or escaped: services often show both ends of a key."""
     hidden = bytearray(len(text))
-    for start in range(max(1, len(key) - _QUOTED + 1) if key else 0):
-        part = key[start : start + _QUOTED]  # type: ignore[index] # not without a key
-        found = text.find(part)
-        while found >= 0:
-            hidden[found : found + len(part)] = b"*" * len(part)
-            found = text.find(part, found + 1)
+    for form in {key, json.dumps(key)[1:-1]} if key else ():
+        for start in range(max(1, len(form) - _QUOTED + 1)):
+            part = form[start : start + _QUOTED]
+            found = text.find(part)
+            while found >= 0:
+                hidden[found : found + len(part)] = b"*" * len(part)
+                found = text.find(part, found + 1)
     if not any(hidden):
         return text
     runs = groupby(zip(hidden, text, strict=True), key=itemgetter(0))

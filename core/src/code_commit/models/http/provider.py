@@ -96,11 +96,9 @@ class HttpProvider:
             result_queue.put(_closed())
 
     def _prepared(self, call: HttpCall) -> tuple[httpx.URL, dict[str, str], Content]:
-        if not call.path.startswith("/"):
+        if not call.path.startswith("/"):  # else it could lead to another host
             raise ValueError(f"provider {self._name}: the path of a call must begin with a slash")
         target = httpx.URL(str(self._address).rstrip("/") + call.path)
-        if (target.scheme, target.host, target.port) != (self._address.scheme, self._address.host, self._address.port):
-            raise ValueError(f"provider {self._name}: the path of a call leads to another host")
         headers = {name.lower(): value for name, value in call.headers.items()}
         if self._key_header in headers:
             raise ValueError(f"provider {self._name}: the key header is the host's to fill in")
@@ -151,16 +149,14 @@ def _closed() -> ProviderError:
 
 
 def _host_headers(definition: ProviderDefinition, key: str | None) -> dict[str, str]:
-    headers = {
+    name, template = definition.key_header
+    return {
         "accept": "application/json",
         "accept-encoding": "gzip",
         "content-type": "application/json",
         "user-agent": f"code-commit/{__version__}",
+        **({} if key is None else {name.lower(): template.format(key=key)}),
     }
-    if key is None:
-        return headers
-    name, template = definition.key_header
-    return headers | {name.lower(): template.format(key=key)}
 
 
 def _silence_libraries() -> None:
