@@ -81,6 +81,35 @@ def test_git_tracks_nothing_of_the_folder_in_any_spelling(root: Path, folder: st
         check_private_folder(root, folder)
 
 
+def test_tracked_names_that_are_not_utf_8_are_somebody_elses_or_refused(root: Path) -> None:
+    git = ["git", "-C", str(root)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    (root / ".gitignore").write_text("/agent-config\n")
+    (root / "caf\udce9.txt").touch()
+    subprocess.run([*git, "add", "."], check=True)
+    check_private_folder(root)
+    (root / "agent-config" / "caf\udce9.txt").touch()
+    subprocess.run([*git, "add", "--force", "agent-config"], check=True)
+    with pytest.raises(NotReady, match="git tracks agent-config/caf\udce9\\.txt"):
+        check_private_folder(root)
+
+
+def test_an_error_of_git_counts_as_tracked(root: Path) -> None:
+    subprocess.run(["git", "-C", str(root), "init", "-q"], check=True)
+    (root / ".gitignore").write_text("/agent-config\n")
+    (root / ".git/index").write_bytes(b"broken")
+    with pytest.raises(NotReady, match="git cannot tell whether it tracks agent-config"):
+        check_private_folder(root)
+
+
+def test_the_folder_is_no_repository_of_its_own(root: Path) -> None:
+    for folder in (root, root / "agent-config"):
+        subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    (root / ".gitignore").write_text("/agent-config\n")
+    with pytest.raises(NotReady, match="agent-config is a git repository of its own"):
+        check_private_folder(root)
+
+
 LINES = st.lists(
     st.sampled_from(
         ["agent-config", "/agent-config/", "*", "*.txt", "!*", "!*/", "!*.txt", "!/agent-config", "!agent-config/"]

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from code_commit_workspace.checkpoint import snapshot, visible
+from code_commit_workspace.checkpoint import saved, snapshot, visible
 from code_commit_workspace.checkpoint.repository import PrivateRepository
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_tree import ProjectTree
@@ -32,6 +32,18 @@ def test_a_repository_that_was_edited_meanwhile_is_set_right(root, checkpoints, 
     assert (root / "a.txt").read_bytes() == b"1\r\n"
     assert not evidence.exists()
     assert start
+
+
+@pytest.mark.parametrize("name", ["", "info", "objects", "refs", "objects/info"])
+def test_a_link_in_place_of_a_folder_is_refused(root, checkpoints, tmp_path, of, name):
+    checkpoints.take(RUN, "start")
+    folder = root / "agent-config/.code-commit/checkpoint.git" / name
+    outside = folder.rename(tmp_path / "outside")
+    folder.symlink_to(outside)
+    before = sorted(outside.rglob("*"))
+    with ProjectTree(root) as tree, pytest.raises(NotReady):
+        of(tree).take(RUN, "end")
+    assert sorted(outside.rglob("*")) == before
 
 
 def test_refs_that_are_not_ours_are_left_out(root, checkpoints, git, plant):
@@ -84,6 +96,24 @@ def test_runs_are_forgotten(checkpoints, root):
     assert checkpoints.runs() == ["r2", "r3"]
     checkpoints.forget(["r1"])
     assert checkpoints.runs() == ["r2", "r3"]
+
+
+def test_contents_that_nothing_needs_any_more_are_pruned_when_there_are_many(root, checkpoints, plant, monkeypatch):
+    def objects():
+        return sum(path.is_file() for path in (root / "agent-config/.code-commit/checkpoint.git/objects").glob("??/*"))
+
+    for run in ("zero", "one", "two"):
+        plant(root, {f"{number}.txt": f"{run} {number}".encode() for number in range(300)})
+        checkpoints.take(run, "start")
+    stored = objects()
+    assert stored > 900
+    checkpoints.forget(["zero"])
+    assert objects() == stored  # few: pruning does not pay
+    monkeypatch.setattr(saved, "_MANY_OBJECTS", 0)
+    checkpoints.forget(["one"])
+    assert objects() < stored - 600
+    plant(root, {"0.txt": b"three"})
+    assert checkpoints.restore(checkpoints.of_run("two")[0][1]) == ("0.txt",)
 
 
 def test_invalid_names_are_refused(checkpoints):
