@@ -14,8 +14,9 @@ from code_commit_workspace import Workspace
 from code_commit_workspace.errors import Interrupted
 from code_commit_workspace.git import Git
 from code_commit_workspace.guard import Guard, normalise_changes, normalise_path
+from code_commit_workspace.guard.names import quote
 from code_commit_workspace.project_tree import ProjectTree, parts_of
-from code_commit_workspace.records import Change, Refusal
+from code_commit_workspace.records import Change, Protected, Refusal
 
 
 @pytest.fixture
@@ -65,6 +66,54 @@ def test_a_file_cannot_be_a_folder_as_well(guard):
     refusals = guard.check(write("a-", "a/b/c", "x", "a", "a.b", "x/y"))
     assert refused(refusals) == {"a/b/c": "one-tree", "x/y": "one-tree"}
     assert "'a'" in refusals[0].reason
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a b", "'a b'"),
+        ("a\nb\x1b", r"'a\nb\x1b'"),
+        ("x" * 255, f"'{'x' * 255}'"),
+        ("a" * 100 + "b" * 156, f"'{'a' * 60}…{'b' * 20}'"),
+    ],
+)
+def test_a_name_is_quoted_so_that_it_is_read(text, shown):
+    assert quote(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "refused_too", "allowed"),
+    [
+        ("exactly8.txt", "", "exactl~1.txt"),
+        ("ninechars.txt", "ninech~1.txt", "ninech~5.txt"),
+        ("short.jso", "", "short~1.jso"),
+        ("short.json", "short~4.jso", "short~4.json"),
+    ],
+)
+def test_the_short_names_of_windows_stand_for_the_long_ones(root, tree, name, refused_too, allowed):
+    guard = Guard(tree, Git(root), [Protected(name)])
+    paths = [path for path in (name, refused_too) if path]
+    assert refused(guard.check(write(name, *([refused_too] if refused_too else []), allowed))) == dict.fromkeys(
+        paths, "protected"
+    )
+    assert not guard.check(write(f"below/{name}"))
+
+
+@pytest.mark.parametrize("name", ["con", "CONOUT$", "conin$.txt", "lpt9", "com1.tar.gz", "aux .x"])
+def test_a_name_of_a_device_is_refused(guard, name):
+    assert refused(guard.check(write(f"a/{name}", "console", "com10", "lpt"))) == {f"a/{name}": "portable-name"}
+
+
+def test_what_is_in_the_way_is_named(root, guard):
+    put(root, "file")
+    for name in ("link", "other"):
+        (root / name).symlink_to("file")
+    reasons = [refusal.reason for refusal in guard.check(write("file/below", "link/below", "other"))]
+    assert reasons == [
+        "'file' in this path is a file, not a folder.",
+        "'link' in this path is a symbolic link, not a folder.",
+        "It is a symbolic link; only regular files can be changed.",
+    ]
 
 
 def test_names_that_differ_in_case_differ(guard):

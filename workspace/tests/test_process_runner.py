@@ -230,3 +230,33 @@ def test_no_handles_are_left_open(run):
     run("echo x")
 
     assert len(list(HANDLES.iterdir())) == before
+
+
+@pytest.mark.parametrize(
+    ("mode", "network", "answer"),
+    [
+        ("auto", True, "off"),
+        ("off", True, "off"),
+        ("off", False, "off"),
+        ("require", True, "no sandbox: "),
+        ("require", False, "no sandbox: "),
+        ("auto", False, "the network cannot be turned off for a build: "),
+    ],
+)
+def test_where_bubblewrap_is_missing(project, monkeypatch, mode, network, answer):
+    monkeypatch.setenv("PATH", str(project.parent))
+    runner = ProcessRunner(project, SandboxSettings(mode, network=network), redactor=Redactor())
+    runner.look_ahead()
+    if answer == "off":
+        assert runner.sandbox_in_use == "off"
+    else:
+        with pytest.raises(NotReady, match=answer):
+            _ = runner.sandbox_in_use
+
+
+def test_commands_of_a_models_choosing_need_the_sandbox(project, monkeypatch, tmp_path):
+    monkeypatch.setattr("code_commit_workspace.process.sandbox.why_not", lambda *_, **__: "not here")
+    runner = ProcessRunner(project, SandboxSettings("auto"), redactor=Redactor())
+    with pytest.raises(NotReady, match="commands that the model chose run only in the sandbox: not here"):
+        runner.run(["true"], log=tmp_path / "log", timeout=MINUTE, isolation_required=True)
+    assert not (tmp_path / "log").exists()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 import unicodedata
 
@@ -9,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_commit_workspace.terminal import printable
+from code_commit_workspace.terminal import SafeStream, can_repaint, may_color, printable, read_answer
 
 DANGEROUS = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
@@ -59,3 +61,96 @@ def test_what_is_printable_stays_so_and_can_be_written(text, newlines):
 
     assert printable(once, newlines=newlines) == once
     once.encode()
+
+
+# --- streams ----------------------------------------------------------------------------------------------------------
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "environ", "repaint", "color"),
+    [
+        (Terminal(), {"TERM": "xterm"}, True, True),
+        (Terminal(), {"TERM": "xterm", "NO_COLOR": "1"}, True, False),
+        (Terminal(), {"TERM": "xterm", "NO_COLOR": ""}, True, True),
+        (Terminal(), {"TERM": "dumb"}, False, False),
+        (Terminal(), {"TERM": ""}, False, False),
+        (Terminal(), {}, False, False),
+        (io.StringIO(), {"TERM": "xterm"}, False, False),
+        (None, {"TERM": "xterm"}, False, False),
+    ],
+)
+def test_a_terminal_is_painted_as_its_environment_allows(stream, environ, repaint, color):
+    assert (can_repaint(stream, environ), may_color(stream, environ)) == (repaint, color)
+
+
+def test_a_closed_terminal_is_not_painted():
+    stream = Terminal()
+    stream.close()
+    assert not can_repaint(stream, {"TERM": "xterm"})
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"), [(b"yes\r\nmore\n", "yes"), (b"", None), (b"\n", ""), (b"\xff", "\ufffd")]
+)
+def test_an_answer_is_one_line(monkeypatch, typed, answer):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed)))
+    assert read_answer() == answer
+
+
+def test_there_is_no_answer_without_stdin(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert read_answer() is None
+
+
+def pipe(encoding="utf-8"):
+    reader, writer = os.pipe()
+    return reader, os.fdopen(writer, "w", encoding=encoding)
+
+
+def test_a_stream_is_written_until_its_reader_has_gone():
+    reader, stream = pipe()
+    with stream:
+        safe = SafeStream(stream)
+        assert (safe.write("one"), safe.encoding, safe.isatty(), safe.fileno()) == (3, "utf-8", False, stream.fileno())
+        safe.flush()
+        assert os.read(reader, 10) == b"one"
+        os.close(reader)
+        safe.write("two")
+        safe.flush()
+        assert (safe.write("three"), safe.failure) == (5, None)
+        safe.flush()
+        with pytest.raises(OSError, match="closed"):
+            safe.fileno()
+        stream.flush()  # what was buffered goes nowhere, and so does what follows
+        stream.write("four")
+    assert (safe.encoding, safe.isatty()) == ("ascii", False)
+
+
+def test_a_stream_that_fails_otherwise_says_so():
+    with open("/dev/full", "w", encoding="utf-8") as stream:  # noqa: PTH123 - a device
+        safe = SafeStream(stream)
+        safe.write("x")
+        safe.flush()
+    assert isinstance(safe.failure, OSError)
+
+
+def test_a_stream_that_is_closed_is_left_alone():
+    stream = io.StringIO()
+    stream.close()
+    safe = SafeStream(stream)
+    assert safe.write("x") == 1
+    assert isinstance(safe.failure, ValueError)
+    safe = SafeStream(None)
+    assert (safe.write("x"), safe.failure) == (1, None)
+    safe.flush()
+
+
+def test_what_a_stream_cannot_encode_is_escaped():
+    reader, stream = pipe("ascii")
+    with stream:
+        SafeStream(stream).write("né ☃")
+    assert os.read(reader, 30) == b"n\\xe9 \\u2603"
+    os.close(reader)

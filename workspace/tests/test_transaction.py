@@ -1,6 +1,7 @@
 """A set of changes is applied completely or not at all: the main path, modes, folders, refusals."""
 
 import errno
+import json
 import os
 import stat
 import subprocess
@@ -299,8 +300,12 @@ def test_the_lock_is_held_by_one_run_and_says_by_which(root):
         with pytest.raises(NotReady, match=f"another run holds the lock .*process {holder.pid}, run run-1"):
             ProjectLock(home(root)).__enter__()
         holder.kill()
-    with ProjectLock(home(root)):
-        pass
+    with ProjectLock(home(root)) as lock:
+        lock.name("a longer name")
+        lock.name("")
+        assert json.loads((home(root) / "lock").read_bytes()) == {"pid": os.getpid(), "run": ""}
+        with pytest.raises(NotReady, match=f"another run holds the lock .*process {os.getpid()}$"):
+            ProjectLock(home(root)).__enter__()
     assert (home(root) / "lock").exists()
 
 

@@ -371,6 +371,20 @@ def test_a_folder_moved_away_at_every_step_and_a_link_in_its_place(tmp_path, lin
         assert recovered(root) in (old, new), at
 
 
+def test_closed_journals_of_earlier_runs_are_in_nobodys_way(tmp_path):
+    root = made(tmp_path, OLD)
+    before = picture(root)
+    assert not apply_killed(root, WRITES, 20)
+    for stage in ("staging", "done"):
+        (home(root) / "journal" / stage).mkdir()
+        (home(root) / "journal" / stage / "old-0").write_bytes(b"left")
+    assert recovered(root) == before
+    assert not list((home(root) / "journal").iterdir())
+    (home(root) / "journal" / "done").write_bytes(b"no folder")
+    assert recovered(root) == before
+    assert not list((home(root) / "journal").iterdir())
+
+
 def test_what_was_edited_after_a_kill_is_named_and_kept(tmp_path):
     root = made(tmp_path, {"a": ("file", b"old", 0o644), "b": ("file", b"old", 0o644), "c": ("file", b"old", 0o644)})
     writes = [Write("a", b"new"), Write("b", b"new"), Write("n", b"new"), Write("c", b"new")]

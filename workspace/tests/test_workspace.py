@@ -171,8 +171,43 @@ def test_a_program_may_have_its_own_names(root, tmp_path):
         assert workspace.run_build(log=tmp_path / "log", timeout=60).tampered == ("make.sh",)
         commit = workspace.checkpoints.take("run", "end")
         assert not [path for path in workspace.checkpoints.listing(commit) if path.startswith(".tool")]
-    with pytest.raises(ValueError, match="directly in"):
-        Workspace.open(root, writes=True, private_folder=".tool", state_folder="elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("private", "state"),
+    [
+        *(
+            (".tool", state)
+            for state in ("elsewhere", ".tool", ".tool/", ".tool/a/b", ".tool/..", ".tool/.", "other/a")
+        ),
+        *(("a/b", "a/b/c"), (".", "./a"), ("..", "../a")),
+    ],
+)
+def test_the_state_folder_lies_directly_in_the_private_one(root, private, state):
+    with pytest.raises(ValueError, match="is not a folder directly in"):
+        Workspace.open(root, writes=True, private_folder=private, state_folder=state)
+    assert sorted(os.listdir(root)) == [".git", ".gitignore", "a", "b", "build.sh"]  # noqa: PTH208 - names
+
+
+def test_a_folder_that_is_missing_cannot_be_opened(tmp_path):
+    with pytest.raises(NotReady, match="missing cannot be opened: No such file or directory"):
+        Workspace.open(tmp_path / "missing", writes=True)
+
+
+def test_a_workspace_for_reading_changes_nothing(root):
+    with Workspace.open(root, writes=False) as workspace:
+        for work in (lambda: workspace.apply([Change("a", b"new")]), lambda: workspace.checkpoints):
+            with pytest.raises(NotReady, match="opened for reading only"):
+                work()
+    assert (root / "a").read_text() == "old"
+
+
+def test_what_is_left_out_of_the_files_has_a_reason(root):
+    (root / "link").symlink_to("a")
+    with Workspace.open(root, writes=False) as workspace:
+        files, refused = workspace.select(["!b", "a", "link", "build.sh"], among=workspace.listed())
+    assert (files, list(refused)) == (("a", "build.sh"), ["link"])
+    assert str(refused["link"]) == "link: It is a symbolic link; only regular files can be read."
 
 
 @pytest.fixture(params=["auto", "off"])
@@ -212,10 +247,18 @@ def test_a_process_that_alters_what_checks_it_is_told(talking):
     assert process.tampered == (() if talking.sandbox_in_use == "bubblewrap" else ("build.sh",))
 
 
-def test_a_process_that_cannot_be_started(talking):
-    for command in ("no-such-command", "./a"):
-        with pytest.raises(NotReady, match=f"{command} cannot be started"):
-            talking.start_process([command])
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("no-such-command", "not found"),
+        ("./missing", "not found"),
+        ("./a", "not an executable file"),
+        ("./.git", "not an executable file"),
+    ],
+)
+def test_a_process_that_cannot_be_started(talking, command, reason):
+    with pytest.raises(NotReady, match=f"{command} cannot be started: .*{reason}"):
+        talking.start_process([command])
 
 
 @pytest.mark.parametrize(("content", "code", "left"), [(b"new\n", 0, "new\n"), (b"other\n", 1, "old")])

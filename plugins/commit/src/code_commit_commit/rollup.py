@@ -26,7 +26,7 @@ _SECRET = re.compile(
 )
 _VENDORED = re.compile(r"(?:.*?/)??(?:vendor|node_modules)(?=/)")
 _POINTER = b"version https://git-lfs.github.com/spec/"
-_BATCH = 1024 * 1024  # bytes
+_BATCH = 4 * 1024 * 1024  # bytes
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 

@@ -1,0 +1,116 @@
+"""Small files of the project and of the user: read without trust in them."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.project_text import decode_text, read_text
+from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.small_file import read_anywhere, read_in_project
+
+LINK = "it is a link"
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path / "project"
+    (root / "folder").mkdir(parents=True)
+    (root / "file").write_bytes(b"12345")
+    (root / "link").symlink_to("file")
+    (root / "linked").symlink_to("folder")
+    (root / "folder/file").write_bytes(b"below")
+    os.mkfifo(root / "pipe")
+    return root
+
+
+def test_a_file_of_the_project_is_read(root):
+    assert read_in_project(root, "file", limit=5) == b"12345"
+    assert read_in_project(root, "folder/file", limit=5) == b"below"
+    assert read_in_project(root, "missing", limit=5) is None
+    assert read_in_project(root, "missing/file", limit=5) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("link", "it is a link or lies behind one"),
+        ("linked/file", "it is a link or lies behind one"),
+        ("file/below", "it is a link or lies behind one"),
+        ("folder", "not a regular file"),
+        ("pipe", "not a regular file"),
+    ],
+)
+def test_anything_else_in_the_project_is_refused(root, path, reason):
+    with pytest.raises(NotReady, match=f"^{path} cannot be read: {reason}"):
+        read_in_project(root, path, limit=5)
+
+
+def test_a_large_file_is_refused(root):
+    for read in (lambda: read_in_project(root, "file", limit=4), lambda: read_anywhere(root / "file", "file", limit=4)):
+        with pytest.raises(NotReady, match=r"^file cannot be read: larger than 4 bytes"):
+            read()
+
+
+def test_a_file_of_the_user_may_be_a_link(root):
+    assert read_anywhere(root / "link", "the key", limit=5) == b"12345"
+    assert read_anywhere(root / "missing", "the key", limit=5) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("folder", "(is a directory|not a regular file)"),
+        ("pipe", "not a regular file"),
+        ("file/below", "not a directory"),
+        ("nul\0", "no file can have this name"),
+    ],
+)
+def test_what_is_no_file_of_the_user_is_refused(root, path, reason):
+    with pytest.raises(NotReady, match=f"^the key cannot be read: {reason}"):
+        read_anywhere(root / path, "the key", limit=5)
+
+
+def test_text_is_utf_8(root):
+    (root / "text").write_bytes("Grüße".encode())
+    (root / "latin").write_bytes("eins\nzwei\nGrüße".encode("latin-1"))
+    with ProjectTree(root) as tree:
+        assert read_text(tree, "text") == "Grüße"
+        assert read_text(tree, "missing") is None
+        with pytest.raises(NotReady, match=r"^latin is not UTF-8: line 3, byte 12$"):
+            read_text(tree, "latin")
+        for path in ("link", "linked/file", "folder"):
+            with pytest.raises(NotReady, match=f"^{path} cannot be read: "):
+                read_text(tree, path)
+        with pytest.raises(NotReady, match=LINK):
+            read_text(tree, "link")
+    assert decode_text(b"plain", "x") == "plain"
+
+
+def test_many_files_are_read_at_once(root):
+    (root / "empty").touch()
+    (root / "long").write_bytes(b"x" * 200_000)
+    paths = ["empty", "file", "folder", "folder/file", "link", "linked/file", "long", "missing", "pipe", "z/missing"]
+    with ProjectTree(root) as tree:
+        found = dict(tree.contents(paths, 5))
+        assert found == {**dict.fromkeys(paths), "empty": b"", "file": b"12345", "folder/file": b"below"}
+        assert list(found) == paths
+        assert dict(tree.contents(["long"], 200_000)) == {"long": b"x" * 200_000}
+        assert dict(tree.contents(["file"], 4)) == {"file": None}
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs a file that seems to be empty")  # noqa: PTH110
+def test_a_file_that_grows_while_it_is_read_is_read_to_its_end(root):
+    with ProjectTree(root.__class__("/proc/self")) as tree:
+        found = dict(tree.contents(["status"], 100_000))["status"]
+        assert found.startswith(b"Name:")
+        assert found.endswith(b"\n")
+        assert dict(tree.contents(["status"], 100)) == {"status": None}
+
+
+@pytest.mark.parametrize("path", ["", "/etc", "a//b", "a/../b", "./a"])
+def test_a_tree_takes_plain_relative_paths(root, path):
+    with ProjectTree(root) as tree, pytest.raises(ValueError, match="not a plain relative path"):
+        tree.read(path)

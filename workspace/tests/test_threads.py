@@ -1,0 +1,106 @@
+"""Threads of others, and signals while they run."""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import signal
+import threading
+
+import pytest
+
+from code_commit_workspace.interruption import call_on_interruption, uninterrupted
+from code_commit_workspace.threads import Worker, run_concurrently
+
+PATIENCE = 60
+
+
+def test_steps_run_at_the_same_time_and_give_results_and_errors_in_order():
+    both = threading.Barrier(3, timeout=PATIENCE)
+    variable = contextvars.ContextVar("variable", default="none")
+    variable.set("mine")
+    failure = KeyError("x")
+
+    def fail():
+        both.wait()
+        raise failure
+
+    def first():
+        both.wait()
+        return variable.get()
+
+    assert run_concurrently([first, fail, both.wait])[:2] == ["mine", failure]
+    assert run_concurrently([]) == []
+
+
+def test_a_single_step_runs_in_this_thread():
+    failure = KeyError("x")
+
+    def fail():
+        raise failure
+
+    assert run_concurrently([threading.current_thread]) == [threading.current_thread()]
+    assert run_concurrently([fail]) == [failure]
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_concurrently([interrupt])
+
+
+def test_a_worker_gives_results_one_after_the_other_in_its_own_thread():
+    worker = Worker("somebody")
+    threads = [worker.call(threading.current_thread, seconds=PATIENCE) for _ in range(2)]
+    assert threads[0] is threads[1] is not threading.current_thread()
+    assert (threads[0].name, threads[0].daemon) == ("somebody", True)
+
+
+def test_a_worker_that_does_not_come_back_is_given_up():
+    worker, go = Worker("somebody"), threading.Event()
+    with pytest.raises(TimeoutError, match=r"it did not come back within 0\.01 s"):
+        worker.call(go.wait, seconds=0.01)
+    go.set()
+    assert worker.call(lambda: 1, seconds=PATIENCE) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_waits_for_the_end_of_the_block(number):
+    seen = []
+    before = signal.signal(number, lambda *_: seen.append("handled"))
+    try:
+        with uninterrupted():
+            signal.raise_signal(number)
+            signal.raise_signal(number)
+            seen.append("end of the block")
+        assert seen == ["end of the block", "handled"]
+        with uninterrupted():
+            pass
+        signal.raise_signal(number)
+        assert seen[2:] == ["handled"]
+    finally:
+        signal.signal(number, before)
+
+
+@pytest.mark.parametrize(("number", "ended"), [(signal.SIGINT, True), (signal.SIGTERM, True), (signal.SIGUSR1, False)])
+def test_another_thread_is_told_of_an_interruption_at_once(number, ended):
+    told = threading.Event()
+    before = signal.signal(number, lambda *_: None)
+    try:
+        with call_on_interruption(told.set):
+            signal.raise_signal(number)
+            if ended:
+                assert told.wait(PATIENCE)
+        assert told.is_set() is ended
+        assert signal.set_wakeup_fd(-1) == -1
+    finally:
+        signal.signal(number, before)
+
+
+def test_other_threads_leave_signals_alone():
+    def work():
+        with uninterrupted(), call_on_interruption(lambda: None):
+            return signal.getsignal(signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    assert run_concurrently([work, os.getpid]) == [before, os.getpid()]
