@@ -11,12 +11,12 @@ from code_commit.cli.host import CommandHost
 from code_commit_testing import Project
 
 
-@pytest.fixture
-def shown(tmp_path):
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
     pytest.importorskip(
         "code_commit_history", reason="the demo replays a run; the environment `history` has the plugin"
     )
-    project = Project.create(tmp_path)
+    project = Project.create(tmp_path_factory.mktemp("demo"))
     return project, project.command("demo", str(project.root / "played"))
 
 

@@ -40,19 +40,20 @@ REFINED = ["start a review", "it is acceptable", "Please review the currently st
 RESUMED = ["resume the previous implementation", "Please review the currently staged files"]
 REVIEWED = ["Please review the currently staged files"]
 AGAIN = ["Commit now"]
+SLOW = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
     ("call", "number", "offered"),
     [
         ("rename new-0 current_requirements.md", 1, REFINED),  # the new requirements are already moved
-        ("rename new-2 completed_todo", 1, RESUMED),  # between the two names
-        (" rev-parse --absolute-git-dir", 2, REVIEWED),  # both are renamed, which is not recorded
-        (" add --all", 1, REVIEWED),  # STAGE: the files to add are recorded, but not added
-        (" rev-parse --absolute-git-dir", 3, REVIEWED),  # COMMIT: nothing is recorded yet
-        (" add --all", 2, AGAIN),  # COMMIT: both lines are written, but not staged
+        pytest.param("rename new-2 completed_todo", 1, RESUMED, marks=SLOW),  # between the two names
+        pytest.param(" rev-parse --absolute-git-dir", 2, REVIEWED, marks=SLOW),  # renamed, which is not recorded
+        pytest.param(" add --all", 1, REVIEWED, marks=SLOW),  # STAGE: the files to add are recorded, but not added
+        pytest.param(" rev-parse --absolute-git-dir", 3, REVIEWED, marks=SLOW),  # COMMIT: nothing is recorded yet
+        pytest.param(" add --all", 2, AGAIN, marks=SLOW),  # COMMIT: both lines are written, but not staged
         (" commit ", 1, AGAIN),  # others' entries are out of the index
-        (" ls-files -sz", 1, []),  # committed, with others' entries still out of the index
+        pytest.param(" ls-files -sz", 1, [], marks=SLOW),  # committed, with others' entries still out of the index
     ],
 )
 def test_killed_at_a_call(codebase, tmp_path, call, number, offered):
