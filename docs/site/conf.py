@@ -16,7 +16,7 @@ project = "code-commit"
 author = "the authors of code-commit"
 version = release = importlib.metadata.version("code-commit")
 
-extensions = ["myst_parser", "sphinx_copybutton"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 root_doc = "docs/index"
 include_patterns = [
     "*.md",
@@ -33,6 +33,14 @@ exclude_patterns = [".tox", ".venv", "build", "**/node_modules"]
 myst_heading_anchors = 6  # the anchors that forges give to headings
 copybutton_prompt_text = "$ "
 copybutton_only_copy_prompt_lines = True
+
+# The generated reference. A docstring's single backticks are code.
+default_role = "code"
+autodoc_default_options = {"members": True, "undoc-members": True, "member-order": "bysource"}
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+add_module_names = False
+nitpick_ignore_regex = [("py:.*", ".*")]  # types of Python, and those that are no public name
 
 html_theme = "furo"
 html_title = f"code-commit {release}"
@@ -68,7 +76,16 @@ def prepare(_app: Sphinx, page: str, content: list[str]) -> None:
         content[0] += "\n" + navigation(content[0])
 
 
+def mark_code(_app: Sphinx, _what: str, _name: str, _object: object, _options: object, lines: list[str]) -> None:
+    """Mark the indented blocks of a docstring as code."""
+    for number in range(len(lines) - 1, 1, -1):
+        starts_block = lines[number].startswith("    ") and not lines[number - 1].strip()
+        if starts_block and not lines[number - 2].startswith((" ", ":")):
+            lines[number:number] = ["::", ""]
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Hook into the reading of pages."""
+    """Hook into the reading of pages and docstrings."""
+    app.connect("autodoc-process-docstring", mark_code)
     app.connect("source-read", prepare)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

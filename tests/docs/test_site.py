@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -10,10 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from html.parser import HTMLParser
+from importlib import import_module
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+
+from code_commit import plugin_api
 
 pytest.importorskip("sphinx", reason="Sphinx builds the site; the environment `site` has it")
 
@@ -119,3 +123,27 @@ def test_nothing_is_fetched_from_another_host(site: Path) -> None:
 def test_the_site_shows_the_file_names_of_tutorials(site: Path) -> None:
     page = (site / "docs/plugins/provider.html").read_text("utf-8")
     assert '<span class="pre">src/code_commit_parrot/__init__.py</span>' in page
+
+
+@pytest.mark.parametrize(
+    ("page", "module", "members"),
+    [
+        (
+            "reference",
+            "code_commit.plugin_api",
+            {"Run.model", "Run.options", "Usage.input", "hookspecs.code_commit_providers"},
+        ),
+        ("workspace-reference", "code_commit_workspace", {"Workspace.open", "ProjectTree.read"}),
+    ],
+)
+def test_the_generated_reference_has_every_public_name(site: Path, page: str, module: str, members: set[str]) -> None:
+    names = {*import_module(module).__all__, *members} - {"__version__"}
+    names -= {*plugin_api.__all__} if module == "code_commit_workspace" else set()  # those are on the other page
+    anchors = read(site / f"docs/plugins/{page}.html").anchors
+    assert {name for name in names if f"{module}.{name}" not in anchors} == set()
+
+
+def test_the_reference_shows_types(site: Path) -> None:
+    text = re.sub(r"<[^>]+>", "", (site / "docs/plugins/reference.html").read_text("utf-8"))
+    for signature in ("complete(request: Request, *, label: str)", "options: Any", "input: int | None"):
+        assert signature in text

@@ -3,7 +3,7 @@
 from code_commit_workspace import Change, Workspace
 
 with Workspace.open(root, writes=True) as workspace:
-    workspace.apply([Change("greeting.txt", b"hello\n")])
+    workspace.apply([Change("greeting.txt", b"hello\\n")])
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ _IGNORED = "anything specified in the .gitignore file"
 
 
 def protected_list() -> str:
-    """Return the protected files as a list for prompts: a `+ ` line each, no final newline."""
+    """Return the protected files as a list for prompts: a line with `+` each, no final newline."""
     return "\n".join(f"+ {line}" for line in (*map(str, PROTECTED), _IGNORED))
 
 
