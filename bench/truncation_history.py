@@ -89,7 +89,7 @@ def replacements(repository: str) -> Iterator[Replacement]:
                 yield Replacement(commit, path, None if status == b"A" else old.decode(), new.decode())
 
 
-def measure(repository: str, rule: Truncation, *, show: bool) -> tuple[int, Counter[str]]:
+def measure(repository: str, *, show: bool) -> tuple[int, Counter[str]]:
     """Return how many replacements were checked, and how many were refused for each reason."""
     judged, refused = 0, Counter[str]()
     with Blobs(repository) as blobs:
@@ -102,7 +102,7 @@ def measure(repository: str, rule: Truncation, *, show: bool) -> tuple[int, Coun
                 changes.append(Change(each.path, new))
                 before.files.update({each.path: old} if old else {})
             judged += len(changes)
-            for refusal in rule.judge(changes, cast("Tree", before)):
+            for refusal in Truncation(TruncationSettings()).judge(changes, cast("Tree", before)):
                 kind = "placeholder" if "stands in place of" in refusal.reason else "shrunk"
                 refused[kind] += 1
                 if show:
@@ -117,7 +117,7 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="print each refusal")
     arguments = parser.parse_args()
     for repository in arguments.repositories:
-        judged, refused = measure(repository, Truncation(TruncationSettings()), show=arguments.show)
+        judged, refused = measure(repository, show=arguments.show)
         share = refused.total() / max(1, judged)
         print(
             f"{repository}: {judged} replacements, {refused.total()} sent back ({share:.2%}): "

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from code_commit.plugin_api import ToolCall
 from code_commit_testing import Project, Reply, ScriptedServer
 
 KEY = "sk-canary-0123456789-key7Q"
@@ -189,7 +190,7 @@ def test_only_unusable_responses_are_exit_5(project):
     with ScriptedServer([Reply("no")] * 2) as server:
         finished = run(project, server, "--repairs", "1")
     assert (finished.exit_code, project.read("a.txt")) == (5, "old\n")
-    assert "attempt 2 of 2 returned no response that can be applied: there is no file replacement" in finished.stderr
+    assert "no response can be applied after 2 attempts: there is no file replacement" in finished.stderr
     assert "what to do: read the response" in finished.stderr
 
 
@@ -199,10 +200,26 @@ def test_an_incomplete_last_response_shows_the_setting_to_raise(project):
     assert (finished.exit_code, "what to do: raise max_tokens" in finished.stderr) == (5, True)
 
 
-def test_a_reply_without_a_finish_reason_is_incomplete(project):
-    with ScriptedServer([Reply(replaced("a.txt", "good\n"), finish="")]) as server:
-        finished = run(project, server, "--repairs", "0")
-    assert (finished.exit_code, "the service gave no reason" in finished.stderr) == (5, True)
+@pytest.mark.parametrize("finish", ["", "brand_new_reason"])
+def test_a_reply_with_an_unknown_finish_reason_counts_when_its_last_block_is_closed(project, finish):
+    script = [Reply("^^^a.txt\ngood\n", finish=finish), Reply(replaced("a.txt", "good\n"), finish=finish)]
+    with ScriptedServer(script) as server:
+        finished = run(project, server, "--repairs", "1")
+        prompt = server.requests[1].prompt
+    assert (finished.exit_code, project.read("a.txt")) == (0, "good\n")
+    ended = f"it ended with `{finish}`" if finish else "the service gave no reason"
+    assert f"the block of a.txt has no closing line `^^^end`; {ended}" in prompt
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_reply_that_calls_a_function_is_called_so(project, provider):
+    call = ToolCall("1", "write_file", {"path": "a.txt"})
+    with ScriptedServer([Reply(tool_calls=(call,)), Reply(replaced("a.txt", "good\n"))]) as server:
+        finished = run(project, server, provider=provider)
+        prompt = server.requests[1].prompt
+    assert finished.exit_code == 0
+    for text in (finished.stderr, prompt):
+        assert "it called a function (`write_file`). There are no functions: reply with text only" in text
 
 
 @pytest.mark.parametrize(

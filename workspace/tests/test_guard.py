@@ -302,7 +302,10 @@ def _fails_halfway():
         ([None], "returned NoneType as a refusal"),
         ([Refusal("a", "says", None)], "whose fields are not text"),
         ([Refusal("a", "", "No.")], "a refusal with an empty `rule`"),
-        ([Refusal("a", "says", "No.", then="allow")], "a refusal whose `then` is 'allow', not 'stop' or 'repair'"),
+        (
+            [Refusal("a", "says", "No.", then="allow")],
+            "a refusal whose `then` is 'allow', not 'stop', 'repair' or 'warn'",
+        ),
         ([Refusal("a", "says", "No.", then=["stop"])], "a refusal whose `then` is"),
         ([Refusal("elsewhere", "says", "No.")], "refused 'elsewhere', which is not among the changes"),
         ([Refusal("./a", "says", "No.")], "refused './a', which is not among the changes"),

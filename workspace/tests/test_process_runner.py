@@ -93,7 +93,7 @@ def test_much_output_needs_little_memory(run):
         tracemalloc.stop()
 
     assert result.passed
-    assert b"\n[... 149737856 bytes left out ...]\n" in result.stdout
+    assert b"\n[... 149868928 bytes left out ...]\n" in result.stdout
     assert len(result.stderr) < 300_000
     assert peak < 8_000_000
     assert result.log.stat().st_size < 80_000_000

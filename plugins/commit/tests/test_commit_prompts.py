@@ -10,7 +10,7 @@ from code_commit.plugin_api import Change, ProcessResult, protected_list
 from code_commit_commit.prompts import (
     SYSTEM_PROMPTS,
     Context,
-    build_failure,
+    failure_text,
     file_replacements,
     initial_prompt,
     repair_prompt,
@@ -91,24 +91,29 @@ def result(stdout: bytes = b"", stderr: bytes = b"", *, exit_code: int | None = 
     return ProcessResult(exit_code, stdout, stderr, Path("log"), timed_out, ())
 
 
-def test_build_output_within_the_limit_is_complete():
-    text = build_failure(result(b"out" * 100, b"err" * 100), 600)
-    assert text == "build.sh ended with exit code 1\n\nstdout:\n" + "out" * 100 + "\n\nstderr:\n" + "err" * 100 + "\n"
+def test_a_red_build_has_both_outputs():
+    text = failure_text("", result(b"out", b"err\n"))
+    assert text == "build.sh ended with exit code 1\n\nstdout:\nout\n\nstderr:\nerr\n"
 
 
-def test_build_output_beyond_the_limit_is_cut_in_the_middle():
-    text = build_failure(result(b"a" * 1000 + b"z" * 1000, b"short"), 105)
-    assert "a" * 50 + "\n[… 1900 bytes left out …]\n" + "z" * 50 in text
-    assert "short" in text
+def test_an_unusable_response_has_the_reason_and_the_latest_build():
+    assert failure_text("no block", None) == (
+        "The last response could not be applied, and build.sh was not run. The reason:\nno block\n"
+    )
+    assert failure_text("no block", result(b"out\n")) == (
+        "The last response could not be applied, and build.sh was not run. The reason:\nno block\n\n"
+        "The latest output of build.sh, which was run after an earlier response:\n\n"
+        "build.sh ended with exit code 1\n\nstdout:\nout\n\nstderr:\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("build", "ending"),
     [
-        (result(exit_code=None, timed_out=True), "ran into its time limit"),
-        (result(exit_code=None), "ended by a signal"),
-        (result(exit_code=3), "exit code 3"),
+        (result(exit_code=None, timed_out=True), "build.sh ran into its time limit"),
+        (result(exit_code=None), "build.sh was ended by a signal"),
+        (result(exit_code=3), "build.sh ended with exit code 3"),
     ],
 )
 def test_a_failed_build_shows_how_it_ended(build, ending):
-    assert ending in build_failure(build, 100)
+    assert failure_text("", build).startswith(f"{ending}\n")

@@ -44,6 +44,9 @@ def test_each_case_has_the_expected_result(case):
         ("^^^a\nx\u2028^^^end\x0c^^^end\x85\n^^^end\n", {"a": "x\u2028^^^end\x0c^^^end\x85\n"}),
         ("^^^a\n^^^delete\n^^^a/b\nx\n^^^end\n", {"a": None, "a/b": "x\n"}),
         (" ^^^not\n^^^a\nx\n^^^end\n", {"a": "x\n"}),
+        ("^^^a\n^^^delete\n^^^end\n^^^b\n^^^end\n", {"a": None, "b": ""}),
+        ("^^^a\n^^^delete \t\n^^^end", {"a": None}),
+        ("Plan\n^^^^\n^^^a\nTitle\n^^^^^\n^^^end\n", {"a": "Title\n^^^^^\n"}),
     ],
 )
 def test_lines_end_at_lf_and_fences_are_at_column_0(response, changes):
@@ -63,8 +66,10 @@ def test_lines_end_at_lf_and_fences_are_at_column_0(response, changes):
         ("^^^a\nx\n^^^ending\n^^^end\n", "line 3"),
         ("^^^\nx\n^^^end\n", "line 1: `^^^` must be followed directly by a path"),
         ("^^^ a\nx\n^^^end\n", "line 1: `^^^` must be followed directly by a path"),
-        ("^^^a\n^^^end\n^^^./a\n^^^end\n", "a appears twice"),
-        ("^^^a\n^^^end\n^^^a/b/c\n^^^end\n", "a is written as a file and is also the folder of a/b/c"),
+        ("^^^a\n^^^delete\n\n^^^end\n", "line 4: `^^^end` without"),
+        ("^^^a\n^^^delete\n^^^end\n^^^end\n", "line 4: `^^^end` without"),
+        ("^^^a\n^^^end\n^^^end\n", "line 3: `^^^end` without"),
+        ("^^^a\nAPI\n^^^\n^^^end\n", "line 3: a line inside the block of a begins with `^^^`"),
         ("^^^a\n\ud800\n^^^end\n", "lone surrogate (U+D800)"),
         ("^^^" + "a" * 5000 + "\n^^^end\n", "longer than 4096"),
     ],
@@ -102,4 +107,4 @@ def test_any_text_is_either_an_answer_or_an_error(text):
         body = change.content.decode()
         assert body in text
         assert not body or body.endswith("\n")
-        assert not any(line.startswith("^^^") for line in body.split("\n"))
+        assert not any(line.startswith("^^^") and line.strip("^\r\t ") for line in body.split("\n"))

@@ -49,8 +49,40 @@ def test_a_file_that_shrinks_below_half_is_sent_back() -> None:
     refusal = judge(LONG.encode(), SHORT.encode())
     assert refusal is not None
     assert (refusal.path, refusal.rule, refusal.then) == ("a.py", "truncation", "repair")
-    for part in ("10 lines", "40 lines", "shrink_below = 0.5", "whole file"):
-        assert part in refusal.reason
+    assert refusal.reason == (
+        "The replacement has 10 lines and 110 bytes where the file has 40 lines and 500 bytes. If the file must be this "
+        "short, give the same replacement again. Give the whole file, every line of it."
+    )
+    assert "plugins.truncation.shrink_below = 0" in refusal.hint
+
+
+def test_a_single_line_is_called_so() -> None:
+    refusal = judge(LONG.encode(), b"x")
+    assert refusal is not None
+    assert refusal.reason.startswith("The replacement has 1 line and 1 byte where")
+
+
+def test_a_file_that_shrinks_again_is_allowed_with_a_warning_until_it_is_whole() -> None:
+    rule = Truncation(TruncationSettings())
+    tree = cast("Tree", Files({"a.py": LONG.encode(), "b.py": LONG.encode()}))
+
+    def thens(path: str, text: str) -> list[str]:
+        return [refusal.then for refusal in rule.judge([Change(path, text.encode())], tree)]
+
+    assert thens("a.py", SHORT) == ["repair"]
+    assert thens("b.py", SHORT) == ["repair"]
+    assert thens("a.py", SHORT) == thens("a.py", SHORT) == ["warn"]
+    assert thens("a.py", LONG) == []
+    assert thens("a.py", SHORT) == ["repair"]
+    assert list(rule.judge([Change("a.py", b""), Change("c.py", LONG.encode())], tree)) == []
+    assert thens("a.py", SHORT) == ["repair"]
+
+
+def test_a_placeholder_is_sent_back_each_time() -> None:
+    rule = Truncation(TruncationSettings())
+    tree = cast("Tree", Files({"a.py": LONG.encode()}))
+    for _ in range(2):
+        assert [each.then for each in rule.judge([Change("a.py", HOLLOW.encode())], tree)] == ["repair"]
 
 
 def test_a_placeholder_is_sent_back_with_its_line_and_text() -> None:
@@ -61,11 +93,11 @@ def test_a_placeholder_is_sent_back_with_its_line_and_text() -> None:
     assert "`# ... existing code ...`" in refusal.reason
 
 
-def test_a_refusal_has_both_reasons() -> None:
-    refusal = judge(LONG.encode(), b"# rest unchanged\n")
-    assert refusal is not None
-    assert "shrink_below" in refusal.reason
-    assert "Line 1 " in refusal.reason
+def test_a_placeholder_in_a_file_that_shrinks_is_refused_twice() -> None:
+    placeholder, shrunk = judge_all({"a.py": LONG.encode()}, {"a.py": b"# rest unchanged\n"})
+    assert "Line 1 " in placeholder.reason
+    assert "plugins.truncation.placeholders = false" in placeholder.hint
+    assert "has 1 line and" in shrunk.reason
 
 
 @pytest.mark.parametrize(
@@ -199,10 +231,17 @@ def test_a_response_can_split_a_module(commit) -> None:
     assert (finished.exit_code, project.read("b.py")) == (0, LONG)
 
 
+def test_an_answer_that_insists_to_shrink_a_file_stands_with_a_warning(commit) -> None:
+    finished, project = commit(SHORT, SHORT)
+    assert (finished.exit_code, project.read("a.py")) == (0, SHORT)
+    warnings = [event["data"]["text"] for event in finished.events if event["kind"] == "message"]
+    assert warnings == ["a.py: The replacement has 10 lines and 110 bytes where the file has 40 lines and 500 bytes."]
+
+
 def test_only_truncated_responses_end_with_exit_5_and_keep_the_project(commit) -> None:
-    finished, project = commit(*[SHORT] * 4)
+    finished, project = commit(*[HOLLOW] * 4)
     assert (finished.exit_code, project.read("a.py")) == (5, LONG)
-    assert "shrink_below" in finished.stderr
+    assert "what to do: set plugins.truncation.placeholders = false to allow it" in finished.stderr
 
 
 def test_the_rule_can_be_turned_off(commit) -> None:

@@ -26,8 +26,9 @@ _PUBLIC = {
     "project_tree": ("ProjectTree",),
     "records": ("Change", "PathRule", "ProcessResult", "Protected", "Refusal", "SandboxSettings", "Tree"),
     "redaction": ("RedactingStream", "Redactor"),
+    "rolled_up": ("RolledUp",),
     "small_file": ("read_anywhere", "read_in_project"),
-    "terminal": ("SafeStream", "can_repaint", "discard_output", "may_color", "printable", "read_answer"),
+    "terminal": ("SafeStream", "can_repaint", "discard_output", "join_paths", "may_color", "printable", "read_answer"),
     "threads": ("Worker", "run_concurrently"),
     "workspace": ("Workspace",),
 }

@@ -31,11 +31,13 @@ from .records import SandboxSettings as SandboxSettings
 from .records import Tree as Tree
 from .redaction import RedactingStream as RedactingStream
 from .redaction import Redactor as Redactor
+from .rolled_up import RolledUp as RolledUp
 from .small_file import read_anywhere as read_anywhere
 from .small_file import read_in_project as read_in_project
 from .terminal import SafeStream as SafeStream
 from .terminal import can_repaint as can_repaint
 from .terminal import discard_output as discard_output
+from .terminal import join_paths as join_paths
 from .terminal import may_color as may_color
 from .terminal import printable as printable
 from .terminal import read_answer as read_answer

@@ -52,15 +52,17 @@ class Tree(Protocol):
 class Refusal:
     """Why a path is not allowed; the path `""` stands for the whole change set.
 
-    `then` says whether the run stops or the model may try again. `plugin` is the distribution whose rule refused,
-    empty for a built-in rule; the guard sets it.
+    `then` says whether the run stops or the model may try again; "warn" refuses nothing, and is a warning for people.
+    `plugin` is the distribution whose rule refused, empty for a built-in rule; the guard sets it. `hint` is advice for
+    people, such as the name of a setting.
     """
 
     path: str
     rule: str
     reason: str
-    then: Literal["stop", "repair"] = "stop"
+    then: Literal["stop", "repair", "warn"] = "stop"
     plugin: str = ""
+    hint: str = ""
 
     def __str__(self) -> str:
         """The path and the reason, on one line for people and models."""
@@ -107,7 +109,8 @@ class SandboxSettings:
     `network`, processes reach no network, which takes the sandbox. `hidden` are files and folders that a process in
     the sandbox cannot see, `read_only` names below the root that it cannot change. Processes never see
     `secret_variables`, nor a variable whose name begins with one of `secret_prefixes` or whose value holds a key.
-    `output_limit` is how many bytes of stdout, and of stderr, a result keeps; `log_limit` how many its log keeps.
+    `output_limit` is how many bytes of stdout and stderr together a result keeps; `log_limit` how many of each its log
+    keeps.
     """
 
     mode: Literal["auto", "require", "off"] = "auto"
@@ -124,8 +127,9 @@ class SandboxSettings:
 class ProcessResult:
     """How a process ended. `exit_code` is None after a signal or the time limit.
 
-    `stdout` and `stderr` are capped, head and tail; the whole is in `log`. `tampered` names the files that check
-    the project and that the process altered: such a process has failed, even with exit code 0.
+    `stdout` and `stderr` are capped together; of a longer one, they hold head and tail, and a line with the number of
+    bytes left out. The whole is in `log`. `tampered` names the files that check the project and that the process
+    altered: such a process has failed, even with exit code 0.
     """
 
     exit_code: int | None
@@ -139,3 +143,13 @@ class ProcessResult:
     def passed(self) -> bool:
         """Whether the exit code is 0 (what is on stderr does not count) and the integrity check found nothing."""
         return self.exit_code == 0 and not self.tampered
+
+    def last_lines(self, most: int = 10) -> str:
+        """Return the last lines of stdout and stderr for people, `most` together, without blank ones."""
+        stdout, stderr = (
+            [line for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
+            for output in (self.stdout, self.stderr)
+        )
+        for_stderr = min(len(stderr), max(most // 2, most - len(stdout)))
+        for_stdout = min(len(stdout), most - for_stderr)
+        return "\n".join(stdout[len(stdout) - for_stdout :] + stderr[len(stderr) - for_stderr :])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import TextIO
@@ -30,6 +30,12 @@ def printable(text: str, *, newlines: bool = True) -> str:
     is idempotent.
     """
     return _unsafe(newlines=newlines).sub(_escaped, text)
+
+
+def join_paths(paths: Sequence[str], most: int = 10) -> str:
+    """Return the first paths and the number of the others as one text."""
+    more = f" and {len(paths) - most} more" if len(paths) > most else ""
+    return ", ".join(paths[:most]) + more
 
 
 def can_repaint(stream: TextIO | None, environ: Mapping[str, str]) -> bool:

@@ -8,7 +8,7 @@ with Workspace.open(root, writes=True) as workspace:
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
@@ -182,9 +182,15 @@ class Workspace:
 
     # --- changes ----------------------------------------------------------------------------------------------------
 
-    def check(self, changes: Sequence[Change], rules: Rules = ()) -> tuple[Refusal, ...]:
-        """Ask every path rule about `changes`; empty if all are allowed."""
-        return self._guard.check(changes, rules)
+    def check(
+        self, changes: Sequence[Change], rules: Rules = (), *, warn: Callable[[str], None] | None = None
+    ) -> tuple[Refusal, ...]:
+        """Ask every path rule about `changes`; empty if all are allowed. `warn` gets the warnings of rules."""
+        found = self._guard.check(changes, rules)
+        for each in found:
+            if warn and each.then == "warn":
+                warn(str(each))
+        return tuple(each for each in found if each.then != "warn")
 
     def apply(
         self, changes: Sequence[Change], rules: Rules = (), *, around: AbstractContextManager[object] | None = None

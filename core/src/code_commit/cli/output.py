@@ -53,13 +53,10 @@ class CommandOutput:
         """Print one line on stderr."""
         print_note(self._redact(text))
 
-    def error(self, message: str, hint: str = "", *, folder: str = "") -> None:
+    def error(self, message: str, hint: str = "", *, folder: str = "", notes: Sequence[str] = ()) -> None:
         """Print an error on stderr: what happened and what to do."""
-        lines = [f"code-commit: {message}"]
-        if hint:
-            lines.append(f"  what to do: {hint}")
-        if folder:
-            lines.append(f"  the log: {folder}")
+        lines = [f"code-commit: {message}", *(f"  {note}" for note in notes)]
+        lines += [f"  what to do: {hint}"] * bool(hint) + [f"  the log: {folder}"] * bool(folder)
         # Indented, a further line of a message cannot look like one of ours.
         print_note(self.redacted("\n".join(line.replace("\n", "\n    ") for line in lines)))
 

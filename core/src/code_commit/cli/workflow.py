@@ -152,4 +152,4 @@ def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> No
         return
     if invocation.debug:
         print_note(ending.trace.rstrip())
-    out.error(ending.summary, ending.hint, folder=str(folder))
+    out.error(ending.summary, ending.hint, folder=str(folder), notes=ending.notes)

@@ -35,7 +35,7 @@ class BuildSettings(BaseModel):
     )
     output_limit: Count = Field(
         default=256 * 1024,
-        description="Bytes of stdout, and of stderr, of a process that a workflow gets; beyond it head and tail.",
+        description="Bytes of stdout and stderr together of a process that a workflow gets; beyond it head and tail.",
     )
 
 

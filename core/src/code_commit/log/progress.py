@@ -11,7 +11,7 @@ from typing import IO, Any, Literal, TextIO, cast
 
 from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.run_json import is_build
-from code_commit_workspace import SafeStream, can_repaint, may_color, printable
+from code_commit_workspace import SafeStream, can_repaint, join_paths, may_color, printable
 
 _REPAINT = 0.5  # seconds
 _PLAIN_TICK = 60.0  # seconds; CI services end a job after a longer silence
@@ -241,7 +241,7 @@ def _call_finished(data: Mapping[str, Any]) -> Sequence[Line]:
 def _changes_applied(data: Mapping[str, Any]) -> Sequence[Line]:
     written, deleted = data.get("written") or (), data.get("deleted") or ()
     texts = [
-        f"{_count(paths, 'file')} {done}: {_paths(paths)}"
+        f"{_count(paths, 'file')} {done}: {join_paths(paths, _SHOWN_PATHS)}"
         for done, paths in (("written", written), ("deleted", deleted))
         if paths
     ]
@@ -258,7 +258,7 @@ def _changes_undone(data: Mapping[str, Any]) -> Sequence[Line]:
     paths = data.get("paths") or ()
     if not paths:
         return (Line(f"nothing to take back ({data.get('reason')})"),)
-    return (Line(f"{_count(paths, 'file')} taken back ({data.get('reason')}): {_paths(paths)}"),)
+    return (Line(f"{_count(paths, 'file')} taken back ({data.get('reason')}): {join_paths(paths, _SHOWN_PATHS)}"),)
 
 
 def _process_started(data: Mapping[str, Any]) -> Sequence[Line]:
@@ -270,7 +270,7 @@ def _process_finished(data: Mapping[str, Any]) -> Sequence[Line]:
     name, after, code = _process(data), f"after {_seconds(data.get('seconds'))}", data.get("exit_code")
     see = f", see {data.get('log')}"
     if data.get("tampered"):
-        return (Line(f"{name} altered what judges it: {_paths(data['tampered'])}{see}", "bad"),)
+        return (Line(f"{name} altered what judges it: {join_paths(data['tampered'], _SHOWN_PATHS)}{see}", "bad"),)
     if data.get("timed_out"):
         return (Line(f"{name} stopped at its time limit {after}{see}", "bad"),)
     if code == 0:
@@ -308,12 +308,6 @@ _LINES: dict[str, Callable[[Mapping[str, Any]], Sequence[Line]]] = {
     "plugin.failed": _plugin_failed,
     "message": _message,
 }
-
-
-def _paths(paths: Sequence[Any]) -> str:
-    shown = ", ".join(str(path) for path in paths[:_SHOWN_PATHS])
-    more = len(paths) - _SHOWN_PATHS
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _count(items: Sequence[Any], noun: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,8 +84,10 @@ class ProjectRun:
         self._rules = rules
         self._keeps_diffs = keeps_diffs
         self._secret_of = secret_of
+        self.last_build: ProcessResult | None = None
         self._taken = 0  # checkpoints, for their labels
         self._start: str | None = None
+        self._latest = ""  # the checkpoint taken or restored last
         self._unsaved = False  # the tree may differ from the last checkpoint
         self._tree_lock = threading.RLock()
 
@@ -132,7 +134,7 @@ class ProjectRun:
 
     def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
         """Ask every path rule about `changes`."""
-        return self.workspace.check(changes, self._rules)
+        return self.workspace.check(changes, self._rules, warn=lambda text: self.emit(MessageLogged(text, "warning")))
 
     def apply(self, changes: Sequence[Change]) -> None:
         """Check `changes` again, then write all of them or none.
@@ -153,10 +155,11 @@ class ProjectRun:
 
     def build(self) -> ProcessResult:
         """Run `build.sh`, then take a checkpoint of what it left."""
-        result = self._process(self.workspace.build_command, "build.txt", timeout=self.build_timeout)
+        self.last_build = None
+        self.last_build = self._process(self.workspace.build_command, "build.txt", timeout=self.build_timeout)
         if self.writes:
             self._take_checkpoint("built")
-        return result
+        return self.last_build
 
     def execute(
         self, argv: Sequence[str], *, timeout: float, stdin: bytes = b"", label: str = "command"
@@ -254,6 +257,7 @@ class ProjectRun:
             self._unsaved = True
             paths = self._checkpoints.restore(self._start)
             self._unsaved = False
+            self._latest = self._start
             self.emit(ChangesUndone(paths, reason))
 
     def checkpoint_end(self) -> None:
@@ -261,9 +265,13 @@ class ProjectRun:
         if not self._unsaved:
             return
         try:
-            self._checkpoints.take(self.folder.name, END)
+            self._latest = self._checkpoints.take(self.folder.name, END)
         except CodeCommitError as error:
             self.emit(MessageLogged(f"this run cannot be undone: {error.message}", level="warning"))
+
+    def changes(self) -> tuple[str, ...]:
+        """Return the visible files that differ from the start of the run, as of the last checkpoint."""
+        return self._checkpoints.changes(self._start, self._latest) if self._start else ()
 
     @contextmanager
     def _record_changes(self, changes: Sequence[Change]) -> Iterator[None]:
@@ -289,15 +297,13 @@ class ProjectRun:
 
     def _keep_diff(self, name: str, text: str) -> str | None:
         """Write the diff of applied changes. Ignore a full disk, so that the event is still logged."""
-        try:
+        with suppress(NotReady):
             return self.keep(name, text).name
-        except NotReady:
-            return None
+        return None
 
     def _checkpoint_start(self) -> None:
-        with self._tree_lock:
-            if self._start is None:
-                self._start = self._checkpoints.take(self.folder.name, START)
+        if self._start is None:
+            self._start = self._latest = self._checkpoints.take(self.folder.name, START)
 
     def _checkpoint_unsaved(self) -> None:
         """Take a checkpoint before a process starts, so that a run killed meanwhile can be undone."""
@@ -309,7 +315,7 @@ class ProjectRun:
     def _take_checkpoint(self, label: str) -> None:
         with self._tree_lock:
             self._taken += 1
-            self._checkpoints.take(self.folder.name, f"{label}-{self._taken}")
+            self._latest = self._checkpoints.take(self.folder.name, f"{label}-{self._taken}")
             self._unsaved = False
 
     @property

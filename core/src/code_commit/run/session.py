@@ -23,8 +23,10 @@ from code_commit.plugins.host import AFTER_RUN, HOST, Plugin, PluginFailure, Plu
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import RunPlan, assemble_run, open_log, open_project
 from code_commit.run.project_run import ProjectRun
-from code_commit_workspace import Redactor, Worker, call_on_interruption, checked_result
+from code_commit_workspace import Redactor, Worker, call_on_interruption, checked_result, join_paths
 
+_BUILD = "the last lines of build.sh:\n"
+_UNDO = "`code-commit undo` takes the changes back"
 _INTERRUPTED_SECONDS = 5.0  # for `after_run` of a plugin, after Ctrl-C
 _END_SECONDS = 2.0  # for worker threads to log the end of their calls and processes
 
@@ -33,7 +35,8 @@ _END_SECONDS = 2.0  # for worker threads to log the end of their calls and proce
 class RunEnding:
     """How a run ended, for the command line, without keys.
 
-    `folder` is the run folder, `trace` the traceback of the error, if any.
+    `folder` is the run folder, `trace` the traceback of the error, if any. `notes` say why a build is red, and which
+    files stay changed although the goal was not reached.
     """
 
     exit_code: ExitCode
@@ -41,6 +44,7 @@ class RunEnding:
     hint: str
     folder: Path
     trace: str = field(default="", repr=False)
+    notes: tuple[str, ...] = ()
     late_failures: tuple[PluginFailed, ...] = ()  # of sinks, after the last event
 
 
@@ -64,7 +68,8 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
         for plugin in (each for each in plugin_host.plugins if each.distribution == HOST):
             for _, sink in plugin_host.collect("code_commit_log_sinks", {"plan": lambda _: plan}, only=plugin):
                 log.add_sink(HOST, sink, plugin=sink.name)
-        with _record_ending(log, workspace.redactor, plan.plugin) as state:
+        take_back = "`code-commit runs diff` shows them, " * ("runs" in registry.commands) + _UNDO
+        with _record_ending(_RunState(log, workspace.redactor, plan.plugin, take_back)) as state:
             _report_failures(plugin_host, log, plan.environ)
             if workspace.recovered:
                 log.emit(MessageLogged(workspace.recovered, level="warning"))
@@ -85,6 +90,9 @@ class _RunState:
     log: RunLog
     redactor: Redactor
     plugin: Plugin  # the one that offers the workflow
+    take_back: str  # the hint about changed files
+    changed: tuple[str, ...] = ()  # visible files that differ from the start, if the goal was not reached
+    notes: tuple[str, ...] = ()  # for people
     result: Result | None = None
     error: BaseException | None = None
     late_failures: tuple[PluginFailed, ...] = ()
@@ -107,19 +115,20 @@ class _RunState:
     @property
     def data(self) -> dict[str, Any]:
         """Return the data of `run.finished`."""
-        hint = self._describe()[2]
         data = dict(self.result.data) if self.result and not self.error else {}
-        return {**data, "hint": self.redactor.text(hint)} if hint else data
+        more = {"changed": list(self.changed), "hint": self.redactor.text(self._hint())}
+        return data | {name: value for name, value in more.items() if value}
+
+    def _hint(self) -> str:
+        return "; ".join(filter(None, [self._describe()[2], self.take_back if self.changed else ""]))
 
     def ending(self, folder: Path) -> RunEnding:
         redacted = self.redactor.text
-        exit_code, summary, hint = self._describe()
-        trace = ""
-        if self.error is not None:
-            import traceback
+        import traceback
 
-            trace = redacted("".join(traceback.format_exception(self.error)))
-        return RunEnding(exit_code, redacted(summary), redacted(hint), folder, trace)
+        exit_code, summary, _ = self._describe()
+        trace = "".join(traceback.format_exception(self.error)) if self.error else ""
+        return RunEnding(exit_code, redacted(summary), redacted(self._hint()), folder, redacted(trace), self.notes)
 
     def _describe(self) -> tuple[ExitCode, str, str]:
         match self.error:
@@ -133,25 +142,21 @@ class _RunState:
                 return exit_code_of(full), full.message, full.hint
             case BaseException() as error:
                 where = "" if self.plugin.distribution == HOST else f" in a workflow of {self.plugin.distribution}"
-                return (
-                    ExitCode.INTERNAL,
-                    f"internal error{where}: {describe(error)}",
-                    "this is a bug; --debug shows where",
-                )
+                summary = f"internal error{where}: {describe(error)}"
+                return ExitCode.INTERNAL, summary, "this is a bug; --debug shows where"
         return ExitCode.INTERNAL, "internal error: the workflow gave no result", "its plugin is at fault"
 
 
 @contextmanager
-def _record_ending(log: RunLog, redactor: Redactor, plugin: Plugin) -> Iterator[_RunState]:
+def _record_ending(state: _RunState) -> Iterator[_RunState]:
     """Log the last event, also if the block raises."""
-    state = _RunState(log, redactor, plugin)
     with state.keep_error():
         yield state
-    ending = state.ending(log.folder)
+    ending = state.ending(state.log.folder)
     try:
-        state.late_failures = log.finish(ending.exit_code, ending.summary, state.data)
+        state.late_failures = state.log.finish(ending.exit_code, ending.summary, state.data)
     except KeyboardInterrupt:  # while a sink closes: the logged end stays the only one
-        state.late_failures = log.finish(ending.exit_code, ending.summary, state.data)
+        state.late_failures = state.log.finish(ending.exit_code, ending.summary, state.data)
 
 
 @contextmanager
@@ -171,6 +176,10 @@ def _clean_up(run: ProjectRun, settings: Settings, on_failure: str, state: _RunS
             run.restore_start("the goal was not reached")
     with state.keep_error():
         run.checkpoint_end()
+        if not state.reached:
+            state.changed = run.changes()
+            state.notes = (_BUILD + red.last_lines(),) if (red := run.last_build) and not red.passed else ()
+            state.notes += (f"files stay changed: {join_paths(state.changed)}",) if state.changed else ()
     with state.keep_error():
         _call_after_run(run, state, settings.after_run_timeout_seconds)
 

@@ -66,10 +66,17 @@ def file_replacements(replacements: Iterable[Change]) -> str:
     return "".join(shown)
 
 
-def build_failure(result: ProcessResult, limit: int) -> str:
-    """Describe a failed build: its end, then stdout and stderr, together at most `limit` bytes."""
-    stdout, stderr = _shared(result.stdout, result.stderr, limit)
-    return f"{build_end(result)}\n\nstdout:\n{_ended(stdout)}\nstderr:\n{_ended(stderr)}"
+def failure_text(unusable: str, red: ProcessResult | None) -> str:
+    """Say why an attempt failed: why its response is `unusable`, and how the latest build, which is `red`, ended."""
+    pieces = []
+    if unusable:
+        pieces.append(f"The last response could not be applied, and build.sh was not run. The reason:\n{unusable}\n")
+    if red and unusable:
+        pieces.append("The latest output of build.sh, which was run after an earlier response:\n")
+    if red:
+        stdout, stderr = (_ended(output.decode("utf-8", "replace")) for output in (red.stdout, red.stderr))
+        pieces.append(f"{build_end(red)}\n\nstdout:\n{stdout}\nstderr:\n{stderr}")
+    return "\n".join(pieces)
 
 
 def build_end(result: ProcessResult) -> str:
@@ -79,23 +86,6 @@ def build_end(result: ProcessResult) -> str:
     if result.exit_code is None:
         return "build.sh was ended by a signal"
     return f"build.sh ended with exit code {result.exit_code}"
-
-
-def _shared(stdout: bytes, stderr: bytes, limit: int) -> tuple[str, str]:
-    """Shorten both outputs to `limit` bytes together; a long one may use the unused half of the other."""
-    half = limit // 2
-    for_stdout = max(half, limit - len(stderr))
-    for_stderr = max(half, limit - len(stdout))
-    return _head_and_tail(stdout, for_stdout), _head_and_tail(stderr, for_stderr)
-
-
-def _head_and_tail(output: bytes, limit: int) -> str:
-    if len(output) <= limit:
-        return output.decode("utf-8", "replace")
-    half = limit // 2
-    left_out = len(output) - 2 * half
-    head, tail = output[:half].decode("utf-8", "replace"), output[len(output) - half :].decode("utf-8", "replace")
-    return f"{head}\n[… {left_out} bytes left out …]\n{tail}"
 
 
 def _labelled(label: str, text: str) -> tuple[str, str]:

@@ -1,12 +1,12 @@
 """The response format: `^^^path`, the new content, `^^^end`; or `^^^path`, `^^^delete`.
 
-Only LF ends a line, and `^^^` counts only at column 0. Any deviation from the format is an error, so that no part of a
-response is applied. Parsing takes linear time in the length of the text.
+Only LF ends a line, and `^^^` counts only at column 0; a line of four or more carets alone is text. Any deviation from
+the format is an error, so that no part of a response is applied. Parsing takes linear time in the length of the text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from code_commit.plugin_api import Change
@@ -27,20 +27,22 @@ def parse_changes(text: str) -> tuple[Change, ...]:
     Content is every line between the fences with its newline, unchanged, in UTF-8.
 
     Raises:
-        MalformedResponse: there is no block, or an incomplete one; a path is missing or repeated; a file is also the
-            folder of another; content is not Unicode text.
+        MalformedResponse: there is no block, or an incomplete one; a path is missing; content is not Unicode text.
     """
     changes: list[Change] = []
     opened: tuple[str, int, int] | None = None  # path, line number, start of the content
+    after_delete = -1
     for fence in fences(text):
         if opened is None:
-            opened = (_path_of(fence), fence.number, fence.after)
+            if not (fence.line == END and fence.start == after_delete):
+                opened = (_path_of(fence), fence.number, fence.after)
             continue
         path, _, begin = opened
         if fence.line == END:
             changes.append(Change(path, _encoded(text[begin : fence.start], f"the content of {path}")))
         elif fence.line == DELETE and fence.start == begin:
             changes.append(Change(path, None))
+            after_delete = fence.after
         elif fence.line == DELETE:
             raise MalformedResponse(f"line {fence.number}: `{DELETE}` must be the only line after `{FENCE}{path}`")
         else:
@@ -53,7 +55,6 @@ def parse_changes(text: str) -> tuple[Change, ...]:
         raise MalformedResponse(f"line {opened[1]}: the block of {opened[0]} has no closing line `{END}`")
     if not changes:
         raise MalformedResponse(f"there is no file replacement in the response: no line begins with `{FENCE}`")
-    _reject_conflicts(changes)
     return tuple(changes)
 
 
@@ -67,7 +68,7 @@ class Fence(NamedTuple):
 
 
 def fences(text: str) -> Iterator[Fence]:
-    """Yield every line that begins with `^^^`."""
+    """Yield every line that begins with `^^^`, but not those of four or more carets alone, which underline titles."""
     counted = 1 if text.startswith("\ufeff") else 0
     start = counted if text.startswith(FENCE, counted) else _next_fence(text, counted)
     number = 1
@@ -77,7 +78,8 @@ def fences(text: str) -> Iterator[Fence]:
         newline = text.find("\n", start)
         line_end = newline if newline >= 0 else len(text)
         line = text[start:line_end].removesuffix("\r").rstrip(" \t")
-        yield Fence(number, start, min(line_end + 1, len(text)), line)
+        if line == FENCE or line.strip("^"):
+            yield Fence(number, start, min(line_end + 1, len(text)), line)
         start = _next_fence(text, line_end)
 
 
@@ -105,18 +107,3 @@ def _encoded(text: str, what: str) -> bytes:
         raise MalformedResponse(
             f"{what} has a lone surrogate (U+{ord(text[error.start]):04X}), which is not valid UTF-8"
         ) from None
-
-
-def _reject_conflicts(changes: Sequence[Change]) -> None:
-    written: dict[str, bool] = {}
-    for change in changes:
-        path = change.path.removeprefix("./")
-        if path in written:
-            raise MalformedResponse(f"{path} appears twice; include each file once")
-        written[path] = change.content is not None
-    for path, is_written in written.items():
-        if not is_written:
-            continue
-        for index, character in enumerate(path):
-            if character == "/" and written.get(path[:index]):
-                raise MalformedResponse(f"{path[:index]} is written as a file and is also the folder of {path}")

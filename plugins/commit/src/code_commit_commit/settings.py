@@ -14,7 +14,8 @@ class CommitSettings(BaseModel):
 
     repairs: int = Field(3, ge=0, le=100, description="Repair attempts after the initial one.")
     unusable_response: Literal["repair", "stop"] = Field(
-        "repair", description="The reaction to a response that is malformed, incomplete or changes nothing."
+        "repair",
+        description="The reaction to a response that is malformed, incomplete, changes nothing or is sent back.",
     )
     refused_path: Literal["stop", "repair"] = Field(
         "stop", description="The reaction to a response with a path that is not allowed."
@@ -23,9 +24,6 @@ class CommitSettings(BaseModel):
         "stop",
         description="The reaction to files that changed since `code-commit rollup`: stop before the first call, or "
         "only if a response changes one of them.",
-    )
-    build_output_limit: int = Field(
-        256 * 1024, ge=1024, description="Bytes of build output in a repair prompt; longer output is cut in the middle."
     )
 
 

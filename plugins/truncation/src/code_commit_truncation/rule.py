@@ -10,37 +10,45 @@ from code_commit.plugin_api import Change, Refusal, Tree
 from code_commit_truncation.placeholders import Placeholder, first_placeholder
 from code_commit_truncation.settings import TruncationSettings
 
+_INSIST = "If the file must be this short, give the same replacement again."
 _WORD = re.compile(rb"\w")
 
 
 class Truncation:
     """Sends back a replacement that shrinks a file too much, or that has a comment in place of code.
 
-    Lines that move to other files of the same response do not count as lost.
+    Lines that move to other files of the same response do not count as lost. A file that shrinks again, after it was
+    sent back, is allowed with a warning.
     """
 
     name = "truncation"
 
     def __init__(self, settings: TruncationSettings) -> None:
         self._settings = settings
+        self._sent_back: set[str] = set()  # files whose latest replacement shrinks them
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:
         """Yield a refusal for each truncated replacement. Removing a file is always allowed."""
         gained: Counter[bytes] | None = None
-        for change in changes:
-            if change.content is None:
+        for path, content in ((change.path, change.content) for change in changes if change.content is not None):
+            old = _read(tree, path)
+            if self._settings.placeholders and (found := first_placeholder(path, old, content)):
+                yield self._refusal(path, _left_out(found), "placeholders = false")
+            if old is None or not self._shrinks(old, content):
+                self._sent_back.discard(path)
                 continue
-            old, reasons = _read(tree, change.path), []
-            if old is not None and self._shrinks(old, change.content):
-                gained = _gained(changes, tree) if gained is None else gained
-                moved = _lines_not_in(old, change.content) & gained
-                if self._shrinks(old, change.content, moved):
-                    reasons.append(self._too_small(old, change.content))
-            if self._settings.placeholders and (found := first_placeholder(change.path, old, change.content)):
-                reasons.append(_left_out(found))
-            if reasons:
-                reason = " ".join([*reasons, "Give the whole file, every line of it."])
-                yield Refusal(change.path, self.name, reason, then="repair")
+            gained = _gained(changes, tree) if gained is None else gained
+            if not self._shrinks(old, content, _lines_not_in(old, content) & gained):
+                self._sent_back.discard(path)
+            elif path in self._sent_back:
+                yield Refusal(path, self.name, _too_small(old, content), then="warn")
+            else:
+                self._sent_back.add(path)
+                yield self._refusal(path, f"{_too_small(old, content)} {_INSIST}", "shrink_below = 0")
+
+    def _refusal(self, path: str, reason: str, setting: str) -> Refusal:
+        hint = f"set plugins.truncation.{setting} to allow it (rule {self.name}), or ask for a smaller change"
+        return Refusal(path, self.name, f"{reason} Give the whole file, every line of it.", then="repair", hint=hint)
 
     def _shrinks(self, old: bytes, new: bytes, moved: Counter[bytes] | None = None) -> bool:
         lines, size = _count(new), len(new)
@@ -50,12 +58,14 @@ class Truncation:
         least, before = self._settings.shrink_below, _count(old)
         return before >= self._settings.shrink_from_lines and lines < least * before and size < least * len(old)
 
-    def _too_small(self, old: bytes, new: bytes) -> str:
-        return (
-            f"The replacement has {_count(new)} lines and {len(new)} bytes where the file has {_count(old)} lines "
-            f"and {len(old)} bytes, which is less than plugins.truncation.shrink_below = "
-            f"{self._settings.shrink_below:g} allows."
-        )
+
+def _too_small(old: bytes, new: bytes) -> str:
+    return f"The replacement has {_size(new)} where the file has {_size(old)}."
+
+
+def _size(content: bytes) -> str:
+    lines, size = _count(content), len(content)
+    return f"{lines} line{'s' * (lines != 1)} and {size} byte{'s' * (size != 1)}"
 
 
 def _left_out(found: Placeholder) -> str:

@@ -154,12 +154,13 @@ def _checked(answer: object, paths: AbstractSet[str], plugin: str) -> Iterator[R
     for each in answer:
         if not isinstance(each, Refusal):
             raise _WrongAnswer(f"returned {type(each).__name__} as a refusal")
-        if not all(isinstance(text, str) for text in (each.path, each.rule, each.reason)):
+        if not all(isinstance(text, str) for text in (each.path, each.rule, each.reason, each.hint)):
             raise _WrongAnswer("returned a refusal whose fields are not text")
         if not each.rule:
             raise _WrongAnswer("returned a refusal with an empty `rule`")
-        if not any(each.then == known for known in ("stop", "repair")):
-            raise _WrongAnswer(f"returned a refusal whose `then` is {quote(str(each.then))}, not 'stop' or 'repair'")
+        if not any(each.then == known for known in ("stop", "repair", "warn")):
+            then = quote(str(each.then))
+            raise _WrongAnswer(f"returned a refusal whose `then` is {then}, not 'stop', 'repair' or 'warn'")
         if each.path and each.path not in paths:
             raise _WrongAnswer(f"refused {quote(each.path)}, which is not among the changes")
         yield replace(each, plugin=plugin)

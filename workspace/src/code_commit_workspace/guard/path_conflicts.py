@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from code_commit_workspace.folding import folded
@@ -29,11 +30,9 @@ class PathConflicts:
         yield from self._same_but_for_case([change.path for change in changes])
 
     def _twice(self, paths: Sequence[str]) -> Iterator[Refusal]:
-        seen: set[str] = set()
-        for path in paths:
-            if path in seen:
-                yield Refusal(path, self.name, "The response holds this path twice.")
-            seen.add(path)
+        for path, times in Counter(paths).items():
+            if times > 1:
+                yield self._refusal(path, "The response holds this path twice. Include each file once.")
 
     def _below_a_file(self, written: Sequence[str]) -> Iterator[Refusal]:
         # No path holds NUL, which sorts first: so what is below a path follows right after it.
@@ -42,7 +41,7 @@ class PathConflicts:
             if above and key.startswith(above):
                 file = above[:-1].replace("\0", "/")
                 reason = f"The response writes {quote(file)} as a file, and this path makes it a folder."
-                yield Refusal(key.replace("\0", "/"), self.name, reason)
+                yield self._refusal(key.replace("\0", "/"), reason)
             else:
                 above = key + "\0"
 
@@ -55,7 +54,10 @@ class PathConflicts:
                 reason = (
                     f"The response holds {quote(one)} too, which is the same file here: the names differ only in case."
                 )
-                yield Refusal(other, self.name, reason)
+                yield self._refusal(other, reason)
+
+    def _refusal(self, path: str, reason: str) -> Refusal:
+        return Refusal(path, self.name, reason, then="repair")  # the response is wrong, not the path
 
 
 def _ignores_case(tree: ProjectTree) -> bool:

@@ -16,17 +16,18 @@ _TAIL_ON_DISK = 1024 * 1024
 
 
 class HeadAndTail:
-    """Keeps the first and last bytes of its input, `limit` in total, and counts the bytes between."""
+    """Keeps the first and last bytes of its input, `limit` in total, and counts all bytes."""
 
     def __init__(self, limit: int) -> None:
         self._head_limit = limit // 2
         self._tail_limit = limit - self._head_limit
         self._head = bytearray()
         self._tail = bytearray()
-        self._dropped = 0
+        self.total = 0
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes."""
+        self.total += len(data)
         room = self._head_limit - len(self._head)
         if room > 0:
             self._head += data[:room]
@@ -34,20 +35,19 @@ class HeadAndTail:
         self._tail += data
         # Cut only occasionally, or each small piece would move the whole tail.
         if len(self._tail) > 2 * self._tail_limit:
-            self._shorten()
+            del self._tail[: len(self._tail) - self._tail_limit]
 
-    def value(self) -> bytes:
-        """Return everything, or both ends with a line between that says how much is missing."""
-        self._shorten()
-        if not self._dropped:
-            return bytes(self._head + self._tail)
-        return bytes(self._head) + _left_out(self._dropped) + bytes(self._tail)
+    def value(self, limit: int | None = None) -> bytes:
+        """Return everything, or both ends with a line between that says how much is missing.
 
-    def _shorten(self) -> None:
-        surplus = len(self._tail) - self._tail_limit
-        if surplus > 0:
-            del self._tail[:surplus]
-            self._dropped += surplus
+        `limit` is at most that of the constructor, which is the default.
+        """
+        limit = self._head_limit + self._tail_limit if limit is None else limit
+        kept, head = bytes(self._head + self._tail), limit // 2
+        if self.total <= limit:
+            return kept
+        left_out = b"\n[... %d bytes left out ...]\n" % (self.total - limit)
+        return kept[:head] + left_out + kept[len(kept) - (limit - head) :]
 
 
 class CappedFile:
@@ -87,27 +87,28 @@ class Output:
 
     def __init__(self, redactor: Redactor, file: IO[bytes], *, in_memory: int, on_disk: int) -> None:
         self._redacting = redactor.stream()
-        self._memory = HeadAndTail(in_memory)
+        self.memory = HeadAndTail(in_memory)
         self._disk = CappedFile(file, on_disk)
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes."""
         self._keep(self._redacting.feed(data))
 
-    def finish(self) -> bytes:
-        """End the stream and return what was kept in memory."""
+    def finish(self) -> None:
+        """End the stream."""
         self._keep(self._redacting.finish())
         self._disk.finish()
-        return self._memory.value()
 
     def _keep(self, data: bytes) -> None:
         if data:
-            self._memory.feed(data)
+            self.memory.feed(data)
             self._disk.feed(data)
 
 
 class ProcessLog:
     """The log of one process: its command, stdout, stderr, and how it ended.
+
+    `in_memory` bytes of both outputs together are kept for the result.
 
     It is written as output arrives. stderr waits in a file beside it, `<log>.stderr`, until stdout is complete; a
     killed run leaves both.
@@ -125,6 +126,7 @@ class ProcessLog:
         self._note(f"{heading}\n\n--- stdout ---\n")
         self._stdout = Output(redactor, self._file, in_memory=in_memory, on_disk=on_disk)
         self._stderr = Output(redactor, self._errors, in_memory=in_memory, on_disk=on_disk)
+        self._in_memory = in_memory
         self._kept: tuple[bytes, bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -145,12 +147,20 @@ class ProcessLog:
     def finish(self) -> tuple[bytes, bytes]:
         """Complete both outputs, and return what was kept of them in memory."""
         if self._kept is None:
-            self._kept = self._stdout.finish(), self._stderr.finish()
+            self._stdout.finish()
+            self._stderr.finish()
+            self._kept = self._shared()
             self._note("\n--- stderr ---\n")
             self._errors.seek(0)
             shutil.copyfileobj(self._errors, self._file)
             self._errors_path.unlink(missing_ok=True)
         return self._kept
+
+    def _shared(self) -> tuple[bytes, bytes]:
+        """Return both outputs within the limit: each gets half, and what the other does not use."""
+        stdout, stderr = self._stdout.memory, self._stderr.memory
+        half, limit = self._in_memory // 2, self._in_memory
+        return stdout.value(max(half, limit - stderr.total)), stderr.value(max(limit - half, limit - stdout.total))
 
     def end(self, ending: str) -> None:
         """Write how the process ended."""
@@ -165,10 +175,6 @@ def _write(file: IO[bytes], data: bytes) -> None:
     # Unbuffered, so that a killed run leaves its output; a write may accept only part of the data.
     while data:
         data = data[file.write(data) :]
-
-
-def _left_out(count: int) -> bytes:
-    return b"\n[... %d bytes left out ...]\n" % count
 
 
 def _new_file(path: Path) -> IO[bytes]:

@@ -1,4 +1,4 @@
-"""Compare the files with the rollup that the model sees, using the manifest of `code-commit rollup`."""
+"""Compare the files with a rollup, the text of all files that a model sees, using the rollup's manifest."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 
-from code_commit.plugin_api import Tree
+from code_commit_workspace.records import Tree
 
 MANIFEST = "agent-config/.code-commit/rollup.json"
-FRESH = "update the rollup with `code-commit rollup`, then run again"
-_SHOWN_PATHS = 10
 
 
 class RolledUp:
@@ -55,12 +53,6 @@ class RolledUp:
         """Update the digests from the files on disk: the build of this run may have written them."""
         self._others = None
         self._digests = {path: _digest_of(self._tree, path) or "" for path in self._digests}
-
-
-def join_paths(paths: list[str]) -> str:
-    """Return the first paths and the number of the others as one text."""
-    more = f" and {len(paths) - _SHOWN_PATHS} more" if len(paths) > _SHOWN_PATHS else ""
-    return ", ".join(paths[:_SHOWN_PATHS]) + more
 
 
 def _digest_of(tree: Tree, path: str) -> str | None:

@@ -1,0 +1,90 @@
+"""Read what a run starts from: the query, the code rollup and the state of the files."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from code_commit.plugin_api import MessageLogged, NotReady, decode_text, read_text
+from code_commit_commit.prompts import Context
+from code_commit_workspace import RolledUp, join_paths
+
+if TYPE_CHECKING:
+    from code_commit.plugin_api import Run
+
+QUERY = "agent-config/query.txt"
+CODEBASE = "agent-config/codeRollup.txt"
+FRESH = "update the rollup with `code-commit rollup`, then run again"
+
+
+def read_context(run: Run) -> Context:
+    """Read the query and the code rollup unchanged.
+
+    Raises:
+        NotReady: one of them is missing, empty, or not UTF-8; or build.sh is missing.
+    """
+    _require_build(run)
+    if run.options.query is not None:
+        query = decode_text(os.fsencode(run.options.query), "--query")  # the bytes as typed, in any locale
+    elif run.options.query_file is not None:
+        name = run.options.query_file
+        query = decode_text(_read_query_file(name), "standard input" if name == "-" else name)
+    else:
+        query = _required(run, QUERY, "describe the change in it, or use --query")
+    if not query.strip():
+        raise NotReady("the query is empty", hint="describe the change")
+    collect = "collect the code with codeRollup.sh or `code-commit rollup`"
+    codebase = _required(run, CODEBASE, collect)
+    if not codebase.strip():
+        raise NotReady(f"{CODEBASE} is empty", hint=collect)
+    return Context(query, codebase)
+
+
+def compare_with_rollup(run: Run, context: Context) -> RolledUp:
+    """Compare the files with the rollup's manifest.
+
+    Raises:
+        NotReady: files changed since the rollup, so the model would see old code.
+    """
+    if run.settings.changed_since_rollup == "ignore":
+        return RolledUp(run.tree, {})
+    rolled_up = RolledUp.of(run.tree, context.codebase)
+    changed = rolled_up.changed()
+    if changed and run.settings.changed_since_rollup == "stop":
+        raise NotReady(f"changed since the rollup: {join_paths(changed)}", hint=FRESH)
+    if changed:
+        run.emit(MessageLogged(f"changed since the rollup: {join_paths(changed)}; {FRESH}", level="warning"))
+    return rolled_up
+
+
+def _require_build(run: Run) -> None:
+    try:
+        if run.tree.read("build.sh") is not None:
+            return
+    except OSError as error:
+        what = "a link" if error.errno == errno.ELOOP else "not a readable regular file"
+        raise NotReady(
+            f"build.sh is {what}", hint="replace it with a script that builds and tests the project"
+        ) from error
+    raise NotReady(
+        "there is no build.sh here", hint="write one that exits with 0 if the project builds and its tests pass"
+    )
+
+
+def _required(run: Run, path: str, hint: str) -> str:
+    text = read_text(run.tree, path)
+    if text is None:
+        raise NotReady(f"{path} is missing", hint=hint)
+    return text
+
+
+def _read_query_file(name: str) -> bytes:
+    if name == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise NotReady(f"cannot read the query file {name}: {error.strerror}") from error

@@ -1,0 +1,74 @@
+"""The changes of a run so far."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from code_commit.plugin_api import Change, Json
+
+if TYPE_CHECKING:
+    from code_commit.plugin_api import Run
+
+
+class Replacements:
+    """The latest change of each file, sorted by path, and what the files were before the run."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._before: dict[str, bytes] = {}
+        self._latest: dict[str, Change] = {}
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Apply all of `changes`, or none."""
+        latest = {path_of(change): Change(path_of(change), change.content) for change in changes}
+        before = {path: self._digest(path) for path in latest}
+        self._run.apply(changes)
+        self._before = before | self._before
+        self._latest |= latest
+
+    @property
+    def latest(self) -> list[Change]:
+        """The latest change of each file."""
+        return [change for _, change in sorted(self._latest.items())]
+
+    @property
+    def net(self) -> list[Change]:
+        """The changes in which a file differs from before the run."""
+        return [change for change in self.latest if _digest(change.content) != self._before[change.path]]
+
+    def _digest(self, path: str) -> bytes:
+        with suppress(OSError):  # a file and a folder may swap places
+            return _digest(self._run.tree.read(path))
+        return _digest(None)
+
+
+def _digest(content: bytes | None) -> bytes:
+    return b"" if content is None else hashlib.sha256(content).digest()
+
+
+def path_of(change: Change) -> str:
+    """Return the path without `./`: `./a` and `a` are the same file."""
+    return change.path.removeprefix("./")
+
+
+def written(changes: Sequence[Change]) -> tuple[str, ...]:
+    """Return the paths of files that are written."""
+    return tuple(change.path for change in changes if change.content is not None)
+
+
+def deleted(changes: Sequence[Change]) -> tuple[str, ...]:
+    """Return the paths of files that are deleted."""
+    return tuple(change.path for change in changes if change.content is None)
+
+
+def paths(changes: Sequence[Change]) -> Json:
+    """Return the paths for the result of a run."""
+    return {"written": list(written(changes)), "deleted": list(deleted(changes))}
+
+
+def count(changes: Sequence[Change]) -> str:
+    """Return the number of files as a text."""
+    return f"{len(changes)} file{'s' * (len(changes) != 1)}"

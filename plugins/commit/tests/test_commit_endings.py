@@ -1,0 +1,182 @@
+"""How a run ends, through the command: its exit code, what it says, and what is on disk."""
+
+from __future__ import annotations
+
+import json
+import signal
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from code_commit_testing import install_plugin
+
+
+def block(path: str, content: str) -> str:
+    return f"^^^{path}\n{content}^^^end\n"
+
+
+RED, GREEN = block("a.txt", "bad\n"), block("a.txt", "good\n")
+FAILING = """
+from code_commit_testing import scripted_provider
+from code_commit_testing.scripted_provider import code_commit_providers
+from code_commit.plugin_api import ProviderError
+
+provider_of = scripted_provider.provider_of
+def broken(config):
+    *replies, last = config.replies
+    return scripted_provider.ScriptedProvider([*replies, ProviderError(last, kind="auth")])
+scripted_provider.provider_of = broken
+"""
+
+
+def lines_after(stderr: str, start: str) -> list[str]:
+    """Return the lines of the error from the one that contains `start`, without those that name the run folder."""
+    lines = stderr.splitlines()
+    [at] = [number for number, line in enumerate(lines) if line.startswith("code-commit: ") and start in line]
+    return [line.strip() for line in lines[at:] if "the log: logs/" not in line]
+
+
+CHANGED = [
+    "the last lines of build.sh:",
+    "looking at a.txt",
+    "complaint about bad",
+    "files stay changed: a.txt",
+]
+TAKE_BACK = "`code-commit undo` takes the changes back"
+
+
+@pytest.mark.parametrize(
+    ("answers", "summary"),
+    [
+        ([RED, RED.replace("bad", "worse")], "the build is red: build.sh ended with exit code 1 after 2 attempts"),
+        ([RED, "no"], "no response can be applied after 2 attempts: there is no file replacement"),
+        ([RED, RED], "no response can be applied after 2 attempts: the response changes nothing"),
+        ([RED, block("build.sh", "exit 0\n")], "the response was refused: build.sh:"),
+    ],
+    ids=["red twice", "no block", "nothing new", "refused path"],
+)
+def test_a_red_build_is_exit_1_and_tells_what_stays_and_how_to_take_it_back(change, answers, summary):
+    finished = change(answers, "--repairs", "1")
+    assert finished.exit_code == 1
+    first, *others = lines_after(finished.stderr, "the build is red: build.sh ended with exit code 1 after 2 attempts")
+    assert summary in first
+    content = change.project.read("a.txt").strip()
+    assert others[:4] == [line.replace("bad", content) for line in CHANGED]
+    assert others[4].startswith("what to do: ")
+    assert others[4].endswith(TAKE_BACK)
+    assert change.result()["changed"] == ["a.txt"]
+    assert TAKE_BACK in str(change.result()["hint"])
+    assert change.project.command("undo").exit_code == 0
+    assert change.project.read("a.txt") == "old\n"
+
+
+def test_a_hint_shows_the_changes_where_the_command_is_installed(change):
+    pytest.importorskip("code_commit_history")
+    finished = change([RED], "--repairs", "0")
+    assert f"`code-commit runs diff` shows them, {TAKE_BACK}" in finished.stderr
+
+
+def test_responses_that_were_never_applied_are_exit_5_without_a_word_about_changes(change):
+    finished = change(["no", "no"], "--repairs", "1")
+    assert (finished.exit_code, change.project.read("a.txt")) == (5, "old\n")
+    assert lines_after(finished.stderr, "no response can be applied after 2 attempts: ")[1:] == [
+        "what to do: read the response in the run folder; try another model, or a smaller change"
+    ]
+    assert "changed" not in change.result()
+
+
+def test_a_failed_provider_after_a_red_build_is_exit_4_and_tells_what_stays(change, tmp_path):
+    plugins = install_plugin(tmp_path / "failing", "scripted", FAILING)
+    finished = replace(change, plugins=plugins)([RED, "wrong key"])
+    assert finished.exit_code == 4
+    assert lines_after(finished.stderr, "wrong key")[1:5] == CHANGED
+
+
+def test_restored_files_do_not_stay_changed(change):
+    finished = change([RED], "--repairs", "0", "--on-failure", "restore")
+    assert (finished.exit_code, change.project.read("a.txt")) == (1, "old\n")
+    assert lines_after(finished.stderr, "the build is red")[1:] == CHANGED[:3]
+
+
+def test_an_interrupted_build_tells_what_stays(change):
+    change.project.write({"build.sh": "echo started; exec sleep 600\n"})
+    change.script([RED])
+    with change.project.start("--json", "--quiet", plugins=[change.plugins]) as process:
+        assert process.stdout is not None
+        assert any(b"process.started" in line for line in process.stdout)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+    last: dict[str, Any] = json.loads(stdout.splitlines()[-1])["data"]
+    assert (process.returncode, last["exit_code"], last["data"]["changed"]) == (130, 130, ["a.txt"])
+    ending = lines_after(stderr.decode(), "interrupted")
+    assert ending[1] == "files stay changed: a.txt"
+    assert ending[2].endswith(TAKE_BACK)
+
+
+def test_only_the_last_build_counts(change):
+    change.project.write({"build.sh": 'grep -q good a.txt || { echo "first"; exit 1; }; echo "#" >> build.sh\n'})
+    finished = change([RED, GREEN], "--repairs", "1", "--sandbox", "off")
+    assert finished.exit_code == 1
+    assert "the build altered its own checks: build.sh" in finished.stderr
+    assert "first" not in "".join(lines_after(finished.stderr, "altered"))
+
+
+def test_a_build_that_alters_its_own_checks_ends_the_run(change):
+    change.project.write({"build.sh": "echo '# more' >> build.sh\n"})
+    finished = change([GREEN, GREEN], "--sandbox", "off")
+    assert finished.exit_code == 1
+    assert change.result()["tampered"] == ["build.sh"]
+    assert change.result()["changed"] == ["a.txt", "build.sh"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "written", "deleted", "summary"),
+    [
+        ([block("n.txt", "n\n"), "^^^n.txt\n^^^delete\n" + GREEN], ["a.txt"], [], "1 file changed, the build passes"),
+        ([GREEN + "^^^nosuch\n^^^delete\n"], ["a.txt"], [], "1 file changed, the build passes"),
+        ([GREEN + block("b/c.txt", "c\n")], ["a.txt", "b/c.txt"], [], "2 files changed, the build passes"),
+        ([GREEN + "^^^./gone.txt\n^^^delete\n"], ["a.txt"], ["gone.txt"], "2 files changed, the build passes"),
+    ],
+    ids=["made and removed", "absent", "two", "removed"],
+)
+def test_the_result_is_the_difference_between_start_and_end(change, answers, written, deleted, summary):
+    change.project.write({"gone.txt": "x\n"})
+    finished = change(answers)
+    assert finished.exit_code == 0, finished.stderr
+    assert change.result() == {"written": written, "deleted": deleted}
+    assert f"code-commit: {summary} (logs/" in finished.stderr
+
+
+def test_a_dry_run_counts_only_what_would_change(change):
+    finished = change([GREEN + "^^^nosuch\n^^^delete\n"], "--dry-run")
+    assert "1 file would change; nothing was written" in finished.stderr
+    assert change.result() == {"written": ["a.txt"], "deleted": []}
+
+
+def test_a_build_that_passes_on_the_files_as_they_were_is_not_the_goal(change):
+    change.project.write({"build.sh": "grep -q old a.txt\n"})
+    finished = change([RED, block("a.txt", "old\n")])
+    assert finished.exit_code == 1
+    assert "the build passes, but the files are as before the run" in finished.stderr
+    assert "files stay changed" not in finished.stderr
+
+
+def test_a_long_list_of_changed_files_is_cut(change):
+    answers = [RED + "".join(block(f"n{number:02}.txt", "n\n") for number in range(20))]
+    finished = change(answers, "--repairs", "0")
+    assert "files stay changed: a.txt, n00.txt, n01.txt" in finished.stderr
+    assert "n08.txt and 11 more\n" in finished.stderr
+
+
+def test_the_last_lines_of_both_outputs_are_shown(change):
+    change.project.write({"build.sh": "seq 1 50; echo; seq 101 150 >&2; echo >&2; exit 1\n"})
+    finished = change([RED], "--repairs", "0")
+    shown = [str(number) for number in (*range(46, 51), *range(146, 151))]
+    assert lines_after(finished.stderr, "the build is red")[2:12] == shown
+
+
+def test_a_project_without_its_build_ends_before_a_call(change):
+    (change.project.root / "build.sh").unlink()
+    assert change([GREEN]).exit_code == 3
+    assert not list(change.project.run_folder.glob("*query*"))
