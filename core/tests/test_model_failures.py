@@ -113,3 +113,45 @@ def test_a_message_without_parts_names_the_mistake(ask):
     finished = ask(Reply("hi"), parts='"hi"')
     assert finished.exit_code == 70
     assert "the parts of a Message are Text, ToolCall, ToolResult and Opaque" in finished.stderr
+
+
+CALLS = """
+from dataclasses import replace
+from code_commit.plugin_api import *
+from code_commit_testing.scripted_provider import SCRIPTED, ScriptedProvider
+
+def made(config):
+    parts = (ToolCall("c1", "write", {arguments}, raw={raw!r}),)
+    message = Message("assistant", parts)
+    return ScriptedProvider([Completion(message, Finish.TOOL_CALLS, "calls", Usage(1, 1), "caller-1", {{}})])
+
+@hookimpl
+def code_commit_providers():
+    return [replace(SCRIPTED, name="caller", models={{"caller-1": ()}}, factory="caller_plugin:made")]
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "raw"),
+    [
+        ({"content": f"key = {KEY}"}, ""),
+        ({"content": [{"deep": KEY}]}, ""),
+        (None, f"no JSON, but {KEY}"),
+        ({}, f"only raw {KEY}"),
+        ({"content": KEY}, '{"content": "' + KEY.replace("c", r"\u0063") + '"}'),
+    ],
+)
+def test_a_live_key_in_a_tool_call_is_refused(ask, project, tmp_path, arguments, raw):
+    install_plugin(tmp_path / "plugins", "caller", CALLS.format(arguments=arguments, raw=raw))
+    finished = ask(Reply("unused"), "--model", "caller-1")
+    assert finished.exit_code == 5, finished.stderr
+    assert "the response of call 1 holds a live API key" in finished.stderr
+    assert KEY not in "".join(path.read_text() for path in project.run_folder.iterdir() if path.is_file())
+
+
+def test_a_hook_of_an_absent_plugin_says_how_to_mark_it(project, tmp_path):
+    code = "from code_commit.plugin_api import hookimpl\n\n@hookimpl\ndef code_commit_fleet_done(unit): pass\n"
+    plugins = install_plugin(tmp_path / "plugins", "guest", code)
+    finished = project.command("plugins", "doctor", plugins=[plugins])
+    assert finished.exit_code == 1
+    assert "@hookimpl(optionalhook=True)" in finished.stdout + finished.stderr

@@ -111,7 +111,7 @@ def _redacted(request: Request, redactor: Redactor) -> Request:
 
 def _refuse_bad_completion(completion: Completion, number: int, redactor: Redactor) -> None:
     """Raise for a completion that holds a live key, or that the model or service refused."""
-    texts = [completion.text, *(call.raw or str(call.arguments) for call in completion.tool_calls)]
+    texts = [completion.text, *(f"{call.raw} {call.arguments}" for call in completion.tool_calls)]
     if any(redactor.holds_key(text) for text in texts):
         raise ResponseRefused(
             f"the response of call {number} holds a live API key",
