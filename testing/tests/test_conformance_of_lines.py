@@ -99,7 +99,7 @@ class TestLines(ProviderConformance):
             finish = Finish.TOOL_CALLS if reply.tool_calls else Finish.STOP
         calls = [{"name": call.name, "arguments": call.raw or json.dumps(call.arguments)} for call in reply.tool_calls]
         words = {known: word for word, known in ENDINGS.items()} | {Finish.UNKNOWN: "a new word"}
-        last = {"calls": calls, "done": words[finish] if isinstance(finish, Finish) else finish}
+        last: dict[str, object] = {"calls": calls, "done": words[finish] if isinstance(finish, Finish) else finish}
         if reply.usage is not None:
             last |= {"in": reply.usage.input, "out": reply.usage.output}
         lines = [*({"say": line} for line in reply.text.splitlines(keepends=True)), last]
