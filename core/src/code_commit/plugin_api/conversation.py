@@ -35,7 +35,7 @@ class ToolCall:
     """A request of the model to run a tool.
 
     `arguments` is None when `raw`, the text that the model wrote, is not a JSON object. That is not an exception:
-    answer with a `ToolResult` that explains the error. `echo` is data that the service wants back with the call, such
+    send a `ToolResult` that explains the error. `echo` is data that the service wants back with the call, such
     as Gemini's thought signature; like any `Opaque`, send it only to its own provider.
     """
 
@@ -53,7 +53,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """A tool's answer. Some services match it to its call by `call_id`, others by `name`: give both.
+    """The result of a tool. Some services match it to its call by `call_id`, others by `name`: give both.
 
     `cache_here` as in `Text`.
     """
@@ -136,7 +136,7 @@ class Usage:
 class Completion:
     """The reply to a call, finished or not: check `finish` before you use `text`.
 
-    `finish_detail` is the service's own value, `model` the model that answered, `raw` the whole body. `cost` is in USD,
+    `finish_detail` is the service's own value, `model` the model that replied, `raw` the whole body. `cost` is in USD,
     or None if unknown. `cached` means that it comes from a cache and costs nothing.
     """
 

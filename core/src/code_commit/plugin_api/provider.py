@@ -1,4 +1,4 @@
-"""Providers: a pure `Wire`, or a `Provider` if one HTTP POST is not enough; and the calls that they answer."""
+"""Providers: a pure `Wire`, or a `Provider` if one HTTP POST is not enough; and the calls that they take."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Wire(Protocol):
         """Translate `request` to the service's protocol."""
 
     def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
-        """Translate the service's answer; `headers` have lower-case names.
+        """Translate the service's reply; `headers` have lower-case names.
 
         Raises:
-            ProviderError: the answer is an error, or cannot be parsed.
+            ProviderError: the reply is an error, or cannot be parsed.
         """
 
 

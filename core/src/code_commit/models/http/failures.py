@@ -8,8 +8,6 @@ import re
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from itertools import groupby
-from operator import itemgetter
 
 import httpx
 
@@ -114,8 +112,7 @@ def _hide_parts(text: str, key: str | None) -> str:
                 found = text.find(part, found + 1)
     if not any(hidden):
         return text
-    runs = groupby(zip(hidden, text, strict=True), key=itemgetter(0))
-    return "".join("***" if is_hidden else "".join(letter for _, letter in run) for is_hidden, run in runs)
+    return re.sub("\0+", "***", "".join("\0" if each else letter for each, letter in zip(hidden, text, strict=True)))
 
 
 def _transport_error(error: httpx.TransportError, endpoint: Endpoint) -> ProviderError:
