@@ -313,7 +313,15 @@ def test_every_key_that_is_configured_is_censored_used_or_not(root: Path) -> Non
     ]
 
 
+def test_a_secret_is_redacted_when_it_is_given(root: Path) -> None:
+    redactor = Redactor()
+    keys = KeyStore(root, redactor.add, {"HOOK_TOKEN": "secret-of-hook", "EMPTY": ""})
+    assert (keys.secret("HOOK_TOKEN"), keys.secret("EMPTY"), keys.secret("UNSET")) == ("secret-of-hook", None, None)
+    assert redactor.keys == ["secret-of-hook"]
+
+
 def test_the_variables_that_hold_keys_are_known_by_name(root: Path) -> None:
+    config(root, '[providers.other.x]\napi_key = "key-of-x"')
     keys = store(
         root,
         CODE_COMMIT_PROVIDERS__OTHER__Y__API_KEY="key-of-y",
@@ -324,6 +332,12 @@ def test_the_variables_that_hold_keys_are_known_by_name(root: Path) -> None:
         "CODE_COMMIT_PROVIDERS__OTHER__Y__API_KEY",
         "CODE_COMMIT_PROVIDERS__Z",
     }
+
+
+def test_files_with_keys_outside_of_the_private_folder_are_known(root: Path) -> None:
+    path = user_config(root, '[providers.openai.player]\napi_key_file = "k.txt"')
+    config(root, '[providers.openai.default]\napi_key_file = "/run/secrets/key"')
+    assert store(root).files_elsewhere() == (path, Path("/run/secrets/key"), path.parent / "k.txt")
 
 
 def test_looking_for_keys_loads_neither_pydantic_nor_httpx() -> None:

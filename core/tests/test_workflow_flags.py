@@ -24,7 +24,7 @@ def code_commit_workflows():
     deep = Flag(("--look", "-l"), "look", selects=True)
     return [
         workflow("looking", deep, TIMES, Flag(("--words",), "no field of its name"), options="flags_plugin:Options"),
-        workflow("bare", Flag(("--bare",), "no options", selects=True), TIMES, ignores=("--look",)),
+        workflow("bare", Flag(("--bare",), "no options", selects=True), TIMES, ignores=("--look", "--absent")),
         workflow("strict", Flag(("--strict",), "no field", selects=True), TIMES, options="flags_plugin:Strict"),
         workflow("lost", Flag(("--lost",), "no root", selects=True), root="flags_plugin:lost"),
         workflow("nowhere", Flag(("--nowhere",), "absent", selects=True), root="flags_plugin:nowhere"),
@@ -100,6 +100,7 @@ def run(project, tmp_path):
         (["--look", "--times=3"], "options: Options(times=3, look=True)"),
         (["--bare"], "options: None"),
         (["--bare", "--look"], "options: None"),
+        (["--bare", "--absent", "x"], "options: None"),
         (["--strict", "--times", "9"], "options: Strict(times=9)"),
     ],
     ids=" ".join,
@@ -122,6 +123,7 @@ def test_a_flag_beats_the_setting_of_the_same_name(run, project):
         (["--look", "--strict"], 2, "--look and --strict exclude each other: a run has one workflow"),
         (["--strict", "--words"], 2, "--words belongs to looking, this is strict"),
         (["--look", "--words"], 2, "there is no setting --words\n"),
+        (["--look", "--absent", "x"], 2, "there is no flag --absent"),
         (["--look", "--times", "x"], 2, "--times should be a valid integer\n"),
         (["--look", "--times"], 2, "argument --times: expected one argument"),
         (["--look", "--sandbox", "of"], 2, "--sandbox should be 'auto', 'require' or 'off'"),

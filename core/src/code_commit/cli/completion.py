@@ -12,7 +12,7 @@ from code_commit.cli.arguments import Parser, workflow_parser
 from code_commit.cli.host import CommandHost, add_arguments
 from code_commit.plugin_api.errors import ExitCode
 
-_DESCRIPTION = "Print a script that completes commands, flags, models and the names of runs."
+_DESCRIPTION = "Print a script that completes commands, flags, models, files and the names of runs."
 _EPILOG = """\
 Have the shell ask for it when it starts:
   ~/.bashrc                   source <(code-commit completion bash)

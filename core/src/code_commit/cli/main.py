@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING
 
 from code_commit import __version__
+from code_commit.cli.output import CommandOutput
 from code_commit.plugin_api.errors import (
     CodeCommitError,
     ExitCode,
@@ -22,14 +22,9 @@ from code_commit.plugin_api.errors import (
     no_room,
 )
 
-if TYPE_CHECKING:
-    from code_commit.cli.output import CommandOutput
-
 
 def run_command(argv: Sequence[str]) -> int:
     """Run a workflow or a command; return the exit code."""
-    from code_commit.cli.output import CommandOutput
-
     out = CommandOutput()
     with _sigterm_like_ctrl_c():
         try:

@@ -1,0 +1,149 @@
+"""How a command ends and what it prints: exit codes, signals, closed streams, and no key in any of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from code_commit_testing import Finished, Project, install_plugin
+
+TOKEN = "odd-canary-0123456789-7Q"
+PLUGIN = """
+import os
+from code_commit.plugin_api import CommandDefinition, Flag, NotReady, Outcome, Result, WorkflowDefinition, hookimpl
+
+@hookimpl
+def code_commit_commands():
+    return [CommandDefinition("odd", "do something odd", "odd_plugin:odd", "odd_plugin:arguments")]
+
+@hookimpl
+def code_commit_workflows():
+    return [WorkflowDefinition("idle", "idle", (Flag(("--idle",), "idle", selects=True),), "odd_plugin:idle",
+                               writes=False, roles=None)]
+
+def idle(run):
+    return Result(Outcome.REACHED, "idle")
+
+def arguments(parser):
+    parser.add_argument("code")
+    parser.add_argument("--json", action="store_true")
+
+def odd(host, arguments):
+    token = os.environ.get("ODD_TOKEN")
+    exec(arguments.code)
+    return 0
+"""
+BROKEN = "import os\nraise KeyError(os.environ['ODD_TOKEN'])\n"
+
+
+@pytest.fixture
+def project(tmp_path):
+    project = Project.create(tmp_path)
+    project.write({".gitignore": "/agent-config\n"})
+    return project
+
+
+@pytest.fixture
+def run(project, tmp_path):
+    plugins = [install_plugin(tmp_path / "plugins", "odd", PLUGIN)]
+
+    def run(*words: str) -> Finished:
+        return project.command(*words, plugins=plugins, environ={"ODD_TOKEN": TOKEN, "OPENAI_API_KEY": TOKEN[::-1]})
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code", "said"),
+    [
+        ("raise SystemExit", 0, ""),
+        ("raise SystemExit(3)", 70, "internal error: SystemExit: 3, in the command odd of code-commit-odd"),
+        ("raise NotReady('one\\ncode-commit: two', hint='three\\nfour')", 3, "one\n    code-commit: two\n"),
+        ("import signal, time; os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)", 130, "interrupted"),
+        ("raise KeyboardInterrupt", 130, "interrupted"),
+        ("os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone'); os.getcwd()", 3, "the working directory is gone"),
+        ("raise NotReady('it has ' + token)", 3, "it has ***7Q"),
+        ("list(host.collect('code_commit_log_sinks', plugin='nobody'))", 2, "there is no log sink 'nobody'"),
+    ],
+)
+def test_a_command_ends_with_its_exit_code(run, code, exit_code, said):
+    finished = run("odd", code)
+    assert (finished.exit_code, finished.stdout) == (exit_code, ""), finished.stderr
+    assert said in finished.stderr
+    assert TOKEN not in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome", "hint"),
+    [
+        ("raise NotReady('a ' + token, hint='b ' + token)", "not_ready", "b ***7Q"),
+        ("raise KeyError(token)", "internal", None),
+    ],
+)
+def test_with_json_an_error_is_the_last_event(run, code, outcome, hint):
+    finished = run("odd", "--json", code)
+    (event,) = finished.events
+    assert (event["kind"], event["data"]["outcome"], event["data"]["data"].get("hint")) == (
+        "run.finished",
+        outcome,
+        hint,
+    )
+    assert TOKEN not in finished.stdout + finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "printed"),
+    [
+        ("host.out.line('\\x1b[1m' + key)", "\\x1b[1m***do\n"),
+        ("host.out.table([('a\\n', key), ('longer', 'b')])", "a\\n     ***do\nlonger  b\n"),
+        ("host.out.document([key])", '[\n  "***do"\n]\n'),
+        ("host.out.write('\\x1b[1m' + key)", "\x1b[1m***do"),
+    ],
+    ids=["line", "table", "document", "write"],
+)
+def test_no_key_is_printed(run, code, printed):
+    finished = run("odd", f"key = os.environ['OPENAI_API_KEY']; {code}")
+    assert (finished.exit_code, finished.stdout) == (0, printed), finished.stderr
+
+
+def test_the_error_of_a_plugin_that_fails_shows_no_key(run, tmp_path):
+    install_plugin(tmp_path / "plugins", "broken", BROKEN)
+    for words in (["plugins"], ["plugins", "--json"], ["broken"], ["--broken"]):
+        finished = run(*words)
+        assert "KeyError" in finished.stdout + finished.stderr
+        assert TOKEN not in finished.stdout + finished.stderr
+
+
+def test_stdout_without_a_reader_is_no_success(project):
+    with subprocess.Popen(
+        [sys.executable, "-m", "code_commit", "config"],
+        cwd=project.root,
+        env=project.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait()) == ("", 1)
+
+
+def test_quiet_says_nothing_of_a_success(run):
+    assert "idle" in run("--idle").stderr
+    assert run("--idle", "--quiet").stderr == ""
+
+
+def test_a_run_that_wrote_nothing_cannot_be_taken_back(run):
+    assert run("--idle").exit_code == 0
+    for words, said in ((["undo"], "no run here wrote anything"), (["undo", "latest"], "wrote nothing, so there is")):
+        finished = run(*words)
+        assert (finished.exit_code, said in finished.stderr) == (3, True)
+
+
+def test_without_a_provider_the_models_name_what_to_install(run):
+    offered = run("models", "--json").document["models"]
+    disabled = [f"--disable-plugin={name}" for name in {each["distribution"] for each in offered}]
+    assert ("no provider is installed" in run("models").stdout) == (not offered)
+    finished = run("models", *disabled)
+    assert 'pip install "code-commit[openai]"' in finished.stdout
