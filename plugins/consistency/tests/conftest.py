@@ -39,6 +39,8 @@ class Review:
 @pytest.fixture
 def review(tmp_path: Path) -> Iterator[Review]:
     plugins = install_plugin(tmp_path / "plugins", "loopback", LOOPBACK)
-    project = Project.create(tmp_path, files={"UserSpecification.md": "Add.\n", "main.py": "print(1 - 1)\n"})
+    files = {"UserSpecification.md": "Add.\n", "main.py": "print(1 - 1)\n"}
+    rollup = "".join(f"--- {path} ---\n{text}" for path, text in files.items())
+    project = Project.create(tmp_path, files=files, rollup=rollup)
     with ScriptedServer() as server:
         yield Review(project, server, plugins)

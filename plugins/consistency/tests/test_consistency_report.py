@@ -192,6 +192,35 @@ def test_an_incomplete_report_keeps_the_earlier_one(review, reply: Reply, messag
     assert not reply.text.strip() or f"logs/{folder.name}/query-response.txt" in done.stderr
 
 
+def test_a_reply_without_any_section_keeps_the_earlier_report(review) -> None:
+    review.server.script(TEXT, "I looked at the code. It is fine.\n")
+    assert review().exit_code == 0
+    done = review()
+    assert (done.exit_code, review.project.read(REPORT), done.stdout) == (5, TEXT, "")
+    assert "the report has none of the 5 sections" in done.stderr
+    [hint] = [line for line in done.stderr.splitlines() if "what to do: the response is in " in line]
+    response = review.project.root / hint.rpartition(" ")[2]
+    assert response.read_text() == "I looked at the code. It is fine.\n"
+
+
+def test_a_stale_rollup_is_a_warning(review) -> None:
+    pytest.importorskip("code_commit_commit")
+    assert review.project.command("rollup").exit_code == 0
+    review.server.script(TEXT, TEXT)
+    assert "warning" not in review().stderr
+    review.project.write({"main.py": "print(2)\n"})
+    done = review()
+    assert (done.exit_code, "warning: changed since the rollup: main.py; update it" in done.stderr) == (0, True)
+
+
+def test_a_rollup_without_the_specification_is_a_warning(review) -> None:
+    review.project.write({"agent-config/codeRollup.txt": "--- main.py ---\nprint(1 - 1)\n"})
+    review.server.script(TEXT)
+    done = review()
+    assert done.exit_code == 0
+    assert "warning: agent-config/codeRollup.txt contains no UserSpecification.md" in done.stderr
+
+
 def test_a_link_in_the_place_of_a_report_is_replaced(review, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere.txt"
     elsewhere.write_text("mine", "utf-8")

@@ -13,6 +13,9 @@ import pytest
 
 from code_commit_testing import Reply, install_plugin
 
+NAME = "Implementation Consistency with User Specification"
+GOOD, OLD, NEW = (f"## {NAME}\n{text}\n" for text in ("good", "old", "new"))
+
 
 def report_numbers(review) -> dict[str, str]:
     return {name: text for name, text in review.config_files().items() if name.startswith("consistency-report")}
@@ -21,7 +24,7 @@ def report_numbers(review) -> dict[str, str]:
 def test_samples_are_requested_concurrently_and_written_to_separate_files(review) -> None:
     together = threading.Barrier(3, timeout=60)
     for number in range(3):
-        review.server.script(lambda _, number=number: f"report {number} {together.wait() * 0}")
+        review.server.script(lambda _, number=number: f"report {number}\n## {NAME}\n{together.wait() * 0}\n")
     done = review("--cc", "--samples", "3")
     assert done.exit_code == 0
     files = report_numbers(review)
@@ -31,7 +34,7 @@ def test_samples_are_requested_concurrently_and_written_to_separate_files(review
         "consistency-report-3.txt",
         "consistency-report.txt",
     ]
-    assert sorted(files.values()) == [f"report {number} 0" for number in range(3)]
+    assert sorted(files.values()) == [f"report {number}\n## {NAME}\n0\n" for number in range(3)]
     assert [sample["report"] for sample in document["samples"]] == [
         "consistency-report.txt",
         "consistency-report-2.txt",
@@ -41,13 +44,14 @@ def test_samples_are_requested_concurrently_and_written_to_separate_files(review
         text = files[sample["report"]]
         # The report and the files of its call have the same number.
         response = sample["report"].replace("consistency-report", "query").replace(".txt", "-response.txt")
-        assert (review.project.run_folder / response).read_text("utf-8") == text == sample["preamble"]
-        assert f"--- agent-config/{sample['report']} ---\n\n{text}\n" in done.stdout
+        assert (review.project.run_folder / response).read_text("utf-8") == text
+        assert text.startswith(sample["preamble"])
+        assert f"--- agent-config/{sample['report']} ---\n\n{text}" in done.stdout
     assert len({request.prompt for request in review.server.requests}) == 1
 
 
 def test_each_call_is_nested_in_its_sample(review) -> None:
-    review.server.script("one", "two")
+    review.server.script(GOOD, GOOD)
     events = review("--cc", "--samples", "2", "--json").events
     samples = {event["span"]: event for event in events if event["kind"] == "consistency.sample.started"}
     calls = [event for event in events if event["kind"] == "call.started"]
@@ -57,15 +61,15 @@ def test_each_call_is_nested_in_its_sample(review) -> None:
 
 
 def test_a_run_deletes_the_reports_of_an_earlier_run(review) -> None:
-    review.server.script(*["old"] * 4)
+    review.server.script(*[OLD] * 4)
     review("--cc", "--samples", "4")
     review.project.write({"agent-config/consistency-report-kept.txt": "mine"})
-    review.server.script("new", "new")
+    review.server.script(NEW, NEW)
     assert review("--cc", "--samples", "2").exit_code == 0
     files = report_numbers(review)
     files.pop("consistency-report.json")
     kept = {"consistency-report-kept.txt": "mine"}
-    assert files == {"consistency-report.txt": "new", "consistency-report-2.txt": "new", **kept}
+    assert files == {"consistency-report.txt": NEW, "consistency-report-2.txt": NEW, **kept}
 
 
 @pytest.mark.parametrize(
@@ -76,16 +80,16 @@ def test_a_run_deletes_the_reports_of_an_earlier_run(review) -> None:
     ],
 )
 def test_a_failed_sample_keeps_the_earlier_reports(review, bad: Reply, exit_code: int, message: str) -> None:
-    review.server.script("old", "old")
+    review.server.script(OLD, OLD)
     review("--cc", "--samples", "2")
     before = review.config_files()
-    review.server.script("good", bad, "good")
+    review.server.script(GOOD, bad, GOOD)
     done = review("--cc", "--samples", "3")
     assert (done.exit_code, done.stdout) == (exit_code, "")
     assert message in done.stderr
     assert review.config_files() == before
     kept = sorted(path.read_text("utf-8") for path in review.project.run_folder.glob("query*-response.txt"))
-    assert kept.count("good") == 2
+    assert kept.count(GOOD) == 2
 
 
 @pytest.mark.parametrize("samples", ["0", "17", "-1", "many", "1.5"])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.resources import files
 
 from code_commit.plugin_api import NotReady, Tree, read_text
+from code_commit_workspace import RolledUp, join_paths
 
 QUERIES = ("agent-config/consistency-query.txt", "agent-config/query.txt")
+SPECIFICATION = "UserSpecification.md"
 CODEBASE = "agent-config/codeRollup.txt"
 
 
@@ -44,6 +47,14 @@ def read_codebase(tree: Tree) -> str:
         what = "is missing" if codebase is None else "is empty"
         raise NotReady(f"{CODEBASE} {what}", hint="collect the code with codeRollup.sh or `code-commit rollup`")
     return codebase
+
+
+def codebase_warnings(tree: Tree, codebase: str) -> Iterator[str]:
+    """Yield what makes the code rollup a poor base for a report."""
+    if changed := RolledUp.of(tree, codebase).changed():
+        yield f"changed since the rollup: {join_paths(changed)}; update it with codeRollup.sh or `code-commit rollup`"
+    if SPECIFICATION not in codebase:
+        yield f"{CODEBASE} contains no {SPECIFICATION}"
 
 
 def _labelled(label: str, text: str) -> str:

@@ -22,7 +22,8 @@ from code_commit.plugin_api import (
     Text,
     run_concurrently,
 )
-from code_commit_consistency.prompt import consistency_prompt, read_codebase, read_query
+from code_commit_consistency.headings import SECTIONS
+from code_commit_consistency.prompt import codebase_warnings, consistency_prompt, read_codebase, read_query
 from code_commit_consistency.report_files import FOLDER, publish, report_name, require_room
 from code_commit_consistency.sections import sectioned
 from code_commit_consistency.wrapping import wrapped
@@ -35,9 +36,12 @@ def report(run: Run) -> Result:
 
     Raises:
         NotReady: there is no code rollup, or the report cannot be written.
-        ResponseRefused: a report is empty or incomplete.
+        ResponseRefused: a report is empty or incomplete, or has none of the sections.
     """
-    prompt = consistency_prompt(read_query(run.tree), read_codebase(run.tree))
+    codebase = read_codebase(run.tree)
+    for warning in codebase_warnings(run.tree, codebase):
+        run.emit(MessageLogged(warning, level="warning"))
+    prompt = consistency_prompt(read_query(run.tree), codebase)
     count = run.options.samples
     require_room(run.root, count)
     model = run.model()
@@ -64,6 +68,8 @@ def _sample(run: Run, model: Model, request: Request, number: int, count: int) -
             raise ResponseRefused(f"{which} is incomplete: {completion.ending}", hint=hint)
         if not completion.text.strip():
             raise ResponseRefused(f"{which} is empty", hint="try again, or use another model")
+        if len(sectioned(completion.text).missing) == len(SECTIONS):
+            raise ResponseRefused(f"{which} has none of the {len(SECTIONS)} sections", hint=hint)
     return completion
 
 
