@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from code_commit_workspace.records import Protected
+from code_commit_workspace.transaction import disk
+
+
+@pytest.fixture(scope="session")
+def _git_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    template = tmp_path_factory.mktemp("template")
+    for name in ("hooks", "info"):
+        (template / name).mkdir()
+    return template
+
+
+@pytest.fixture(autouse=True)
+def _quick_disk(monkeypatch: pytest.MonkeyPatch, _git_template: Path) -> None:
+    """Leave out what only a loss of power would show, and the sample hooks of new repositories."""
+    monkeypatch.setattr(os, "fsync", lambda _handle: None)
+    monkeypatch.setattr(disk, "flush_file_system", lambda _handle: None)
+    monkeypatch.setenv("GIT_TEMPLATE_DIR", str(_git_template))
 
 
 @pytest.fixture(scope="session")

@@ -188,7 +188,7 @@ def test_a_kill_at_every_step_of_the_recovery_too(tmp_path):
                 break
             recover_killed(root, again // 2)
             assert recovered(root) in (old, new), (at, again)
-            again += 2
+            again += 3
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EIO])

@@ -1,5 +1,7 @@
 """The private repository of checkpoints: what it stores, for any kind of project, and whoever edited it meanwhile."""
 
+import errno
+import os
 import shutil
 
 import pytest
@@ -103,17 +105,33 @@ def test_contents_that_nothing_needs_any_more_are_pruned_when_there_are_many(roo
         return sum(path.is_file() for path in (root / "agent-config/.code-commit/checkpoint.git/objects").glob("??/*"))
 
     for run in ("zero", "one", "two"):
-        plant(root, {f"{number}.txt": f"{run} {number}".encode() for number in range(300)})
+        plant(root, {f"{number}.txt": f"{run} {number}".encode() for number in range(200)})
         checkpoints.take(run, "start")
     stored = objects()
-    assert stored > 900
+    assert stored > 600
     checkpoints.forget(["zero"])
     assert objects() == stored  # few: pruning does not pay
     monkeypatch.setattr(saved, "_MANY_OBJECTS", 0)
     checkpoints.forget(["one"])
-    assert objects() < stored - 600
+    assert objects() < stored - 400
     plant(root, {"0.txt": b"three"})
     assert checkpoints.restore(checkpoints.of_run("two")[0][1]) == ("0.txt",)
+
+
+def test_a_full_disk_leaves_nothing_half_written(root, checkpoints, monkeypatch, plant):
+    def full(_handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    checkpoints.take(RUN, "start")
+    plant(root, {"a.txt": b"1"})
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(NotReady, match=r"cannot be used: .*No space left"):
+            checkpoints.take(RUN, "end")
+    private = root / "agent-config/.code-commit/checkpoint.git"
+    assert not [*private.rglob("tmp_obj_*"), *private.rglob("*.lock")]
+    checkpoints.take(RUN, "end")
+    assert [label for label, _ in checkpoints.of_run(RUN)] == ["start", "end"]
 
 
 def test_invalid_names_are_refused(checkpoints):
