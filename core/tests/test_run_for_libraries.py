@@ -122,3 +122,69 @@ def test_parts_come_back_from_json_as_they_were():
 def test_parts_of_an_unknown_kind_are_an_error():
     with pytest.raises(TypeError, match="no part of type 'image'"):
         parts_from_json([{"type": "image"}])
+
+
+READING = PLUGIN.replace('"library_plugin:work")', '"library_plugin:work", writes=False)')
+
+
+def ran_git(tmp_path, *arguments):
+    """Call `run.git` in a workflow that does not write; return the project and how the run ended."""
+    project = Project.create(tmp_path)
+    code = READING.format(code=f"given = run.git(*{arguments!r}).decode()")
+    return project, project.command(*COMMAND, plugins=[install_plugin(tmp_path / "plugins", "library", code)])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("commit", "--allow-empty", "-m", "x"),
+        ("reset", "--hard"),
+        ("-C", ".", "reset", "--hard"),
+        ("-c", "alias.log=reset", "log"),
+        ("branch", "new"),
+        ("diff", "--output=made.txt"),
+        ("log", "--outp=made.txt", "--", "a.txt"),
+        ("grep", "-Otouch", "old"),
+        ("grep", "--open-files-in-pager=touch", "old"),
+        (),
+    ],
+)
+def test_a_workflow_that_does_not_write_runs_no_git_command_that_does(tmp_path, arguments):
+    project, finished = ran_git(tmp_path, *arguments)
+    assert finished.exit_code == 3
+    assert "a workflow that does not write ran `git " in finished.stderr
+    assert not (project.root / "made.txt").exists()
+    assert project.git("log", "--format=%s", "--all") == "start\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "output"),
+    [
+        (("log", "--format=%s"), "start\n"),
+        (("log", "--format=%s", "--", "--output=x"), ""),
+        (("grep", "--name-only", "-e", "old"), "a.txt\n"),
+        (("status", "--porcelain", "-uno"), ""),
+    ],
+)
+def test_a_workflow_that_does_not_write_may_ask_git(tmp_path, arguments, output):
+    _, finished = ran_git(tmp_path, *arguments)
+    assert given(finished) == output
+
+
+def test_a_sink_that_fails_at_the_end_is_named_with_the_stage(tmp_path):
+    project = Project.create(tmp_path)
+    sink = """
+class Sink:
+    def receive(self, record):
+        pass
+    def close(self):
+        raise KeyError("end")
+
+@hookimpl
+def code_commit_log_sinks():
+    return [Sink()]
+"""
+    code = READING.format(code="given = None") + sink
+    finished = project.command(*COMMAND, plugins=[install_plugin(tmp_path / "plugins", "library", code)])
+    assert finished.exit_code == 0
+    assert "library of code-commit-library failed (log sink: close): KeyError: 'end'" in finished.stderr

@@ -138,7 +138,7 @@ def test_the_site_shows_the_file_names_of_tutorials(site: Path) -> None:
 )
 def test_the_generated_reference_has_every_public_name(site: Path, page: str, module: str, members: set[str]) -> None:
     names = {*import_module(module).__all__, *members} - {"__version__"}
-    names -= {*plugin_api.__all__} if module == "code_commit_workspace" else set()  # those are on the other page
+    names -= {*dir(plugin_api)} if module == "code_commit_workspace" else set()  # those are on the other page
     anchors = read(site / f"docs/plugins/{page}.html").anchors
     assert {name for name in names if f"{module}.{name}" not in anchors} == set()
 

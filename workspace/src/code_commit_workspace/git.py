@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.git_reading import require_reading
 from code_commit_workspace.programs import find_program
 
 # Where git finds programs and the user's configuration, and how far it searches for a repository.
@@ -100,16 +101,20 @@ class Git:
         check: bool = True,
         hooks: bool = False,
         timeout: float = 600,
+        reads_only: bool = False,
     ) -> bytes:
         """Run `git *args` and return its standard output.
 
         `env` is added to git's environment, `timeout` is in seconds. With `check` False, the exit code is ignored. With
-        `hooks`, the repository's hooks run, and commits are signed if configured.
+        `hooks`, the repository's hooks run, and commits are signed if configured. With `reads_only`, only commands that
+        change nothing are allowed.
 
         Raises:
             GitError: the command failed or timed out.
-            NotReady: git is not installed.
+            NotReady: git is not installed, or the command may write in spite of `reads_only`.
         """
+        if reads_only:
+            require_reading(args)
         done = self._done(args, stdin=stdin, env=env, hooks=hooks, timeout=timeout)
         if check and done.returncode:
             raise _error(args, done)

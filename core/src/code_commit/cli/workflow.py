@@ -145,7 +145,7 @@ def _options(model: type[BaseModel] | None, flags: Mapping[str, Any]) -> Any:
 def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> None:
     folder = ending.folder.relative_to(ending.folder.parent.parent)
     for failure in ending.late_failures:
-        out.error(f"the log sink {failure.plugin} of {failure.distribution} failed: {failure.error}")
+        out.error(f"{failure.plugin} of {failure.distribution} failed ({failure.stage}): {failure.error}")
     if ending.exit_code is ExitCode.REACHED:
         if not invocation.quiet:
             print_note(f"code-commit: {ending.summary} ({folder})")

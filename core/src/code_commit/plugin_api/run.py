@@ -135,10 +135,12 @@ class Run(Protocol):
         """Run git in `root` and return its standard output. With `check=False`, ignore its exit code.
 
         Use it to stage and commit. To change files, use `apply`, which checks the path rules. Only with `hooks` do the
-        repository's hooks run and are commits signed; an editor, pager or transport never starts.
+        repository's hooks run and are commits signed; an editor, pager or transport never starts. A workflow that does
+        not write holds no lock: it may only run commands that read, such as `log`. Put a value that you do not choose
+        after `--end-of-options` or, if it is a path, after `--`; git takes one that begins with `-` as an option.
 
         Raises:
-            NotReady: git failed; the message is git's.
+            NotReady: git failed, with its message; or the workflow does not write, and the command may.
         """
 
     def ask(self, question: str, *, choices: Sequence[str] = ()) -> str | None:

@@ -174,7 +174,9 @@ class ProjectRun:
     def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
         """Run git in the root while holding the tree lock."""
         with self._tree_lock:
-            return self.workspace.git.run(args, stdin=stdin, check=check, hooks=hooks)
+            return self.workspace.git.run(
+                args, stdin=stdin, check=check, hooks=hooks, reads_only=not self._plan.workflow.writes
+            )
 
     def ask(self, question: str, *, choices: Sequence[str] = ()) -> str | None:
         """Ask the user a question; return None at the end of input.
