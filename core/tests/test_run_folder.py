@@ -49,6 +49,11 @@ class TestFolder:
         open_log(tmp_path).finish(ExitCode.REACHED, "")
         assert (tmp_path / "logs/.gitignore").read_text() == "!keep\n"
 
+    def test_has_a_plain_name(self, tmp_path, open_log):
+        with pytest.raises(ValueError, match="invalid name"):
+            open_log(tmp_path, "a/../../b")
+        assert not (tmp_path / "logs").exists()
+
     def test_a_link_or_a_file_in_its_place_is_refused(self, tmp_path, open_log):
         elsewhere = tmp_path / "elsewhere"
         elsewhere.mkdir()
@@ -110,6 +115,12 @@ class TestFiles:
         with pytest.raises(ValueError, match="invalid name"):
             log.write(name, "")
 
+    @pytest.mark.parametrize("label", ["a/../b", "../a", "a\nb", "l" * 300])
+    def test_are_reserved_under_plain_names_alone(self, log, label):
+        for reserve in (lambda: log.reserve(f"1-{label}.txt"), lambda: log.call_files(1, label)):
+            with pytest.raises(ValueError, match="invalid name"):
+                reserve()
+
     @pytest.mark.parametrize("name", ["events.jsonl", "run.json"])
     def test_cannot_replace_the_logs_own(self, log, name):
         with pytest.raises(ValueError, match="the run log's own"):
@@ -120,6 +131,10 @@ class TestFiles:
         with pytest.raises(NotReady, match=r"cannot write .*1-build.txt"):
             log.write("1-build.txt", "text")
         assert not (tmp_path / "victim").exists()
+        (tmp_path / "victim").write_text("mine")
+        with pytest.raises(NotReady, match=r"cannot write .*1-build.txt"):
+            log.append("1-build.txt", "text")
+        assert (tmp_path / "victim").read_text() == "mine"
 
     def test_stay_in_the_folder_that_was_opened(self, log, tmp_path):
         moved = log.folder.rename(tmp_path / "moved")

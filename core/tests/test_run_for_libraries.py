@@ -108,6 +108,38 @@ def test_a_tracked_path_that_is_not_utf_8_is_read_as_git_names_it(run, tmp_path,
     assert ("git tracks agent-config/\\udcff.txt" in finished.stderr) == (code == 3)
 
 
+SINK = """
+from code_commit.plugin_api import hookimpl
+
+class Sink:
+    def receive(self, record):
+        pass
+    def close(self):
+        pass
+
+@hookimpl
+def code_commit_log_sinks(settings):
+    return [Sink()]
+"""
+
+
+@pytest.mark.parametrize(
+    ("prepare", "size", "diff"),
+    [
+        ("pass", 1, "changes.diff"),
+        ("pass", 8 * 2**20 + 1, None),
+        ("(run.folder / 'changes.diff').mkdir()", 1, None),  # it cannot be written
+    ],
+)
+def test_a_diff_is_kept_for_sinks_unless_it_is_large(run, tmp_path, prepare, size, diff):
+    install_plugin(tmp_path / "plugins", "sink", SINK)
+    _, finished = run(
+        f"from code_commit.plugin_api import Change; {prepare}; given = run.apply([Change('made.txt', b'x' * {size})])"
+    )
+    assert finished.exit_code == 0, finished.stderr
+    assert [event["data"]["diff"] for event in finished.events if event["kind"] == "changes.applied"] == [diff]
+
+
 def test_parts_come_back_from_json_as_they_were():
     parts = (
         Text("words"),

@@ -54,6 +54,11 @@ class Dotless(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Unprintable(Event):
+    kind: ClassVar[str] = "test.\x1b[2J"
+
+
+@dataclass(frozen=True, slots=True)
 class Impostor(Event):
     kind: ClassVar[str] = "call.finished"
 
@@ -124,6 +129,7 @@ class TestEvents:
             (Anything(float("nan")), "not JSON compliant"),
             (Anything(10**5000), "ValueError"),
             (Dotless(), "<plugin>.<what>"),
+            (Unprintable(), "<plugin>.<what>"),
             (Impostor(), "call.finished is a kind of the host's own events"),
             (RunFinished("reached", 0, ""), "only the host emits run.finished"),
         ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from code_commit.log.run_log import RunLog
-from code_commit.plugin_api import find_run, is_running, read_records, run_document, run_folders
+from code_commit.plugin_api import find_run, is_running, open_run_file, read_records, run_document, run_folders
 from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit.plugin_api.event import CallFinished, CallStarted
 from code_commit_workspace.redaction import Redactor
@@ -84,6 +85,29 @@ def test_there_are_no_runs_without_logs(tmp_path):
     assert run_folders(tmp_path) == []
     (tmp_path / "logs").symlink_to(tmp_path)
     assert run_folders(tmp_path) == []
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
+def test_only_regular_files_are_read(tmp_path, kind):
+    path = tmp_path / "events.jsonl"
+    if kind == "pipe":
+        os.mkfifo(path)  # reading it would wait for a writer
+    elif kind == "link":
+        path.symlink_to(tmp_path / "victim")
+        (tmp_path / "victim").write_text("")
+    else:
+        path.mkdir()
+    for read in (lambda: list(read_records(path)), lambda: open_run_file(tmp_path, path.name)):
+        with pytest.raises(OSError, match=r"not a regular file|symbolic links"):
+            read()
+
+
+@pytest.mark.parametrize("name", ["../a", "a/b", ".hidden", ""])
+def test_a_file_outside_of_the_run_folder_is_not_opened(tmp_path, name):
+    (tmp_path / "a").write_text("")
+    (tmp_path / "run").mkdir()
+    with pytest.raises(ValueError, match="invalid name"):
+        open_run_file(tmp_path / "run", name)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from code_commit.plugin_api import (
 from code_commit_history.changes import whole_change
 from code_commit_history.past_runs import PastRun, named_run, read_run
 from code_commit_history.runs.command import RUN
-from code_commit_history.story import Process, Story, read_story
+from code_commit_history.story import Story, read_story
 from code_commit_workspace import Git, ProjectTree, Workspace, check_private_folder
 
 _CONFIG = Path("agent-config")
@@ -212,7 +212,7 @@ def _compare(
         yield Comparison(f"prompt {old.number}", "as recorded", _prompt(recorded, again, old.request, new.request))
     for what, old_texts, new_texts in (
         ("change", _changes(first), _changes(second)),
-        ("process", map(_ending, first.processes), map(_ending, second.processes)),
+        ("process", (each.ending for each in first.processes), (each.ending for each in second.processes)),
     ):
         for number, (old_text, new_text) in enumerate(zip_longest(old_texts, new_texts, fillvalue="none"), 1):
             yield Comparison(f"{what} {number}", old_text, new_text)
@@ -231,12 +231,6 @@ def _prompt(recorded: PastRun, again: PastRun, old: str, new: str) -> str:
 
 def _changes(story: Story) -> list[str]:
     return [", ".join([*each.written, *(f"-{path}" for path in each.deleted)]) for each in story.applied]
-
-
-def _ending(process: Process) -> str:
-    if process.timed_out:
-        return "time limit"
-    return "signal" if process.exit_code is None else f"exit code {process.exit_code}"
 
 
 def _print(host: Host, rows: Sequence[Comparison], recorded: PastRun, folder: Path | None, scratch: Path) -> None:

@@ -40,6 +40,13 @@ class Process:
     tampered: tuple[str, ...]
     log: str
 
+    @property
+    def ending(self) -> str:
+        """How it ended."""
+        if self.timed_out:
+            return "time limit"
+        return "signal" if self.exit_code is None else f"exit code {self.exit_code}"
+
 
 @dataclass(frozen=True, slots=True)
 class Applied:

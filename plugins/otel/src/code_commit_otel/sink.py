@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
+from functools import partial
 
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
@@ -13,6 +13,7 @@ from opentelemetry.util.types import AttributeValue
 from code_commit.plugin_api import Record
 from code_commit_otel.identity import RunIds
 from code_commit_otel.spans import RunSpans
+from code_commit_workspace import Worker
 
 _GRACE = 1.0  # seconds; the exporter's own time limit may come first, with a better message
 
@@ -59,16 +60,16 @@ class TraceSink:
 
     def _export(self, spans: list[ReadableSpan]) -> None:
         failed = f"the collector did not accept the trace of {len(spans)} spans"
-        attempt = _Attempt(self._exporter, spans)
-        attempt.start()
         # The exporter's time limit is per read: an answer that arrives byte by byte never reaches it.
-        attempt.join(self._timeout + _GRACE)
-        self._abandoned = attempt.is_alive()
-        if self._abandoned:
-            raise ExportFailed(f"{failed} within {self._timeout:g} s")
-        if attempt.error is not None:  # older exporters raise the errors of their HTTP library
-            raise ExportFailed(f"{failed}: {type(attempt.error).__name__}") from attempt.error
-        if attempt.result is not SpanExportResult.SUCCESS:
+        attempt = partial(_export, self._exporter, spans)
+        try:
+            result = Worker("code-commit-otel").call(attempt, seconds=self._timeout + _GRACE)
+        except TimeoutError:
+            self._abandoned = True
+            raise ExportFailed(f"{failed} within {self._timeout:g} s") from None
+        if isinstance(result, Exception):  # older exporters raise the errors of their HTTP library
+            raise ExportFailed(f"{failed}: {type(result).__name__}") from result
+        if result is not SpanExportResult.SUCCESS:
             raise ExportFailed(failed)
 
     def _start(self, record: Record) -> RunSpans:
@@ -84,21 +85,11 @@ class TraceSink:
         return RunSpans(provider.get_tracer("code-commit", str(version)), content=self._content)
 
 
-class _Attempt(threading.Thread):
-    """One attempt to export the spans, which can be abandoned."""
-
-    def __init__(self, exporter: SpanExporter, spans: list[ReadableSpan]) -> None:
-        super().__init__(name="code-commit-otel", daemon=True)
-        self._exporter = exporter
-        self._spans = spans
-        self.result: SpanExportResult | None = None
-        self.error: Exception | None = None
-
-    def run(self) -> None:
-        try:
-            self.result = self._exporter.export(self._spans)
-        except Exception as error:  # noqa: BLE001 - the waiting thread reports it
-            self.error = error
+def _export(exporter: SpanExporter, spans: list[ReadableSpan]) -> SpanExportResult | Exception:
+    try:
+        return exporter.export(spans)
+    except Exception as error:  # noqa: BLE001 - the waiting thread reports it
+        return error
 
 
 class _Ended(SpanProcessor):

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import Usage, cost_of, is_running, read_records
+from code_commit.plugin_api import Record, Usage, cost_of, is_running, read_records, run_document, run_folders
 from code_commit_report.page import GOOD, render, tone
-from code_commit_report.run_view import RunView
 from code_commit_report.text import read_shown
 
-_RUN = re.compile(r"\d{4}(?:-\d\d){5}-[^\s/]+")
 _DOCUMENT_LIMIT = 4 * 1024 * 1024
 _HIGHEST = 1e12  # seconds or USD; higher values are invalid: a log may contain anything
 CHART_HEIGHT, CHART_WIDTH = 100, 1000
@@ -55,11 +52,7 @@ class Column:
 
 def index_page(logs: Path) -> str:
     """Return the page for the runs in `logs`."""
-    entries = [
-        _entry(folder)
-        for folder in sorted(logs.iterdir())
-        if _RUN.fullmatch(folder.name) and folder.is_dir() and not folder.is_symlink()
-    ]
+    entries = [_entry(folder) for folder in run_folders(logs.parent)]
     known = [entry.cost for entry in entries if entry.cost is not None]
     return render(
         "index.html.jinja",
@@ -89,43 +82,20 @@ def _columns(entries: list[Entry]) -> list[Column]:
 
 def _entry(folder: Path) -> Entry:
     document = _document(folder)
-    if document.get("state") != "finished":
-        return _unfinished(folder)
-    seconds = document.get("seconds")
-    total = seconds.get("total") if isinstance(seconds, dict) else 0.0
+    seconds, attempts = document.get("seconds"), document.get("attempts")
     rows = [row for row in _rows(document.get("models")) if isinstance(row, dict)]
-    attempts = document.get("attempts")
+    finished = document.get("state") == "finished"
+    state = "finished" if finished else "running" if is_running(folder) else "killed"
     return Entry(
         run=folder.name,
         workflow=str(document.get("workflow") or folder.name[20:]),
-        outcome=str(document.get("outcome") or "finished"),
+        outcome=str(document.get("outcome") or state),
         summary=str(document.get("summary") or ""),
         started=_started(folder),
-        seconds=_finite(total) or 0.0,
+        seconds=_finite(seconds.get("total") if isinstance(seconds, dict) else 0.0) or 0.0,
         attempts=attempts if isinstance(attempts, int) else 0,
         models=", ".join(str(row.get("model")) for row in rows),
         cost=_cost(document, rows),
-        has_report=(folder / "report.html").is_file(),
-    )
-
-
-def _unfinished(folder: Path) -> Entry:
-    """Read an unfinished or killed run from its events, because its document is outdated."""
-    view = RunView()
-    with suppress(OSError):
-        for record in read_records(folder / "events.jsonl"):
-            view.receive(record)
-    cost, complete = view.cost
-    return Entry(
-        run=folder.name,
-        workflow=view.workflow or folder.name[20:],
-        outcome=view.outcome or ("running" if is_running(folder) else "killed"),
-        summary=view.summary,
-        started=_started(folder),
-        seconds=view.seconds,
-        attempts=len(view.chapters),
-        models=", ".join(dict.fromkeys(call.model for call in view.calls)),
-        cost=cost if complete else None,
         has_report=(folder / "report.html").is_file(),
     )
 
@@ -136,6 +106,9 @@ def _started(folder: Path) -> str:
 
 def _cost(document: Mapping[str, Any], rows: list[dict[str, Any]]) -> float | None:
     """Return USD from the run, else computed by model; a failed call without tokens counts as zero."""
+    calls = document.get("calls")
+    if isinstance(calls, dict) and (_whole(calls.get("started")) or 0) > (_whole(calls.get("finished")) or 0):
+        return None
     cost = _finite(document.get("cost_usd"))
     if cost is not None:
         return cost
@@ -150,7 +123,6 @@ def _cost(document: Mapping[str, Any], rows: list[dict[str, Any]]) -> float | No
             cache_read=_whole(tokens.get("cache_read")) or 0,
             cache_write=_whole(tokens.get("cache_write")) or 0,
         )
-        calls = document.get("calls")
         all_failed = isinstance(calls, dict) and calls.get("failed") == calls.get("finished")
         if usage.input is None and all_failed and document.get("outcome") != "interrupted":
             continue
@@ -162,12 +134,18 @@ def _cost(document: Mapping[str, Any], rows: list[dict[str, Any]]) -> float | No
 
 
 def _document(folder: Path) -> dict[str, Any]:
+    """Return the summary of a run; of an unfinished or killed one, it is newer in the events."""
     shown = read_shown(folder, "run.json", _DOCUMENT_LIMIT)
     try:
         document = json.loads(shown.head) if shown and not shown.left_out else {}
     except (ValueError, RecursionError):
-        return {}
-    return document if isinstance(document, dict) else {}
+        document = {}
+    if isinstance(document, dict) and document.get("state") == "finished":
+        return document
+    records: list[Record] = []
+    with suppress(OSError):
+        records.extend(read_records(folder / "events.jsonl"))
+    return run_document(records)
 
 
 def _rows(value: Any) -> list[Any]:

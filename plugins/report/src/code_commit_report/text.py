@@ -12,9 +12,10 @@ from typing import Literal
 
 from markupsafe import Markup
 
+from code_commit.plugin_api import open_run_file
+
 _ERRORS = 200  # error lines shown from the left-out part of one output
 _SEARCHED, _LONGEST_LINE = 64 * 1024 * 1024, 64 * 1024  # bytes
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # Control characters, direction changes, invisible characters, lone surrogates, line separators.
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _ERROR = re.compile(
@@ -61,10 +62,8 @@ class Shown:
 
 def read_shown(folder: Path, name: str | None, limit: int) -> Shown | None:
     """Read at most `limit` bytes of a file of the run folder; None if there is no such regular file."""
-    if not name or "/" in name or name.startswith("."):
-        return None
     try:
-        with open(os.open(folder / name, _READ), "rb") as file:  # noqa: PTH123 - a handle
+        with open_run_file(folder, name or "") as file:
             size = os.fstat(file.fileno()).st_size
             if size <= limit:
                 return Shown(file.read(limit).decode("utf-8", "replace"))
@@ -93,7 +92,7 @@ def read_output(folder: Path, name: str, limit: int) -> list[OutputLine]:
         return []
     if not shown.left_out:
         return output_lines(shown.text)
-    between = _errors_between(folder / name, limit // 2, shown.left_out)
+    between = _errors_between(folder, name, limit // 2, shown.left_out)
     note = f"[… {shown.left_out} bytes left out" + (", except lines with errors …]" if between else " …]")
     return output_lines("\n".join([shown.head, note, *between, shown.tail]))
 
@@ -108,10 +107,10 @@ def output_lines(text: str) -> list[OutputLine]:
     return lines
 
 
-def _errors_between(path: Path, begin: int, size: int) -> list[str]:
+def _errors_between(folder: Path, name: str, begin: int, size: int) -> list[str]:
     """Return the first error lines in a part of a file; only the beginning of a very long part is read."""
     found: list[str] = []
-    with suppress(OSError), open(os.open(path, _READ), "rb") as file:  # noqa: PTH123 - a handle
+    with suppress(OSError), open_run_file(folder, name) as file:
         file.seek(begin)
         left = min(size, _SEARCHED)
         while left > 0 and len(found) < _ERRORS and (line := file.readline(min(left, _LONGEST_LINE))):

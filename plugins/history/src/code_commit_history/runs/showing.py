@@ -101,10 +101,5 @@ def _call(call: Call) -> tuple[str, ...]:
 
 
 def _process(process: Process) -> tuple[str, ...]:
-    if process.tampered:
-        ending = f"altered its own checks: {', '.join(process.tampered)}"
-    elif process.timed_out:
-        ending = "time limit"
-    else:
-        ending = "signal" if process.exit_code is None else f"exit code {process.exit_code}"
+    ending = f"altered its own checks: {', '.join(process.tampered)}" if process.tampered else process.ending
     return (shlex.join(process.argv), words.duration(process.seconds), ending, process.log)
