@@ -7,6 +7,7 @@ import email.message
 import email.parser
 import importlib.metadata
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -178,9 +179,10 @@ def test_the_root_has_the_command_and_its_own_name(build) -> None:
     assert project(ROOT)["name"] not in {project(folder)["name"] for folder in DISTRIBUTIONS}
 
 
-@pytest.fixture
-def environment(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def new_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return an environment with pip and third-party packages, without this checkout."""
+    tmp_path = tmp_path_factory.mktemp("new")
     third_party = tmp_path / "third_party"
     third_party.mkdir()
     for place in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
@@ -191,6 +193,12 @@ def environment(tmp_path: Path) -> Path:
     [packages] = (tmp_path / "environment").glob("lib/python*/site-packages")
     (packages / "third_party.pth").write_text(str(third_party), "utf-8")
     return tmp_path / "environment"
+
+
+@pytest.fixture
+def environment(new_environment: Path, tmp_path: Path) -> Path:
+    """Return a copy, to install into."""
+    return shutil.copytree(new_environment, tmp_path / "environment", symlinks=True)
 
 
 @pytest.mark.parametrize(

@@ -53,18 +53,11 @@ def on_terminal(
     project: Project, *arguments: str, environ=None, plugins: Sequence[Path] = (), timeout: float = 60
 ) -> tuple[int, str]:
     """Run the command in a terminal; return its exit code and all output."""
-    known = {"TERM": "xterm-256color", "PYTHONPATH": os.pathsep.join(map(str, plugins)), **(environ or {})}
+    known = {"TERM": "xterm-256color", **(environ or {})}
     master, slave = pty.openpty()
     with os.fdopen(master, "rb", buffering=0) as screen:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "code_commit", *arguments],
-            cwd=project.root,
-            env=project.environment(known),
-            stdin=subprocess.DEVNULL,
-            stdout=slave,
-            stderr=slave,
-            start_new_session=True,
-        )
+        streams = {"stdin": subprocess.DEVNULL, "stdout": slave, "stderr": slave}
+        process = project.start(*arguments, environ=known, plugins=plugins, **streams)
         os.close(slave)
         shown = b""
         try:

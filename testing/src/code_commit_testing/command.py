@@ -128,8 +128,11 @@ class Project:
         plugins: Sequence[Path] = (),
         cwd: Path | None = None,
         cold: bool = False,
+        stdin: int = subprocess.PIPE,
+        stdout: int = subprocess.PIPE,
+        stderr: int = subprocess.PIPE,
     ) -> subprocess.Popen[bytes]:
-        """Start `code-commit` here and return at once, with pipes for `stdin`, `stdout` and `stderr`.
+        """Start `code-commit` here and return at once, by default with pipes for `stdin`, `stdout` and `stderr`.
 
         For tests that answer or interrupt a workflow; use it in a `with` statement. On Linux the process is a fork of
         one that has imported the libraries, which is faster. Pass `cold` to start a new interpreter, if the test is
@@ -142,9 +145,9 @@ class Project:
             [sys.executable, "-P", "-m", "code_commit", *arguments],
             cwd=cwd or self.root,
             env=environ,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
         )
 
 
