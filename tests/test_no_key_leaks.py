@@ -253,7 +253,10 @@ PLUGINS = {
     "providers": "@hookimpl\ndef code_commit_providers(): fail()",
     "workflows": "@hookimpl\ndef code_commit_workflows(): fail()",
     "addhooks": "@hookimpl\ndef code_commit_addhooks(pluginmanager): fail()",
-    "settings": "@hookimpl\ndef code_commit_settings(): fail()",
+    "settings": (
+        "@hookimpl\ndef code_commit_settings(): fail()\n"
+        "@hookimpl\ndef code_commit_log_sinks(settings): return []"  # a plugin whose settings a run needs
+    ),
     "sink hook": "@hookimpl\ndef code_commit_log_sinks(settings): fail()",
     "sink": (
         "class Sink:\n    def receive(self, record): fail()\n    def close(self): fail()\n"
