@@ -294,3 +294,16 @@ def test_an_entry_point_that_is_no_text_breaks_its_plugin_alone(tmp_path):
     assert "code-commit-odd" in listed.stdout
     assert "FAILED at import" in listed.stdout
     assert project.command("--help", plugins=[folder]).exit_code == 0
+
+
+def test_debug_shows_the_traceback_of_a_path_rule(tmp_path):
+    work = "run.check([Change('a.txt', b'new')]); return Result(Outcome.REACHED, 'ok')"
+    code = WORKFLOW.replace("writes=False", "writes=True").format(run=work)
+    rule = RULE.format(judge="raise KeyError('in the rule')").partition("hookimpl\n")[2]
+    project = Project.create(tmp_path)
+    plugins = install_plugin(tmp_path / "plugins", "odd", code + rule, group="code_commit.path_rules")
+    quiet = project.command("--odd", plugins=[plugins])
+    shown = project.command("--odd", "--debug", plugins=[plugins])
+    assert (quiet.exit_code, shown.exit_code) == (0, 0), shown.stderr
+    assert "Traceback" not in quiet.stderr
+    assert "in judge\n    raise KeyError('in the rule')" in shown.stderr

@@ -182,6 +182,11 @@ class Workspace:
 
     # --- changes ----------------------------------------------------------------------------------------------------
 
+    @property
+    def rule_traces(self) -> Sequence[str]:
+        """The tracebacks of what the path rules of plugins raised."""
+        return self._guard.traces
+
     def check(
         self, changes: Sequence[Change], rules: Rules = (), *, warn: Callable[[str], None] | None = None
     ) -> tuple[Refusal, ...]:

@@ -79,7 +79,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
             with _clean_up(run, plan.settings, on_failure, state), call_on_interruption(run.end_calls_and_processes):
                 value = import_object(plan.workflow.run)(run)
                 state.result = checked_result(value, Result, outcome=Outcome, summary=str, data=Mapping)
-    registry.plugin_host.traces += log.sink_traces
+    registry.plugin_host.traces += [*workspace.rule_traces, *log.sink_traces]
     return replace(state.ending(log.folder), late_failures=state.late_failures)
 
 

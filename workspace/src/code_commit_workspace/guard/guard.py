@@ -51,6 +51,7 @@ class Guard:
             *(PathConflicts(tree), Places(tree, git), Ignored(git)),
         )
         self._redactor = redactor
+        self.traces: list[str] = []  # of what the rules of plugins raised
         self.visible = VisibleTree(tree, self.files)
 
     def check(self, changes: Sequence[Change], rules: Sequence[tuple[str, PathRule]] = ()) -> tuple[Refusal, ...]:
@@ -139,6 +140,9 @@ class Guard:
         except _WrongAnswer as error:
             problem = str(error)
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+            from traceback import format_exception
+
+            self.traces.append("".join(format_exception(error)))
             problem = f"failed with {quote(describe(error, with_hint=True))}"
         reason = f"The rule {name} of {plugin} {problem}, so nothing is allowed."
         return [Refusal("", "plugin", reason, plugin=plugin)]
