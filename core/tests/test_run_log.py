@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from code_commit.log.run_log import RunLog
 from code_commit.plugin_api import read_records
-from code_commit.plugin_api.errors import ExitCode
+from code_commit.plugin_api.errors import ExitCode, Interrupted
 from code_commit.plugin_api.event import (
     CallFinished,
     CallStarted,
@@ -56,6 +56,11 @@ class Dotless(Event):
 @dataclass(frozen=True, slots=True)
 class Unprintable(Event):
     kind: ClassVar[str] = "test.\x1b[2J"
+
+
+@dataclass(frozen=True, slots=True)
+class Trailing(Event):
+    kind: ClassVar[str] = "test."
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +135,7 @@ class TestEvents:
             (Anything(10**5000), "ValueError"),
             (Dotless(), "<plugin>.<what>"),
             (Unprintable(), "<plugin>.<what>"),
+            (Trailing(), "<plugin>.<what>"),
             (Impostor(), "call.finished is a kind of the host's own events"),
             (RunFinished("reached", 0, ""), "only the host emits run.finished"),
         ],
@@ -150,6 +156,21 @@ class TestEvents:
         log.finish(ExitCode.REACHED, "too late")
         assert kinds_of(log) == ["run.started", "run.finished"]
         assert records_of(log)[-1].data["exit_code"] == 130
+
+    def test_of_the_end_belong_to_the_run_itself(self, tmp_path, open_log):
+        log = open_log(tmp_path)
+        with log.nested():
+            log.finish(ExitCode.REACHED, "over")
+        assert [(record.span, record.parent) for record in records_of(log)] == [(1, None), (1, None)]
+
+    def test_that_are_interrupted_end_the_run(self, log):
+        def interrupt(_value: object) -> None:
+            raise Interrupted("Ctrl-C")
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("code_commit.log.run_log.kind_and_data", interrupt)
+            with pytest.raises(Interrupted):
+                log.emit(StateEntered("x"))
 
     def test_end_with_run_finished_when_the_workflows_data_is_no_json(self, tmp_path, open_log):
         log = open_log(tmp_path)

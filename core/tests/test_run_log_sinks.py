@@ -118,6 +118,8 @@ def test_a_sink_that_fails_is_reported_once_and_dropped(log, error):
     assert bad.seen == ["run.started"]
     assert good.seen == ["run.started", "plugin.failed", "x", "run.finished"]
     assert (good.closed, bad.closed) == (1, 1)
+    assert len(log.sink_traces) == 1  # for --debug
+    assert "Traceback" in log.sink_traces[0]
 
 
 async def _later(*_: object) -> None:
