@@ -60,6 +60,8 @@ def test_refs_that_are_not_ours_are_left_out(root, checkpoints, git, plant):
     assert checkpoints.runs() == [RUN]
     assert checkpoints.of_run(RUN) == [("start", start)]
     assert checkpoints.undo(RUN) == ()
+    with pytest.raises(NotReady, match=f"the checkpoint {foreign} cannot be read: it is damaged"):
+        checkpoints.restore(foreign)
 
 
 def test_a_diff_shows_files_that_attributes_call_binary(root, checkpoints, plant):
