@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from code_commit.models.budget import Budget
@@ -43,6 +45,13 @@ def test_a_provider_that_knows_the_cost_is_believed():
     given = a_completion(cost=0.5)
     assert budget.spend(model_call(bounded(), model="gpt-5"), next=lambda _call: given, max_tokens=None).cost == 0.5
     assert spent(budget) == 0.5
+
+
+def test_a_reply_without_its_tokens_counts_in_full():
+    budget = Budget(1.0)
+    untold = replace(a_completion(), usage=Usage())
+    completion = budget.spend(model_call(bounded(), model="gpt-5"), next=lambda _call: untold, max_tokens=None)
+    assert spent(budget) == completion.cost == pytest.approx(0.01, rel=0.01)
 
 
 @pytest.mark.parametrize("kind", ["network", "server", "invalid_response", "auth", "quota", "rate", "rejected"])

@@ -107,6 +107,13 @@ def test_lost_tries_count_in_a_run(project, plugins, server):
     assert (finished.exit_code, len(server.requests)) == (6, 1), finished.stderr
     assert "the next call could cost up to $0.32" in finished.stderr
     assert "$0.32" in finished.stderr.partition("; ")[2], "the lost try is counted in full"
+    assert of_kind(finished, "call.finished")[0]["cost_usd"] is None
+
+
+def test_a_call_that_the_limit_stops_before_its_first_try_costs_nothing(project, plugins, server):
+    finished = run(project, plugins, server, "--max-cost", "0.0001")
+    assert (finished.exit_code, server.requests) == (6, []), finished.stderr
+    assert of_kind(finished, "call.finished")[0]["cost_usd"] == 0.0
 
 
 def test_what_the_service_did_not_work_on_costs_nothing(project, plugins, server):

@@ -24,6 +24,7 @@ from code_commit_gemini.wire import GeminiWire
 
 CASES = Path(__file__).parent / "cases"
 HELLO = Message("user", (Text("hello"),))
+BILLING = "You exceeded your current quota, please check your plan and billing details."
 
 
 def wire(**settings) -> GeminiWire:
@@ -267,6 +268,9 @@ def violation(**fields: str) -> dict:
         (429, error(429, "RESOURCE_EXHAUSTED", "", violation(quotaId="RequestsPerDayPerProjectPerModel")), "quota"),
         (429, error(429, "RESOURCE_EXHAUSTED", "", violation(quotaId="PerMinute", quotaValue="0")), "quota"),
         (429, error(429, "RESOURCE_EXHAUSTED", "Your prepayment credits are depleted."), "quota"),
+        (429, error(429, "RESOURCE_EXHAUSTED", BILLING), "quota"),
+        (429, error(429, "RESOURCE_EXHAUSTED", BILLING, {"retryDelay": "7s"}), "rate"),
+        (429, error(429, "RESOURCE_EXHAUSTED", BILLING, violation(quotaId="RequestsPerMinute")), "rate"),
         (403, error(403, "PERMISSION_DENIED", "", {"reason": "SERVICE_DISABLED"}), "auth"),
         (403, error(403, "PERMISSION_DENIED", "", {"reason": "BILLING_DISABLED"}), "quota"),
         (400, error(400, "INVALID_ARGUMENT", "", {"reason": "API_KEY_INVALID"}), "auth"),
