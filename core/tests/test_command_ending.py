@@ -116,6 +116,44 @@ def test_the_error_of_a_plugin_that_fails_shows_no_key(run, tmp_path):
         assert TOKEN not in finished.stdout + finished.stderr
 
 
+def test_settings_that_git_brings_are_not_read(run, project):
+    project.write({"agent-config/config.toml": "network = false\n"})
+    assert '"agent-config/config.toml"' in run("config", "--json").stdout
+    project.git("add", "--force", "agent-config/config.toml")
+    finished = run("config")
+    assert (finished.exit_code, finished.stdout) == (3, "")
+    assert "agent-config" in finished.stderr
+
+
+def test_a_process_of_a_workspace_for_files_alone_gets_no_variable_that_may_hold_a_key(run):
+    code = """
+with host.workspace() as workspace:
+    done = workspace.run_command(["env"], log=host.root / "log.txt", timeout=60)
+    host.out.write(done.stdout.decode())
+"""
+    finished = run("odd", code)
+    assert finished.exit_code in {0, 3}, finished.stderr  # 3 where no sandbox works
+    assert "_TOKEN" not in finished.stdout
+
+
+def test_a_sink_that_fails_at_the_end_is_named(run, tmp_path):
+    sink = """
+from code_commit.plugin_api import hookimpl
+
+class Sink:
+    def receive(self, record): pass
+    def close(self): raise ValueError("no room")
+
+@hookimpl
+def code_commit_log_sinks():
+    return [Sink()]
+"""
+    install_plugin(tmp_path / "plugins", "late", sink)
+    finished = run("--idle")
+    assert finished.exit_code == 0
+    assert "the log sink late of code-commit-late failed: ValueError: no room" in finished.stderr
+
+
 def test_stdout_without_a_reader_is_no_success(project):
     with subprocess.Popen(
         [sys.executable, "-m", "code_commit", "config"],
