@@ -150,9 +150,12 @@ def test_the_manifest_of_a_rollup_is_valid(fits, tmp_path) -> None:
     fits("rollup-manifest", json.loads(project.read("agent-config/.code-commit/rollup.json")))
 
 
+_REPORT = "Words.\n\n## Implementation Consistency with User Specification\n\nNone.\n\n## Tests\n\nNone.\n"
+
+
 def test_a_consistency_report_is_valid(fits, tmp_path) -> None:
     project = Project.create(tmp_path)
-    finished = run_on(project, "--consistency", replies=(Reply("Words.\n\n## Tests\n\nNone.\n"),))
+    finished = run_on(project, "--consistency", replies=(Reply(_REPORT),))
     fits_all(fits, "event", finished.events)
     assert {"consistency.sample.started", "consistency.sample.finished"} <= {each["kind"] for each in finished.events}
     document = json.loads(project.read("agent-config/consistency-report.json"))

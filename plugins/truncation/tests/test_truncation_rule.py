@@ -56,6 +56,10 @@ def test_a_file_that_shrinks_below_half_is_sent_back() -> None:
     assert "plugins.truncation.shrink_below = 0" in refusal.hint
 
 
+def test_a_file_with_as_many_lines_as_the_setting_must_not_shrink() -> None:
+    assert judge(LONG.encode(), SHORT.encode(), shrink_from_lines=40) is not None
+
+
 def test_a_single_line_is_called_so() -> None:
     refusal = judge(LONG.encode(), b"x")
     assert refusal is not None
