@@ -41,8 +41,9 @@ def preload() -> None:
         _import_all(name)
     first_party = _import("code_commit.plugins.first_party")
     for plugin in (plugin for group in _GROUPS for plugin in entry_points(group=group)):
-        if first_party and plugin.dist and plugin.dist.name in first_party.offers():
-            _import_all(plugin.module.partition(".")[0])
+        package = plugin.module.partition(".")[0]
+        if first_party and plugin.dist and plugin.dist.name in first_party.offers() and package != __package__:
+            _import_all(package)
         else:
             _import(plugin.module)
     for name in _LATE:
