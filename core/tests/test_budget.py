@@ -16,6 +16,7 @@ from code_commit.plugin_api import (
     ProviderError,
     Request,
     Text,
+    ToolSpec,
     Usage,
 )
 from code_commit_testing import ScriptedProvider, model_call
@@ -87,3 +88,9 @@ def test_a_model_of_unknown_price_is_not_asked():
     with pytest.raises(NotReady, match="the price of nobody-9 is not known"):
         Budget(1.0).spend(model_call("hi", model="nobody-9"), next=provider.complete, max_tokens=None)
     assert provider.requests == []
+
+
+def test_the_schemas_of_tools_count():
+    request = replace(bounded(), tools=(ToolSpec("read", "x" * 100_000, {}),))
+    with pytest.raises(LimitReached, match=r"\(1000\d\d bytes of prompt"):
+        Budget(0.02).spend(model_call(request, model="gpt-5"), next=lambda _call: a_completion(), max_tokens=None)

@@ -155,3 +155,18 @@ def test_a_hook_of_an_absent_plugin_says_how_to_mark_it(project, tmp_path):
     finished = project.command("plugins", "doctor", plugins=[plugins])
     assert finished.exit_code == 1
     assert "@hookimpl(optionalhook=True)" in finished.stdout + finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("finish", "says"),
+    [("REFUSED", 'caller-1 refused call 1 (why): "I will not."'), ("FILTERED", "caller-1 filtered call 1 (why)\n")],
+)
+def test_a_refused_completion_is_told_from_a_filtered_one(ask, project, tmp_path, finish, says):
+    code = CALLS.format(arguments={}, raw="").replace(
+        'parts = (ToolCall("c1", "write", {}, raw=\'\'),)', 'parts = (Text("I will not."),)'
+    )
+    install_plugin(tmp_path / "plugins", "caller", code.replace('TOOL_CALLS, "calls"', f'{finish}, "why"'))
+    finished = ask(Reply("unused"), "--model", "caller-1")
+    assert finished.exit_code == 4
+    assert says in finished.stderr
+    assert response(project).endswith("I will not.")

@@ -244,6 +244,8 @@ def error(message: str = "", **fields) -> dict:
         (429, error("slow down", type="tokens", code="rate_limit_exceeded"), "rate"),
         (429, error("", type="insufficient_quota", code="project_spend_limit_exceeded"), "quota"),
         (429, error("", code="billing_not_active"), "quota"),
+        (429, error("You exceeded your current quota, please check your plan and billing details."), "quota"),
+        (403, error("no", code="content_filter"), "auth"),
         (402, error("Insufficient Balance"), "quota"),
         (401, error("who are you", type="server_error"), "auth"),
         (403, error("who are you", type="server_error"), "auth"),
@@ -295,3 +297,13 @@ def test_an_invalid_prompt_is_rejected():
     with pytest.raises(ProviderError) as caught:
         decode({"error": {"code": "invalid_prompt", "message": "no messages"}}, 400)
     assert caught.value.kind == "rejected"
+
+
+def test_a_rejected_key_has_its_reason():
+    with pytest.raises(ProviderError, match=r"\(HTTP 401\): invalid_api_key$"):
+        decode({"error": {"code": "invalid_api_key", "message": "who are you"}}, 401)
+
+
+def test_only_typed_parts_of_text_are_text():
+    content = [{"type": "thinking", "text": "hm"}, {"type": "text", "text": "hi"}]
+    assert decode(choice({"content": content})).text == "hi"
