@@ -71,7 +71,7 @@ class NewNameWire:
             raise _failure(status, body)
         answer = reply_object(body)
         if not answer.keys() & {"text", "calls", "finish"}:
-            raise ProviderError("the answer contains no reply", kind="invalid_response", raw=answer)
+            raise ProviderError("the answer contains no reply", kind="invalid_response")
         finish = reply_member(answer, "finish", str) or ""
         tokens = reply_member(answer, "tokens", dict) or {}
         return Completion(
@@ -127,4 +127,4 @@ def _failure(status: int, body: bytes) -> ProviderError:
         answer = reply_object(body)
     except ProviderError as problem:  # a proxy may answer with anything
         return reply_error(status, words=str(problem))
-    return reply_error(status, words=str(answer.get("problem", "")), raw=answer)
+    return reply_error(status, words=str(answer.get("problem", "")))
