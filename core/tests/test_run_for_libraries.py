@@ -140,6 +140,14 @@ def test_a_diff_is_kept_for_sinks_unless_it_is_large(run, tmp_path, prepare, siz
     assert [event["data"]["diff"] for event in finished.events if event["kind"] == "changes.applied"] == [diff]
 
 
+def test_what_is_said_holds_no_key(run, tmp_path):
+    key = "sk-canary-0123456789-key7Q"
+    project, _ = run(f"given = run.say('the key is {key}')")
+    project.write({"agent-config/config.toml": f'[providers.scripted.default]\napi_key = "{key}"\n'})
+    finished = project.command("--library", "--model", "scripted", plugins=[tmp_path / "plugins"])
+    assert (finished.exit_code, finished.stdout) == (0, "the key is ***7Q\n")
+
+
 def test_parts_come_back_from_json_as_they_were():
     parts = (
         Text("words"),
