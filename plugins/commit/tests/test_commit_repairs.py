@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -179,3 +180,22 @@ def test_a_repair_shows_the_latest_replacement_of_each_file(change):
     assert change.prompts()[2].partition("[file replacements]\n")[2] == (
         "--- FILE REPLACEMENT a.txt ---\nbad\n--- FILE REPLACEMENT b.txt ---\nb\n--- FILE REMOVED z.txt ---\n"
     )
+
+
+CUT_SHORT = """
+from dataclasses import replace
+
+from code_commit.plugin_api import Finish
+from code_commit_testing.scripted_provider import ScriptedProvider, code_commit_providers
+
+complete = ScriptedProvider.complete
+ScriptedProvider.complete = lambda self, call: replace(complete(self, call), finish=Finish.LENGTH)
+"""
+
+
+def test_a_reply_that_was_cut_short_is_never_applied(change, tmp_path):
+    plugins = install_plugin(tmp_path / "cut", "scripted", CUT_SHORT)
+    finished = replace(change, plugins=plugins)([GREEN], "--repairs", "0")
+    assert (finished.exit_code, change.project.read("a.txt")) == (5, "old\n")
+    assert "the response is incomplete: it ended with `scripted`" in finished.stderr
+    assert "what to do: raise max_tokens" in finished.stderr
