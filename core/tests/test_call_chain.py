@@ -120,6 +120,7 @@ def test_what_the_service_did_not_work_on_costs_nothing(project, plugins, server
     server.script(Reply.error(429, retry_after="0"), Reply.error(401), Reply("good"))
     finished = run(project, plugins, server, "--max-cost", "0.4")
     assert answers(finished) == ["failed: auth", "good"]
+    assert of_kind(finished, "call.finished")[0]["error_kind"] == "auth"
     assert 0 < of_kind(finished, "call.finished")[1]["cost_usd"] < 0.001
 
 
