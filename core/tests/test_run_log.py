@@ -121,6 +121,10 @@ class TestEvents:
             ends = [index for index in range(len(whole)) if whole[index : index + 1] == b"\n"]
             assert records_of(log) == everything[: sum(end <= len(left) for end in ends)]
 
+    def test_spell_out_bytes_of_file_names_that_are_not_utf_8(self, log):
+        log.emit(Anything({"a\udcff": Path("b\udc80")}))
+        assert records_of(log)[1].data == {"value": {"a\\udcff": "b\\udc80"}}
+
     def test_are_ascii_without_control_characters(self, log):
         log.emit(MessageLogged("\x1b]52;c;x\x07 \u2028 \u202e \x9b ünï"))
         line = (log.folder / "events.jsonl").read_bytes().splitlines()[1]
