@@ -287,7 +287,7 @@ def test_max_cost_stops_before_a_call_that_could_exceed_it(project):
     with ScriptedServer([Reply(replaced("a.txt", "good\n"))]) as server:
         finished = run(project, server, "--max-cost", "0.0001")
         assert (finished.exit_code, len(server.requests)) == (6, 0)
-        assert "gpt-5 was not asked: the next call could cost" in finished.stderr
+        assert "the next call could cost" in finished.stderr
         shown = project.command("runs", "show", "--json").document
         assert (shown["cost_usd"], shown["cost_complete"]) == (0.0, True)
         fine = run(project, server, "--max-cost", "5")

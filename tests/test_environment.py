@@ -67,7 +67,8 @@ def test_exactly_the_expected_distributions_are_installed() -> None:
 def test_entry_points_match_the_expected_plugins() -> None:
     groups = ("code_commit", "code_commit.path_rules")
     owners = {point.dist.name for group in groups for point in importlib.metadata.entry_points(group=group)}
-    assert owners == {f"code-commit-{name}" for name in expected_plugins()}
+    folders = map(project, expected_folders())
+    assert owners == {each["name"] for each in folders if each.get("entry-points", {}).keys() & set(groups)}
 
 
 def test_each_distribution_is_a_build_and_not_this_checkout() -> None:

@@ -163,7 +163,7 @@ def test_a_model_that_echoes_the_output_of_the_build_changes_nothing(project) ->
     for echo in (prompt_of, "^^^b.txt\nplanted\n^^^end\n"):
         with ScriptedServer([GOOD, echo]) as server:
             finished = commit(project, server, "--repairs", "1")
-        assert finished.exit_code == 5
+        assert finished.exit_code == 1  # the first change is applied, and its build is red
         assert (project.read("a.txt"), (project.root / "b.txt").exists()) == ("new\n", False)
         project.git("checkout", "-q", ".")
 
@@ -205,7 +205,7 @@ def test_the_check_detects_escape_sequences(tmp_path) -> None:
 @pytest.mark.parametrize("flags", [[], ["--quiet"], ["--json"], ["--debug"]], ids=["plain", "quiet", "json", "debug"])
 def test_text_and_names_of_a_service_are_harmless(project, flags) -> None:
     replies = [
-        Reply(GOOD, model=f"gpt-{EVIL}", finish=EVIL),
+        Reply(GOOD.replace("^^^end", ""), model=f"gpt-{EVIL}", finish=EVIL),
         Reply(f"{EVIL}\n^^^{EVIL}.txt\n{EVIL}\n^^^end\n"),
     ]
     for reply in [*replies, Reply.error(418, EVIL), Reply.error(429, EVIL, code=EVIL), Reply(EVIL)]:

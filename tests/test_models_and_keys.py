@@ -98,7 +98,7 @@ def test_the_flag_overrides_the_default_provider_which_overrides_the_setting(pro
     configure(project, 'model = "gpt-5"\n[providers]\ndefault_provider = "anthropic.default"\n')
     run(project, environ=environ)
     run(project, "--model", "gemini", environ=environ)
-    assert [request.model for request in server.requests] == ["gpt-5", "claude-sonnet-4-5", "gemini-2.5-pro"]
+    assert [request.model for request in server.requests] == ["gpt-5", "claude-sonnet-5", "gemini-2.5-pro"]
 
 
 def test_the_key_file_comes_before_the_variable(project, server):

@@ -193,18 +193,19 @@ def test_a_compressed_bomb_uses_little_memory(project, commit) -> None:
 
 
 @pytest.mark.parametrize("provider", MODELS)
-def test_an_unknown_finish_reason_needs_a_repair(commit, project, provider) -> None:
-    odd = Reply(GOOD.text, finish="brand_new_reason")
+def test_an_open_block_with_an_unknown_finish_reason_needs_a_repair(commit, project, provider) -> None:
+    odd = Reply(GOOD.text.replace("^^^end", ""), finish="brand_new_reason")
     with ScriptedServer([odd, GOOD]) as server:
         finished = commit(server, provider=provider)
         assert "brand_new_reason" in server.requests[1].prompt
     assert (finished.exit_code, project.read("a.txt")) == (0, "new\n")
 
 
-def test_only_unknown_finish_reasons_are_exit_5(commit, project) -> None:
-    with ScriptedServer([Reply(GOOD.text, finish="brand_new_reason")] * 4) as server:
-        finished = commit(server)
-    assert (finished.exit_code, outcome(finished), project.read("a.txt")) == (5, "response_refused", "old\n")
+@pytest.mark.parametrize("provider", MODELS)
+def test_closed_blocks_with_an_unknown_finish_reason_are_applied(commit, project, provider) -> None:
+    with ScriptedServer([Reply(GOOD.text, finish="brand_new_reason")]) as server:
+        finished = commit(server, provider=provider)
+    assert (finished.exit_code, outcome(finished), project.read("a.txt")) == (0, "reached", "new\n")
 
 
 # --- statuses, waits, redirects

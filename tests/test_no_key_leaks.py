@@ -145,19 +145,27 @@ def test_a_key_in_other_fields_of_an_answer_is_redacted(run, project, key) -> No
 
 
 @each_key
-def test_a_reply_with_the_key_in_text_path_or_finish_reason_is_refused(run, project, key) -> None:
+def test_a_reply_with_the_key_in_text_or_path_is_refused(run, project, key) -> None:
     replies = [
         Reply(f"^^^a.txt\n{key}\n^^^end\n"),
         Reply(f"^^^src/{key}.txt\nnew\n^^^end\n"),
         Reply(f"^^^src/{base64.urlsafe_b64encode(key.encode()).decode()}.txt\nnew\n^^^end\n"),
         Reply(f"^^^a.txt\n{json.dumps(key)}\n^^^end\n"),
-        Reply(GOOD.text, finish=key),
     ]
     for reply in replies:
         with ScriptedServer([reply]) as server:
             finished = run(key, "--model", "gpt-5", "--json", "--debug", "--repairs", "0", server=server)
         assert finished.exit_code == 5
         assert project.read("a.txt") == "old\n"
+
+
+@each_key
+def test_a_key_in_the_finish_reason_is_redacted(run, key) -> None:
+    open_block = GOOD.text.replace("^^^end", "")  # so that the error quotes the finish reason
+    with ScriptedServer([Reply(open_block, finish=key)]) as server:
+        finished = run(key, "--model", "gpt-5", "--json", "--debug", "--repairs", "0", server=server)
+    assert finished.exit_code == 5
+    assert "it ended with `***" in finished.stderr
 
 
 @each_key

@@ -49,7 +49,7 @@ def test_a_function_call_that_was_not_offered_is_named_and_repaired(commit, proj
     call = Reply(tool_calls=(ToolCall("c1", "write_file", {"path": "a.txt"}),))
     finished, requests = commit(provider, call, GOOD)
     assert (finished.exit_code, project.read("a.txt")) == (0, "new\n"), finished.stderr
-    assert "the response is incomplete: it called a function" in finished.stderr
+    assert "it called a function (`write_file`)" in finished.stderr
     assert "it called a function" in requests[1].prompt
 
 

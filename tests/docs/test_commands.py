@@ -32,7 +32,9 @@ from code_commit_testing import Project, RecordedRequest, Reply, ScriptedServer
 ROOT = Path(__file__).parents[2]
 SOURCES = ("*.md", "docs/**/*.md", "core/*.md", "testing/*.md", "workspace/*.md", "plugins/*/*.md", "examples/*.md")
 PAGES = {str(path.relative_to(ROOT)): path.read_text("utf-8") for each in SOURCES for path in sorted(ROOT.glob(each))}
-FENCE = re.compile(r"^ *(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<text>.*?)^ *(?P=fence)$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(
+    r"^ *(?P<fence>`{3,})(?P<language>[\w{}-]*)[^\n]*\n(?P<text>.*?)^ *(?P=fence)$", re.MULTILINE | re.DOTALL
+)
 
 COMMANDS = CommandHost({}).registry.commands
 
@@ -132,6 +134,8 @@ def answer(request: RecordedRequest) -> Reply:
         return Reply(tool_calls=(ToolCall("call", "final_output", {"summary": "IMPLEMENTATION_APPROVED"}),))
     if "agent_code" in json.dumps(asked):
         return Reply('```typescript\nasync function agent_code(): Promise<any> {\nreturn "done";\n}\n```\n')
+    if "[consistency_instructions]" in request.prompt or "Suggestions and Other" in request.prompt:
+        return Reply("# Suggestions and Other Important Commentary\n\nNone.\n")
     return Reply(change(request))
 
 
@@ -248,7 +252,7 @@ def test_lines_that_are_not_run_exist_and_are_parsed() -> None:
 def test_every_shell_block_is_found() -> None:
     """Blocks in other languages contain no commands."""
     languages = {found["language"] for text in PAGES.values() for found in FENCE.finditer(text)}
-    assert languages <= {"sh", "bash", "console", "text", "toml", "json", "python", "yaml"}
+    assert languages <= {"sh", "bash", "console", "text", "toml", "json", "python", "yaml", "{eval-rst}"}
     assert sum(1 for page in PAGES for _ in blocks(page)) > 40
 
 

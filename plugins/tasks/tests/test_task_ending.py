@@ -60,7 +60,7 @@ def test_a_build_that_changes_itself_fails_the_task(work) -> None:
     work.server.script(work.code(WRITE))
     done = work("--json")
     assert done.exit_code == 1
-    assert done.events[-1]["data"]["data"] == {"tampered": ["build.sh"]}
+    assert done.events[-1]["data"]["data"]["tampered"] == ["build.sh"]
 
 
 # --- the restored project ------------------------------------------------------------------------------------------

@@ -31,7 +31,9 @@ def run_command(argv: Sequence[str]) -> int:
             code = _select(argv, out)()
             sys.stdout.flush()
         except BrokenPipeError:
-            _discard_stdout()  # the reader is gone; Python would report it again at exit
+            from code_commit_workspace import discard_output
+
+            discard_output(sys.stdout)  # the reader is gone; Python would report it again at exit
             return ExitCode.NOT_REACHED
         except CodeCommitError as error:
             return _report_error(error, argv, out)
@@ -85,7 +87,7 @@ def _report_error(error: CodeCommitError, argv: Sequence[str], out: CommandOutpu
 def _report_unexpected(error: BaseException, argv: Sequence[str], out: CommandOutput) -> int:
     if isinstance(error, SystemExit) and error.code in {None, 0}:
         return ExitCode.REACHED  # argparse, after a command's help
-    if isinstance(error, OSError) and (cause := _environment_error(error) or no_room(error)):
+    if isinstance(error, OSError) and (cause := _folder_gone() or no_room(error)):
         return _report_error(cause, argv, out)
     where = getattr(error, "__notes__", ())  # a command of a plugin
     message = ", ".join([f"internal error: {describe(error)}", *where])
@@ -100,24 +102,12 @@ def _report_unexpected(error: BaseException, argv: Sequence[str], out: CommandOu
     return ExitCode.INTERNAL
 
 
-def _environment_error(error: OSError) -> NotReady | None:
-    """Return the cause of `error` if it is the working directory or stdout."""
+def _folder_gone() -> NotReady | None:
     try:
         os.getcwd()  # noqa: PTH109 - pathlib costs
     except OSError as gone:
         return NotReady(f"the working directory is gone: {gone.strerror}", hint="change to a folder that exists")
-    try:
-        sys.stdout.flush()  # it still buffers what could not be written
-    except OSError:
-        _discard_stdout()
-        return NotReady(f"stdout cannot be written: {error.strerror}", hint="let it lead somewhere else")
     return None
-
-
-def _discard_stdout() -> None:
-    from code_commit_workspace import discard_output
-
-    discard_output(sys.stdout)
 
 
 @contextmanager

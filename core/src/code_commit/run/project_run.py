@@ -212,7 +212,7 @@ class ProjectRun:
         stdout.flush()
         if stdout.failure:
             reason = getattr(stdout.failure, "strerror", stdout.failure)
-            raise NotReady(f"stdout cannot be written: {reason}", hint="let it lead somewhere else")
+            raise NotReady(f"stdout cannot be written: {reason}", hint="redirect stdout to a place with room")
 
     def redacted(self, text: str) -> str:
         """Return `text` without keys."""
