@@ -41,9 +41,7 @@ BROKEN = "import os\nraise KeyError(os.environ['ODD_TOKEN'])\n"
 
 @pytest.fixture
 def project(tmp_path):
-    project = Project.create(tmp_path)
-    project.write({".gitignore": "/agent-config\n"})
-    return project
+    return Project.create(tmp_path)
 
 
 @pytest.fixture

@@ -77,9 +77,7 @@ def start(host, arguments):
 
 @pytest.fixture
 def project(tmp_path):
-    project = Project.create(tmp_path)
-    project.write({".gitignore": "/agent-config\n"})
-    return project
+    return Project.create(tmp_path)
 
 
 @pytest.fixture
