@@ -64,7 +64,7 @@ def _require_untracked(root: Path, private_folder: str) -> None:
         except NoRepository:
             return  # no repository, so nothing is tracked
         raise NotReady(
-            f"git cannot tell whether it tracks {private_folder}: {error}", hint="mend the repository, and run again"
+            f"git cannot tell whether it tracks {private_folder}: {error}", hint="fix the repository, and run again"
         ) from error
     for path in os.fsdecode(listing).split("\0"):
         if folded(path.partition("/")[0]) == folded(private_folder):

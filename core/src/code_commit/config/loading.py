@@ -124,7 +124,7 @@ class Settings(HostSettings):
         if name not in known and not origin.startswith(_SHARED):
             raise NotReady(
                 f"{origin}: there is no {kind} {name!r}" + did_you_mean(name, known),
-                hint=f"mend the name, install what brings this {kind}, or take the setting out",
+                hint=f"fix the name, install what brings this {kind}, or take the setting out",
             )
 
 

@@ -146,7 +146,7 @@ def _parsed(content: bytes | None, label: str) -> dict[str, Any]:
     except RecursionError:
         raise NotReady(f"{label}: nested too deeply") from None
     except ValueError as error:
-        raise NotReady(f"{label}, {_place_and_kind(str(error), text)}", hint="mend the TOML on that line") from None
+        raise NotReady(f"{label}, {_place_and_kind(str(error), text)}", hint="fix the TOML on that line") from None
 
 
 def _place_and_kind(message: str, text: str) -> str:

@@ -6,13 +6,15 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+_REPAIRS = Field(3, ge=0, le=100, description="Repair attempts after the initial one.")
+
 
 class CommitSettings(BaseModel):
     """The section `[plugins.commit]`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    repairs: int = Field(3, ge=0, le=100, description="Repair attempts after the initial one.")
+    repairs: int = _REPAIRS
     unusable_response: Literal["repair", "stop"] = Field(
         "repair",
         description="The reaction to a response that is malformed, incomplete, changes nothing or is sent back.",
@@ -35,7 +37,7 @@ class CommitOptions(BaseModel):
     query: str | None = None
     query_file: str | None = None
     dry_run: bool = False
-    repairs: int = Field(3, ge=0, le=100)
+    repairs: int = _REPAIRS
 
     @model_validator(mode="after")
     def _one_query(self) -> Self:

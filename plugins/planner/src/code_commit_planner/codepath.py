@@ -13,7 +13,7 @@ from code_commit_planner.messages import ASK_CODEPATH, NO_SUCH_FOLDER
 from code_commit_planner.prompts import filled
 
 if TYPE_CHECKING:
-    from code_commit_planner.options import PlanningOptions
+    from code_commit_planner.settings import PlanningOptions
 
 
 def choose_codepath(options: PlanningOptions, ask: Callable[[str], str | None]) -> Path | None:

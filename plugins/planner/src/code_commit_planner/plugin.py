@@ -28,7 +28,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             ),
             run="code_commit_planner.planning:plan",
             roles=("planner", "coach", "player"),
-            options="code_commit_planner.options:PlanningOptions",
+            options="code_commit_planner.settings:PlanningOptions",
             root="code_commit_planner.codepath:choose_codepath",
             ignores=("--task",),
             no_repository=("no_git",),
@@ -44,7 +44,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             ),
             run="code_commit_planner.autonomous:build_alone",
             roles=("coach", "player"),
-            options="code_commit_planner.options:AutonomousOptions",
+            options="code_commit_planner.settings:AutonomousOptions",
             reports_progress=True,
         ),
         WorkflowDefinition(
