@@ -84,7 +84,7 @@ def test_a_missing_requirement_of_a_run_is_exit_3(project, server, name):
     spoil(project)
     finished = run(project, server)
     assert finished.exit_code == 3
-    assert finished.stderr.startswith(("code-commit: ", "[0:00]"))
+    assert finished.stderr.startswith(("error: ", "[0:00]"))
     assert message in finished.stderr
     assert hint in finished.stderr
     assert "Traceback" not in finished.stderr

@@ -191,13 +191,13 @@ def test_only_unusable_responses_are_exit_5(project):
         finished = run(project, server, "--repairs", "1")
     assert (finished.exit_code, project.read("a.txt")) == (5, "old\n")
     assert "no response can be applied after 2 attempts: there is no file replacement" in finished.stderr
-    assert "what to do: read the response" in finished.stderr
+    assert "hint: read the response" in finished.stderr
 
 
 def test_an_incomplete_last_response_shows_the_setting_to_raise(project):
     with ScriptedServer([Reply("no", finish="length")]) as server:
         finished = run(project, server, "--repairs", "0")
-    assert (finished.exit_code, "what to do: raise max_tokens" in finished.stderr) == (5, True)
+    assert (finished.exit_code, "hint: raise max_tokens" in finished.stderr) == (5, True)
 
 
 @pytest.mark.parametrize("finish", ["", "brand_new_reason"])

@@ -226,9 +226,7 @@ def test_each_escape_sequence_in_a_dry_run_is_harmless(project, name) -> None:
 
 def test_output_and_file_names_of_a_build_are_harmless(project) -> None:
     line = EVIL.replace("/", "")
-    project.write(
-        {"output.txt": EVIL, "touch.py": f"open({line!r}, 'w').close(); open('a\\ncode-commit: fine', 'w')\n"}
-    )
+    project.write({"output.txt": EVIL, "touch.py": f"open({line!r}, 'w').close(); open('a\\nerror: fine', 'w')\n"})
     project.write({"build.sh": "cat output.txt; cat output.txt >&2; python3 touch.py; exit 1\n"})
     project.git("add", "-A")
     project.git("commit", "-qm", "a hostile build")
@@ -246,7 +244,7 @@ def test_output_and_file_names_of_a_build_are_harmless(project) -> None:
     code, shown = on_terminal(project, "undo")
     assert (code, "EVIL" in shown) == (0, True)
     assert_harmless(shown)
-    assert not any(line.startswith("code-commit: fine") for line in shown.splitlines())
+    assert not any(line.startswith("error: fine") for line in shown.splitlines())
 
 
 def test_untrusted_arguments_are_harmless(project) -> None:

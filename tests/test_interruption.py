@@ -169,5 +169,5 @@ sys.meta_path.insert(0, Pressed())
 """
     (tmp_path / "sitecustomize.py").write_text(hook)
     finished = project.command("--json", plugins=[tmp_path])
-    assert (finished.exit_code, finished.stderr) == (130, "code-commit: interrupted\n")
+    assert (finished.exit_code, finished.stderr) == (130, "error: interrupted\n")
     assert [event["data"]["outcome"] for event in finished.events] == ["interrupted"]

@@ -59,7 +59,7 @@ def run(project, tmp_path):
     [
         ("raise SystemExit", 0, ""),
         ("raise SystemExit(3)", 70, "internal error: SystemExit: 3, in the command odd of code-commit-odd"),
-        ("raise NotReady('one\\ncode-commit: two', hint='three\\nfour')", 3, "one\n    code-commit: two\n"),
+        ("raise NotReady('one\\nerror: two', hint='three\\nfour')", 3, "one\n    error: two\n"),
         ("import signal, time; os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)", 130, "interrupted"),
         ("raise KeyboardInterrupt", 130, "interrupted"),
         ("os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone'); os.getcwd()", 3, "the working directory is gone"),

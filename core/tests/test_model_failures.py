@@ -49,7 +49,7 @@ def test_the_run_folder_keeps_the_reply_of_a_failed_call(ask, project):
     finished = ask(Reply(status=400, body=b'{"error": {"message": "no", "details": [{"field": "x"}]}}'))
     assert finished.exit_code == 4, finished.stderr
     first, message, body = response(project).split("\n", 2)
-    assert (first, message) == ("ERROR", finished.stderr.partition("code-commit: ")[2].partition("\n")[0])
+    assert (first, message) == ("ERROR", finished.stderr.partition("error: ")[2].partition("\n")[0])
     assert json.loads(body)["error"]["details"] == [{"field": "x"}]
 
 
@@ -70,7 +70,7 @@ def test_a_key_that_is_not_accepted_is_named_by_its_source_and_its_reply_not_kep
     finished = ask(Reply.error(status, f"what you sent, {KEY[:4]}…, is wrong", code=code))
     assert finished.exit_code == 4
     says += "; the key is from variable LOOPBACK_API_KEY"
-    assert finished.stderr.partition("code-commit: ")[2].partition("\n")[0].endswith(says)
+    assert finished.stderr.partition("error: ")[2].partition("\n")[0].endswith(says)
     assert response(project).endswith(says + "\n")
     assert "what you sent" not in finished.stderr + response(project)
 

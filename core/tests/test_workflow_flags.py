@@ -130,7 +130,7 @@ def test_a_flag_beats_the_setting_of_the_same_name(run, project):
         (["--loook"], 2, "there is no flag --loook; did you mean --look?"),
         (["--lo"], 2, "there is no flag --lo"),
         (["--look", "undo"], 2, "the command undo comes first, before all flags"),
-        (["plugin"], 2, "did you mean plugins?\n  what to do: `code-commit plugins --help`"),
+        (["plugin"], 2, "did you mean plugins?\nhint: `code-commit plugins --help`"),
         (["plugins", "--jso"], 2, "unrecognized arguments: --jso"),
         (["--nowhere"], 3, "there is no folder no-such-folder"),
         (["--asking"], 3, "a workflow that runs unattended asked a question"),

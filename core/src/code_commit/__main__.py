@@ -41,7 +41,7 @@ def _report_early_interruption(arguments: list[str]) -> int:
     from code_commit.cli.output import CommandOutput
     from code_commit.plugin_api.errors import ExitCode
 
-    sys.stderr.write("code-commit: interrupted\n")
+    sys.stderr.write("error: interrupted\n")
     if "--json" in arguments:
         CommandOutput().run_finished(ExitCode.INTERRUPTED, "interrupted")
     return _INTERRUPTED

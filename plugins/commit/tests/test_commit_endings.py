@@ -33,8 +33,8 @@ scripted_provider.provider_of = broken
 def lines_after(stderr: str, start: str) -> list[str]:
     """Return the lines of the error from the one that contains `start`, without those that name the run folder."""
     lines = stderr.splitlines()
-    [at] = [number for number, line in enumerate(lines) if line.startswith("code-commit: ") and start in line]
-    return [line.strip() for line in lines[at:] if "the log: logs/" not in line]
+    [at] = [number for number, line in enumerate(lines) if line.startswith("error: ") and start in line]
+    return [line.strip() for line in lines[at:] if "log: logs/" not in line]
 
 
 CHANGED = [
@@ -63,7 +63,7 @@ def test_a_red_build_is_exit_1_and_tells_what_stays_and_how_to_take_it_back(chan
     assert summary in first
     content = change.project.read("a.txt").strip()
     assert others[:4] == [line.replace("bad", content) for line in CHANGED]
-    assert others[4].startswith("what to do: ")
+    assert others[4].startswith("hint: ")
     assert others[4].endswith(TAKE_BACK)
     assert change.result()["changed"] == ["a.txt"]
     assert TAKE_BACK in str(change.result()["hint"])
@@ -81,7 +81,7 @@ def test_responses_that_were_never_applied_are_exit_5_without_a_word_about_chang
     finished = change(["no", "no"], "--repairs", "1")
     assert (finished.exit_code, change.project.read("a.txt")) == (5, "old\n")
     assert lines_after(finished.stderr, "no response can be applied after 2 attempts: ")[1:] == [
-        "what to do: read the response in the run folder; try another model, or a smaller change"
+        "hint: read the response in the run folder; try another model, or a smaller change"
     ]
     assert "changed" not in change.result()
 
@@ -145,7 +145,7 @@ def test_the_result_is_the_difference_between_start_and_end(change, answers, wri
     finished = change(answers)
     assert finished.exit_code == 0, finished.stderr
     assert change.result() == {"written": written, "deleted": deleted}
-    assert f"code-commit: {summary} (logs/" in finished.stderr
+    assert f"{summary}\nlog: logs/" in finished.stderr
 
 
 def test_a_dry_run_counts_only_what_would_change(change):

@@ -49,7 +49,7 @@ def test_a_response_that_cannot_be_used_costs_a_repair(change, response, reason)
 def test_a_setting_stops_at_the_first_unusable_response(change, response):
     finished = change([response, GREEN], settings=STOP)
     assert (finished.exit_code, change.project.read("a.txt"), len(change.prompts())) == (5, "old\n", 1)
-    assert "code-commit: the response was refused: " in finished.stderr
+    assert "error: the response was refused: " in finished.stderr
 
 
 def test_a_refused_path_ends_the_run_with_a_command_that_shows_why(change):
@@ -88,7 +88,7 @@ def code_commit_path_rules():
             "",
             "the rule no-bad of the plugin code-commit-rule refused: change the query, or the plugin's settings",
         ),
-        ("stop", "do this", "what to do: do this"),
+        ("stop", "do this", "hint: do this"),
         ("repair", "", "the rule no-bad of the plugin code-commit-rule refused"),
     ],
 )
@@ -198,4 +198,4 @@ def test_a_reply_that_was_cut_short_is_never_applied(change, tmp_path):
     finished = replace(change, plugins=plugins)([GREEN], "--repairs", "0")
     assert (finished.exit_code, change.project.read("a.txt")) == (5, "old\n")
     assert "the response is incomplete: it ended with `scripted`" in finished.stderr
-    assert "what to do: raise max_tokens" in finished.stderr
+    assert "hint: raise max_tokens" in finished.stderr

@@ -198,7 +198,7 @@ def test_a_reply_without_any_section_keeps_the_earlier_report(review) -> None:
     done = review()
     assert (done.exit_code, review.project.read(REPORT), done.stdout) == (5, TEXT, "")
     assert "the report has none of the 5 sections" in done.stderr
-    [hint] = [line for line in done.stderr.splitlines() if "what to do: the response is in " in line]
+    [hint] = [line for line in done.stderr.splitlines() if "hint: the response is in " in line]
     response = review.project.root / hint.rpartition(" ")[2]
     assert response.read_text() == "I looked at the code. It is fine.\n"
 

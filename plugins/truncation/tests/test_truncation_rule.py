@@ -245,7 +245,7 @@ def test_an_answer_that_insists_to_shrink_a_file_stands_with_a_warning(commit) -
 def test_only_truncated_responses_end_with_exit_5_and_keep_the_project(commit) -> None:
     finished, project = commit(*[HOLLOW] * 4)
     assert (finished.exit_code, project.read("a.py")) == (5, LONG)
-    assert "what to do: set plugins.truncation.placeholders = false to allow it" in finished.stderr
+    assert "hint: set plugins.truncation.placeholders = false to allow it" in finished.stderr
 
 
 def test_the_rule_can_be_turned_off(commit) -> None:

@@ -54,7 +54,7 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
     for path in paths:
         host.out.line(path)
     restored = "1 path is as it was" if len(paths) == 1 else f"{len(paths)} paths are as they were"
-    host.out.note(f"code-commit: {restored} before {run}")
+    host.out.note(f"{restored} before {run}")
     return ExitCode.REACHED
 
 

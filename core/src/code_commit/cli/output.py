@@ -55,8 +55,8 @@ class CommandOutput:
 
     def error(self, message: str, hint: str = "", *, folder: str = "", notes: Sequence[str] = ()) -> None:
         """Print an error on stderr: what happened and what to do."""
-        lines = [f"code-commit: {message}", *(f"  {note}" for note in notes)]
-        lines += [f"  what to do: {hint}"] * bool(hint) + [f"  the log: {folder}"] * bool(folder)
+        lines = [f"error: {message}", *(f"  {note}" for note in notes)]
+        lines += [f"hint: {hint}"] * bool(hint) + [f"log: {folder}"] * bool(folder)
         # Indented, a further line of a message cannot look like one of ours.
         print_note(self.redacted("\n".join(line.replace("\n", "\n    ") for line in lines)))
 

@@ -148,7 +148,7 @@ def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> No
         out.error(f"{failure.plugin} of {failure.distribution} failed ({failure.stage}): {failure.error}")
     if ending.exit_code is ExitCode.REACHED:
         if not invocation.quiet:
-            print_note(f"code-commit: {ending.summary} ({folder})")
+            print_note(f"{ending.summary}\nlog: {folder}")
         return
     if invocation.debug:
         print_note(ending.trace.rstrip())

@@ -129,7 +129,7 @@ def _not_regular(folder: str, names: list[str]) -> list[str]:
 
 def _copy_current_files(host: Host, project: Workspace, target: ProjectTree, state: Path, recorded: PastRun) -> None:
     """Copy the current files for a run that wrote nothing and therefore has no checkpoint."""
-    host.out.note(f"code-commit: {recorded.run} wrote nothing, so the replay uses the current files")
+    host.out.note(f"{recorded.run} wrote nothing, so the replay uses the current files")
     run = "replay"
     commit = project.checkpoints.take(run, "now")
     try:

@@ -196,7 +196,7 @@ class RunView:
         )
         hint = data.get("data")
         if isinstance(hint, dict) and isinstance(hint.get("hint"), str):
-            self.notes.append(NoteView(self.latest, f"what to do: {hint['hint']}"))
+            self.notes.append(NoteView(self.latest, f"hint: {hint['hint']}"))
 
     def _attempt_started(self, record: Record, data: Data) -> None:
         chapter = Chapter(f"Attempt {_whole(data, 'number') or len(self._attempts) + 1}")

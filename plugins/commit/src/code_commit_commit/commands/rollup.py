@@ -50,7 +50,7 @@ def rollup(host: Host, arguments: Namespace) -> int:
             "tokens": found.tokens,
         })  # fmt: skip
     files = f"{len(found.files):,} file{'s' * (len(found.files) != 1)}"
-    host.out.note(f"code-commit: {FOLDER}/{NAME}: {files}, {found.size:,} bytes, about {found.tokens:,} tokens")
+    host.out.note(f"{FOLDER}/{NAME}: {files}, {found.size:,} bytes, about {found.tokens:,} tokens")
     _print_left_out(host, found.left_out)
     exclude = "use --exclude to leave them out"
     _print_paths(host, f"included, but may contain secrets ({exclude})", found.doubtful)

@@ -46,18 +46,18 @@ def export(host: Host, arguments: argparse.Namespace) -> int:
             records = list(_current_records(host, folder))
         except OSError as unreadable:
             failures[folder.name] = f"its events cannot be read: {unreadable.strerror}"
-            host.out.note(f"code-commit: {folder.name} was not exported: {failures[folder.name]}")
+            host.out.note(f"warning: {folder.name} was not exported: {failures[folder.name]}")
             continue
         sinks, first = shared or first or _sinks(host, name), []
         shared = sinks if all(hasattr(sink, _NEXT) for sink in sinks) else []
         for sink in sinks:
             if error := _send(sink, records, end=_NEXT if shared else "close"):
                 failures[folder.name] = error
-                host.out.note(f"code-commit: the log sink {name} failed for {folder.name}: {error}")
+                host.out.note(f"warning: the log sink {name} failed for {folder.name}: {error}")
     for sink in shared:
         if error := _send(sink, [], end="close"):
             failures[folders[-1].name] = error
-            host.out.note(f"code-commit: the log sink {name} failed at the end: {error}")
+            host.out.note(f"warning: the log sink {name} failed at the end: {error}")
     exported = [folder.name for folder in folders if folder.name not in failures]
     if arguments.json:
         host.out.document({"sink": name, "exported": exported, "failed": failures})
