@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 import re
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from code_commit.cli.host import CommandHost
 from code_commit.config.sources import Name, redacted_value
 from code_commit.plugin_api.errors import ExitCode, NotReady
-from code_commit.plugin_api.run_files import find_run
+from code_commit.plugin_api.run_files import find_run, run_folders
 from code_commit_workspace import uninterrupted
 
 if TYPE_CHECKING:  # imported by the command that needs it: each is to start quickly
     from code_commit.config.loading import Settings
     from code_commit_workspace import Checkpoints
 
+_MANY_PATHS = 10  # in one folder: `undo` prints their number
 _SECRET_WORDS = frozenset({"key", "keys", "apikey", "token", "secret", "password", "authorization", "headers"})
 
 
@@ -32,30 +34,41 @@ def add_json(parser: ArgumentParser) -> None:
 
 def undo_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `undo`."""
-    parser.description = "Give the project's files back as they were before a run."
-    run = "a folder below logs, its beginning, or latest (default: the latest that wrote)"
+    parser.description = "Restore the files that a run changed to how they were before it."
+    run = "a folder in logs, a unique prefix of its name, or latest (default: the latest that wrote)"
     parser.add_argument("run", nargs="?", metavar="RUN", help=run)
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="restore only these files and folders")
+    parser.add_argument("--force", action="store_true", help="also restore files that were changed since the run")
     add_json(parser)
 
 
 def undo(host: CommandHost, arguments: Namespace) -> int:
-    """Restore the files from before the first write of a run, by default the latest that wrote.
+    """Restore the files that a run changed, by default the latest run that wrote.
 
     Raises:
         NotReady: the run does not exist or wrote nothing, or files were changed since.
     """
+    name, paths = arguments.run, arguments.paths
+    if name and name != "latest" and not any(each.name.startswith(name) for each in run_folders(host.root)):
+        name, paths = None, [name, *paths]  # no run: a path
     with host.workspace(writes=True, repository="existing") as workspace:
-        run = _run_to_undo(host, arguments.run, workspace.checkpoints)
+        run = _run_to_undo(host, name, workspace.checkpoints)
         with uninterrupted():
-            paths = workspace.checkpoints.undo(run)
+            restored = workspace.checkpoints.undo(run, paths, force=arguments.force)
     if arguments.json:
-        host.out.document({"run": run, "restored": list(paths)})
+        host.out.document({"run": run, "restored": list(restored)})
         return ExitCode.REACHED
-    for path in paths:
-        host.out.line(path)
-    restored = "1 path is as it was" if len(paths) == 1 else f"{len(paths)} paths are as they were"
-    host.out.note(f"{restored} before {run}")
+    for line in _by_folder(restored):
+        host.out.line(line)
+    host.out.note(f"restored {len(restored)} file{'s' * (len(restored) != 1)} from before {run}")
     return ExitCode.REACHED
+
+
+def _by_folder(paths: Iterable[str]) -> Iterator[str]:
+    """Yield the paths; instead of many in one folder of the root, the folder and their number."""
+    for top, below in groupby(paths, lambda path: path.partition("/")[0]):
+        found = list(below)
+        yield from found if len(found) <= _MANY_PATHS else [f"{top}/ ({len(found)} files)"]
 
 
 def _run_to_undo(host: CommandHost, name: str | None, checkpoints: Checkpoints) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,13 +85,16 @@ class Checkpoints:
         """
         return self._restorer.restore(self._saved.load(commit))
 
-    def undo(self, run: str) -> tuple[str, ...]:
-        """Restore the tree from before `run`, and return the changed paths.
+    def undo(self, run: str, paths: Sequence[str] = (), *, force: bool = False) -> tuple[str, ...]:
+        """Restore the files that `run` changed, or only those at or below `paths`; return the restored paths.
+
+        With `force`, restore also those that were changed since.
 
         Raises:
-            NotReady: the run has no checkpoint, or files changed since its last one; the message names them.
+            NotReady: the run has no checkpoint or changed nothing there, or files that it changed were changed since
+                its last checkpoint; the message names them.
         """
-        return self._restorer.undo(run)
+        return self._restorer.undo(run, paths, force=force)
 
     def copy(self, commit: str, into: ProjectTree, home: Path) -> None:
         """Write the files of a commit into an empty folder; `home` is the state folder there.

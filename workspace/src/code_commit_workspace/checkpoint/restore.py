@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import stat
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from code_commit_workspace.checkpoint.saved import Difference, Saved
@@ -29,28 +29,30 @@ class Restorer:
         self._snapshots = snapshots
         self._saved = saved
 
-    def restore(self, wanted: Snapshot) -> tuple[str, ...]:
-        """See `Checkpoints.restore`."""
+    def restore(self, wanted: Snapshot, only: Collection[str] | None = None) -> tuple[str, ...]:
+        """See `Checkpoints.restore`. With `only`, leave all other paths as they are."""
         before, _files = self._snapshots.look()
         # Restore ignore rules first: under changed rules, ignored files would look new.
-        rules = self._rules(before, wanted)
+        rules = self._rules(before, wanted, only)
         self._write(self._saved.writes(rules, wanted))
         try:
-            others = self._restore_others(wanted)
+            others = self._restore_others(wanted, only)
         except NotReady:
-            self._write(self._saved.writes(self._rules(wanted, before), before))
+            self._write(self._saved.writes(self._rules(wanted, before, only), before))
             raise
         return tuple(sorted({found.path for found in rules} | others))
 
-    def _rules(self, old: Snapshot, new: Snapshot) -> list[Difference]:
-        found = self._saved.differences(old.tree, new.tree)
+    def _rules(self, old: Snapshot, new: Snapshot, only: Collection[str] | None) -> list[Difference]:
+        found = _chosen(self._saved.differences(old.tree, new.tree), only)
         return [difference for difference in found if posixpath.basename(difference.path) == ".gitignore"]
 
-    def _restore_others(self, wanted: Snapshot) -> set[str]:
+    def _restore_others(self, wanted: Snapshot, only: Collection[str] | None) -> set[str]:
         now, files = self._snapshots.look()
-        differences = self._saved.differences(now.tree, wanted.tree)
+        differences = _chosen(self._saved.differences(now.tree, wanted.tree), only)
         chosen = [found for found in differences if not _older(found, files, wanted)]
         rights = _rights(files, wanted.modes, but={found.path for found in differences})
+        if only is not None:
+            rights = {path: mode for path, mode in rights.items() if path in only}
         self._write([*self._saved.writes(chosen, wanted), *self._with_rights(rights)])
         return {found.path for found in chosen} | rights.keys()
 
@@ -61,7 +63,7 @@ class Restorer:
         if writes:
             replace(self._tree, self._home, writes)
 
-    def undo(self, run: str) -> tuple[str, ...]:
+    def undo(self, run: str, below: Sequence[str], *, force: bool) -> tuple[str, ...]:
         """See `Checkpoints.undo`."""
         runs = self._saved.runs()
         commits = [commit for _label, commit in runs.get(run, [])]
@@ -70,21 +72,55 @@ class Restorer:
             raise NotReady(f"there is no checkpoint of the run {run}", hint=f"there are checkpoints of: {known}")
         first, last = self._saved.load(commits[0]), self._saved.load(commits[-1])
         now, files = self._snapshots.look()
+        changed = _below(self._changed_by_run(first, last, files), below, run)
         # A file that equals its state before the run loses nothing: an earlier undo may have been interrupted.
-        since = self._changed_since(now, files, last) & self._changed_since(now, files, first)
-        if since:
+        since = changed & self._changed_since(now, files, last) & self._changed_since(now, files, first)
+        if since and not force:
             names = ", ".join(sorted(since)[:_NAMED])
             more = f" and {len(since) - _NAMED} more" if len(since) > _NAMED else ""
             raise NotReady(
                 f"files were changed since the run {run}: {names}{more}",
-                hint="nothing was undone; put these changes aside (a commit and `git revert` may serve better)",
+                hint=f"nothing was undone; `code-commit undo {run} --force` discards these later changes too",
             )
-        return self.restore(first)
+        return self.restore(first, changed)
+
+    def _changed_by_run(self, first: Snapshot, last: Snapshot, files: Mapping[str, os.stat_result]) -> set[str]:
+        """Return the paths that the run changed, permission bits included."""
+        changed = {found.path for found in self._saved.differences(first.tree, last.tree)}
+        if first.modes == last.modes:
+            return changed
+        executable = {path: bool(status.st_mode & 0o100) for path, status in files.items()}
+        return changed | {
+            path
+            for path, each in executable.items()
+            if first.modes.of(path, executable=each) != last.modes.of(path, executable=each)
+        }
 
     def _changed_since(self, now: Snapshot, files: Mapping[str, os.stat_result], than: Snapshot) -> set[str]:
         """Return the paths that differ from an earlier tree, permission bits included."""
         paths = {found.path for found in self._saved.differences(than.tree, now.tree)}
         return paths | _rights(files, than.modes, but=paths).keys()
+
+
+def _below(changed: set[str], paths: Sequence[str], run: str) -> set[str]:
+    """Return those of the `changed` paths that are, or are below, one of `paths`; without any, all of them.
+
+    Raises:
+        NotReady: the run changed nothing at one of `paths`.
+    """
+    chosen: set[str] = set()
+    for path in paths:
+        wanted = posixpath.normpath(path)
+        found = {each for each in changed if wanted in {".", each} or each.startswith(f"{wanted}/")}
+        if not found:
+            names = ", ".join(sorted(changed)[:_NAMED])
+            raise NotReady(f"the run {run} changed nothing at {path}", hint=f"nothing was undone; it changed {names}")
+        chosen |= found
+    return chosen if paths else changed
+
+
+def _chosen(found: list[Difference], only: Collection[str] | None) -> list[Difference]:
+    return found if only is None else [difference for difference in found if difference.path in only]
 
 
 def _older(found: Difference, files: Mapping[str, os.stat_result], wanted: Snapshot) -> bool:
