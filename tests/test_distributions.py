@@ -277,14 +277,16 @@ def test_the_root_is_private_and_contains_no_code(build) -> None:
 def test_every_list_of_plugins_is_complete() -> None:
     """A new plugin must be added to the matrix, the import contracts and the types."""
     matrix = (ROOT / "tox.ini").read_text("utf-8")
+    constraints = (ROOT / "constraints.txt").read_text("utf-8")
     layers = (ROOT / ".importlinter").read_text("utf-8")
     types = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["mypy"]["mypy_path"]
     environments = re.findall(r"py(?:3\{[\d, ]+\})?-\{([^}]+)\}", matrix)
     current = environments[0] + ", " + environments[1]  # the longest start first
     for folder in PLUGINS:
         assert all(folder.name in each.split(", ") for each in (current, *environments[2:]))
-        assert matrix.count(f" ./plugins/{folder.name}\n") >= 2  # alone, and with the others
+        assert re.search(rf"^    {folder.name}: code-commit-{folder.name}(\[testing\])?$", matrix, re.MULTILINE)
         assert f" -e ./plugins/{folder.name}\n" in matrix
+        assert f"code-commit-{folder.name} @ ./plugins/{folder.name}\n" in constraints
         assert f"plugins/{folder.name}/tests" in matrix
         assert layers.count(f" {import_name(folder)}\n") >= 3
         assert f"    {import_name(folder)}.** -> code_commit.plugin_api\n" in layers

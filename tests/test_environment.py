@@ -71,12 +71,19 @@ def test_entry_points_match_the_expected_plugins() -> None:
     assert owners == {each["name"] for each in folders if each.get("entry-points", {}).keys() & set(groups)}
 
 
-def test_each_distribution_is_a_build_and_not_this_checkout() -> None:
-    for name, distribution in installed().items():
+def modules(package: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(package)): path.read_bytes() for path in package.rglob("*.py")}
+
+
+def test_each_distribution_is_a_build_of_this_checkout() -> None:
+    """If it is an old one, `uv cache clean` its name: uv does not see that a file was removed or renamed."""
+    distributions = installed()
+    for folder in expected_folders():
+        name = project(folder)["name"]
         module = name.replace("-", "_")
-        package = Path(str(distribution.locate_file(module)))
-        assert (package / "__init__.py").is_file(), name
-        assert not {ROOT / part for part in ("workspace", "core", "testing", "plugins")} & set(package.parents)
+        package = Path(str(distributions[name].locate_file(module)))
+        assert not {ROOT / part for part in ("workspace", "core", "testing", "plugins")} & set(package.parents), name
+        assert modules(package) == modules(folder / "src" / module), name
 
 
 def direct_requirements() -> Iterator[Requirement]:
