@@ -1,4 +1,4 @@
-"""Validators for the JSON schemas of the pages."""
+"""Validators for the JSON schemas of the pages, and what several tests share."""
 
 from __future__ import annotations
 
@@ -34,3 +34,9 @@ def fits(validators) -> Callable[[str, Any], None]:
             assert not validators[name].is_valid({**document, "new": 1}), "the schema allows unknown fields"
 
     return fits
+
+
+@pytest.fixture(scope="session")
+def mypy_cache(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a folder for what mypy knows of the packages that are installed."""
+    return str(tmp_path_factory.mktemp("mypy"))

@@ -241,6 +241,14 @@ def test_the_blocks_of_a_page_run(page: str, tmp_path: Path) -> None:
         CHECKS[name](arguments, Path(where))
 
 
+def test_the_provider_of_the_tutorial_is_listed_with_its_models(tmp_path: Path) -> None:
+    listed = Project.create(tmp_path).command("models", "--json", plugins=[installed("parrot", tmp_path)]).document
+    assert [(row["model"], row["aliases"]) for row in listed["models"] if row["provider"] == "parrot"] == [
+        ("parrot-large", ["parrot"]),
+        ("parrot-small", []),
+    ]
+
+
 def test_lines_that_are_not_run_exist_and_are_parsed() -> None:
     lines = {line for page in PAGES for block in blocks(page) for line in block.splitlines()}
     assert set(NOT_RUN) <= lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import json
 import os
@@ -20,7 +21,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from code_commit.cli.arguments import workflow_parser
-from code_commit.cli.host import CommandHost
+from code_commit.cli.host import CommandHost, command_parser
 from code_commit.config.loading import load_settings
 from code_commit.config.schema import validated
 from code_commit.imports import import_object
@@ -110,11 +111,16 @@ def configs(providers: Any) -> Iterator[tuple[str, str]]:
 @cache
 def flags_of(command: str) -> frozenset[str]:
     """Return the flags of a command; for an empty name, the flags of all workflows."""
-    if not command:
-        return frozenset(name for action in workflow_parser(registry())._actions for name in action.option_strings)
-    asked = [sys.executable, "-m", "code_commit", *command.split(), "--help"]
-    shown = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-    return frozenset(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", shown))
+    parser = command_parser(*registry().commands[command]) if command else workflow_parser(registry())
+    return frozenset(flags_in(parser))
+
+
+def flags_in(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """Yield the flags of a parser and of the parsers below it."""
+    for action in parser._actions:
+        yield from action.option_strings
+        if isinstance(action, argparse._SubParsersAction):
+            yield from (flag for each in action.choices.values() for flag in flags_in(each))
 
 
 def flags_of_the_page(page: Path) -> set[str]:
