@@ -32,13 +32,19 @@ def _empty_config_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("config")
 
 
+@pytest.fixture(scope="session")
+def _cache_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture(autouse=True)
-def _plain_environment(monkeypatch: pytest.MonkeyPatch, _empty_config_home: Path) -> None:
+def _plain_environment(monkeypatch: pytest.MonkeyPatch, _empty_config_home: Path, _cache_home: Path) -> None:
     """Remove this machine's settings from this process and those that it starts."""
     for name in os.environ:
         if name.startswith(_PREFIXES) or name in _NAMES:
             monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(_empty_config_home))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(_cache_home))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     for who in ("AUTHOR", "COMMITTER"):

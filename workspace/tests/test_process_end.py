@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace.process.runner import ProcessRunner
-from code_commit_workspace.process.sandbox import why_not
 from code_commit_workspace.records import SandboxSettings
 from code_commit_workspace.redaction import Redactor
 
@@ -109,11 +108,10 @@ def mark():
 
 
 @pytest.fixture(params=["bubblewrap", "off"])
-def mode(request, tmp_path):
+def mode(request):
     if request.param == "off":
         return "off"
-    if reason := why_not(tmp_path, network=True):
-        pytest.skip(f"needs bubblewrap: {reason}")
+    request.getfixturevalue("bubblewrap")
     return "require"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.process.runner import ProcessRunner
-from code_commit_workspace.process.sandbox import why_not
+from code_commit_workspace.process.sandbox import Sandbox
 from code_commit_workspace.records import SandboxSettings
 from code_commit_workspace.redaction import Redactor
 
@@ -28,8 +28,8 @@ def project(tmp_path):
 
 @pytest.fixture(params=["bubblewrap", "off"])
 def runner(request, project):
-    if request.param == "bubblewrap" and (reason := why_not(project, network=True)):
-        pytest.skip(f"needs bubblewrap: {reason}")
+    if request.param == "bubblewrap":
+        request.getfixturevalue("bubblewrap")
     mode = "require" if request.param == "bubblewrap" else "off"
     return ProcessRunner(
         project,
@@ -246,16 +246,18 @@ def test_no_handles_are_left_open(run):
 def test_where_bubblewrap_is_missing(project, monkeypatch, mode, network, answer):
     monkeypatch.setenv("PATH", str(project.parent))
     runner = ProcessRunner(project, SandboxSettings(mode, network=network), redactor=Redactor())
-    runner.look_ahead()
     if answer == "off":
+        runner.look_ahead()
         assert runner.sandbox_in_use == "off"
     else:
+        with pytest.raises(NotReady, match=answer):
+            runner.look_ahead()
         with pytest.raises(NotReady, match=answer):
             _ = runner.sandbox_in_use
 
 
 def test_commands_of_a_models_choosing_need_the_sandbox(project, monkeypatch, tmp_path):
-    monkeypatch.setattr("code_commit_workspace.process.sandbox.why_not", lambda *_, **__: "not here")
+    monkeypatch.setattr(Sandbox, "why_not", lambda _: "not here")
     runner = ProcessRunner(project, SandboxSettings("auto"), redactor=Redactor())
     with pytest.raises(NotReady, match="commands that the model chose run only in the sandbox: not here"):
         runner.run(["true"], log=tmp_path / "log", timeout=MINUTE, isolation_required=True)

@@ -1,22 +1,29 @@
-"""Find programs on PATH, outside of the project."""
+"""Find programs on PATH that no process of the project can have put there."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 
-def find_program(name: str, root: Path) -> str | None:
+def find_program(name: str, root: Path, writable: Iterable[str | Path] = ()) -> str | None:
     """Return the path of the program `name` from PATH, or None.
 
-    Skip relative folders and those in the project at `root`, such as a virtual environment: a build can put a program
-    there, and we would run it outside of the sandbox.
+    Skip relative folders and those in the project at `root`, such as a virtual environment, or in a `writable` folder:
+    a build can put a program there, and we would run it outside of the sandbox.
     """
-    project = os.path.realpath(root)
-    folders = (folder for folder in os.get_exec_path() if Path(folder).is_absolute())
-    trusted = (folder for folder in folders if not within(os.path.realpath(folder), project))
-    return shutil.which(name, path=os.pathsep.join(trusted))
+    changed = [os.path.realpath(folder) for folder in (root, *writable)]
+    trusted = [
+        folder
+        for folder in os.get_exec_path()
+        if Path(folder).is_absolute() and not any(within(os.path.realpath(folder), each) for each in changed)
+    ]
+    found = shutil.which(name, path=os.pathsep.join(trusted))
+    if found and any(within(os.path.realpath(found), each) for each in changed):
+        return None
+    return found
 
 
 def within(path: str, folder: str) -> bool:

@@ -107,16 +107,20 @@ class SandboxSettings:
 
     `mode` "auto" uses bubblewrap where it works, "require" refuses to run without it, "off" never uses it. Without
     `network`, processes reach no network, which takes the sandbox. `hidden` are files and folders that a process in
-    the sandbox cannot see, `read_only` names below the root that it cannot change. Processes never see
-    `secret_variables`, nor a variable whose name begins with one of `secret_prefixes` or whose value holds a key.
-    `output_limit` is how many bytes of stdout and stderr together a result keeps; `log_limit` how many of each its log
-    keeps.
+    the sandbox cannot see, `read_only` names below the root that it cannot change. `writable` is what it can change
+    besides the project, `readable` what it can see although it would be hidden.
+
+    Processes never see `secret_variables`, nor a variable whose name begins with one of `secret_prefixes` or whose
+    value holds a key. `output_limit` is how many bytes of stdout and stderr together a result keeps; `log_limit` how
+    many of each its log keeps.
     """
 
     mode: Literal["auto", "require", "off"] = "auto"
     network: bool = True
     hidden: tuple[Path, ...] = ()
     read_only: tuple[str, ...] = ()
+    writable: tuple[Path, ...] = ()
+    readable: tuple[Path, ...] = ()
     secret_variables: frozenset[str] = frozenset()
     secret_prefixes: tuple[str, ...] = ()
     output_limit: int = 256 * 1024

@@ -132,7 +132,8 @@ class Workspace:
         """End running processes, release the lock, and close the folder."""
         with self._held:  # releases the lock even if a process cannot be ended
             self.end_processes()
-            self.wait_until_over(_ENDS_WITHIN)
+            if self.wait_until_over(_ENDS_WITHIN) and "_runner" in self.__dict__:
+                self._runner.remove_private_folders()
 
     def name_run(self, run: str) -> None:
         """Record which run holds the lock, for waiting processes."""
@@ -260,7 +261,11 @@ class Workspace:
         )
 
     def look_ahead(self) -> None:
-        """Start checking in the background whether the sandbox works, so that the first process waits less."""
+        """Start preparing the sandbox in the background, so that the first process waits less.
+
+        Raises:
+            NotReady: the settings ask for isolation that does not work here.
+        """
         self._runner.look_ahead()
 
     @property
@@ -271,6 +276,11 @@ class Workspace:
             NotReady: the settings ask for isolation that does not work here.
         """
         return self._runner.sandbox_in_use
+
+    @property
+    def sandbox_warning(self) -> str:
+        """What the next process is not kept from, where the settings take what isolation there is; or ""."""
+        return self._runner.sandbox_warning
 
     def run_build(self, *, log: Path, timeout: float) -> ProcessResult:
         """Run the project's build script; see `run_command`."""

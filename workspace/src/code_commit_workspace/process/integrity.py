@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
+from code_commit_workspace.process.hard_links import files_below
 from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER
 
 BUILD_SCRIPT = "build.sh"
 
 _LARGE = 4 * 1024 * 1024
+_SET_UID = stat.S_ISUID | stat.S_ISGID
+_CLOCK_TICK = 20_000_000  # nanoseconds: the clock of files is behind
 _MANY = 64  # above this many folders at one depth, ask git which of them it ignores
 _CACHE_MARKS = {"CACHEDIR.TAG", "pyvenv.cfg"}
 _GIT_PARTS = ("config", "config.worktree", "commondir", "hooks", "info")
@@ -45,13 +49,17 @@ class Seal:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """The state of all checked files at one moment. `rules` are the `.gitignore` files that count, `folders` those in
-    which one would count; all relative to the root.
+    """The state of all checked files at one moment.
+
+    `rules` are the `.gitignore` files that count, `folders` those in which one would count, `repositories` those with a
+    `.git` that git does not ignore; all relative to the root. `time` is the moment, by the clock of files.
     """
 
     seals: dict[str, Seal]
     rules: tuple[str, ...]
     folders: frozenset[str]
+    repositories: tuple[str, ...]
+    time: int
 
 
 class IntegrityCheck:
@@ -86,7 +94,8 @@ class IntegrityCheck:
 
     def seal(self, folders: frozenset[str] = frozenset()) -> Sealed:
         """Record the current state. `folders` are not caches, even if a mark says so now."""
-        rules, folders = self._rules(folders)
+        now = time.time_ns() - _CLOCK_TICK
+        rules, folders, repositories = self._rules(folders)
         seals = {"": _place(self._root)}
         for name in (self._build_script, *rules):
             seals |= self._file(self._root / name)
@@ -94,10 +103,10 @@ class IntegrityCheck:
         seals |= self._git(git) if git.is_dir() else {}
         if git.is_symlink() or git.is_file():
             seals |= self._file(git)
-        for place in self._git_folders:
+        for place in (*self._git_folders, *(self._root / folder / ".git" for folder in repositories)):
             seals |= self._git(place) if place.is_dir() else self._file(place)
         seals |= self._below(self._root / self._private_folder)
-        return Sealed(seals, tuple(rules), folders)
+        return Sealed(seals, tuple(rules), folders, tuple(repositories), now)
 
     def altered(self, before: Sealed) -> tuple[str, ...]:
         """Return what differs from `before`: paths relative to the root, `.` for the root itself."""
@@ -106,21 +115,35 @@ class IntegrityCheck:
         # Caches and virtual environments bring their own .gitignore; in a new folder it affects no old file.
         fresh_rules = {name for name in after.rules if _folder_of(name) not in before.folders}
         changed |= after.seals.keys() - before.seals.keys() - fresh_rules
+        for folder in set(after.repositories) - set(before.repositories):
+            changed = {name for name in changed if not name.startswith(f"{folder}/.git/")} | {f"{folder}/.git"}
+        changed |= self._made_set_uid(before.time)
         return tuple(sorted(_shown(name) for name in changed))
 
-    def _rules(self, known: frozenset[str]) -> tuple[list[str], frozenset[str]]:
-        """Return the `.gitignore` files that count, and the folders in which one would.
+    def _made_set_uid(self, since: int) -> set[str]:
+        """Return the programs below the root that became set-uid or set-gid after `since`."""
+        return {
+            self._name(Path(path))
+            for path, status in files_below(str(self._root), skip=(f"{self._root}/.git",))
+            if status.st_mode & _SET_UID and stat.S_ISREG(status.st_mode) and status.st_ctime_ns >= since
+        }
+
+    def _rules(self, known: frozenset[str]) -> tuple[list[str], frozenset[str], list[str]]:
+        """Return the `.gitignore` files that count, the folders in which one would, and those of nested repositories.
 
         In `known` folders, what marks a cache counts too: a build could hide a `.gitignore` behind it.
         """
         rules: list[str] = []
         folders: set[str] = set()
+        repositories: list[str] = []
         level = [""]
         while level:
             below: list[str] = []
             for folder in level:
                 names, inside = _look(self._root, folder, self._not_searched)
                 below += inside
+                if folder and ".git" in names:
+                    repositories.append(folder)
                 marks = names & _CACHE_MARKS if folder else frozenset()
                 if marks and folder not in known:
                     continue  # a cache or virtual environment, which builds may empty
@@ -128,8 +151,12 @@ class IntegrityCheck:
                 rules += (f"{folder}/{name}".lstrip("/") for name in marks | (names & {".gitignore"}))
             level = self._not_ignored(below) if len(below) > _MANY else below
         nested = [_folder_of(rule) for rule in rules if "/" in rule]
-        counting = {"", *self._not_ignored(nested)}
-        return sorted(rule for rule in rules if _folder_of(rule) in counting), frozenset(folders)
+        counting = {"", *self._not_ignored(list(dict.fromkeys((*nested, *repositories))))}
+        return (
+            sorted(rule for rule in rules if _folder_of(rule) in counting),
+            frozenset(folders),
+            sorted(folder for folder in repositories if folder in counting),
+        )
 
     def _not_ignored(self, folders: list[str]) -> list[str]:
         if not folders or self._ignored is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -47,12 +48,13 @@ class Process:
         """
         (control_end, self._control), (self.status, status_end) = os.pipe(), os.pipe()
         with _closing_after((control_end, status_end), on_error=(self._control, self.status)), _input(stdin) as source:
+            scope = "all" if wrapper is None or _is_set_uid(wrapper[0]) else "sandbox"
             supervisor = (sys.executable, "-I", "-S", "-c", _SUPERVISOR, _FOLDER, str(control_end), str(status_end))
             # bubblewrap writes its status in pieces, so it gets its own file.
             self._sandbox_status = None if wrapper is None else os.memfd_create("bubblewrap")
             inside = () if wrapper is None else (*wrapper, "--json-status-fd", str(self._sandbox_status), "--")
             self._supervisor = subprocess.Popen(
-                [*supervisor, *inside, *argv],
+                [*supervisor, scope, *inside, *argv],
                 stdin=source,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -142,6 +144,11 @@ class Process:
                 self.trouble = f"it could not be started: {reason}"
             case ["left", count]:
                 self.trouble = f"{count} processes of another user could not be ended"
+
+
+def _is_set_uid(program: str) -> bool:
+    """Return whether a bubblewrap needs the rights of root, which a process that gave up new rights does not get."""
+    return bool(Path(program).stat().st_mode & stat.S_ISUID)
 
 
 @contextmanager

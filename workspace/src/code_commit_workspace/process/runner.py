@@ -8,19 +8,20 @@ import shlex
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from code_commit_workspace.errors import Interrupted, NotReady
-from code_commit_workspace.process import sandbox
 from code_commit_workspace.process.capture import ProcessLog
 from code_commit_workspace.process.environment import without_keys
+from code_commit_workspace.process.hard_links import linked_elsewhere, replace_by_copies
 from code_commit_workspace.process.integrity import BUILD_SCRIPT, FindIgnored, IntegrityCheck, Sealed
 from code_commit_workspace.process.launch import Process
+from code_commit_workspace.process.sandbox import Sandbox
 from code_commit_workspace.process.under_way import UnderWay
 from code_commit_workspace.records import ProcessResult, SandboxSettings
 from code_commit_workspace.redaction import Redactor
@@ -67,8 +68,16 @@ class ProcessRunner:
         self._settings = settings
         self._redactor = redactor
         self._protected = tuple(protected)
-        self._hidden = (root / private_folder, *settings.hidden)
-        self._read_only = (".git", build_script, *settings.read_only)
+        self._read_only = (".git", ".gitignore", build_script, *settings.read_only)
+        self._sandbox = Sandbox(
+            root,
+            network=settings.network,
+            hidden=(root / private_folder, *settings.hidden),
+            read_only=self._unchangeable,
+            repositories=lambda: [root / folder for folder in self._sealed.repositories],
+            writable=settings.writable,
+            readable=settings.readable,
+        )
         self._integrity = partial(
             IntegrityCheck,
             root,
@@ -80,37 +89,68 @@ class ProcessRunner:
             ignored=ignored,
         )
         self._under_way = UnderWay()
-        self._looking: threading.Thread | None = None
+        self._looking: list[threading.Thread] = []
 
     def look_ahead(self) -> None:
-        """Start checking in the background whether the sandbox works, which takes a process."""
-        if self._settings.mode != "off" and self._looking is None:
-            look = partial(sandbox.why_not, self._root, network=self._settings.network)
-            self._looking = threading.Thread(target=look, name="sandbox", daemon=True)
-            self._looking.start()
+        """Start preparing the sandbox in the background.
+
+        Raises:
+            NotReady: the settings ask for isolation that does not work here.
+        """
+        if self._settings.mode == "off" or self._looking:
+            return
+        self._sandbox.check()
+        self._looking = [threading.Thread(target=self._look, name="sandbox", daemon=True)]
+        self._looking[0].start()
+        if self._settings.mode == "require" or not self._settings.network:
+            self.sandbox_in_use  # noqa: B018 - it raises
+
+    def _look(self) -> None:
+        with suppress(NotReady):  # raised again where it is asked for
+            if not self._sandbox.why_not():
+                self._linked  # noqa: B018 - it is kept
+
+    @cached_property
+    def _sealed(self) -> Sealed:
+        """What is checked in the project, as it was before the first process of the run."""
+        return self._integrity(state_hidden=True).seal()
+
+    @cached_property
+    def _linked(self) -> list[list[str]]:
+        return linked_elsewhere(os.path.realpath(self._root), skip=[os.path.realpath(self._root / ".git")])
 
     @property
     def sandbox_in_use(self) -> Literal["bubblewrap", "off"]:
         """Return the isolation of the next process.
 
         Raises:
-            NotReady: the settings require isolation that does not work here.
+            NotReady: the settings require isolation that does not work here, or no sandbox can hold this project.
         """
         if self._settings.mode == "off":
             return "off"
-        if self._looking is not None:
-            self._looking.join()
-        reason = sandbox.why_not(self._root, network=self._settings.network)
+        reason = self._sandbox.why_not()
+        if self._settings.mode == "require" and (reason := reason or self._sandbox.unprotected):
+            raise NotReady(f"no sandbox: {reason}", hint="install bubblewrap, or pass --sandbox auto or off")
         if not reason:
             return "bubblewrap"
-        if self._settings.mode == "require":
-            raise NotReady(f"no sandbox: {reason}", hint="install bubblewrap, or pass --sandbox auto or off")
         if not self._settings.network:
             raise NotReady(
                 f"the network cannot be turned off for a build: {reason}",
                 hint="install bubblewrap, or allow the network, or pass --sandbox off",
             )
         return "off"
+
+    @property
+    def sandbox_warning(self) -> str:
+        """What the next process is not kept from although the mode is "auto", or ""."""
+        if self._settings.mode != "auto":
+            return ""
+        if reason := self._sandbox.why_not():
+            return (
+                f"no sandbox: {reason}; builds and commands can change and read everything that your account can, "
+                "in your home folder too"
+            )
+        return self._sandbox.unprotected
 
     def run(
         self,
@@ -165,6 +205,10 @@ class ProcessRunner:
         """End the running processes and start no other; callable from any thread."""
         self._under_way.close()
 
+    def remove_private_folders(self) -> None:
+        """Remove the temporary folders of the sandbox, when no process is running."""
+        self._sandbox.close()
+
     def wait_until_over(self, seconds: float) -> bool:
         """Wait until no process is running; return False after `seconds`."""
         return self._under_way.wait_until_over(seconds)
@@ -198,24 +242,24 @@ class ProcessRunner:
             raise NotReady(f"the project folder {self._root} is gone", hint="change to the project and start again")
         isolated = self.sandbox_in_use == "bubblewrap"
         if isolation_required and not isolated and self._settings.mode != "off":
-            reason = sandbox.why_not(self._root, network=self._settings.network)
+            reason = self._sandbox.why_not()
             raise NotReady(
                 f"commands that the model chose run only in the sandbox: {reason}",
                 hint="install bubblewrap, or pass --sandbox off to run them with your own rights",
             )
         env = without_keys(os.environ, self._redactor, self._settings)
         _require_bash(argv, env)
+        if isolated:
+            env = self._sandbox.environment(env)
+            replace_by_copies(self._linked)
+            self._linked = []
         integrity = self._integrity(state_hidden=isolated)
         sealed = integrity.seal()
-        return _Ready(env, partial(integrity.altered, sealed), self._sandbox(sealed) if isolated else None)
+        return _Ready(env, partial(integrity.altered, sealed), self._sandbox.wrapper() if isolated else None)
 
-    def _sandbox(self, sealed: Sealed) -> list[str]:
-        return sandbox.wrapper(
-            self._root,
-            hidden=self._hidden,
-            read_only=(*(self._root / name for name in (*self._read_only, *sealed.rules)), *self._protected),
-            network=self._settings.network,
-        )
+    def _unchangeable(self) -> Iterator[Path]:
+        yield from (self._root / name for name in (*self._read_only, *self._sealed.rules))
+        yield from self._protected
 
     def _log(self, path: Path, argv: Sequence[str], *, isolated: bool) -> ProcessLog:
         # Redact each one by itself: shell quoting could split a key.

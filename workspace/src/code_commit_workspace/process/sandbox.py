@@ -1,103 +1,268 @@
-"""The sandbox: bubblewrap, set up so that a build sees its usual machine, except what it must not touch.
+"""The sandbox: bubblewrap, with a view of the machine in which a process writes to the project and to private folders.
 
 Keys are hidden, and what decides about the next response is read-only. The process has its own process table, so that
-it sees no other process and none survives it, its own terminals, and no access to services that could run something
-outside.
+it sees no other process and none survives it, its own terminals, its own shared memory, and no access to services that
+could run something outside.
 """
 
 from __future__ import annotations
 
 import os
+import pwd
 import subprocess
-from collections.abc import Iterable, Sequence
-from functools import cache
+import sys
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.process.caches import cache_variables, link_cargo_configuration
+from code_commit_workspace.process.hidden import SERVICE_VARIABLES, credential_stores, service_sockets
+from code_commit_workspace.process.mounts import Mount, arrange
+from code_commit_workspace.process.own_code import own_code
+from code_commit_workspace.process.private_folders import PrivateFolders, home_folder
 from code_commit_workspace.programs import find_program, within
 
 _SECONDS_TO_PROVE = 20
-# Devices that builds use, besides those of every sandbox. No disks, and no terminals of others.
-_DEVICES = ("shm", "mqueue", "hugepages", "kvm", "fuse", "net", "dri", "kfd", "snd")
-# Through these sockets, systemd can be told to start a process outside the sandbox.
-_STARTERS = (
-    "/run/systemd/private",
-    "/run/dbus/system_bus_socket",
-    "/run/user/{user}/systemd/private",
-    "/run/user/{user}/bus",
-)
-# With these, root could undo the mounts, reach files past them, or change the kernel. Other users have none.
-_TOO_POWERFUL = ("CAP_SYS_ADMIN", "CAP_DAC_READ_SEARCH", "CAP_SYS_MODULE", "CAP_SYS_RAWIO", "CAP_SYS_BOOT")
+_MOST_REPOSITORIES = 32  # each takes time at every start
+# Devices of graphics and virtual machines, besides those of every sandbox. No disks, and no terminals of others.
+_DEVICES = ("kvm", "dri", "kfd")
+# Root could change the kernel by these even without any capability.
+_KERNEL = ("acpi", "bus", "dynamic_debug", "fs", "irq", "mtrr", "scsi", "sys", "sysrq-trigger")
+# What root needs to work on files of another user.
+_OWNER_CAPABILITIES = ("CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_CHOWN")
+# Large, and downloaded on purpose: these appear read-only in the private cache.
+_SHARED_CACHES = ("ms-playwright", "puppeteer", "Cypress", "huggingface")
+_TEMPORARY = ("TMPDIR", "TEMPDIR", "TMP", "TEMP")
 
 
-@cache
-def why_not(root: Path, *, network: bool) -> str:
-    """Return why bubblewrap does not work for the project at `root`, or "". Runs it once per process to find out."""
-    try:
-        command = [*_isolated(root, network=network), "--tmpfs", "/tmp", "--", "true"]  # noqa: S108 - it exists
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS_TO_PROVE, check=False, cwd="/"
-        )
-    except NotReady as error:
-        return error.message
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"bubblewrap does not run: {error}"
-    if done.returncode:
-        return f"bubblewrap does not work: {done.stderr.decode('utf-8', 'replace').strip()}"
-    return ""
+class Sandbox:
+    """The sandbox of the processes of one run in the project at `root`.
 
+    Args:
+        root: the project, which may be or contain a link.
+        network: whether processes reach the network.
+        hidden: files and folders that no process may see.
+        read_only: files and folders that none may change.
+        repositories: returns the folders of nested git repositories whose `.git` none may change.
+        writable, readable: what the user opens, besides the project.
 
-def wrapper(root: Path, *, hidden: Iterable[Path], read_only: Iterable[Path], network: bool) -> list[str]:
-    """Return the command that runs what follows `--` in `root`, isolated. `root`, `hidden` and `read_only` may be or
-    contain links.
-
-    Raises:
-        NotReady: the project itself lies in a hidden or read-only folder.
+    A path that does not exist is left out.
     """
-    here = os.path.realpath(root)
-    command = _isolated(root, network=network)
-    shut: list[str] = []
-    for path in _places(hidden, here):
-        shut.append(path)
-        if Path(path).is_dir():
-            command += ("--tmpfs", path, "--remount-ro", path)
-        else:
-            command += ("--ro-bind", os.devnull, path)
-    for path in _places(read_only, here):
-        if not any(within(path, folder) for folder in shut):
-            command += ("--ro-bind", path, path)
-    return [*command, "--die-with-parent", "--chdir", here]
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        network: bool,
+        hidden: Iterable[Path] = (),
+        read_only: Callable[[], Iterable[Path]] = tuple,
+        repositories: Callable[[], Sequence[Path]] = tuple,
+        writable: Iterable[Path] = (),
+        readable: Iterable[Path] = (),
+    ) -> None:
+        self._root = os.path.realpath(root)
+        self._network = network
+        self._hidden = tuple(hidden)
+        self._read_only = read_only
+        self._repositories = repositories
+        self._writable = tuple(os.path.realpath(path) for path in writable)
+        self._readable = tuple(os.path.realpath(path) for path in readable)
+        self._lock = threading.Lock()
+        self._folders: PrivateFolders | None = None
+        self._cache = ""
+        self._command: list[str] = []
+        self._reason: str | None = None
+        self.unprotected = ""
+
+    def check(self) -> None:
+        """Check what would defeat any sandbox.
+
+        Raises:
+            NotReady: the project is or holds a home folder, or lies in a folder that is hidden; or the user opened a
+                folder that holds what is hidden.
+        """
+        homes = _homes()
+        for folder in ("/", *homes):
+            if within(folder, self._root):
+                what = "is the root of the file system" if folder == "/" else f"is or holds the home folder {folder}"
+                raise NotReady(
+                    f"the project {self._root} {what}: no sandbox can protect that",
+                    hint="work in a folder below it, or pass --sandbox off",
+                )
+        for path in self._hidden_paths():
+            if within(self._root, path):
+                raise NotReady(
+                    f"the project {self._root} lies in {path}, which a build must not see or change",
+                    hint="make it a folder or file of the project, not a link to what holds the project",
+                )
+        absent = [path for path in (*map(str, self._hidden), *credential_stores(homes)) if not os.path.lexists(path)]
+        for opened in self._writable:
+            held = next((path for path in (*homes, *absent) if within(path, opened) and path != opened), "")
+            if held or opened in homes:
+                raise NotReady(
+                    f"sandbox.writable: {opened} holds {held or 'your home folder'}, which no process may change",
+                    hint="name folders below it",
+                )
+
+    def why_not(self) -> str:
+        """Return why the sandbox does not work here, or "". The first call runs it to find out.
+
+        `unprotected` then says what it leaves open.
+
+        Raises:
+            NotReady: no sandbox can hold this project.
+        """
+        with self._lock:
+            if self._reason is None:
+                self.check()
+                try:
+                    self._reason = self._prove()
+                except NotReady as error:
+                    self._reason = f"{error.message} ({error.hint})" if error.hint else error.message
+                except OSError as error:
+                    self._reason = f"it cannot be set up: {error}"
+        return self._reason
+
+    def wrapper(self) -> list[str]:
+        """Return the command that runs what follows `--` in it, after `why_not` returned ""."""
+        return self._command
+
+    def environment(self, env: Mapping[str, str]) -> dict[str, str]:
+        """Return `env` for a process in the sandbox."""
+        inside = {name: value for name, value in env.items() if name not in SERVICE_VARIABLES}
+        for name in _TEMPORARY:
+            if not within(os.path.realpath(inside.get(name) or "/"), self._root):
+                inside.pop(name, None)
+        return inside | cache_variables(inside, self._cache)
+
+    def close(self) -> None:
+        """Remove the temporary folders."""
+        if self._folders is not None:
+            self._folders.close()
+
+    def _prove(self) -> str:
+        """Prepare the command, run it, and return why it does not work. Root may have to work as any other user."""
+        bubblewrap = find_program("bwrap", Path(self._root), self._writable)
+        if bubblewrap is None:
+            return "bubblewrap (bwrap) is not installed"
+        self._folders = PrivateFolders(self._root, os.environ)
+        mounts = arrange(self._mounts(self._folders), empty=self._folders.empty)
+        link_cargo_configuration(self._folders.cache, home_folder(os.environ))
+        reason = ""
+        for namespace in ((), ("--unshare-user",)) if os.geteuid() == 0 else ((),):
+            options = [*_isolation(self._root, network=self._network), *namespace, *mounts]
+            self._command = [bubblewrap, *options, "--die-with-parent", "--chdir", self._root]
+            if not (failed := _failure(self._command)):
+                return ""
+            reason = reason or failed
+        return reason
+
+    def _mounts(self, private: PrivateFolders) -> Iterator[Mount]:
+        """Yield what differs from a read-only view of the machine; later ones count."""
+        home = home_folder(os.environ)
+        real_cache = f"{home}/.cache"
+        self._cache = real_cache if _is_plain_folder(real_cache) else private.cache
+        areas = {self._cache: private.cache}
+        shared = (("/tmp", private.temporary), ("/var/tmp", private.other_temporary))  # noqa: S108 - they become private
+        areas |= {path: source for path, source in shared if _is_plain_folder(path)}
+        for path in (home, sys.prefix, *_programs(self._root, set(areas))):
+            if any(within(path, area) and path != area for area in areas):
+                yield Mount(path, "read-only")
+        for path, source in areas.items():
+            yield Mount(path, "writable", source)
+        for name in _SHARED_CACHES:
+            source = os.path.realpath(f"{real_cache}/{name}")
+            if _is_plain_folder(source):
+                yield Mount(f"{self._cache}/{name}", "read-only", source)
+        for path in self._writable:
+            yield Mount(path, "writable")
+        yield Mount(self._root, "writable")
+        yield from self._fixed()
+        yield from self._covered()
+
+    def _fixed(self) -> Iterator[Mount]:
+        """Yield what stays read-only in the project and in other writable folders."""
+        found = [path / ".git" for path in self._repositories()]
+        if len(found) > _MOST_REPOSITORIES:
+            self.unprotected = f"only {_MOST_REPOSITORIES} of {len(found)} nested git repositories are protected"
+        for path in _real((*self._read_only(), *found[:_MOST_REPOSITORIES], *own_code())):
+            if os.path.lexists(path) and not within(self._root, path):
+                yield Mount(path, "read-only")
+
+    def _covered(self) -> Iterator[Mount]:
+        """Yield what is hidden, and what the user shows in spite of that."""
+        for path in self._hidden_paths():
+            yield Mount(path, "hidden")
+        for path in self._readable:
+            if os.path.lexists(path):
+                yield Mount(path, "read-only")
+
+    def _hidden_paths(self) -> list[str]:
+        """Return the real paths that no process may see, of those that exist."""
+        shown = (*self._writable, *self._readable)
+        stores = (path for path in _real(credential_stores(_homes())) if path not in shown)
+        always = _real((*self._hidden, *service_sockets(os.environ)))
+        return [path for path in (*always, *stores) if os.path.lexists(path)]
 
 
-def _isolated(root: Path, *, network: bool) -> list[str]:
-    bubblewrap = find_program("bwrap", root)
-    if bubblewrap is None:
-        raise NotReady("bubblewrap (bwrap) is not installed", hint="install it, outside of the project")
-    command = [bubblewrap, "--unshare-pid", "--new-session"]
-    command += ("--bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+def _isolation(root: str, *, network: bool) -> list[str]:
+    """Return the options of bubblewrap that come before the mounts of a project."""
+    options = ["--unshare-pid", "--unshare-ipc", "--new-session", "--cap-drop", "ALL"]
     if not network:
-        command.append("--unshare-net")
+        options.append("--unshare-net")
+    if os.geteuid() == 0 and Path(root).stat().st_uid != 0:
+        for capability in _OWNER_CAPABILITIES:
+            options += ("--cap-add", capability)
+    options += ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+    if Path("/dev/mqueue").is_dir():
+        options += ("--mqueue", "/dev/mqueue")
     graphics = (entry.name for entry in os.scandir("/dev") if entry.name.startswith("nvidia"))
     for device in (*_DEVICES, *sorted(graphics)):
         if Path("/dev", device).exists():
-            command += ("--dev-bind", f"/dev/{device}", f"/dev/{device}")
-    for starter in _STARTERS:
-        socket = os.path.realpath(starter.format(user=os.getuid()))
-        if Path(socket).exists():
-            command += ("--ro-bind", os.devnull, socket)
-    if os.geteuid() == 0:
-        for capability in _TOO_POWERFUL:
-            command += ("--cap-drop", capability)
-    return command
+            options += ("--dev-bind", f"/dev/{device}", f"/dev/{device}")
+    for name in _KERNEL if os.geteuid() == 0 else ("sys",):
+        if Path("/proc", name).exists():
+            options += ("--ro-bind", f"/proc/{name}", f"/proc/{name}")
+    return options
 
 
-def _places(paths: Iterable[Path], root: str) -> Sequence[str]:
-    """Return the real paths of those `paths` that exist; bubblewrap would create the others."""
-    places = dict.fromkeys(os.path.realpath(path) for path in paths if path.exists())
-    for place in places:
-        if within(root, place):
-            raise NotReady(
-                f"the project {root} lies in {place}, which a build must not see or change",
-                hint="make it a folder or file of the project, not a link to what holds the project",
-            )
-    return sorted(places)
+def _failure(command: Sequence[str]) -> str:
+    try:
+        done = subprocess.run(
+            [*command, "--", command[0], "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS_TO_PROVE,
+            check=False,
+            cwd="/",
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"bubblewrap does not run: {error}"
+    message = done.stderr.decode("utf-8", "replace").strip()
+    return f"bubblewrap does not work: {message}" if done.returncode else ""
+
+
+def _homes() -> list[str]:
+    """Return the home folders of the environment and of the account."""
+    homes = [os.environ.get("HOME", "")]
+    with suppress(KeyError):
+        homes.append(pwd.getpwuid(os.getuid()).pw_dir)
+    return _real(home for home in homes if home.startswith("/") and Path(home).is_dir())
+
+
+def _real(paths: Iterable[str | Path]) -> list[str]:
+    return list(dict.fromkeys(os.path.realpath(path) for path in paths))
+
+
+def _is_plain_folder(path: str) -> bool:
+    return Path(path).is_dir() and not Path(path).is_symlink()
+
+
+def _programs(root: str, areas: Collection[str]) -> Iterator[str]:
+    """Yield the folders of PATH outside of the project; of `…/bin`, the folder above, which has its libraries."""
+    for real in _real(folder for folder in os.get_exec_path() if folder.startswith("/")):
+        if Path(real).is_dir() and not within(root, real) and not within(real, root):
+            above, name = os.path.split(real)
+            yield above if name in {"bin", "sbin"} and above not in areas and not within(root, above) else real

@@ -1,6 +1,7 @@
 """Run a command, and end all its descendants when the command ends or when our parent goes away.
 
-A separate program, so that all its children belong to the command; its arguments are CONTROL STATUS COMMAND... As a
+A separate program, so that all its children belong to the command; its arguments are CONTROL STATUS SCOPE COMMAND...
+With the SCOPE "sandbox", no signal and no abstract socket reaches other processes, where the kernel has that. As a
 "child subreaper" (prctl(2), Linux) it becomes the parent of every daemon that tries to detach; elsewhere it can only
 end the command's process group.
 
@@ -32,16 +33,20 @@ _PAUSE = 0.0005  # seconds between checks of killed processes
 _POLL = 0.05  # seconds between checks of the command, where the system cannot signal its end
 
 
-def main(control: str, status: str, *command: str) -> NoReturn:
+def main(control: str, status: str, scope: str, *command: str) -> NoReturn:
     """Supervise `command`, then exit at once: Python's own shutdown takes longer than many commands."""
-    _supervise(int(control), int(status), list(command))
+    _supervise(int(control), int(status), list(command), isolated=scope == "sandbox")
     os._exit(0)
 
 
-def _supervise(control: int, status: int, command: list[str]) -> None:
+def _supervise(control: int, status: int, command: list[str], *, isolated: bool) -> None:
     os.set_inheritable(control, False)
     os.set_inheritable(status, False)
     reaper = _become_subreaper()
+    if isolated:
+        import landlock  # type: ignore[import-not-found] # it lies beside this program
+
+        landlock.restrict_scope()  # what it starts inherits that
     try:
         child = _start(command)
     except OSError as error:

@@ -1,0 +1,77 @@
+"""Files of the project that have another name outside of it.
+
+uv and pnpm fill a project with hard links to the user's cache. A process that writes to such a file changes the cache,
+and with it every other project. So such files are replaced by copies.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from uuid import uuid4
+
+from code_commit_workspace.errors import NotReady
+
+
+def files_below(top: str, *, skip: Iterable[str] = ()) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield every file below `top` with its status, links not followed. `skip` are folders that are left out."""
+    ahead, left_out = [top], frozenset(skip)
+    while ahead:
+        try:
+            with os.scandir(ahead.pop()) as entries:
+                for entry in entries:
+                    if not entry.is_dir(follow_symlinks=False):
+                        with suppress(OSError):  # it is gone
+                            yield entry.path, entry.stat(follow_symlinks=False)
+                    elif entry.path not in left_out:
+                        ahead.append(entry.path)
+        except OSError:
+            continue
+
+
+def linked_elsewhere(root: str, *, skip: Iterable[str]) -> list[list[str]]:
+    """Return the files below `root` with another name elsewhere, each as the list of its names below `root`."""
+    names: dict[tuple[int, int, int], list[str]] = {}
+    for path, status in files_below(root, skip=skip):
+        if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
+            names.setdefault((status.st_nlink, status.st_dev, status.st_ino), []).append(path)
+    return [paths for (links, *_), paths in names.items() if len(paths) < links]
+
+
+def replace_by_copies(files: Iterable[list[str]]) -> None:
+    """Replace each result of `linked_elsewhere` by a copy, with the same names.
+
+    Raises:
+        NotReady: one cannot be replaced.
+    """
+    for names in files:
+        first = names[0]
+        try:
+            if os.lstat(first).st_nlink <= len(names):
+                continue  # replaced meanwhile
+            copy = _beside(first)
+            shutil.copy2(first, copy, follow_symlinks=False)
+            status = os.lstat(first)
+            with suppress(PermissionError):
+                os.chown(copy, status.st_uid, status.st_gid, follow_symlinks=False)
+            copy.chmod(stat.S_IMODE(status.st_mode))
+            for other in names[1:]:
+                link = _beside(other)
+                os.link(copy, link)
+                link.replace(other)
+            copy.replace(first)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise NotReady(
+                f"{first} has another name outside of the project, and cannot be replaced by a copy: {error.strerror}",
+                hint="remove it, or pass --sandbox off",
+            ) from error
+
+
+def _beside(path: str) -> Path:
+    return Path(path).with_name(f".{uuid4().hex}")

@@ -1,0 +1,149 @@
+"""The folders on disk that a sandboxed process sees in place of /tmp, /var/tmp and the user's cache."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.programs import within
+from code_commit_workspace.transaction.home import FOLDER, open_folder
+
+_RUN = "run-"
+
+
+class PrivateFolders:
+    """The private folders of one run in the project at `root`, a real path.
+
+    `cache` is kept for the next run; `temporary`, `other_temporary` and `empty`, a file, are removed by `close`.
+    """
+
+    def __init__(self, root: str, environ: Mapping[str, str]) -> None:
+        """Make them.
+
+        Raises:
+            NotReady: that is not possible.
+        """
+        place = private_place(root, environ)
+        try:
+            folder = place / blake2b(os.fsencode(root), digest_size=8).hexdigest()
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (folder / "cache").mkdir(mode=0o700, exist_ok=True)
+            run, handle = _new_run(folder)
+            for name in ("tmp", "var-tmp"):
+                (run / name).mkdir()
+                (run / name).chmod(0o1777)  # nobody else can enter the folder above
+            (run / "empty").touch(mode=0o444)
+        except OSError as error:
+            raise NotReady(
+                f"private temporary folders cannot be made in {place}: {error.strerror}",
+                hint="let XDG_CACHE_HOME name a folder that you may write to, outside of the project",
+            ) from error
+        self.cache = str(folder / "cache")
+        self.temporary, self.other_temporary = str(run / "tmp"), str(run / "var-tmp")
+        self.empty = str(run / "empty")
+        self.close = weakref.finalize(self, _remove_run, run, handle)
+
+
+def private_place(root: str, environ: Mapping[str, str]) -> Path:
+    """Return the folder of the private folders of all projects.
+
+    Raises:
+        NotReady: there is no home folder.
+    """
+    named = environ.get("XDG_CACHE_HOME", "")
+    if not Path(named).is_absolute() or within(os.path.realpath(named), root):
+        named = f"{home_folder(environ)}/.cache"
+    return Path(os.path.realpath(named), "code-commit", "sandbox")
+
+
+def home_folder(environ: Mapping[str, str]) -> str:
+    """Return the real path of the home folder.
+
+    Raises:
+        NotReady: there is none.
+    """
+    home = environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111 - it does not raise
+    if not Path(home).is_absolute() or not Path(home).is_dir():
+        raise NotReady(f"there is no home folder {home}", hint="let HOME name one")
+    return os.path.realpath(home)
+
+
+def make_mount_point(base: str, path: str, *, folder: bool) -> None:
+    """Make the folder or file `path` below `base`, with all folders above it.
+
+    Earlier processes could write to `base`: replace the links and files that they left in the way.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    *above, name = Path(path).parts
+    handle = os.open(base, FOLDER)
+    try:
+        for part in [*above, name] if folder else above:
+            _remove_unless(stat.S_ISDIR, part, handle)
+            below = open_folder(handle, part)
+            os.close(handle)
+            handle = below
+        if not folder:
+            _remove_unless(stat.S_ISREG, name, handle)
+            os.close(os.open(name, os.O_CREAT | os.O_NOFOLLOW | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=handle))
+    finally:
+        os.close(handle)
+
+
+def _remove_unless(expected: Callable[[int], bool], name: str, folder: int) -> None:
+    try:
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(mode) and not expected(mode):
+        shutil.rmtree(name, dir_fd=folder)
+    elif not expected(mode):
+        os.unlink(name, dir_fd=folder)
+
+
+def _new_run(folder: Path) -> tuple[Path, int]:
+    """Make a folder for one run, locked while it is in use, and remove those of killed runs."""
+    handle = os.open(folder, FOLDER)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        for left in folder.glob(f"{_RUN}*"):
+            with suppress(OSError):
+                _remove_run(left, _locked(left))
+        run = Path(tempfile.mkdtemp(prefix=_RUN, dir=folder))
+        return run, _locked(run)
+    finally:
+        os.close(handle)
+
+
+def _locked(run: Path) -> int:
+    handle = os.open(run, FOLDER)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _remove_run(run: Path, handle: int) -> None:
+    try:
+        shutil.rmtree(run, ignore_errors=True)
+        if run.exists():
+            # A process left folders that nobody may write to, such as a cache of Go modules.
+            for folder, names, _ in os.walk(run):
+                for path in (Path(folder, name) for name in names):
+                    if not path.is_symlink():
+                        path.chmod(0o700)
+            shutil.rmtree(run, ignore_errors=True)
+    finally:
+        os.close(handle)
