@@ -116,7 +116,7 @@ def test_the_error_of_a_plugin_that_fails_shows_no_key(run, tmp_path):
 
 
 def test_settings_that_git_brings_are_not_read(run, project):
-    project.write({"agent-config/config.toml": "network = false\n"})
+    project.write({"agent-config/config.toml": "sandbox.network = false\n"})
     assert '"agent-config/config.toml"' in run("config", "--json").stdout
     project.git("add", "--force", "agent-config/config.toml")
     finished = run("config")

@@ -54,18 +54,19 @@ def refused(root: Path, environ: Mapping[str, str] | None = None, **flags: objec
 
 def test_without_any_source_every_value_is_the_default(root: Path) -> None:
     found = load(root)
-    assert (found.model, found.max_cost, found.on_failure, found.sandbox) == ("gemini-2.5-pro", None, "keep", "auto")
-    assert (found.network, found.build.timeout_seconds, found.build.output_limit) == (True, 3600, 262144)
+    assert (found.model, found.max_cost, found.on_failure) == ("gemini-2.5-pro", None, "keep")
+    assert found.sandbox.model_dump() == {"mode": "auto", "network": True, "writable": [], "readable": []}
+    assert (found.build.timeout_seconds, found.build.output_limit) == (3600, 262144)
     assert {row.origin for row in setting_rows(found)} == {"default"}
     assert all(row.description for row in setting_rows(found))
 
 
 VALUES: dict[str, st.SearchStrategy[object]] = {
     "model": st.text(st.characters(min_codepoint=33, max_codepoint=0x2FF, exclude_categories=["Cc"]), min_size=1),
-    "network": st.booleans(),
+    "sandbox.network": st.booleans(),
     "build.timeout_seconds": st.integers(1, 10**9) | st.floats(0.001, 1e9),
     "http.retries": st.integers(0, 10**6),
-    "sandbox": st.sampled_from(["auto", "require", "off"]),
+    "sandbox.mode": st.sampled_from(["auto", "require", "off"]),
     "plugins.commit.repairs": st.integers(),
     "plugins.commit.deep.name": st.text("abc", min_size=1),
     "providers.openai.player.model": st.text("gpt-5", min_size=1),
@@ -142,7 +143,7 @@ def test_the_process_environment_is_the_default_and_no_dotenv_is_read(
     monkeypatch.chdir(root)
     monkeypatch.setenv("CODE_COMMIT_SANDBOX", "off")
     found = load_settings(root)
-    assert (found.sandbox, found.model) == ("off", "gemini-2.5-pro")
+    assert (found.sandbox.mode, found.model) == ("off", "gemini-2.5-pro")
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,7 @@ def test_the_process_environment_is_the_default_and_no_dotenv_is_read(
         ("build = 3", "build should be"),
         ("model = 3", "agent-config/config.toml: model should be a valid string"),
         ("max_cost = 0", "max_cost should be greater than 0"),
-        ('sandbox = "on"', "sandbox should be 'auto', 'require' or 'off'"),
+        ('sandbox = "on"', "sandbox.mode should be 'auto', 'require' or 'off'"),
         ("plugins.commit = 3", "plugins.commit should be a table"),
         ('providers = "openai"', "providers should be a table"),
         ("providers.openai = 3", "providers.openai should be a role's config, a text, or a provider's table"),
@@ -200,12 +201,55 @@ def test_a_variable_with_one_underscore_too_few_is_told_which_is_meant(tmp_path:
 def test_a_mistake_in_a_flag_or_the_users_file_names_that(root: Path) -> None:
     with pytest.raises(UsageError, match=r"^--sandbox should be 'auto', 'require' or 'off'$"):
         load(root, {}, sandbox="maybe")
-    path = user(root, "network = 7")
-    assert f"user config {path}: network should be a valid boolean" in refused(root)
+    path = user(root, "sandbox.network = 7")
+    assert f"user config {path}: sandbox.network should be a valid boolean" in refused(root)
+
+
+def test_a_text_as_sandbox_sets_the_mode_and_leaves_the_rest(root: Path) -> None:
+    user(root, '[sandbox]\nmode = "off"\nnetwork = false\nwritable = ["~/go/pkg", "/srv"]\nreadable = ["~/.netrc"]\n')
+    project(root, 'sandbox = "require"')
+    for found, mode in (
+        (load(root), "require"),
+        (load(root, {"CODE_COMMIT_SANDBOX": "auto"}), "auto"),
+        (load(root, {"CODE_COMMIT_SANDBOX__MODE": "auto"}, sandbox="off"), "off"),
+    ):
+        assert (found.sandbox.mode, found.sandbox.network) == (mode, False)
+        assert found.sandbox.writable == [Path("~/go/pkg").expanduser(), Path("/srv")]
+        assert found.sandbox.readable == [Path("~/.netrc").expanduser()]
+
+
+@pytest.mark.parametrize(
+    ("own", "environ"),
+    [
+        ('[sandbox]\nwritable = ["/srv"]', {}),
+        ("sandbox.readable = []", {}),
+        ("", {"CODE_COMMIT_SANDBOX__WRITABLE": '["/srv"]'}),
+        ("", {"CODE_COMMIT_SANDBOX": '{"readable": ["/srv"]}'}),
+    ],
+)
+def test_only_the_user_opens_the_sandbox(root: Path, own: str, environ: Mapping[str, str]) -> None:
+    project(root, own)
+    assert "counts in your own configuration alone" in refused(root, environ)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("network = false", "there is no setting network; did you mean sandbox.network?"),
+        ('[sandbox]\nwriteable = ["/srv"]', "there is no setting sandbox.writeable; did you mean sandbox.writable?"),
+        ('[sandbox]\nmod = "off"', "there is no setting sandbox.mod; did you mean sandbox.mode?"),
+        ("sandbox = 7", "sandbox should be a table"),
+        ("sandbox = true", "sandbox should be a table"),
+        ('sandbox.writable = ["srv"]', "sandbox.writable.0 should begin with / or ~/"),
+    ],
+)
+def test_a_misspelled_sandbox_is_refused(root: Path, text: str, words: str) -> None:
+    user(root, text)
+    assert refused(root).endswith(words)
 
 
 def test_all_mistakes_are_told_at_once(root: Path) -> None:
-    project(root, "network = 7\nmodle = 1")
+    project(root, "sandbox.network = 7\nmodle = 1")
     assert refused(root, {"CODE_COMMIT_SANDBOX": "x"}).count(";") >= 2
 
 
@@ -238,7 +282,7 @@ def test_an_absurd_file_is_an_error_and_no_crash(root: Path, text: bytes) -> Non
 def test_any_file_gives_settings_or_a_plain_error(root: Path, content: bytes) -> None:
     project(root, content)
     with suppress(NotReady):  # anything else is a crash
-        assert load(root).origin("sandbox") in {"default", "agent-config/config.toml"}
+        assert load(root).origin("sandbox.mode") in {"default", "agent-config/config.toml"}
 
 
 def test_a_link_is_not_followed_to_the_projects_file(root: Path) -> None:

@@ -117,7 +117,7 @@ def test_a_log_cannot_turn_the_sandbox_off(runs):
 @pytest.mark.parametrize("command", [("replay",), ("runs", "export", "--sink", "ledger")])
 def test_a_configuration_from_the_repository_is_not_used(runs, ledger, command):
     runs.run(runs.replaced("a.txt", "good\n"))
-    runs.project.write({"agent-config/config.toml": "network = true\n"})
+    runs.project.write({"agent-config/config.toml": "sandbox.network = true\n"})
     runs.project.git("add", "-f", "agent-config/config.toml")
     finished = runs.command(*command, plugins=ledger)
     assert finished.exit_code == 3

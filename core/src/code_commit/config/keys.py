@@ -104,13 +104,13 @@ class KeyStore:
         )
 
     def files_elsewhere(self) -> tuple[Path, ...]:
-        """Return the files outside `agent-config` that may hold keys: the user's own, and each `api_key_file`."""
+        """Return what may hold keys outside `agent-config`: the folder of the user's file, and each `api_key_file`."""
         named = [
             source.folder / os.path.expanduser(table["api_key_file"])  # noqa: PTH111 - leaves unknown users alone
             for source, *_, table in self._configs_with_keys
             if isinstance(table.get("api_key_file"), str)
         ]
-        return (user_file(), *named)
+        return (user_file().parent, *named)
 
     @cached_property
     def _configs_with_keys(self) -> list[tuple[Source, str, str, Mapping[str, Any]]]:

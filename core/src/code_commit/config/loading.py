@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from pydantic import PrivateAttr, ValidationError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
 from code_commit.config.schema import HostSettings, Model, explained, validated
-from code_commit.config.sources import FLAG, KEY_FIELDS, Name, Source, nested, sources
+from code_commit.config.sources import FLAG, KEY_FIELDS, Name, Source, nested, sources, user_file
 from code_commit.plugin_api.errors import NotReady, UsageError, did_you_mean
 
 DEFAULT_ROLE = "default_provider"
@@ -145,7 +145,7 @@ def load_settings(
     given += sources(root, os.environ if environ is None else environ)
     for source in given:
         _require_named_configs(source)
-    layers = tuple(source.without_keys() for source in given)
+    layers = tuple(_with_sandbox_table(source.without_keys()) for source in given)
     try:
         settings = Settings(layers=layers)  # type: ignore[call-arg] # see `settings_customise_sources`
     except ValidationError as error:
@@ -163,6 +163,22 @@ def load_settings(
 
 def _origin(layers: Iterable[Source], name: Name) -> str:
     return next((layer.label for layer in layers if layer.sets(name)), "")
+
+
+def _with_sandbox_table(source: Source) -> Source:
+    """Return `source` with `sandbox = "require"` as a table.
+
+    Raises:
+        NotReady: it opens folders, and is not the user's own file.
+    """
+    table = source.tables.get("sandbox")
+    if isinstance(table, str):
+        return replace(source, tables={**source.tables, "sandbox": {"mode": table}})
+    for name in ("writable", "readable") if isinstance(table, Mapping) else ():
+        if name in table and not source.label.startswith(_SHARED):
+            fault = f"sandbox.{name} counts in your own configuration alone, not in a project's"
+            raise NotReady(f"{source.label}: {fault}", hint=f"move it to {user_file()}")
+    return source
 
 
 def _require_named_configs(source: Source) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from code_commit.config.sources import FLAG, VARIABLE, Name
@@ -39,6 +40,32 @@ class BuildSettings(BaseModel):
     )
 
 
+def _absolute(path: Path) -> Path:
+    if not (path := path.expanduser()).is_absolute():
+        raise ValueError("should begin with / or ~/")
+    return path
+
+
+Folder = Annotated[Path, AfterValidator(_absolute)]
+
+
+class SandboxTable(BaseModel):
+    """`[sandbox]`: what builds and commands can reach. `sandbox = "require"` alone sets the mode."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mode: Literal["auto", "require", "off"] = Field(
+        default="auto", description="Isolation of builds and commands by bubblewrap: where it works, always, or never."
+    )
+    network: bool = Field(default=True, description="Whether builds and commands in the sandbox may use the network.")
+    writable: list[Folder] = Field(
+        default_factory=list, description="Folders that they may change besides the project; in the user's file alone."
+    )
+    readable: list[Folder] = Field(
+        default_factory=list, description="Files and folders that they may see although they are hidden; likewise."
+    )
+
+
 class HttpSettings(BaseModel):
     """`[http]`: how services are called."""
 
@@ -62,10 +89,7 @@ class HostSettings(BaseSettings):
         default="keep",
         description="Whether the last attempt stays when the goal was not reached, or the tree is put back.",
     )
-    sandbox: Literal["auto", "require", "off"] = Field(
-        default="auto", description="Isolation of builds and commands by bubblewrap: where it works, always, or never."
-    )
-    network: bool = Field(default=True, description="Whether builds and commands in the sandbox may use the network.")
+    sandbox: SandboxTable = Field(default_factory=SandboxTable, description="What builds and commands can reach.")
     after_run_timeout_seconds: Seconds = Field(
         default=120, description="How long what a plugin does after a run may take."
     )
@@ -106,12 +130,13 @@ def explained(
         name = tuple(str(part) for part in problem["loc"])
         place, subject = origin(name), ".".join(name)
         if place == FLAG and name:
-            subject = f"--{name[-1].replace('_', '-')}"
+            subject = f"--{name[0].replace('_', '-')}"
         if problem["type"] == "extra_forbidden":
             yield place, f"there is no setting {subject}{_meant(name, place, model)}"
             continue
         text = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
         text = text.replace("a valid dictionary", "a table").partition(", unable to parse")[0]
+        text = text.partition(" or instance of ")[0]
         yield place, f"{subject} {text}" if text.startswith("should ") else f"{subject}: {text}".removeprefix(": ")
 
 

@@ -77,10 +77,12 @@ def open_project(plan: RunPlan, registry: Registry, stack: ExitStack) -> tuple[W
 def sandbox_settings(settings: Settings, keys: KeyStore, variables: frozenset[str]) -> SandboxSettings:
     """Return the sandbox of a project's processes; `variables` hold the keys and secrets of plugins."""
     return SandboxSettings(
-        mode=settings.sandbox,
-        network=settings.network,
+        mode=settings.sandbox.mode,
+        network=settings.sandbox.network,
         hidden=keys.files_elsewhere(),
         read_only=("logs",),
+        writable=tuple(settings.sandbox.writable),
+        readable=tuple(settings.sandbox.readable),
         secret_variables=variables | keys.variables_with_keys(),
         secret_prefixes=(PREFIX,),
         output_limit=settings.build.output_limit,

@@ -12,7 +12,10 @@ _STORES = (
     *(".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".terraform.d/credentials.tfrc.json"),
     *(".claude", ".claude.json", ".codex", ".gemini", ".mozilla", ".thunderbird"),
     *(".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history"),
-    *(f".config/{name}" for name in ("gcloud", "gh", "glab-cli", "hub", "doctl", "fly", "heroku", "op", "rclone")),
+    *(
+        f".config/{name}"
+        for name in ("code-commit", "gcloud", "gh", "glab-cli", "hub", "doctl", "fly", "heroku", "op", "rclone")
+    ),
     *(f".config/{name}" for name in ("git/credentials", "containers/auth.json", "github-copilot", "configstore")),
     *(f".config/{name}" for name in ("google-chrome", "chromium", "BraveSoftware", "microsoft-edge", "pypoetry")),
     *(f".local/share/{name}" for name in ("keyrings", "kwalletd", "fish/fish_history")),
