@@ -277,10 +277,9 @@ class Workspace:
         """
         return self._runner.sandbox_in_use
 
-    @property
     def sandbox_warning(self) -> str:
-        """What the next process is not kept from, where the settings take what isolation there is; or ""."""
-        return self._runner.sandbox_warning
+        """Return, the first time, what processes are not kept from where the mode is "auto"; or ""."""
+        return self._runner.sandbox_warning()
 
     def run_build(self, *, log: Path, timeout: float) -> ProcessResult:
         """Run the project's build script; see `run_command`."""

@@ -174,8 +174,8 @@ def _with_sandbox_table(source: Source) -> Source:
     table = source.tables.get("sandbox")
     if isinstance(table, str):
         return replace(source, tables={**source.tables, "sandbox": {"mode": table}})
-    for name in ("writable", "readable") if isinstance(table, Mapping) else ():
-        if name in table and not source.label.startswith(_SHARED):
+    if isinstance(table, Mapping) and not source.label.startswith(_SHARED):
+        for name in sorted({"writable", "readable"} & table.keys()):
             fault = f"sandbox.{name} counts in your own configuration alone, not in a project's"
             raise NotReady(f"{source.label}: {fault}", hint=f"move it to {user_file()}")
     return source

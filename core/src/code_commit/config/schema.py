@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from code_commit.config.sources import FLAG, VARIABLE, Name
@@ -40,15 +40,6 @@ class BuildSettings(BaseModel):
     )
 
 
-def _absolute(path: Path) -> Path:
-    if not (path := path.expanduser()).is_absolute():
-        raise ValueError("should begin with / or ~/")
-    return path
-
-
-Folder = Annotated[Path, AfterValidator(_absolute)]
-
-
 class SandboxTable(BaseModel):
     """`[sandbox]`: what builds and commands can reach. `sandbox = "require"` alone sets the mode."""
 
@@ -58,11 +49,12 @@ class SandboxTable(BaseModel):
         default="auto", description="Isolation of builds and commands by bubblewrap: where it works, always, or never."
     )
     network: bool = Field(default=True, description="Whether builds and commands in the sandbox may use the network.")
-    writable: list[Folder] = Field(
-        default_factory=list, description="Folders that they may change besides the project; in the user's file alone."
+    writable: list[Path] = Field(
+        default_factory=list,
+        description="Folders that they may change besides the project; from the user's file alone.",
     )
-    readable: list[Folder] = Field(
-        default_factory=list, description="Files and folders that they may see although they are hidden; likewise."
+    readable: list[Path] = Field(
+        default=[], description="Files and folders that they may see although they are hidden; likewise."
     )
 
 

@@ -339,6 +339,8 @@ class ProjectRun:
             self._checkpoint_unsaved()
         log = self.folder / self.log.reserve(numbered(self.models.log.last_number, name))
         sandbox = self.workspace.sandbox_in_use
+        if warning := self.workspace.sandbox_warning():
+            self.emit(MessageLogged(warning, "warning"))
         # The integrity check of an unisolated process covers the host's own state: nothing else may write it meanwhile.
         with self.log.nested(), self._tree_lock if sandbox == "off" else nullcontext():
             self.emit(ProcessStarted(tuple(argv), sandbox, log.name))

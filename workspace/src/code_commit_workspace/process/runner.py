@@ -90,6 +90,7 @@ class ProcessRunner:
         )
         self._under_way = UnderWay()
         self._looking: list[threading.Thread] = []
+        self._warned = False
 
     def look_ahead(self) -> None:
         """Start preparing the sandbox in the background.
@@ -140,11 +141,11 @@ class ProcessRunner:
             )
         return "off"
 
-    @property
     def sandbox_warning(self) -> str:
-        """What the next process is not kept from although the mode is "auto", or ""."""
-        if self._settings.mode != "auto":
+        """Return, the first time, what processes are not kept from although the mode is "auto"; or ""."""
+        if self._settings.mode != "auto" or self._warned:
             return ""
+        self._warned = True
         if reason := self._sandbox.why_not():
             return (
                 f"no sandbox: {reason}; builds and commands can change and read everything that your account can, "

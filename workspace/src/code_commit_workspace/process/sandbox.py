@@ -67,8 +67,8 @@ class Sandbox:
         self._hidden = tuple(hidden)
         self._read_only = read_only
         self._repositories = repositories
-        self._writable = tuple(os.path.realpath(path) for path in writable)
-        self._readable = tuple(os.path.realpath(path) for path in readable)
+        self._writable = _real(map(os.path.expanduser, writable))
+        self._readable = _real(map(os.path.expanduser, readable))
         self._lock = threading.Lock()
         self._folders: PrivateFolders | None = None
         self._cache = ""
