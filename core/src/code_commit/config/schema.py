@@ -50,8 +50,7 @@ class SandboxTable(BaseModel):
     )
     network: bool = Field(default=True, description="Whether builds and commands in the sandbox may use the network.")
     writable: list[Path] = Field(
-        default_factory=list,
-        description="Folders that they may change besides the project; from the user's file alone.",
+        default=[], description="Folders that they may change besides the project; from the user's file alone."
     )
     readable: list[Path] = Field(
         default=[], description="Files and folders that they may see although they are hidden; likewise."
