@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
@@ -30,11 +31,16 @@ def forms_of(piece: str) -> Iterator[str]:
             yield encode(bytes(before) + raw).decode()[first:after]
 
 
+@cache
+def forms_of_windows(key: str) -> frozenset[bytes]:
+    """Return every window of `key`, in any form."""
+    windows = {key[start : start + WINDOW] for start in range(len(key) - WINDOW + 1)}
+    return frozenset(form.encode() for window in windows for form in forms_of(window))
+
+
 def traces_in(content: bytes, key: str) -> list[str]:
     """Return every window of `key`, in any form, that `content` contains."""
-    windows = {key[start : start + WINDOW] for start in range(len(key) - WINDOW + 1)}
-    forms = {form for window in windows for form in forms_of(window)}
-    return sorted(form for form in forms if form.encode() in content)
+    return sorted(form.decode() for form in forms_of_windows(key) if form in content)
 
 
 def everything_written(project: Project, finished: Finished) -> Iterator[tuple[str, bytes]]:

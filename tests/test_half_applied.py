@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import time
 
@@ -11,13 +12,8 @@ import pytest
 from code_commit_testing import Project, ScriptedServer
 
 KEY = "sk-canary-0123456789-key7Q"
-OLD = {f"src/{number:04}.txt": "old\n" for number in range(1000)}
+OLD = {f"src/{number:04}.txt": "old\n" for number in range(300)}
 JOURNAL = "agent-config/.code-commit/journal/active"
-
-
-@pytest.fixture
-def project(tmp_path):
-    return Project.create(tmp_path, files=OLD)
 
 
 def environ(server):
@@ -31,7 +27,6 @@ def contents(project):
 def run_that_changes_nothing(project):
     with ScriptedServer(["^^^src/0000.txt\nnew\n^^^end\n"]) as server:
         assert project.command("--model", "gpt-5", "--dry-run", environ=environ(server)).exit_code == 0
-    return project.run_folder.name
 
 
 def kill_while_applying(project):
@@ -54,25 +49,41 @@ def kill_while_applying(project):
     pytest.fail("no run was killed in the middle of its change")
 
 
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """Return a project with a whole run, and with one that was killed in the middle of its change."""
+    project = Project.create(tmp_path_factory.mktemp("killed"), files=OLD)
+    run_that_changes_nothing(project)
+    kill_while_applying(project)
+    return project
+
+
+@pytest.fixture
+def project(killed, tmp_path):
+    """Return a copy of it."""
+    shutil.copytree(killed.root, tmp_path / "project", symlinks=True)
+    shutil.copytree(killed.home, tmp_path / "home", symlinks=True)
+    return Project(tmp_path / "project", tmp_path / "home")
+
+
 @pytest.mark.parametrize(
     "arguments",
-    [["replay"], ["rollup"], ["runs", "diff"], ["check", "a"], ["undo"], ["runs", "prune", "--keep", "9"]],
+    [["replay", "FIRST"], ["rollup"], ["runs", "diff"], ["check", "a"], ["undo"], ["runs", "prune", "--keep", "9"]],
     ids=lambda arguments: arguments[0],
 )
 def test_a_command_reads_the_restored_project(project, arguments):
-    before = run_that_changes_nothing(project) if arguments == ["replay"] else ""
-    kill_while_applying(project)
-    finished = project.command(*arguments, *filter(None, [before]))
+    assert contents(project) == {"old\n", "new\n"}
+    first = min(path.name for path in (project.root / "logs").glob("2*"))
+    finished = project.command(*(first if word == "FIRST" else word for word in arguments))
     assert "internal error" not in finished.stderr
     assert contents(project) == {"old\n"}
-    if arguments == ["replay"]:
+    if arguments[0] == "replay":
         assert "no differences" in finished.stdout
-    if arguments == ["rollup"]:
+    if arguments[0] == "rollup":
         assert "new" not in project.read("agent-config/codeRollup.txt")
 
 
 def test_a_workflow_that_only_reads_reads_the_restored_project(project):
-    kill_while_applying(project)
     with ScriptedServer(["# Report\n"]) as server:
         project.command("--consistency-check", "--model", "gpt-5", environ=environ(server))
     assert contents(project) == {"old\n"}
