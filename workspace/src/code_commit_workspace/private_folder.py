@@ -14,26 +14,26 @@ from code_commit_workspace.transaction.home import PRIVATE_FOLDER
 _LIMIT = 16 * 1024 * 1024
 
 
-def check_private_folder(root: Path, private_folder: str = PRIVATE_FOLDER) -> None:
+def check_private_folder(root: Path, private_folder: str = PRIVATE_FOLDER, *, hint: str = "") -> None:
     """Check that `.gitignore` keeps the private folder out of git, and that git brings no part of it along.
 
     Call it before any setting or key of the project is read: one that came with a repository is somebody else's. Any
-    error of git counts as if it did.
+    error of git counts as if it did. `hint` says how to add the line, if not by hand.
 
     Raises:
         NotReady: the line in `.gitignore` is missing, or git tracks something of the folder.
     """
-    require_gitignore_line(root, private_folder)
+    require_gitignore_line(root, private_folder, hint=hint)
     _require_untracked(root, private_folder)
 
 
-def require_gitignore_line(root: Path, private_folder: str = PRIVATE_FOLDER) -> None:
+def require_gitignore_line(root: Path, private_folder: str = PRIVATE_FOLDER, *, hint: str = "") -> None:
     """Check that `.gitignore` in `root` ignores the private folder.
 
     Raises:
         NotReady: the file or the line is missing, or a later line takes it back.
     """
-    hint = f"add the line /{private_folder} to the project's .gitignore, so that no key can be committed"
+    hint = hint or f"add the line /{private_folder} to the project's .gitignore, so that no key can be committed"
     accepted = {f"{before}{private_folder}{after}" for before in ("", "/") for after in ("", "/")}
     content = read_in_project(root, ".gitignore", limit=_LIMIT)
     if content is None:

@@ -24,6 +24,9 @@ from code_commit.run.session import RunEnding, run_session
 from code_commit_workspace import check_private_folder, printable, read_answer
 
 
+_INIT = "`code-commit init` adds the line, and creates what else a first run needs"
+
+
 class QuitError(Exception):
     """The user quit before the run started."""
 
@@ -81,7 +84,8 @@ def plan_run(
         raise QuitError
     if not root.is_dir():
         raise NotReady(f"there is no folder {root}")
-    check_private_folder(root)  # before any setting is read
+    hint = _INIT if "init" in registry.commands else ""
+    check_private_folder(root, hint=hint)  # before any setting is read
     section_model = settings_model(registry.plugin_host, plugin)
     shared = section_model.model_fields if section_model else {}  # a flag overrides the setting of the same name
     own = {f"plugins.{plugin.name}.{name}": value for name, value in flags.items() if name in shared}

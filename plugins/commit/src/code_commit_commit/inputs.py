@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 QUERY = "agent-config/query.txt"
 CODEBASE = "agent-config/codeRollup.txt"
+SAMPLE_QUERY = """\
+Describe the change here in your own words: what the program should do
+afterwards, and how to verify it.
+"""
+_DESCRIBE = "describe the change in it, or use --query"
 FRESH = "update the rollup with `code-commit rollup`, then run again"
 
 
@@ -33,7 +38,9 @@ def read_context(run: Run) -> Context:
         name = run.options.query_file
         query = decode_text(_read_query_file(name), "standard input" if name == "-" else name)
     else:
-        query = _required(run, QUERY, "describe the change in it, or use --query")
+        query = _required(run, QUERY, _DESCRIBE)
+        if query.split() == SAMPLE_QUERY.split():
+            raise NotReady(f"{QUERY} still holds the sample text of `code-commit init`", hint=_DESCRIBE)
     if not query.strip():
         raise NotReady("the query is empty", hint="describe the change")
     collect = "collect the code with codeRollup.sh or `code-commit rollup`"
@@ -70,7 +77,8 @@ def _require_build(run: Run) -> None:
             f"build.sh is {what}", hint="replace it with a script that builds and tests the project"
         ) from error
     raise NotReady(
-        "there is no build.sh here", hint="write one that exits with 0 if the project builds and its tests pass"
+        "there is no build.sh here",
+        hint="`code-commit init` writes one; it must exit with 0 only if the project builds and its tests pass",
     )
 
 

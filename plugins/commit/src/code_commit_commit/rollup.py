@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -13,18 +12,13 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from code_commit.plugin_api import NotReady
+from code_commit_commit.left_out import exclude_paths
 from code_commit_workspace import ProjectTree, Workspace
 
 FOLDER, NAME = "agent-config", "codeRollup.txt"
 MANIFEST = "rollup.json"  # in the state folder
 _BYTES_PER_TOKEN = 4  # the estimate of the services, for English and code
 _LARGEST = 16 * 1024 * 1024  # bytes of one file
-_SECRET = re.compile(
-    r"(?:^|/)(?:\.env(?!\.(?:example|sample|template|dist)$)(?:\.[^/]*)?|\.netrc|\.pgpass|\.npmrc|\.pypirc|"
-    r"id_(?:rsa|dsa|ecdsa|ed25519)|(?:secrets?|credentials)(?:\.(?:json|ya?ml|toml|ini|cfg|txt))?|[^/]*\.(?:pem|key|p12|pfx))$",
-    re.IGNORECASE,
-)
-_VENDORED = re.compile(r"(?:.*?/)??(?:vendor|node_modules)(?=/)")
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _BATCH = 4 * 1024 * 1024  # bytes
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -44,16 +38,6 @@ class Rollup:
     size: int = 0
 
     @property
-    def doubtful(self) -> list[str]:
-        """The collected files that may contain secrets, judged by their names."""
-        return [path for path in self.files if _SECRET.search(path)]
-
-    @property
-    def vendored(self) -> list[str]:
-        """The folders of collected files that are usually copies of other projects."""
-        return list(dict.fromkeys(found[0] for path in self.files if (found := _VENDORED.match(path))))
-
-    @property
     def tokens(self) -> int:
         """The approximate number of tokens; the exact number depends on the model."""
         return self.size // _BYTES_PER_TOKEN
@@ -63,8 +47,9 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
     """Write `agent-config/codeRollup.txt`, and the manifest to the state folder.
 
     The rollup contains every text file that git tracks or does not ignore and that a model may read, sorted, each after
-    a line `--- path ---`. `include` and `exclude` are `.gitignore` patterns; without `include`, all files match. Files
-    are read one by one, so that a large project need not fit into memory.
+    a line `--- path ---`. `include` and `exclude` are `.gitignore` patterns; without `include`, all files match but those
+    that `exclude_paths` leaves out by default. Files are read one by one, so that a large project need not fit into
+    memory.
 
     Raises:
         NotReady: there is no git repository, or the rollup cannot be written.
@@ -72,7 +57,7 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
     """
     tree, all_paths = workspace.project, workspace.listed()
     found, refused = workspace.select(include, among=all_paths)
-    paths = _exclude(found, exclude)
+    paths, left_out = exclude_paths(found, exclude)
     if not paths:
         raise NotReady("there is nothing to collect", hint="no file that git tracks here matches the patterns")
     try:
@@ -82,26 +67,14 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
             with open(handle, "wb") as file:  # noqa: PTH123 - a handle
                 rollup, digest = _collect(tree, paths, file)
             os.replace(f".{NAME}.new", NAME, src_dir_fd=folder, dst_dir_fd=folder)
-        rollup.left_out |= {
+        rollup.left_out |= left_out | {
             path: "It is another git repository." if path.endswith("/") else refused[path].reason
-            for path in _exclude(list(refused), exclude)
+            for path in exclude_paths(list(refused), exclude)[0]
         }
         _write_manifest(workspace, digest, rollup, sorted(all_paths - rollup.files.keys()))
     except OSError as error:
         raise NotReady(f"cannot write {tree.root / FOLDER / NAME}: {error.strerror}") from error
     return rollup
-
-
-def _exclude(paths: Sequence[str], exclude: Sequence[str]) -> list[str]:
-    if not exclude:
-        return list(paths)
-    from pathspec import GitIgnoreSpec
-
-    try:
-        out = set(GitIgnoreSpec.from_lines(exclude).match_files(paths))
-    except re.error as error:  # pathspec does not escape all that git allows in brackets
-        raise ValueError(f"cannot read {' '.join(exclude)!r}: {error}") from error
-    return [path for path in paths if path not in out]
 
 
 def _collect(tree: ProjectTree, paths: Sequence[str], file: BinaryIO) -> tuple[Rollup, str]:

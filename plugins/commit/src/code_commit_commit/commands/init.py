@@ -1,4 +1,4 @@
-"""`code-commit init`: create the files that a project needs before its first run."""
+"""`code-commit init`: create the files that a project needs before its first run, and run its build once."""
 
 from __future__ import annotations
 
@@ -6,56 +6,52 @@ import errno
 import os
 import stat
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from code_commit.plugin_api import ExitCode, Host, NotReady
-from code_commit_commit.languages import Language, language_of
-from code_commit_workspace import Git, GitError, ProjectTree, require_gitignore_line
+from code_commit_commit.build_scripts.detection import find_parts
+from code_commit_commit.build_scripts.folder import project_folder
+from code_commit_commit.build_scripts.part import Part, build_script
+from code_commit_commit.commands.first_build import FirstBuild, run_first_build
+from code_commit_commit.inputs import QUERY, SAMPLE_QUERY
+from code_commit_workspace import Git, NoRepository, ProjectTree, require_gitignore_line
 
 _DESCRIPTION = """\
 Create the files that a project needs before its first run: agent-config with a sample query, the line /agent-config \
-in .gitignore, and a build.sh and a codeRollup.sh for the detected language. Existing files stay unchanged.
+in .gitignore, and a build.sh and a codeRollup.sh for the languages of the project. Then run build.sh once. Existing \
+files stay unchanged, except that .gitignore gets lines. The exit code is 1 if the build fails.
 """
-_QUERY = """\
-Describe the change here in your own words: what the program should do
-afterwards, and how to verify it.
-"""
-_BUILD = """\
-#!/usr/bin/env bash
-# Builds and tests the project: exit code 0 means success. code-commit runs it after every change.
-set -euo pipefail
-cd "$(dirname "$0")"
-
-{commands}"""
 _ROLLUP = """\
 #!/usr/bin/env bash
 # Collects the code for the model in agent-config/codeRollup.txt.
 # --include and --exclude take .gitignore patterns; see `code-commit rollup --help`.
 set -euo pipefail
 cd "$(dirname "$0")"
-exec code-commit rollup{left_out} "$@"
+exec code-commit rollup "$@"
 """
-_NEXT = """\
-Next steps:
-
-  1. describe the change in agent-config/query.txt
-  2. check build.sh: it must exit with 0 only if the project builds and its tests pass
-  3. write your key, one line, to agent-config/gemini-key.txt (or openai-key.txt, anthropic-key.txt)
-  4. code-commit rollup
-  5. code-commit
-"""
-
 _OBSTACLES = {errno.ELOOP: "it is a link", errno.ENOTDIR: "it is a link or a file, not a folder"}
+
+
+@dataclass(slots=True)
+class _LaidOut:
+    """The paths that were created, changed and kept; `lines` were added to `.gitignore`."""
+
+    created: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `init`."""
     parser.description = _DESCRIPTION
+    parser.add_argument("--no-build", action="store_true", help="do not run build.sh")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
 def init(host: Host, arguments: Namespace) -> int:
-    """Create missing files in the working directory. Existing files stay unchanged, except for the `.gitignore` line.
+    """Create missing files in the working directory and run `build.sh` once; return 1 if it fails.
 
     Raises:
         NotReady: something else is in the place of a file, or the folder is not writable.
@@ -63,69 +59,88 @@ def init(host: Host, arguments: Namespace) -> int:
     root = host.root
     try:
         with ProjectTree(root) as tree:
-            language = language_of(path.name for path in root.iterdir())
-            created, kept = _lay_out(tree, language)
+            parts = find_parts(project_folder(tree))
+            laid_out = _lay_out(tree, parts)
     except OSError as error:
         where = error.filename if isinstance(error.filename, str) else "a file"
         why = _OBSTACLES.get(error.errno or 0) or error.strerror
         raise NotReady(f"cannot create {where} in {root}: {why}", hint="move it away") from error
+    if not arguments.json:
+        _print_files(host, laid_out, parts)
+    build = None if arguments.no_build else run_first_build(host)
+    next_command = _next_command(host, parts, build)
     if arguments.json:
-        host.out.document({"language": language.name, "created": created, "kept": kept})
-        return ExitCode.REACHED
-    for path in created:
-        host.out.line(f"made  {path}")
-    for path in kept:
-        host.out.line(f"kept  {path}")
-    host.out.note(
-        "\n" + (f"build.sh is written for {language.name}. " if "build.sh" in created else "") + _NEXT.rstrip()
-    )
-    for line in _git_advice(Git(root), language):
-        host.out.note(f"\n{line}")
-    return ExitCode.REACHED
+        languages = [{"language": part.language, "folder": part.folder or "."} for part in parts]
+        files = {"created": laid_out.created, "changed": laid_out.changed, "kept": laid_out.kept}
+        result = build.document() if build else None
+        host.out.document({"languages": languages, **files, "build": result, "next": next_command})
+    else:
+        host.out.note(f"\nNext: {next_command}")
+    return ExitCode.NOT_REACHED if build and not build.passed else ExitCode.REACHED
 
 
-def _git_advice(git: Git, language: Language) -> Iterator[str]:
-    """Yield advice about git: create a repository, or ignore the build's output."""
+def _print_files(host: Host, laid_out: _LaidOut, parts: Sequence[Part]) -> None:
+    rows = [("made", path) for path in laid_out.created] + [("kept", path) for path in laid_out.kept]
+    rows += [("changed", f"{path} (added {', '.join(laid_out.lines)})") for path in laid_out.changed]
+    for what, path in rows:
+        host.out.line(f"{what:<8} {path}")
+    if "build.sh" in laid_out.created:
+        languages = " and ".join(map(str, parts)) or "an unknown language"
+        host.out.note(f"\nbuild.sh is for {languages}. It decides whether a change is good: check it.")
+
+
+def _next_command(host: Host, parts: Sequence[Part], build: FirstBuild | None) -> str:
     try:
-        git.require_repository()
-        not_ignored = sorted(set(language.leaves) - git.ignored(language.leaves))
-    except GitError:
-        return
-    except NotReady as error:
-        yield f"{error}: {error.hint} first, so that git can show the change."
-        return
-    if not_ignored:
-        yield f"The build may create {' and '.join(not_ignored)}: add what git should ignore to .gitignore."
+        Git(host.root).require_repository()
+    except NoRepository:
+        return "git init"
+    if build and not build.passed:
+        install = next((part.install for part in parts if part.install and part.install in build.output), "")
+        return install or "bash build.sh"
+    return "bash codeRollup.sh"
 
 
-def _lay_out(tree: ProjectTree, language: Language) -> tuple[list[str], list[str]]:
-    """Create each missing file. Return the paths that were created or extended, and those that existed."""
-    options = "".join(f" --exclude '{pattern}'" for pattern in language.left_out)
-    files = {
-        "agent-config/query.txt": (_QUERY, 0o644),
-        "build.sh": (_BUILD.format(commands=language.build), 0o755),
-        "codeRollup.sh": (_ROLLUP.format(left_out=options), 0o755),
-    }
-    made = {".gitignore": _ignore_agent_config(tree), "agent-config/": _make_folder(tree, "agent-config")}
-    made |= {path: _make_file(tree, path, text, mode) for path, (text, mode) in files.items()}
-    return [path for path, new in made.items() if new], [path for path, new in made.items() if not new]
+def _lay_out(tree: ProjectTree, parts: Sequence[Part]) -> _LaidOut:
+    """Create each missing file, and add missing lines to `.gitignore`."""
+    laid_out = _LaidOut()
+    files = {QUERY: (SAMPLE_QUERY, 0o644), "build.sh": (build_script(parts), 0o755), "codeRollup.sh": (_ROLLUP, 0o755)}
+    had_rules = tree.lstat(".gitignore") is not None
+    new_build = tree.lstat("build.sh") is None
+    laid_out.lines = _missing_lines(tree, parts if new_build else ())
+    if laid_out.lines:
+        _append(tree, laid_out.lines)
+    rules = laid_out.kept if not laid_out.lines else laid_out.changed if had_rules else laid_out.created
+    rules.append(".gitignore")
+    (laid_out.created if _make_folder(tree, "agent-config") else laid_out.kept).append("agent-config/")
+    for path, (text, mode) in files.items():
+        (laid_out.created if _make_file(tree, path, text, mode) else laid_out.kept).append(path)
+    return laid_out
 
 
-def _ignore_agent_config(tree: ProjectTree) -> bool:
-    """Append the line that keeps keys out of git: at the end, no later line can revert it."""
+def _missing_lines(tree: ProjectTree, parts: Sequence[Part]) -> list[str]:
+    """Return the lines that `.gitignore` lacks: what the build leaves, and last the one that keeps keys out of git."""
+    leaves = dict.fromkeys(leaf for part in parts for leaf in part.leaves)
+    paths = {f"{part.folder}/{leaf}".lstrip("/"): leaf for part in parts for leaf in part.leaves}
+    try:
+        ignored = {paths[path] for path in Git(tree.root).ignored(list(paths))}
+    except NotReady:  # no repository
+        ignored = set((tree.read(".gitignore") or b"").decode("utf-8", "replace").split())
+    lines = [leaf for leaf in leaves if leaf not in ignored]
     try:
         require_gitignore_line(tree.root)
     except NotReady:
-        pass
-    else:
-        return False
+        lines.append("/agent-config")  # at the end, where no later line can revert it
+    return lines
+
+
+def _append(tree: ProjectTree, lines: Sequence[str]) -> None:
     content = tree.read(".gitignore")
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(".gitignore", flags, 0o644, dir_fd=tree.handle)
-    end = b"\r\n" if content and b"\r\n" in content else b"\n"
+    end = "\r\n" if content and b"\r\n" in content else "\n"
+    text = end * bool(content and not content.endswith(b"\n")) + "".join(f"{line}{end}" for line in lines)
     with open(handle, "ab") as file:  # noqa: PTH123 - a handle
-        file.write(end * bool(content and not content.endswith(b"\n")) + b"/agent-config" + end)
-    return True
+        file.write(text.encode())
 
 
 def _make_folder(tree: ProjectTree, name: str) -> bool:

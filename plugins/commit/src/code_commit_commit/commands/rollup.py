@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 
 from code_commit.plugin_api import ExitCode, Host, UsageError
+from code_commit_commit.left_out import DEFAULT_REASONS
 from code_commit_commit.rollup import FOLDER, NAME, roll_up
 from code_commit_workspace import printable
 
@@ -16,14 +17,15 @@ _SHOWN_REASONS = 10
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `rollup`."""
     parser.description = (
-        "Collect the text files that a model may read in agent-config/codeRollup.txt. "
+        "Collect the text files that a model may read in agent-config/codeRollup.txt. Lock files, generated files, "
+        "copies of other projects and files that may contain secrets are left out and named. "
         "PATTERN has the syntax of a line in .gitignore."
     )
     parser.add_argument(
         "--include", action="append", default=[], metavar="PATTERN", help="include only matching files; can be repeated"
     )
     parser.add_argument(
-        "--exclude", action="append", default=[], metavar="PATTERN", help="leave out matching files; can be repeated"
+        "--exclude", action="append", default=[], metavar="PATTERN", help="leave out matching files, or with ! in front include them again; can be repeated"
     )
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
@@ -45,16 +47,13 @@ def rollup(host: Host, arguments: Namespace) -> int:
             "path": f"{FOLDER}/{NAME}",
             "files": list(found.files),
             "left_out": [{"path": path, "reason": reason} for path, reason in sorted(found.left_out.items())],
-            "remarks": {"secrets": found.doubtful, "lfs_pointers": found.pointers, "vendored": found.vendored},
+            "remarks": {"lfs_pointers": found.pointers},
             "bytes": found.size,
             "tokens": found.tokens,
         })  # fmt: skip
     files = f"{len(found.files):,} file{'s' * (len(found.files) != 1)}"
     host.out.note(f"{FOLDER}/{NAME}: {files}, {found.size:,} bytes, about {found.tokens:,} tokens")
     _print_left_out(host, found.left_out)
-    exclude = "use --exclude to leave them out"
-    _print_paths(host, f"included, but may contain secrets ({exclude})", found.doubtful)
-    _print_paths(host, f"included, but usually copies of other projects ({exclude})", found.vendored)
     _print_paths(host, "included without their contents, which are in Git LFS", found.pointers)
     return ExitCode.REACHED
 
@@ -67,6 +66,8 @@ def _print_left_out(host: Host, left_out: Mapping[str, str]) -> None:
         _print_paths(host, f"left out ({reason[:1].lower()}{reason[1:].removesuffix('.')})", paths)
     if len(by_reason) > _SHOWN_REASONS:
         host.out.note("  more is left out: --json names all of it")
+    if not DEFAULT_REASONS.isdisjoint(by_reason):
+        host.out.note("  to include one of these: --exclude '!PATTERN'")
 
 
 def _print_paths(host: Host, label: str, paths: Sequence[str]) -> None:

@@ -1,0 +1,59 @@
+"""Find the parts of a project that are built by themselves, by the files that name their tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from code_commit_commit.build_scripts import compiled
+from code_commit_commit.build_scripts.folder import Folder
+from code_commit_commit.build_scripts.javascript import builds_nothing, javascript
+from code_commit_commit.build_scripts.others import OTHERS
+from code_commit_commit.build_scripts.part import Part
+from code_commit_commit.build_scripts.python import python, python_scripts
+
+_MAIN = (compiled.rust, compiled.go, python, javascript, compiled.maven, compiled.gradle)
+# Only where none of the above is: many projects of other languages have such files for small tasks.
+_GUESSED = (compiled.cmake, compiled.meson, compiled.make, python_scripts)
+# Folders that hold code of others, or code that is no part of the product.
+_SKIPPED = {
+    *("bench", "benchmark", "benchmarks", "demo", "demos", "doc", "docs", "example", "examples", "samples", "scripts"),
+    *("fixtures", "spec", "template", "templates", "test", "testdata", "tests", "tools", "site", "website"),
+    *("build", "dist", "node_modules", "target", "third_party", "thirdparty", "vendor", "venv"),
+}
+_DEEPEST = 2
+
+
+def find_parts(top: Folder) -> list[Part]:
+    """Return what builds and tests the project: its languages in the top folder, then others in folders below."""
+    found = _with_manifest(top)
+    languages = {part.language for part in found}
+    below: list[Part] = []
+    folders: Iterable[Folder] = top.folders
+    for _ in range(_DEEPEST):
+        folders = [each for each in folders if not each.path.rpartition("/")[2].startswith(".")]
+        folders = [each for each in folders if each.path.rpartition("/")[2].lower() not in _SKIPPED]
+        for folder in folders:
+            parts = [part for part in _with_manifest(folder) if part.language not in languages]
+            below += (replace(part, folder=folder.path) for part in parts)
+        if found or below:
+            break
+        folders = [below for folder in folders for below in folder.folders]
+    if not found and (not below or compiled.make_target(top)):
+        return _guess(top) or below
+    return found + below
+
+
+def _with_manifest(folder: Folder) -> list[Part]:
+    main = [part for detect in _MAIN if (part := detect(folder))]
+    others = [part for detect in OTHERS if (part := detect(folder))][:1]
+    if len(main) + len(others) > 1 and folder.has("package.json") and builds_nothing(folder):
+        main = [part for part in main if part.language not in {"JavaScript", "TypeScript"}]
+    return main or others
+
+
+def _guess(folder: Folder) -> list[Part]:
+    """Guess from a build tool or source files. A Makefile without tests says little about a folder of Python files."""
+    if folder.has("*.py") and not folder.has("CMakeLists.txt", "meson.build") and not compiled.make_target(folder):
+        return [part for part in [python_scripts(folder)] if part]
+    return [part for detect in _GUESSED if (part := detect(folder))][:1]

@@ -1,0 +1,92 @@
+"""A part of a project that is built by itself, and the `build.sh` of all parts."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_HEAD = """\
+#!/usr/bin/env bash
+# Builds and tests the project: exit code 0 means success. code-commit runs it after every change.
+set -euo pipefail
+cd "$(dirname "$0")"
+"""
+# Functions of the script; it gets those that its commands name.
+_FUNCTIONS = {
+    "fail": """\
+fail() {
+  echo "build.sh: $*" >&2
+  exit 1
+}
+""",
+    "need": """\
+need() {
+  command -v "$1" >/dev/null || fail "$1 is not installed"
+}
+""",
+    "has_files": """\
+# has_files PATTERN...: is there such a path, outside of installed packages and build output?
+has_files() {
+  local pattern
+  for pattern in "$@"; do
+    [ -z "$(find . \\( -name '.?*' -o -name node_modules -o -name venv -o -name target -o -name build \\) -prune \\
+      -o -type f -path "$pattern" -print -quit)" ] || return 0
+  done
+  return 1
+}
+""",
+    "run_tests": """\
+# run_tests EXPRESSION COMMAND...: fails also if no line of the output matches, because then no test ran.
+run_tests() {
+  "${@:2}" 2>&1 | awk -v ran="$1" '{ print; fflush() } $0 ~ ran { found = 1 } END { exit !found }' || {
+    [ "${PIPESTATUS[0]}" -ne 0 ] || fail "there are test files, but no test ran"
+    exit 1
+  }
+}
+""",
+}
+_NO_TESTS = 'echo "build.sh: there are no tests yet"'
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What builds and tests one language in one folder.
+
+    `leaves` are the folders that the build creates and git should ignore; `install` is the command that installs what
+    the build needs.
+    """
+
+    language: str
+    commands: str
+    leaves: tuple[str, ...] = ()
+    install: str = ""
+    folder: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.language} in {self.folder}/" if self.folder else self.language
+
+
+def build_script(parts: Sequence[Part]) -> str:
+    """Return the text of `build.sh`; without parts, it always fails: without checks, no change must count as good."""
+    blocks = [_block(part, alone=len(parts) == 1) for part in parts] or [_UNKNOWN]
+    commands = "\n".join(blocks)
+    used: list[str] = []
+    for name in reversed(_FUNCTIONS):  # the later ones call the earlier ones
+        if f"{name} " in "".join([commands, *used]):
+            used.insert(0, _FUNCTIONS[name])
+    return "\n".join([_HEAD, *used, commands])
+
+
+_UNKNOWN = 'fail "add the commands that build and test this project"\n'
+
+
+def _block(part: Part, *, alone: bool) -> str:
+    commands = f"cd {shlex.quote(part.folder)}\n{part.commands}" if part.folder else part.commands
+    return commands if alone else f"echo {shlex.quote(f'== {part}')}\n(\n{commands})\n"
+
+
+def if_tests(patterns: Sequence[str], tests: str, otherwise: str = "") -> str:
+    """Return commands that run `tests` if there are files with such paths, now or later, else `otherwise`."""
+    quoted = " ".join(f"'{pattern}'" for pattern in patterns)
+    return f"if has_files {quoted}; then\n  {tests}\nelse\n  {otherwise or _NO_TESTS}\nfi\n"

@@ -1,0 +1,86 @@
+"""What a rollup leaves out by default: files that no person wrote in this project, or that may hold secrets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+_LOCK_FILES = frozenset(
+    {
+        *("package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb"),
+        *("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pixi.lock", "Cargo.lock", "go.sum", "deno.lock"),
+        *("Gemfile.lock", "composer.lock", "mix.lock", "Package.resolved", "gradle.lockfile", "pubspec.lock"),
+        *("packages.lock.json", "Podfile.lock", "flake.lock", "MODULE.bazel.lock"),
+    }
+)
+_GENERATED = (
+    *(".min.js", ".min.css", ".js.map", ".css.map", ".snap", "_pb2.py", "_pb2.pyi", "_pb2_grpc.py"),
+    *(".pb.go", ".pb.cc", ".pb.h", ".g.dart", ".freezed.dart", ".designer.cs", ".Designer.cs"),
+)
+_VENDORED = re.compile(
+    r"(?:[^/]+/)*?(?:vendor|third_party|node_modules|bower_components|site-packages|Pods|\.yarn/(?:cache|releases))/"
+)
+_SECRET = re.compile(  # names of files
+    r"\.env(?!\.(?:example|sample|template|dist)$)(?:\..*)?|\.netrc|\.pgpass|\.npmrc|\.pypirc|"
+    r"id_(?:rsa|dsa|ecdsa|ed25519)|(?:secrets?|credentials)(?:\.(?:json|ya?ml|toml|ini|cfg|txt))?|.*\.(?:pem|key|p12|pfx)",
+    re.IGNORECASE,
+)
+LOCK_FILE, GENERATED = "It is a lock file.", "It is generated."
+VENDORED, SECRET = "It usually holds copies of other projects.", "It may contain secrets."
+DEFAULT_REASONS = frozenset({LOCK_FILE, GENERATED, VENDORED, SECRET})
+
+
+def exclude_paths(paths: Sequence[str], exclude: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the `paths` without those that `exclude` matches or that are left out by default, and why the latter are.
+
+    A pattern that begins with `!` takes back an earlier one, or a default. Of a folder with copies of other projects,
+    the folder is returned.
+
+    Raises:
+        ValueError: a pattern is malformed.
+    """
+    reasons = _default_reasons(paths)
+    left = _matching([path for path in paths if path not in reasons], exclude)
+    if any(pattern.startswith("!") for pattern in exclude):
+        still = _matching(list(reasons), ["**", *exclude])
+        left |= still
+        reasons = {path: reason for path, reason in reasons.items() if path in still}
+    else:
+        left |= reasons.keys()
+    named = {_folder(path) if reason == VENDORED else path: reason for path, reason in reasons.items()}
+    return [path for path in paths if path not in left], named
+
+
+def _default_reasons(paths: Iterable[str]) -> dict[str, str]:
+    reasons: dict[str, str] = {}
+    vendored: dict[str, bool] = {}  # by folder: the same for all of its files
+    for path in paths:
+        end = path.rfind("/") + 1
+        folder, name = path[:end], path[end:]
+        if folder not in vendored:
+            vendored[folder] = bool(_VENDORED.match(folder))
+        if vendored[folder]:
+            reasons[path] = VENDORED
+        elif name in _LOCK_FILES:
+            reasons[path] = LOCK_FILE
+        elif name.endswith(_GENERATED):
+            reasons[path] = GENERATED
+        elif _SECRET.fullmatch(name):
+            reasons[path] = SECRET
+    return reasons
+
+
+def _folder(path: str) -> str:
+    found = _VENDORED.match(path)
+    return found[0] if found else path
+
+
+def _matching(paths: Sequence[str], patterns: Sequence[str]) -> set[str]:
+    if not patterns:
+        return set()
+    from pathspec import GitIgnoreSpec
+
+    try:
+        return set(GitIgnoreSpec.from_lines(patterns).match_files(paths))
+    except re.error as error:  # pathspec does not escape all that git allows in brackets
+        raise ValueError(f"cannot read {' '.join(patterns)!r}: {error}") from error
