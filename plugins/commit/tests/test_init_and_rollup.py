@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
 
-from code_commit_commit.languages import LANGUAGES, language_of
 from code_commit_testing import Project
 
 SCRIPTED = '[providers]\ndefault_provider = "scripted.default"\n[providers.scripted.default]\nmodel = "scripted"\n'
@@ -44,12 +44,17 @@ def test_init_creates_all_files_once(tmp_path):
     project = Project(tmp_path / "project", tmp_path / "home")
     project.root.mkdir()
     project.home.mkdir()
-    first = project.command("init", "--json").document
+    assert project.command("init", "--json").exit_code == 1  # an unknown language
+    assert (project.root / "build.sh").read_text().endswith('this project"\n')
+    for path in project.root.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    first = project.command("init", "--json", "--no-build").document
+    assert (first["languages"], first["build"], first["next"]) == ([], None, "git init")
     assert first["created"] == [".gitignore", "agent-config/", "agent-config/query.txt", "build.sh", "codeRollup.sh"]
     assert first["kept"] == []
     before = {path: path.read_bytes() for path in project.root.rglob("*") if path.is_file()}
     second = project.command("init", "--json").document
-    assert (second["created"], second["kept"]) == ([], first["created"])
+    assert (second["created"], second["changed"], second["kept"]) == ([], [], first["created"])
     assert {path: path.read_bytes() for path in project.root.rglob("*") if path.is_file()} == before
     assert (project.root / "agent-config").stat().st_mode & 0o777 == 0o700
     assert os.access(project.root / "build.sh", os.X_OK)
@@ -57,8 +62,10 @@ def test_init_creates_all_files_once(tmp_path):
 
 def test_init_keeps_existing_files_and_adds_the_gitignore_line(tmp_path):
     project = Project.create(tmp_path, build="true\n", gitignore="*.log", query="mine\n")
-    created = project.command("init", "--json").document["created"]
-    assert created == [".gitignore", "codeRollup.sh"]
+    finished = project.command("init")
+    assert finished.exit_code == 0
+    files = ["made     codeRollup.sh", "kept     agent-config/", "kept     agent-config/query.txt", "kept     build.sh"]
+    assert finished.stdout.splitlines() == [*files, "changed  .gitignore (added /agent-config)"]
     assert project.read(".gitignore") == "*.log\n/agent-config\n"
     assert (project.read("build.sh"), project.read("agent-config/query.txt")) == ("true\n", "mine\n")
 
@@ -66,8 +73,9 @@ def test_init_keeps_existing_files_and_adds_the_gitignore_line(tmp_path):
 def test_a_run_works_after_init_and_rollup(tmp_path, plugins):
     project = Project.create(tmp_path, files={"main.py": "print(1)\n"}, gitignore="", query=None, rollup=None)
     (project.root / "build.sh").unlink()
-    assert "written for Python" in project.command("init").stderr
+    assert "build.sh is for Python. " in project.command("init").stderr
     assert project.command("rollup").exit_code == 0
+    project.write({"agent-config/query.txt": "Print 2.\n"})
     finished = answered(project, plugins, "^^^main.py\nprint(2\n^^^end\n", "^^^main.py\nprint(2)\n^^^end\n")
     assert (finished.exit_code, project.read("main.py")) == (0, "print(2)\n")
     assert "SyntaxError" in (project.run_folder / "1-build.txt").read_text()
@@ -76,18 +84,11 @@ def test_a_run_works_after_init_and_rollup(tmp_path, plugins):
 def test_the_build_for_an_unknown_language_fails(tmp_path):
     project = Project.create(tmp_path, files={"notes.txt": "x\n"})
     (project.root / "build.sh").unlink()
-    project.command("init")
-    done = subprocess.run(["bash", "build.sh"], cwd=project.root, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "add the commands" in done.stderr
-
-
-@pytest.mark.parametrize("language", LANGUAGES, ids=lambda each: each.name)
-def test_each_language_is_detected_by_its_files_and_has_a_valid_build_script(language):
-    for marker in language.markers:
-        assert language_of([marker.replace("*", "x"), "README"]) is language
-    done = subprocess.run(["bash", "-n"], input=language.build, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    finished = project.command("init")
+    assert finished.exit_code == 1
+    assert "build.sh is for an unknown language" in finished.stderr
+    assert "build.sh: add the commands that build and test this project" in finished.stderr
+    assert finished.stderr.endswith("Next: bash build.sh\n")
 
 
 @pytest.mark.parametrize("path", [".gitignore", "build.sh", "codeRollup.sh"])
@@ -106,26 +107,35 @@ def test_the_added_line_has_the_line_ending_of_the_file(tmp_path):
     assert project.read(".gitignore") == "a\r\nb\r\n/agent-config\r\n"
 
 
-def test_init_gives_advice_about_git_and_ignores_an_existing_build(tmp_path):
+def test_init_ignores_what_a_new_build_leaves(tmp_path):
     project = Project.create(tmp_path, files={"Cargo.toml": ""})
-    below = project.root / "below"
-    below.mkdir()
-    advice = project.command("init").stderr
-    assert "written for" not in advice
-    assert "target/" in advice
-    assert "git init" not in advice
-    assert "git init" not in project.command("init", cwd=below).stderr
-    project.write({".gitignore": "/agent-config\n/target\n"})
-    assert "target/" not in project.command("init").stderr
-
-
-def test_the_build_for_python_leaves_no_files(tmp_path):
-    project = Project.create(tmp_path, files={"main.py": "print(1)\n", ".venv/lib/broken.py": "print 1\n"})
+    assert "changed" not in project.command("init").stdout  # the project has a build of its own
     (project.root / "build.sh").unlink()
-    project.command("init")
-    before = project.git("status", "--short")
-    done = subprocess.run(["bash", "build.sh"], cwd=project.root, capture_output=True, text=True, check=False)
-    assert (done.returncode, project.git("status", "--short")) == (0, before), done.stderr
+    assert "changed  .gitignore (added target/)\n" in project.command("init", "--no-build").stdout
+    (project.root / "build.sh").unlink()
+    project.write({".gitignore": "/agent-config\n/target\n"})
+    assert "changed" not in project.command("init", "--no-build").stdout
+
+
+def test_the_first_hint_in_a_new_project_names_init(tmp_path, plugins):
+    project = Project.create(tmp_path, gitignore="", query=None, rollup=None)
+    finished = project.command("--query", "Change it.", plugins=plugins)
+    assert (finished.exit_code, finished.stderr.count("hint: `code-commit init` ")) == (3, 1)
+    (project.root / "build.sh").unlink()
+    project.write({".gitignore": "/agent-config\n"})
+    finished = answered(project, plugins, arguments=["--query", "Change it."])
+    assert (finished.exit_code, "there is no build.sh here\nhint: `code-commit init` " in finished.stderr) == (3, True)
+
+
+def test_the_sample_query_is_not_sent(tmp_path, plugins):
+    project = Project.create(tmp_path, query=None)
+    project.command("init", "--no-build")
+    finished = answered(project, plugins, "^^^a.txt\nnew\n^^^end\n")
+    assert (finished.exit_code, project.read("a.txt")) == (3, "old\n")
+    assert "still holds the sample text" in finished.stderr
+    assert not list(project.root.glob("logs/*/1-initial-query.txt"))
+    project.write({"agent-config/query.txt": project.read("agent-config/query.txt") + "Write new to a.txt.\n"})
+    assert answered(project, plugins, "^^^a.txt\nnew\n^^^end\n").exit_code == 0
 
 
 def test_init_follows_no_link(tmp_path):
@@ -194,14 +204,55 @@ def test_every_path_that_is_left_out_is_named_with_the_reason(project):
     assert "left out (it is larger than 16 MiB): large\n" in project.command("rollup").stderr
 
 
-def test_copies_of_other_projects_and_pointers_of_git_lfs_are_listed(project):
-    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n"
-    project.write({"vendor/a/vendor/b.go": "", "web/node_modules/c.js": "", "vendor.py": "", "big.bin": pointer})
+def test_pointers_of_git_lfs_are_listed(project):
+    project.write({"big.bin": "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n"})
     finished = project.command("rollup", "--json")
-    vendored = ["vendor", "web/node_modules"]
-    assert finished.document["remarks"] == {"secrets": [], "lfs_pointers": ["big.bin"], "vendored": vendored}
-    assert "copies of other projects (use --exclude to leave them out): vendor, web/node_modules\n" in finished.stderr
+    assert finished.document["remarks"] == {"lfs_pointers": ["big.bin"]}
     assert "included without their contents, which are in Git LFS: big.bin\n" in finished.stderr
+
+
+LOCK_FILES = ["package-lock.json", "sub/uv.lock", "Cargo.lock"]
+GENERATED = ["web/app.min.js", "x_pb2.py"]
+SECRETS = [".env", "deploy/id_rsa"]
+VENDORED = ["vendor/a/vendor/b.go", "web/node_modules/c.js"]
+
+
+def test_what_no_person_wrote_is_left_out_and_named(project):
+    project.write(dict.fromkeys([*LOCK_FILES, *GENERATED, *SECRETS, *VENDORED], "x\n"))
+    project.write({"vendor.py": "", ".env.example": "A=\n", "secrets.py": "x = 1\n"})
+    project.git("add", "-A", ":!.env")
+    finished = project.command("rollup", "--json")
+    document = finished.document
+    files = [".env.example", ".gitignore", "a/x.txt", "b.py", "build.sh", "secrets.py", "vendor.py"]
+    assert document["files"] == files
+    reasons = {each["path"]: each["reason"] for each in document["left_out"]}
+    assert reasons == {
+        **dict.fromkeys(LOCK_FILES, "It is a lock file."),
+        **dict.fromkeys(GENERATED, "It is generated."),
+        **dict.fromkeys(SECRETS, "It may contain secrets."),
+        **dict.fromkeys(["vendor/", "web/node_modules/"], "It usually holds copies of other projects."),
+    }
+    assert "  left out (it is a lock file): Cargo.lock, package-lock.json, sub/uv.lock\n" in finished.stderr
+    assert "to include one of these: --exclude '!PATTERN'\n" in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("exclude", "more", "less"),
+    [
+        (["!vendor/"], ["vendor/a/vendor/b.go"], []),
+        (["!*.lock", "Cargo.lock"], ["sub/uv.lock"], []),
+        (["!.env", "b.py"], [".env"], ["b.py"]),
+    ],
+)
+def test_a_pattern_includes_again_what_is_left_out_by_default(project, exclude, more, less):
+    project.write(dict.fromkeys([*LOCK_FILES, *SECRETS, *VENDORED], "x\n"))
+    plain = set(project.command("rollup", "--json").document["files"])
+    patterns = [word for pattern in exclude for word in ("--exclude", pattern)]
+    document = project.command("rollup", "--json", *patterns).document
+    assert set(document["files"]) == (plain | set(more)) - set(less)
+    left_out = {each["path"] for each in document["left_out"]}
+    assert left_out.isdisjoint(more)
+    assert ("vendor/" in left_out) is ("!vendor/" not in exclude)
 
 
 @pytest.mark.parametrize("pattern", ["!", "[\\-[]"])
@@ -215,12 +266,6 @@ def test_patterns_include_and_exclude_files(project):
     document = project.command("rollup", "--json", "--include", "*.py", "--include", "a/", "--exclude", "x.*").document
     assert document["files"] == ["b.py"]
     assert document["bytes"] == len(project.read("agent-config/codeRollup.txt"))
-
-
-def test_files_that_may_contain_secrets_are_listed(project):
-    project.write({".env": "A=1\n", "deploy/id_rsa": "k\n", ".env.example": "A=\n", "secrets.py": "x = 1\n"})
-    done = project.command("rollup")
-    assert "secrets (use --exclude to leave them out): .env, deploy/id_rsa\n" in done.stderr
 
 
 def test_rollup_without_a_matching_file_fails_and_keeps_the_old_rollup(project):

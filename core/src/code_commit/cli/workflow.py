@@ -23,7 +23,6 @@ from code_commit.run.assembly import RunPlan, settings_model
 from code_commit.run.session import RunEnding, run_session
 from code_commit_workspace import check_private_folder, printable, read_answer
 
-
 _INIT = "`code-commit init` adds the line, and creates what else a first run needs"
 
 
@@ -84,8 +83,7 @@ def plan_run(
         raise QuitError
     if not root.is_dir():
         raise NotReady(f"there is no folder {root}")
-    hint = _INIT if "init" in registry.commands else ""
-    check_private_folder(root, hint=hint)  # before any setting is read
+    check_private_folder(root, hint=_INIT * ("init" in registry.commands))  # before any setting is read
     section_model = settings_model(registry.plugin_host, plugin)
     shared = section_model.model_fields if section_model else {}  # a flag overrides the setting of the same name
     own = {f"plugins.{plugin.name}.{name}": value for name, value in flags.items() if name in shared}

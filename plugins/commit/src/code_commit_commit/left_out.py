@@ -41,12 +41,10 @@ def exclude_paths(paths: Sequence[str], exclude: Sequence[str]) -> tuple[list[st
     """
     reasons = _default_reasons(paths)
     left = _matching([path for path in paths if path not in reasons], exclude)
-    if any(pattern.startswith("!") for pattern in exclude):
-        still = _matching(list(reasons), ["**", *exclude])
-        left |= still
-        reasons = {path: reason for path, reason in reasons.items() if path in still}
-    else:
-        left |= reasons.keys()
+    inverted = [pattern[1:] if pattern.startswith("!") else f"!{pattern}" for pattern in exclude]
+    back = _matching(list(reasons), inverted) if any(pattern.startswith("!") for pattern in exclude) else set()
+    reasons = {path: reason for path, reason in reasons.items() if path not in back}
+    left |= reasons.keys()
     named = {_folder(path) if reason == VENDORED else path: reason for path, reason in reasons.items()}
     return [path for path in paths if path not in left], named
 

@@ -47,8 +47,8 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
     """Write `agent-config/codeRollup.txt`, and the manifest to the state folder.
 
     The rollup contains every text file that git tracks or does not ignore and that a model may read, sorted, each after
-    a line `--- path ---`. `include` and `exclude` are `.gitignore` patterns; without `include`, all files match but those
-    that `exclude_paths` leaves out by default. Files are read one by one, so that a large project need not fit into
+    a line `--- path ---`. `include` and `exclude` are `.gitignore` patterns; without `include`, all files match.
+    `exclude_paths` leaves some out by default. Files are read one by one, so that a large project need not fit into
     memory.
 
     Raises:

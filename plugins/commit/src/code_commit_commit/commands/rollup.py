@@ -25,7 +25,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--include", action="append", default=[], metavar="PATTERN", help="include only matching files; can be repeated"
     )
     parser.add_argument(
-        "--exclude", action="append", default=[], metavar="PATTERN", help="leave out matching files, or with ! in front include them again; can be repeated"
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="leave out matching files, or with ! in front include them again; can be repeated",
     )
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
