@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from code_commit_workspace.git import Git
+from code_commit_workspace.git import NO_REPOSITORY, Git
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change
 
@@ -28,7 +28,7 @@ def unified_diff(tree: ProjectTree, changes: Sequence[Change]) -> str:
         for side in ("a", "b"):
             Path(scratch, side).mkdir(exist_ok=True)
         # git exits with 1 when there is a difference.
-        shown = Git(tree.root).run(["-C", scratch, *_DIFF, "a", "b"], check=False)
+        shown = Git(tree.root).run(["-C", scratch, *_DIFF, "a", "b"], check=False, env=NO_REPOSITORY)
     return shown.decode("utf-8", "replace")
 
 

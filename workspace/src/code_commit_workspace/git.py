@@ -1,24 +1,26 @@
 """The only place that runs git. It treats the repository as untrusted.
 
-A repository's configuration can name programs to run: hooks, a file system monitor, pagers, password prompts,
-transports. All of them are off, and git gets only the parts of the caller's environment that it needs, so that no key
-reaches it.
+A repository's configuration can name programs to run: hooks, filters, a file system monitor, pagers, password prompts,
+transports. git reads none of it (see `git_repository`), and gets only the parts of the caller's environment that it
+needs, so that no key reaches it.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.git_reading import require_reading
-from code_commit_workspace.programs import find_program
+from code_commit_workspace.git_layout import GitError, NoRepository, Place, find_repositories
+from code_commit_workspace.git_process import command_of, failure, index_of_command, run_git, stderr_of
+from code_commit_workspace.git_reading import reads, require_reading
+from code_commit_workspace.git_repository import Layout, Repository, open_repository
+from code_commit_workspace.programs import find_program, trusted_path
+
+__all__ = ["CHECK_IGNORE", "NO_REPOSITORY", "Git", "GitError", "NoRepository", "listing"]
 
 # Where git finds programs and the user's configuration, and how far it searches for a repository.
 _KEPT = (
@@ -48,35 +50,12 @@ _OPTIONS = (
     *("-c", "safe.bareRepository=explicit"),  # ignore files that look like a repository
 )
 _NO_HOOKS = (*("-c", "core.hooksPath=/dev/null"), *("-c", "commit.gpgSign=false"))
-_LAYOUT = (
-    *(("--show-toplevel",), ("--git-dir",), ("--git-common-dir",)),
-    *(("--git-path", "index"), ("--git-path", "objects"), ("--show-object-format",)),
-)
-_GRACE_PERIOD = 5.0  # seconds for git to remove its lock files after SIGTERM
+_LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+_LOOK_INTO_SUBMODULES = {"diff", "diff-files", "diff-index", "status"}
+NO_REPOSITORY = {"GIT_DIR": os.devnull, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+"""For a command that needs no repository, as `env`."""
 CHECK_IGNORE = ("check-ignore", "--no-index", "-z", "--stdin")
 _UNREACHABLE = re.compile(r"warning: unable to access '/.*(?<!/info/exclude)': .*")
-
-
-class GitError(NotReady):
-    """A git command failed; the message is git's."""
-
-
-class NoRepository(NotReady):
-    """The root is not in a git repository."""
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The top of a work tree and its git folders: its own, and the one that linked work trees share.
-
-    `object_format` is the hash of object ids, `sha1` or `sha256`.
-    """
-
-    top: Path
-    folders: tuple[Path, ...]
-    index: Path
-    objects: Path
-    object_format: str
 
 
 class Git:
@@ -87,10 +66,30 @@ class Git:
 
     def __init__(self, root: Path, *, repository: Path | None = None) -> None:
         self.root = root
-        self._places = {"GIT_DIR": str(repository), "GIT_WORK_TREE": str(root)} if repository else {}
+        self._place = Place(root, repository, repository, found=False) if repository else None
         self._program: str | None = None
-        self._layout: Layout | None = None
+        self._repository: Repository | None = None
         self._submodules: tuple[tuple[int, ...], frozenset[str]] | None = None  # with the state of the index
+
+    def with_those_around(self) -> Iterator[Git]:
+        """Yield git for the repository of the root, then for each repository around that one.
+
+        Raises:
+            GitError: one of them is unusable.
+        """
+        for place in find_repositories(self.root, self._environ()):
+            git = Git(self.root)
+            git._place = place
+            yield git
+
+    def init(self) -> None:
+        """Make a new repository for the root, without hooks.
+
+        Raises:
+            GitError: it cannot be made.
+        """
+        folder = self._place.folder if self._place else self.root / ".git"
+        self.run(["init", "--quiet", "--template="], env=NO_REPOSITORY | {"GIT_DIR": str(folder)})
 
     def run(
         self,
@@ -107,17 +106,18 @@ class Git:
 
         `env` is added to git's environment, `timeout` is in seconds. With `check` False, the exit code is ignored. With
         `hooks`, the repository's hooks run, and commits are signed if configured. With `reads_only`, only commands that
-        change nothing are allowed.
+        change nothing are allowed. Those run no filter; the others run the filters in the user's own configuration.
 
         Raises:
             GitError: the command failed or timed out.
-            NotReady: git is not installed, or the command may write in spite of `reads_only`.
+            NotReady: git is not installed, the command may write in spite of `reads_only`, or the project itself holds
+                the hooks.
         """
         if reads_only:
             require_reading(args)
         done = self._done(args, stdin=stdin, env=env, hooks=hooks, timeout=timeout)
         if check and done.returncode:
-            raise _error(args, done)
+            raise failure(args, done)
         return done.stdout
 
     def require_repository(self) -> None:
@@ -128,17 +128,11 @@ class Git:
             NotReady: git does not work there.
         """
         try:
-            self.layout()
-        except GitError:
-            done = self._done(["rev-parse", "--is-inside-work-tree"])
-            if done.stdout.strip() == b"true":
-                raise
-            message = _stderr_of(done)
-            if done.returncode and "not a git repository" not in message:
-                raise NotReady(
-                    f"git will not work in {self.root}: {message}", hint="see what `git status` says there"
-                ) from None
-            raise NoRepository(f"{self.root} is in no git repository", hint="run `git init` there") from None
+            self._opened()
+        except GitError as error:
+            raise NotReady(
+                f"git will not work in {self.root}: {error}", hint=error.hint or "see what `git status` says there"
+            ) from None
 
     def top(self) -> Path:
         """Return the top of the work tree, which may be above the root.
@@ -155,16 +149,19 @@ class Git:
         Raises:
             GitError: the root is not in a work tree.
         """
-        if self._layout is None:
-            found = self._rev_parse([option for fact in _LAYOUT for option in fact]).split("\n")
-            if len(found) != len(_LAYOUT):  # the name of a folder holds a newline
-                found = [self._rev_parse(fact) for fact in _LAYOUT]
-            top, own, shared, index, objects = map(Path, found[:-1])
-            self._layout = Layout(top, tuple(dict.fromkeys([own, shared])), index, objects, found[-1])
-        return self._layout
+        try:
+            return self._opened().layout
+        except NoRepository as error:
+            raise GitError(f"not a git repository: {self.root}", hint=error.hint) from None
 
-    def _rev_parse(self, facts: Sequence[str]) -> str:
-        return os.fsdecode(self.run(["rev-parse", "--path-format=absolute", *facts]).removesuffix(b"\n"))
+    def _opened(self) -> Repository:
+        if self._repository is None:
+            environ = self._environ()
+            place = self._place or next(find_repositories(self.root, environ), None)
+            if place is None:
+                raise NoRepository(f"{self.root} is in no git repository", hint="run `git init` there")
+            self._repository = open_repository(place, self.root, self._found(), environ)
+        return self._repository
 
     def head(self) -> str | None:
         """Return the id of the checked-out commit, or None before the first commit.
@@ -175,7 +172,7 @@ class Git:
         args = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]
         done = self._done(args)
         if done.returncode not in {0, 1}:
-            raise _error(args, done)
+            raise failure(args, done)
         return done.stdout.decode().strip() or None
 
     def list_files(self) -> set[str]:
@@ -219,7 +216,7 @@ class Git:
         """
         done = self._done(CHECK_IGNORE, stdin=listing(paths))
         if done.returncode not in {0, 1} or _has_warnings(done):
-            raise _error(CHECK_IGNORE, done)
+            raise failure(CHECK_IGNORE, done)
         return frozenset(os.fsdecode(path.removeprefix(b"./")) for path in done.stdout.split(b"\0")[:-1])
 
     def _done(
@@ -231,31 +228,30 @@ class Git:
         hooks: bool = False,
         timeout: float = 600,
     ) -> subprocess.CompletedProcess[bytes]:
-        environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | _SET
-        environment |= self._places | dict(env or {})
-        command = [self._found(), *_OPTIONS, *(() if hooks else _NO_HOOKS), *args]
-        try:
-            process = subprocess.Popen(
-                command,
-                cwd=self.root,
-                env=environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,  # no terminal for prompts; Ctrl-C ends us, not git halfway
-            )
-        except OSError as error:
-            raise GitError(f"git could not be run in {self.root}: {error.strerror}") from error
-        with process:
+        environ = self._environ()
+        options = [*_OPTIONS, *(() if hooks else _NO_HOOKS)]
+        if env is None or "GIT_DIR" not in env:
             try:
-                stdout, stderr = process.communicate(stdin, timeout)
-            except subprocess.TimeoutExpired:
-                _end(process)
-                raise GitError(f"`git {args[0]}` did not end within {timeout:g} seconds in {self.root}") from None
-            except BaseException:
-                _end(process)
-                raise
-        return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+                repository = self._opened()
+            except NoRepository:
+                text = b"fatal: not a git repository (or any of the parent directories): .git\n"
+                return subprocess.CompletedProcess(args, 128, b"", text)
+            environ |= repository.environ
+            args = _without_submodules(args)
+            if hooks:
+                options += ["-c", f"core.hooksPath={repository.hooks(self.root)}"]
+            if not reads(command_of(args)):
+                repository.prepare_commit()
+                environ |= repository.programs
+        command = [self._found(), *options, *args]
+        return run_git(command, self.root, environ | dict(env or {}), stdin=stdin, timeout=timeout)
+
+    def _environ(self) -> dict[str, str]:
+        environ = {name: os.environ[name] for name in _KEPT if name in os.environ} | _SET
+        # git finds git-lfs and gpg on PATH: not in the project.
+        return environ | {
+            name: trusted_path(self.root, environ[name]) for name in ("PATH", *_LIBRARIES) if name in environ
+        }
 
     def _found(self) -> str:
         if self._program is None:
@@ -293,32 +289,14 @@ def _state(index: Path) -> tuple[int, ...]:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End git and what it started. On SIGTERM it removes its lock files first."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_GRACE_PERIOD)
-
-
-def _error(args: Sequence[str], done: subprocess.CompletedProcess[bytes]) -> GitError:
-    words = (
-        arg
-        for before, arg in zip(("", *args), args, strict=False)
-        if before not in {"-c", "-C"} and not arg.startswith("-")
-    )
-    return GitError(f"`git {next(words, '')}` failed: {_stderr_of(done) or f'exit code {done.returncode}'}")
-
-
-def _stderr_of(done: subprocess.CompletedProcess[bytes]) -> str:
-    return _decode(done.stderr).strip().removeprefix("fatal: ")
-
-
-def _decode(data: bytes) -> str:
-    return data.decode(errors="backslashreplace")
+def _without_submodules(args: Sequence[str]) -> Sequence[str]:
+    """Return `args` such that git starts no other git in a submodule, which would use the configuration there."""
+    index = index_of_command(args) + 1
+    if command_of(args) not in _LOOK_INTO_SUBMODULES:
+        return args
+    return [*args[:index], "--ignore-submodules=all", *args[index:]]
 
 
 def _has_warnings(done: subprocess.CompletedProcess[bytes]) -> bool:
     """Return whether git warned about anything except a user's own file that this account cannot read."""
-    return not all(_UNREACHABLE.fullmatch(line) for line in _stderr_of(done).splitlines())
+    return not all(_UNREACHABLE.fullmatch(line) for line in stderr_of(done).splitlines())

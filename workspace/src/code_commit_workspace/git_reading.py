@@ -15,6 +15,11 @@ _COMMANDS = frozenset({
 _WRITING = ("--ou", "--op")  # --output and --open-files-in-pager: git accepts the beginning of an option
 
 
+def reads(command: str) -> bool:
+    """Return whether the git command `command` changes nothing, unless an option makes it."""
+    return command in _COMMANDS
+
+
 def require_reading(args: Sequence[str]) -> None:
     """Check that `git *args` only reads. The command comes first, without options of git itself.
 
@@ -25,7 +30,7 @@ def require_reading(args: Sequence[str]) -> None:
     options = [each for each in args[1:] if each.startswith(("-O", *_WRITING))]
     ends = [args.index(each) for each in ("--", "--end-of-options") if each in args]
     writing = [each for each in options if not ends or args.index(each) < min(ends)]
-    if command in _COMMANDS and not (writing and (command == "grep" or not writing[0].startswith("-O"))):
+    if reads(command) and not (writing and (command == "grep" or not writing[0].startswith("-O"))):
         return
     raise NotReady(
         f"a workflow that does not write ran `git {' '.join([command, *writing[:1]])}`",

@@ -31,5 +31,5 @@ def private_git(root: Path, home: Path, *, anew: bool) -> Git:
                 shutil.rmtree(folder)
         except OSError as error:
             raise NotReady(f"{folder} cannot be replaced: {error.strerror}", hint="remove it") from error
-        git.run(["init", "--quiet", "--template="])
+        git.init()
     return git

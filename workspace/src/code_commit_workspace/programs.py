@@ -5,25 +5,39 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 
 def find_program(name: str, root: Path, writable: Iterable[str | Path] = ()) -> str | None:
     """Return the path of the program `name` from PATH, or None.
 
-    Skip relative folders and those in the project at `root`, such as a virtual environment, or in a `writable` folder:
-    a build can put a program there, and we would run it outside of the sandbox.
+    Skip what lies in the project at `root`, such as a virtual environment, or in a `writable` folder, also behind a
+    link: a build can put a program there, and we would run it outside of the sandbox.
     """
-    changed = [os.path.realpath(folder) for folder in (root, *writable)]
-    trusted = [
-        folder
-        for folder in os.get_exec_path()
-        if Path(folder).is_absolute() and not any(within(os.path.realpath(folder), each) for each in changed)
-    ]
-    found = shutil.which(name, path=os.pathsep.join(trusted))
-    if found and any(within(os.path.realpath(found), each) for each in changed):
-        return None
-    return found
+    changed = _real(root, writable)
+    for folder in trusted_path(root, writable=writable).split(os.pathsep):
+        found = shutil.which(name, path=folder) if folder else None
+        if found and not any(within(os.path.realpath(found), each) for each in changed):
+            return found
+    return None
+
+
+def trusted_path(root: Path, path: str | None = None, writable: Iterable[str | Path] = ()) -> str:
+    """Return `path` without relative folders and those in the project or a `writable` folder; the default is PATH."""
+    return _trusted(_real(root, writable), os.pathsep.join(os.get_exec_path()) if path is None else path)
+
+
+def _real(root: Path, writable: Iterable[str | Path]) -> tuple[str, ...]:
+    return tuple(os.path.realpath(folder) for folder in (root, *writable))
+
+
+@lru_cache(maxsize=16)
+def _trusted(changed: tuple[str, ...], path: str) -> str:
+    absolute = (folder for folder in path.split(os.pathsep) if Path(folder).is_absolute())
+    return os.pathsep.join(
+        folder for folder in absolute if not any(within(os.path.realpath(folder), each) for each in changed)
+    )
 
 
 def within(path: str, folder: str) -> bool:

@@ -165,7 +165,7 @@ def _delete_configuration(root: Path, scratch: Path) -> None:
 def _commit(scratch: Path) -> None:
     """Make the copy a git repository, which workflows require."""
     git = Git(scratch)
-    git.run(["init", "--quiet"])
+    git.init()
     git.run(["add", "--all"])
     author = {"NAME": "code-commit replay", "EMAIL": "replay@example.org"}
     identity = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in author.items()}

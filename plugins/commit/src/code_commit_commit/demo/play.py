@@ -107,7 +107,7 @@ def lay_out(root: Path) -> None:
     rollup = "".join(f"--- {name} ---\n{(root / name).read_text('utf-8')}\n" for name in shown)
     (root / "agent-config" / "codeRollup.txt").write_text(rollup, "utf-8")
     git = Git(root)
-    git.run(["init", "--quiet"])
+    git.init()
     git.run(["add", "--all"])
     author = {"NAME": "code-commit demo", "EMAIL": "demo@example.org"}
     identity = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in author.items()}

@@ -1,0 +1,98 @@
+"""Choose which settings of git count: harmless ones of the repository, and programs of the user alone.
+
+A setting can name a program: a filter, a signer, a pager, a transport. Those of the repository never run, because a
+build could have written them. The user's own do, for commits that the user asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from code_commit_workspace.git_config_file import Entry
+from code_commit_workspace.programs import within
+
+_DATA = re.compile(
+    r"core\.(?:abbrev|autocrlf|bigfilethreshold|checkstat|compression|eol|excludesfile|filemode|fsync|fsyncmethod"
+    r"|ignorecase|logallrefupdates|loosecompression|precomposeunicode|preloadindex|protecthfs|protectntfs"
+    r"|repositoryformatversion|safecrlf|sharedrepository|sparsecheckout|sparsecheckoutcone|splitindex|symlinks"
+    r"|trustctime|untrackedcache)"
+    r"|extensions\.(?!worktreeconfig$)[a-z0-9-]+"
+    r"|(?:user|author|committer)\.[a-z]+"
+    r"|index\.(?:sparse|version)|commit\.gpgsign|gpg\.format|lfs\.storage"
+)
+"""What counts wherever it stands: none of it names a program."""
+_OF_USER = re.compile(r"core\.attributesfile|safe\.directory")
+_PROGRAMS = re.compile(r"(?:filter|gpg|lfs)\..+", re.DOTALL)
+_FILTER = re.compile(r"filter\.(.+)\.(?:clean|process)", re.DOTALL)
+_REFUSED = "echo 'code-commit runs a filter only if the configuration in your home folder has it' >&2; exit 1; :"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of git that count in one repository.
+
+    `programs` are for commits alone: the user's filters and signer, and a refusal in place of each filter that only
+    the repository has. `hooks` is the folder that `core.hooksPath` names, or "".
+    """
+
+    data: tuple[Entry, ...]
+    programs: tuple[Entry, ...]
+    hooks: str = ""
+    trusted_folders: tuple[str, ...] = field(default=())  # the values of safe.directory
+
+    @property
+    def object_format(self) -> str:
+        """Return the hash of object ids, `sha1` or `sha256`."""
+        return dict(self.data).get("extensions.objectformat", "sha1").lower()
+
+    def text(self) -> str:
+        """Return a file for git with `data`."""
+        return "".join(map(_lines, self.data)) + "[core]\n\tbare = false\n"
+
+
+def choose(of_user: Sequence[Entry], of_repository: Sequence[Entry]) -> Settings:
+    """Return what counts of the user's settings and of those in the repository's own files."""
+    data = [entry for entry in of_user if (_DATA.fullmatch(entry[0]) or _OF_USER.fullmatch(entry[0]))]
+    data = [entry for entry in data if not entry[0].startswith("extensions.")]
+    trusted = tuple(value for name, value in data if name == "safe.directory")
+    data = [entry for entry in data if entry[0] != "safe.directory"]
+    data += [entry for entry in of_repository if _DATA.fullmatch(entry[0])]
+    programs = [entry for entry in of_user if _PROGRAMS.fullmatch(entry[0])]
+    known = {found[1] for name, _ in programs if (found := _FILTER.fullmatch(name))}
+    foreign = {found[1] for name, _ in of_repository if (found := _FILTER.fullmatch(name))} - known
+    for name in sorted(foreign):
+        programs += [(f"filter.{name}.clean", _REFUSED), (f"filter.{name}.required", "true")]
+    hooks = [value for name, value in (*of_user, *of_repository) if name == "core.hookspath"]
+    return Settings(tuple(data), tuple(programs), hooks[-1] if hooks else "", trusted)
+
+
+def read_of_user(listing: bytes, root: Path) -> list[Entry]:
+    """Read `git config --list -z --show-scope --show-origin`, without what the project at `root` itself has."""
+    return list(_outside(listing.split(b"\0")[:-1], os.path.realpath(root)))
+
+
+def _outside(fields: Sequence[bytes], project: str) -> Iterator[Entry]:
+    for scope, origin, entry in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
+        path = os.fsdecode(origin.removeprefix(b"file:"))
+        if scope in {b"system", b"global"} and not within(os.path.realpath(path), project):
+            name, line, value = os.fsdecode(entry).partition("\n")
+            yield name, value if line else "true"
+
+
+def environment(entries: Iterable[Entry]) -> dict[str, str]:
+    """Return the variables by which git gets `entries` on top of its files."""
+    variables: dict[str, str] = {}
+    count = 0
+    for count, (name, value) in enumerate(entries, 1):
+        variables |= {f"GIT_CONFIG_KEY_{count - 1}": name, f"GIT_CONFIG_VALUE_{count - 1}": value}
+    return variables | {"GIT_CONFIG_COUNT": str(count)} if count else {}
+
+
+def _lines(entry: Entry) -> str:
+    section, _, key = entry[0].partition(".")
+    value = entry[1].replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'[{section}]\n\t{key} = "{value}"\n'

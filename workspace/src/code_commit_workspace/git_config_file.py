@@ -1,0 +1,73 @@
+"""Read a configuration file of git as data: nothing that it includes is read. "CONFIGURATION FILE" of git-config(1)."""
+
+from __future__ import annotations
+
+import re
+
+from code_commit_workspace.git_layout import GitError
+
+Entry = tuple[str, str]
+"""A setting: its name, with section and key in lower case, and its value."""
+
+_BLANK = re.compile(r"(?:[ \t\r\n\f\v]|[#;][^\n]*)*")
+_SECTION = re.compile(r'\[(?P<section>[A-Za-z0-9.-]+)(?:[ \t]+"(?P<sub>(?:[^"\\\n]|\\[^\n])*)")?\]')
+_KEY = re.compile(r"(?P<key>[A-Za-z][A-Za-z0-9-]*)[ \t]*(?P<sign>=[ \t]*|(?=\r?\n|\Z|[#;]))")
+_PIECE = re.compile(r'\\\r?\n|\\(?P<escaped>[\\"ntb])|(?P<quote>")|(?P<plain>[^\\"\n])')
+_ESCAPES = {"n": "\n", "t": "\t", "b": "\b"}
+
+
+def parse_config(text: str, name: str) -> list[Entry]:
+    """Return the settings in `text`, in order; `name` is the file, for errors.
+
+    Raises:
+        GitError: git would not understand it.
+    """
+    found: list[Entry] = []
+    section = ""
+    text = text.removeprefix("\ufeff")
+    at = _end(_BLANK.match(text, 0))
+    while at < len(text):
+        if header := _SECTION.match(text, at):
+            section = header["section"].lower()
+            if header["sub"] is not None:
+                section += "." + re.sub(r"\\(.)", r"\1", header["sub"])
+            at = header.end()
+        elif section and (key := _KEY.match(text, at)):
+            value, at = _value(text, key.end(), name) if key["sign"] else ("true", key.end())
+            found.append((f"{section}.{key['key'].lower()}", value))
+        else:
+            raise _bad(text, at, name)
+        at = _end(_BLANK.match(text, at))
+    return found
+
+
+def _value(text: str, at: int, name: str) -> tuple[str, int]:
+    """Return the value that begins at `at`, and where it ends."""
+    value, kept, quoted = "", 0, False  # `kept` characters are not blanks at the end
+    while at < len(text) and text[at] != "\n":
+        if not quoted and text[at] in "#;":
+            at = text.find("\n", at) if "\n" in text[at:] else len(text)
+            break
+        piece = _PIECE.match(text, at)
+        if piece is None:
+            raise _bad(text, at, name)
+        at = piece.end()
+        if piece["quote"]:
+            quoted = not quoted
+        elif piece["escaped"]:
+            value += _ESCAPES.get(piece["escaped"], piece["escaped"])
+        elif piece["plain"]:
+            value += piece["plain"]
+        if quoted or piece["quote"] or piece["escaped"] or (piece["plain"] or " ") not in " \t\r\f\v":
+            kept = len(value)
+    if quoted:
+        raise _bad(text, at, name)
+    return value[:kept], at
+
+
+def _end(found: re.Match[str] | None) -> int:
+    return found.end() if found else 0
+
+
+def _bad(text: str, at: int, name: str) -> GitError:
+    return GitError(f"bad config line {text.count(chr(10), 0, at) + 1} in file {name}")

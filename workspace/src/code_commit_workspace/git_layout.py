@@ -1,0 +1,122 @@
+"""Find the repository of a folder as git does, but without its configuration.
+
+`commondir` and `.git` files are those of gitrepository-layout, in git's documentation.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from code_commit_workspace.errors import NotReady
+
+_HEAD = re.compile(rb"ref:\s*refs/.+|[0-9a-f]{40}(?:[0-9a-f]{24})?\s*", re.DOTALL)
+_SMALL = 4 * 1024 * 1024  # bytes; more than any file of git that we read
+
+
+class GitError(NotReady):
+    """A git command failed; the message is git's."""
+
+
+class NoRepository(NotReady):
+    """The root is not in a git repository."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a repository is: the top of its work tree, git's own folder, and the one that linked work trees share.
+
+    `found` means that it was found on disk, and not made by us.
+    """
+
+    top: Path
+    folder: Path
+    common: Path
+    found: bool = True
+
+
+def find_repositories(folder: Path, environ: Mapping[str, str]) -> Iterator[Place]:
+    """Yield the repository in whose work tree `folder` is, then those around that one.
+
+    Raises:
+        GitError: what is there is no usable repository, or somebody else's.
+    """
+    here = Path(os.path.realpath(folder))
+    ceilings = {os.path.realpath(each) for each in environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep) if each}
+    across = environ.get("GIT_DISCOVERY_ACROSS_FILESYSTEM", "").lower() in {"1", "true", "yes", "on"}
+    try:
+        device = here.stat().st_dev
+        for top in (here, *here.parents):
+            if top != here and (str(top) in ceilings or not (across or top.stat().st_dev == device)):
+                return
+            if (place := _place_at(top)) is not None:
+                yield place
+            elif top == here and _is_git_folder(top, _common(top)):
+                raise GitError(f"{top} looks like a repository itself; it must be the work tree of one")
+    except OSError as error:
+        raise GitError(f"{here} cannot be searched for a repository: {error.strerror}") from error
+
+
+def _place_at(top: Path) -> Place | None:
+    """Return the repository whose work tree begins at `top`, or None.
+
+    Raises:
+        GitError: its `.git` is unusable. git itself would search on above it.
+    """
+    git = top / ".git"
+    if not os.path.lexists(git):
+        return None
+    folder = git
+    if git.is_file():
+        content = read_small(git)
+        if not content.startswith(b"gitdir: "):
+            raise GitError(f"invalid gitfile format: {git}")
+        folder = top / os.fsdecode(content.removeprefix(b"gitdir: ").rstrip(b"\r\n"))
+    elif git.is_dir() and not any(git.iterdir()):
+        return None
+    folder = Path(os.path.realpath(folder))
+    common = _common(folder)
+    if not _is_git_folder(folder, common):
+        raise GitError(f"not a git repository: {folder}")
+    return Place(top, folder, common)
+
+
+def _common(folder: Path) -> Path:
+    try:
+        content = read_small(folder / "commondir")
+    except OSError:
+        return folder
+    return Path(os.path.realpath(folder / os.fsdecode(content.rstrip(b"\r\n"))))
+
+
+def _is_git_folder(folder: Path, common: Path) -> bool:
+    head = folder / "HEAD"
+    try:
+        valid = str(head.readlink()).startswith("refs/") if head.is_symlink() else _HEAD.fullmatch(read_small(head))
+    except OSError:
+        return False
+    return bool(valid) and (common / "objects").is_dir() and (common / "refs").is_dir()
+
+
+def read_small(path: Path) -> bytes:
+    """Return the beginning of a file of git.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would never end
+    with os.fdopen(handle, "rb") as file:
+        return file.read(_SMALL)
+
+
+def foreign_part(place: Place, environ: Mapping[str, str]) -> Path | None:
+    """Return the first part of a repository that another user owns, or None. Like git, root trusts who called sudo."""
+    ours = {os.geteuid()}
+    sudo = environ.get("SUDO_UID", "")
+    if os.geteuid() == 0 and sudo.isdecimal():
+        ours.add(int(sudo))
+    parts = (place.top, place.top / ".git", place.folder)
+    return next((part for part in parts if os.path.lexists(part) and os.lstat(part).st_uid not in ours), None)

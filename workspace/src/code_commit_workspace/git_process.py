@@ -1,0 +1,79 @@
+"""Run one git process: without a terminal, within a time limit, and with an end of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from code_commit_workspace.git_layout import GitError
+
+_GRACE_PERIOD = 5.0  # seconds for git to remove its lock files after SIGTERM
+
+
+def run_git(
+    command: Sequence[str], folder: Path, environ: Mapping[str, str], *, stdin: bytes = b"", timeout: float = 600
+) -> subprocess.CompletedProcess[bytes]:
+    """Run `command` in `folder` until it ends.
+
+    Raises:
+        GitError: it could not be started, or did not end within `timeout` seconds.
+    """
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environ,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # no terminal for prompts; Ctrl-C ends us, not git halfway
+        )
+    except OSError as error:
+        raise GitError(f"git could not be run in {folder}: {error.strerror}") from error
+    with process:
+        try:
+            stdout, stderr = process.communicate(stdin, timeout)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            name = command_of(command[1:])
+            raise GitError(f"`git {name}` did not end within {timeout:g} seconds in {folder}") from None
+        except BaseException:
+            _end(process)
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+
+
+def failure(args: Sequence[str], done: subprocess.CompletedProcess[bytes]) -> GitError:
+    """Return the error of a command that failed, in git's words."""
+    return GitError(f"`git {command_of(args)}` failed: {stderr_of(done) or f'exit code {done.returncode}'}")
+
+
+def stderr_of(done: subprocess.CompletedProcess[bytes]) -> str:
+    """Return what git said, as text."""
+    return done.stderr.decode(errors="backslashreplace").strip().removeprefix("fatal: ")
+
+
+def command_of(args: Sequence[str]) -> str:
+    """Return the name of the command in `args`, behind the options of git itself."""
+    return next(iter(args[index_of_command(args) :]), "")
+
+
+def index_of_command(args: Sequence[str]) -> int:
+    """Return where the command in `args` is."""
+    for index, (before, arg) in enumerate(zip(("", *args), args, strict=False)):
+        if before not in {"-c", "-C"} and not arg.startswith("-"):
+            return index
+    return len(args)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End git and what it started. On SIGTERM it removes its lock files first."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE_PERIOD)

@@ -1,0 +1,225 @@
+"""A repository as our git sees it: its real folder, but a common folder of ours, so that its settings have no effect.
+
+git takes configuration, attributes and hooks from the common folder (`GIT_COMMON_DIR`, meant for linked work trees).
+Ours has links to what holds commits and files, a configuration of chosen settings, and no hooks.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.git_config import Settings, choose, environment, read_of_user
+from code_commit_workspace.git_config_file import Entry, parse_config
+from code_commit_workspace.git_layout import GitError, Place, foreign_part, read_small
+from code_commit_workspace.git_process import failure, run_git
+from code_commit_workspace.programs import within
+
+_LINKS = ("HEAD", "info/exclude", "logs", "objects", "packed-refs", "refs", "reftable", "shallow", "worktrees")
+_ATTRIBUTES = b"* !diff\n"  # nobody can declare a text file as binary, to keep its changes out of a diff
+_PREFIX = "code-commit-git-"
+_SECONDS = 30.0  # to read the user's files: one may be a pipe
+_NO_FILES = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+_TRUE = {"true", "yes", "on", "1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The top of a work tree and its git folders: its own, and the one that linked work trees share.
+
+    `object_format` is the hash of object ids, `sha1` or `sha256`.
+    """
+
+    top: Path
+    folders: tuple[Path, ...]
+    index: Path
+    objects: Path
+    object_format: str
+
+
+class Repository:
+    """The repository at `place`, with the settings that counted when it was opened.
+
+    `environ` names it to git; `programs` are variables for commits, which may run the user's own filters and signer.
+    """
+
+    def __init__(self, place: Place, settings: Settings, folder: _CommonFolder) -> None:
+        self.place = place
+        folders = tuple(dict.fromkeys([place.folder, place.common]))
+        objects = place.common / "objects"
+        self.layout = Layout(place.top, folders, place.folder / "index", objects, settings.object_format)
+        self._settings = settings
+        self._folder = folder
+        self.environ = _names(place, folder.path) | _NO_FILES
+        # git-lfs keeps new files beside git's, in the real folder.
+        self.programs = environment([("lfs.storage", str(place.common / "lfs")), *settings.programs])
+
+    def prepare_commit(self) -> None:
+        """Make the folder of the reference logs, which git cannot make through a link.
+
+        Raises:
+            GitError: it cannot be made.
+        """
+        try:
+            (self.place.common / "logs").mkdir(exist_ok=True)
+        except OSError as error:
+            raise GitError(f"{self.place.common / 'logs'} cannot be made: {error.strerror}") from error
+
+    def hooks(self, root: Path) -> Path:
+        """Return the folder of the repository's hooks.
+
+        Raises:
+            NotReady: it lies in the project, where a model can write.
+        """
+        named = self._settings.hooks
+        folder = self.place.top / Path(named).expanduser() if named else self.place.common / "hooks"
+        real = os.path.realpath(folder)
+        if within(real, os.path.realpath(root)) and not within(real, str(self.place.common)):
+            raise NotReady(
+                f"the repository's hooks are in {folder}, where a model can write",
+                hint="set core.hooksPath to a folder outside of the project, or commit without hooks",
+            )
+        return folder
+
+
+def open_repository(place: Place, root: Path, program: str, environ: Mapping[str, str]) -> Repository:
+    """Return the repository at `place` for git in `root`. `program` is git, `environ` its environment.
+
+    Raises:
+        GitError: its configuration cannot be read, or it is not the user's.
+    """
+    files = (place.common / "config", place.folder / "config.worktree", Path(environ.get("HOME", "/"), ".gitconfig"))
+    return _opened(place, root, program, tuple(environ.items()), tuple(map(_stamp, files)))
+
+
+@lru_cache(maxsize=4)
+def _opened(
+    place: Place,
+    root: Path,
+    program: str,
+    environ: tuple[tuple[str, str], ...],
+    stamps: tuple[tuple[int, ...], ...],  # a changed file is read again
+) -> Repository:
+    del stamps
+    folder = _CommonFolder(place.common)
+    own = _own_settings(place)
+    command = [program, "--no-pager", "config", "--list", "-z", "--show-scope", "--show-origin"]
+    done = run_git(command, root, dict(environ) | _names(place, folder.path), timeout=_SECONDS)
+    if done.returncode:
+        raise failure(command[1:], done)
+    settings = choose(read_of_user(done.stdout, root), own)
+    if place.found:
+        _require_usable(place, dict(own), settings.trusted_folders, dict(environ))
+    folder.write_config(settings.text())
+    return Repository(place, settings, folder)
+
+
+def _own_settings(place: Place) -> list[Entry]:
+    """Return the settings in the repository's own files, without what those include."""
+    found: list[Entry] = []
+    for file in (place.common / "config", place.folder / "config.worktree"):
+        if not found or dict(found).get("extensions.worktreeconfig", "").lower() in _TRUE:
+            with suppress(FileNotFoundError):
+                found += parse_config(os.fsdecode(read_small(file)), str(file))
+    return found
+
+
+def _require_usable(place: Place, own: Mapping[str, str], trusted: Sequence[str], environ: Mapping[str, str]) -> None:
+    foreign = foreign_part(place, environ)
+    if foreign and not _is_trusted(place.top, trusted):
+        raise GitError(
+            f"detected dubious ownership in repository at '{place.top}': {foreign} belongs to another user",
+            hint=f"if you trust it, `git config --global --add safe.directory {place.top}`",
+        )
+    if place.folder == place.common and own.get("core.bare", "").lower() in _TRUE:
+        raise GitError(f"{place.folder} is a bare repository: it has no work tree")
+    elsewhere = own.get("core.worktree")
+    if elsewhere and os.path.realpath(place.folder / elsewhere) != str(place.top):
+        raise GitError(f"core.worktree in {place.common / 'config'} names another work tree than {place.top}")
+
+
+def _is_trusted(top: Path, trusted: Sequence[str]) -> bool:
+    """Return whether `safe.directory` names `top`; an empty value takes back those before it."""
+    last = max((number for number, value in enumerate(trusted) if not value), default=-1)
+    for value in trusted[last + 1 :]:
+        folder = os.path.realpath(os.path.expanduser(value.removesuffix("/*")))  # noqa: PTH111 - also without a home
+        if value == "*" or (within(str(top), folder) if value.endswith("/*") else folder == str(top)):
+            return True
+    return False
+
+
+def _names(place: Place, common: Path) -> dict[str, str]:
+    return {"GIT_DIR": str(place.folder), "GIT_WORK_TREE": str(place.top), "GIT_COMMON_DIR": str(common)}
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+class _CommonFolder:
+    """A folder with links to the parts of `real` that count; it vanishes with this object.
+
+    Raises:
+        NotReady: it cannot be made.
+    """
+
+    def __init__(self, real: Path) -> None:
+        try:
+            self.path = Path(_new_folder(real))
+            weakref.finalize(self, _remove, str(self.path), os.getpid())
+            (self.path / "info").mkdir()
+            (self.path / "info/attributes").write_bytes(_ATTRIBUTES)
+            for name in _LINKS:
+                (self.path / name).symlink_to(real / name)
+        except OSError as error:
+            raise _no_folder(error) from error
+
+    def write_config(self, text: str) -> None:
+        """Write the configuration; there is none before."""
+        try:
+            (self.path / "config").write_bytes(os.fsencode(text))
+        except OSError as error:
+            raise _no_folder(error) from error
+
+
+def _no_folder(error: OSError) -> NotReady:
+    return NotReady(
+        f"git needs a temporary folder, and none can be made: {error.strerror}",
+        hint="set TMPDIR to a folder with room, outside of the project",
+    )
+
+
+def _new_folder(real: Path) -> str:
+    """Make a folder that no sandboxed process sees, not beside git's folder `real`, where a build can write.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    usual = tempfile.gettempdir()
+    for place in ("/dev/shm", usual, "/var/tmp"):  # noqa: S108 - the first is quick: folders on a disk are slow to remove
+        if not within(os.path.realpath(place), str(real.parent)):
+            with suppress(OSError):
+                return tempfile.mkdtemp(prefix=_PREFIX, dir=place)
+    return tempfile.mkdtemp(prefix=_PREFIX)
+
+
+def _remove(folder: str, process: int) -> None:
+    if process != os.getpid():
+        return  # a copy of the process that made it
+    for name in (*_LINKS, "info/attributes", "config"):
+        with suppress(OSError):
+            os.unlink(f"{folder}/{name}")  # noqa: PTH108 - quick
+    for name in ("/info", ""):
+        with suppress(OSError):
+            os.rmdir(f"{folder}{name}")  # noqa: PTH106 - quick
