@@ -7,8 +7,6 @@ Ours has links to what holds commits and files, a configuration of chosen settin
 from __future__ import annotations
 
 import os
-import tempfile
-import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,15 +14,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.git_common_folder import CommonFolder
 from code_commit_workspace.git_config import Settings, choose, environment, read_of_user
 from code_commit_workspace.git_config_file import Entry, parse_config
 from code_commit_workspace.git_layout import GitError, Place, foreign_part, read_small
 from code_commit_workspace.git_process import failure, run_git
 from code_commit_workspace.programs import within
 
-_LINKS = ("HEAD", "info/exclude", "logs", "objects", "packed-refs", "refs", "reftable", "shallow", "worktrees")
-_ATTRIBUTES = b"* !diff\n"  # nobody can declare a text file as binary, to keep its changes out of a diff
-_PREFIX = "code-commit-git-"
 _SECONDS = 30.0  # to read the user's files: one may be a pipe
 _NO_FILES = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 _TRUE = {"true", "yes", "on", "1"}
@@ -50,7 +46,7 @@ class Repository:
     `environ` names it to git; `programs` are variables for commits, which may run the user's own filters and signer.
     """
 
-    def __init__(self, place: Place, settings: Settings, folder: _CommonFolder) -> None:
+    def __init__(self, place: Place, settings: Settings, folder: CommonFolder) -> None:
         self.place = place
         folders = tuple(dict.fromkeys([place.folder, place.common]))
         objects = place.common / "objects"
@@ -108,7 +104,7 @@ def _opened(
     stamps: tuple[tuple[int, ...], ...],  # a changed file is read again
 ) -> Repository:
     del stamps
-    folder = _CommonFolder(place.common)
+    folder = CommonFolder(place.common)
     own = _own_settings(place)
     command = [program, "--no-pager", "config", "--list", "-z", "--show-scope", "--show-origin"]
     done = run_git(command, root, dict(environ) | _names(place, folder.path), timeout=_SECONDS)
@@ -165,61 +161,3 @@ def _stamp(path: Path) -> tuple[int, ...]:
     except OSError:
         return ()
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-class _CommonFolder:
-    """A folder with links to the parts of `real` that count; it vanishes with this object.
-
-    Raises:
-        NotReady: it cannot be made.
-    """
-
-    def __init__(self, real: Path) -> None:
-        try:
-            self.path = Path(_new_folder(real))
-            weakref.finalize(self, _remove, str(self.path), os.getpid())
-            (self.path / "info").mkdir()
-            (self.path / "info/attributes").write_bytes(_ATTRIBUTES)
-            for name in _LINKS:
-                (self.path / name).symlink_to(real / name)
-        except OSError as error:
-            raise _no_folder(error) from error
-
-    def write_config(self, text: str) -> None:
-        """Write the configuration; there is none before."""
-        try:
-            (self.path / "config").write_bytes(os.fsencode(text))
-        except OSError as error:
-            raise _no_folder(error) from error
-
-
-def _no_folder(error: OSError) -> NotReady:
-    return NotReady(
-        f"git needs a temporary folder, and none can be made: {error.strerror}",
-        hint="set TMPDIR to a folder with room, outside of the project",
-    )
-
-
-def _new_folder(real: Path) -> str:
-    """Make a folder that no sandboxed process sees, not beside git's folder `real`, where a build can write.
-
-    Raises:
-        OSError: it cannot be made.
-    """
-    usual = tempfile.gettempdir()
-    for place in ("/dev/shm", usual, "/var/tmp"):  # noqa: S108 - the first is quick: folders on a disk are slow to remove
-        if not within(os.path.realpath(place), str(real.parent)):
-            with suppress(OSError):
-                return tempfile.mkdtemp(prefix=_PREFIX, dir=place)
-    return tempfile.mkdtemp(prefix=_PREFIX)
-
-
-def _remove(folder: str, process: int) -> None:
-    if process != os.getpid():
-        return  # a copy of the process that made it
-    for name in (*_LINKS, "info/attributes", "config"):
-        with suppress(OSError):
-            os.unlink(f"{folder}/{name}")  # noqa: PTH108 - quick
-    for name in ("/info", ""):
-        with suppress(OSError):
-            os.rmdir(f"{folder}{name}")  # noqa: PTH106 - quick

@@ -1,0 +1,101 @@
+"""The folder that git takes for the common one of a repository: links to what counts, and a configuration of ours."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+import time
+import weakref
+from contextlib import suppress
+from pathlib import Path
+
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.programs import within
+from code_commit_workspace.transaction.home import FOLDER
+
+_LINKS = ("HEAD", "info/exclude", "logs", "objects", "packed-refs", "refs", "reftable", "shallow", "worktrees")
+_ATTRIBUTES = b"* !diff\n"  # nobody can declare a text file as binary, to keep its changes out of a diff
+_PREFIX = "code-commit-git-"
+_SECONDS_TO_LOCK = 60.0  # from the making of a folder
+
+
+class CommonFolder:
+    """A folder with links to the parts of `real` that count; it vanishes with this object.
+
+    Raises:
+        NotReady: it cannot be made.
+    """
+
+    def __init__(self, real: Path) -> None:
+        try:
+            self.path = Path(_new_folder(real))
+            lock = os.open(self.path, FOLDER)
+            weakref.finalize(self, _remove, str(self.path), lock, os.getpid())
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            (self.path / "info").mkdir()
+            (self.path / "info/attributes").write_bytes(_ATTRIBUTES)
+            for name in _LINKS:
+                (self.path / name).symlink_to(real / name)
+        except OSError as error:
+            raise _no_folder(error) from error
+
+    def write_config(self, text: str) -> None:
+        """Write the configuration; there is none before."""
+        try:
+            (self.path / "config").write_bytes(os.fsencode(text))
+        except OSError as error:
+            raise _no_folder(error) from error
+
+
+def _no_folder(error: OSError) -> NotReady:
+    return NotReady(
+        f"git needs a temporary folder, and none can be made: {error.strerror}",
+        hint="set TMPDIR to a folder with room, outside of the project",
+    )
+
+
+def _new_folder(real: Path) -> str:
+    """Make a folder that no sandboxed process sees, not beside git's folder `real`, where a build can write.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    usual = tempfile.gettempdir()
+    for place in ("/dev/shm", usual, "/var/tmp"):  # noqa: S108 - the first is quick: folders on a disk are slow to remove
+        if not within(os.path.realpath(place), str(real.parent)):
+            with suppress(OSError):
+                _sweep(place)
+                return tempfile.mkdtemp(prefix=_PREFIX, dir=place)
+    return tempfile.mkdtemp(prefix=_PREFIX)
+
+
+def _sweep(place: str) -> None:
+    """Remove what killed processes left; a running one holds the lock on its folder."""
+    with os.scandir(place) as entries:
+        old = [entry.path for entry in entries if entry.name.startswith(_PREFIX)]
+    for folder in old:
+        with suppress(OSError):
+            status = os.lstat(folder)
+            if status.st_uid == os.geteuid() and status.st_mtime < time.time() - _SECONDS_TO_LOCK:
+                lock = os.open(folder, FOLDER)
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                finally:
+                    os.close(lock)
+                _empty(folder)
+
+
+def _remove(folder: str, lock: int, process: int) -> None:
+    os.close(lock)
+    if process == os.getpid():  # not in a copy of the process that made it
+        _empty(folder)
+
+
+def _empty(folder: str) -> None:
+    for name in (*_LINKS, "info/attributes", "config"):
+        with suppress(OSError):
+            os.unlink(f"{folder}/{name}")  # noqa: PTH108 - quick
+    for name in ("/info", ""):
+        with suppress(OSError):
+            os.rmdir(f"{folder}{name}")  # noqa: PTH106 - quick
