@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from code_commit_workspace.git_config_file import Entry
+from code_commit_workspace.git.config_file import Entry
 from code_commit_workspace.programs import within
 
 _DATA = re.compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from code_commit_workspace.git_layout import GitError
+from code_commit_workspace.git.layout import GitError
 
 Entry = tuple[str, str]
 """A setting: its name, with section and key in lower case, and its value."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from code_commit_workspace.git_layout import GitError
+from code_commit_workspace.git.layout import GitError
 
 _GRACE_PERIOD = 5.0  # seconds for git to remove its lock files after SIGTERM
 

@@ -1,9 +1,4 @@
-"""The only place that runs git. It treats the repository as untrusted.
-
-A repository's configuration can name programs to run: hooks, filters, a file system monitor, pagers, password prompts,
-transports. git reads none of it (see `git_repository`), and gets only the parts of the caller's environment that it
-needs, so that no key reaches it.
-"""
+"""Run git commands, and ask git about files."""
 
 from __future__ import annotations
 
@@ -14,13 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.git_layout import GitError, NoRepository, Place, find_repositories
-from code_commit_workspace.git_process import command_of, failure, index_of_command, run_git, stderr_of
-from code_commit_workspace.git_reading import reads, require_reading
-from code_commit_workspace.git_repository import Layout, Repository, open_repository
+from code_commit_workspace.git.layout import GitError, NoRepository, Place, find_repositories
+from code_commit_workspace.git.process import command_of, failure, index_of_command, run_git, stderr_of
+from code_commit_workspace.git.reading import reads, require_reading
+from code_commit_workspace.git.repository import Layout, Repository, open_repository
 from code_commit_workspace.programs import find_program, trusted_path
-
-__all__ = ["CHECK_IGNORE", "NO_REPOSITORY", "Git", "GitError", "NoRepository", "listing"]
 
 # Where git finds programs and the user's configuration, and how far it searches for a repository.
 _KEPT = (

@@ -14,11 +14,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.git_common_folder import CommonFolder
-from code_commit_workspace.git_config import Settings, choose, environment, read_of_user
-from code_commit_workspace.git_config_file import Entry, parse_config
-from code_commit_workspace.git_layout import GitError, Place, foreign_part, read_small
-from code_commit_workspace.git_process import failure, run_git
+from code_commit_workspace.git.common_folder import CommonFolder
+from code_commit_workspace.git.config import Settings, choose, environment, read_of_user
+from code_commit_workspace.git.config_file import Entry, parse_config
+from code_commit_workspace.git.layout import GitError, Place, foreign_part, read_small
+from code_commit_workspace.git.process import failure, run_git
 from code_commit_workspace.programs import within
 
 _SECONDS = 30.0  # to read the user's files: one may be a pipe

@@ -1,0 +1,22 @@
+"""The only place that runs git. It treats the repository as untrusted.
+
+A repository's configuration can name programs to run: hooks, filters, a file system monitor, pagers, password prompts,
+transports. Our git reads none of it, and gets only the parts of the caller's environment that it needs, so that no key
+reaches it.
+
+command        `Git`: runs commands, asks questions
+layout         finds the repository of a folder
+repository     opens one: which settings count, and what git gets to know of it
+common_folder  the folder from which git takes configuration, attributes and hooks: ours
+config         chooses settings
+config_file    reads a configuration file as data
+process        one git process
+reading        which commands change nothing
+"""
+
+from __future__ import annotations
+
+from code_commit_workspace.git.command import CHECK_IGNORE, NO_REPOSITORY, Git, listing
+from code_commit_workspace.git.layout import GitError, NoRepository
+
+__all__ = ["CHECK_IGNORE", "NO_REPOSITORY", "Git", "GitError", "NoRepository", "listing"]
