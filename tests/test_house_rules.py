@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted([*ROOT.glob("*/src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")])
-GIT = ROOT / "workspace/src/code_commit_workspace/git.py"
+GIT = ROOT / "workspace/src/code_commit_workspace/git/command.py"
 # Acts in tests as a person who uses git in a project.
 TESTING = ROOT / "testing/src/code_commit_testing/command.py"
 
