@@ -101,6 +101,15 @@ def test_many_files_are_read_at_once(root):
         assert dict(tree.contents(["file"], 4)) == {"file": None}
 
 
+def test_a_pipe_that_holds_something_and_a_device_are_no_contents(root):
+    pipe = os.open(root / "pipe", os.O_RDWR | os.O_NONBLOCK)
+    os.write(pipe, b"from a process")
+    with ProjectTree(root) as tree, ProjectTree(root.__class__("/dev")) as devices:
+        assert dict(tree.contents(["pipe"], 100)) == {"pipe": None}
+        assert dict(devices.contents(["null", "tty", "zero"], 100)) == dict.fromkeys(["null", "tty", "zero"])
+    os.close(pipe)
+
+
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs a file that seems to be empty")  # noqa: PTH110
 def test_a_file_that_grows_while_it_is_read_is_read_to_its_end(root):
     with ProjectTree(root.__class__("/proc/self")) as tree:

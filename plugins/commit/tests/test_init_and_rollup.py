@@ -276,14 +276,19 @@ def test_rollup_without_a_matching_file_fails_and_keeps_the_old_rollup(project):
 
 
 def test_a_rollup_of_several_megabytes_is_complete_and_matches_its_manifest(project):
-    long = {f"src/{name}.txt": f"{name}\n" * 400_000 for name in "abcde"}
+    long = {f"src/{name}.txt": f"{name}\n" * 400_000 for name in "bdeé"} | {"src/z.txt": "no newline"}
     project.write(long)
-    assert project.command("rollup", "--include", "src/?.txt").exit_code == 0
-    text = "".join(f"--- {path} ---\n{content}" for path, content in long.items())
-    assert project.read("agent-config/codeRollup.txt") == text
+    (project.root / "src/a.txt").write_bytes(b"\0" * 3_000_000)
+    (project.root / "src/c.txt").write_bytes(b"\xff" * 10)
+    finished = project.command("rollup", "--json", "--include", "src/?.txt")
+    assert [each["path"] for each in finished.document["left_out"]] == ["src/a.txt", "src/c.txt"]
+    parts = {path: f"{content}\n".replace("\n\n", "\n") for path, content in sorted(long.items())}
+    text = "".join(f"--- {path} ---\n{part}" for path, part in parts.items()).encode()
+    assert (project.root / "agent-config/codeRollup.txt").read_bytes() == text
+    assert finished.document["bytes"] == len(text)
     manifest = json.loads(project.read("agent-config/.code-commit/rollup.json"))
-    assert manifest["rollup"] == hashlib.sha256(text.encode()).hexdigest()
-    assert list(manifest["files"]) == list(long)
+    assert manifest["rollup"] == hashlib.sha256(text).hexdigest()
+    assert {path: text[start:end].decode() for path, (start, end) in manifest["files"].items()} == long
 
 
 def test_rollup_fails_on_a_full_disk_and_keeps_the_old_rollup(project):

@@ -10,7 +10,7 @@ from itertools import groupby
 
 from code_commit_workspace.project_tree import FILE, ProjectTree
 
-_PIECE = 1 << 16
+_SMALL, _PIECE = 1 << 16, 1 << 20  # bytes
 
 
 def contents(tree: ProjectTree, paths: Sequence[str], limit: int) -> Iterator[tuple[str, bytes | None]]:
@@ -22,8 +22,9 @@ def contents(tree: ProjectTree, paths: Sequence[str], limit: int) -> Iterator[tu
             except OSError:
                 yield from ((path, None) for path in group)
                 continue
+            start = len(folder) + 1 if folder else 0
             for path in group:
-                yield path, _content(handle, path.rpartition("/")[2], limit)
+                yield path, _content(handle, path[start:], limit)
 
 
 def _content(folder: int, name: str, limit: int) -> bytes | None:
@@ -32,12 +33,13 @@ def _content(folder: int, name: str, limit: int) -> bytes | None:
     except OSError:
         return None
     try:
-        found = os.fstat(handle)
+        content = os.pread(handle, _SMALL, 0)  # fails for a folder and for a pipe
+        if 0 < len(content) < _SMALL:
+            return content if len(content) <= limit else None
+        found = os.fstat(handle)  # a device gives nothing or all that is asked for
         if not stat.S_ISREG(found.st_mode) or found.st_size > limit:
             return None
-        content = os.read(handle, found.st_size + 1)
-        # A shorter read than asked for is the end of a regular file; otherwise it grew meanwhile.
-        while found.st_size < len(content) <= limit and (more := os.read(handle, _PIECE)):
+        while len(content) <= limit and (more := os.pread(handle, _PIECE, len(content))):
             content += more
     except OSError:
         return None

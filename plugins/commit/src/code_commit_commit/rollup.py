@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from queue import Queue
+from threading import Thread
 from typing import BinaryIO
 
 from code_commit.plugin_api import NotReady
@@ -20,7 +21,8 @@ MANIFEST = "rollup.json"  # in the state folder
 _BYTES_PER_TOKEN = 4  # the estimate of the services, for English and code
 _LARGEST = 16 * 1024 * 1024  # bytes of one file
 _POINTER = b"version https://git-lfs.github.com/spec/"
-_BATCH = 4 * 1024 * 1024  # bytes
+_BATCH = 1024 * 1024  # bytes; a larger one does not stay in the processor's cache
+_WAITING = 2  # batches
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -78,38 +80,79 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
 
 
 def _collect(tree: ProjectTree, paths: Sequence[str], file: BinaryIO) -> tuple[Rollup, str]:
+    """Write the rollup to `file`. A thread hashes and writes one batch while the next is read."""
     rollup, digest = Rollup(), hashlib.sha256()
+    batches: Queue[bytes | None] = Queue(_WAITING)
+    failed: list[BaseException] = []
 
-    def write(pieces: list[bytes]) -> None:
-        text = b"".join(pieces)
-        digest.update(text)
-        file.write(text)
+    def write() -> None:
+        while (text := batches.get()) is not None:  # after a failure too, or `put` waits forever
+            try:
+                digest.update(text)
+                file.write(text)
+            except BaseException as error:  # noqa: BLE001 - raised by the caller's thread
+                failed.append(error)
 
-    pieces: list[bytes] = []
-    full = _BATCH
-    with ThreadPoolExecutor(1, "rollup") as executor:  # one batch is hashed and written while the next is read
-        written = executor.submit(write, [])
-        for path, content in tree.contents(paths, _LARGEST):
-            if content is None or not _is_text(content):
-                rollup.left_out[path] = "It is not UTF-8 text." if content is not None else _unreadable(tree, path)
-                continue
-            if content.startswith(_POINTER):
-                rollup.pointers.append(path)
-            head = f"--- {path} ---\n".encode()
-            tail = b"" if not content or content.endswith(b"\n") else b"\n"
-            pieces += (head, content, tail)
-            start = rollup.size + len(head)
-            end = start + len(content)
-            rollup.files[path] = start, end
-            rollup.size = end + len(tail)
-            if rollup.size >= full:
-                full = rollup.size + _BATCH
-                written.result()
-                written = executor.submit(write, pieces)
-                pieces = []
-        written.result()
-        write(pieces)
+    writer = Thread(target=write, name="rollup", daemon=True)
+    writer.start()
+    try:
+        for text in _batches(tree, paths, rollup):
+            batches.put(text)
+            if failed:
+                break
+    finally:
+        batches.put(None)
+        writer.join()
+    if failed:
+        raise failed[0]
     return rollup, digest.hexdigest()
+
+
+def _batches(tree: ProjectTree, paths: Sequence[str], rollup: Rollup) -> Iterator[bytes]:
+    """Yield the text of the rollup, and describe it in `rollup`."""
+    batch: list[tuple[str, bytes]] = []
+    size = 0
+    for path, content in tree.contents(paths, _LARGEST):
+        if content is None:
+            rollup.left_out[path] = _unreadable(tree, path)
+            continue
+        batch.append((path, content))
+        size += len(content)
+        if size >= _BATCH:
+            yield _add(batch, rollup)
+            batch.clear()
+            size = 0
+    yield _add(batch, rollup)
+
+
+def _add(batch: Sequence[tuple[str, bytes]], rollup: Rollup) -> bytes:
+    """Describe the files of `batch` in `rollup`; return their text."""
+    text, places = _joined(batch, rollup.size)
+    if not text.isascii() or b"\0" in text:
+        texts = [(path, content) for path, content in batch if _is_text(content)]
+        if len(texts) < len(batch):
+            text, places = _joined(texts, rollup.size)
+            rollup.left_out |= {path: "It is not UTF-8 text." for path, _ in batch if path not in places}
+    rollup.files |= places
+    rollup.pointers += [path for path, content in batch if content.startswith(_POINTER) and path in places]
+    rollup.size += len(text)
+    return text
+
+
+def _joined(batch: Sequence[tuple[str, bytes]], size: int) -> tuple[bytes, dict[str, tuple[int, int]]]:
+    """Return the text of the files in `batch`, and where each begins and ends after the `size` bytes before it."""
+    pieces: list[bytes] = []
+    places: dict[str, tuple[int, int]] = {}
+    for path, content in batch:
+        head = f"--- {path} ---\n".encode()
+        start = size + len(head)
+        size = start + len(content)
+        places[path] = start, size
+        pieces += head, content
+        if content and not content.endswith(b"\n"):
+            pieces.append(b"\n")
+            size += 1
+    return b"".join(pieces), places
 
 
 def _is_text(content: bytes) -> bool:

@@ -261,7 +261,7 @@ def listing(paths: Sequence[str]) -> bytes:
         GitError: git cannot be asked about one of them.
     """
     try:
-        names = b"".join(b"./%b\0" % os.fsencode(path) for path in paths)
+        names = os.fsencode("".join([f"./{path}\0" for path in paths]))
     except UnicodeEncodeError as error:
         raise GitError("git cannot be asked about a path that cannot be encoded") from error
     if names.count(b"\0") != len(paths):

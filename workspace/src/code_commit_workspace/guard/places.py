@@ -67,11 +67,13 @@ class PathLookup:
         return state
 
     def is_file(self, path: str) -> bool:
-        """Return whether `path`, whose folders are real, is a regular file; quick for many in one folder."""
+        """Return whether `path` leads through real folders to a regular file; quick for many in one folder."""
         folder, _, name = path.rpartition("/")
         if self._files is None or self._files[0] != folder:
-            self._files = folder, _regular_files(self._tree, folder)
-        return name in self._files[1]
+            state = self.to(path)
+            allowed = state.exists and state.reason is None
+            self._files = folder, _regular_files(self._tree, folder) if allowed else frozenset()
+        return name in self._files[1] and path not in self.submodules
 
     def _look(self, folder: str) -> PathState:
         if folder in self.submodules:

@@ -69,29 +69,31 @@ def unreadable(
         lookup = PathLookup(tree, git)
     except GitError as error:
         return {path: Refusal(path, "reading", f"git cannot tell what this path is: {error}.") for path in paths}
-    asked: dict[str, list[str]] = {}
+    asked: dict[str, str] = {}
     for given in paths:
         path = normalise_path(given)
-        if reason := plain.reason(path) or _closed(path, closed) or _place(path, lookup, tree, files_only=files_only):
+        reason = plain.reason(path) or _closed(path, closed)
+        if reason is None and not (files_only and lookup.is_file(path)):
+            reason = _place(path, lookup, tree, files_only=files_only)
+        if reason:
             refused[given] = Refusal(given, "reading", reason)
         else:
-            asked.setdefault(path, []).append(given)
-    for path, reason in ignore_reasons(list(asked), git).items():
-        refused.update((given, Refusal(given, "reading", reason)) for given in asked[path])
+            asked[given] = path
+    if ignored := ignore_reasons(list(dict.fromkeys(asked.values())), git):
+        refused |= {given: Refusal(given, "reading", ignored[path]) for given, path in asked.items() if path in ignored}
     return refused
 
 
 def _closed(path: str, closed: ProtectedNames) -> str | None:
-    found = closed.find(path)
-    return found and f"Nothing in {found[0].name} is shown to a model."
+    if (found := closed.find(path)) is None:
+        return None
+    return f"Nothing in {found[0].name} is shown to a model."
 
 
 def _place(path: str, lookup: PathLookup, tree: ProjectTree, *, files_only: bool) -> str | None:
-    state = lookup.to(path)
     if path in lookup.submodules:
         return other_repository(path)
-    if files_only and state.exists and state.reason is None and lookup.is_file(path):
-        return None
+    state = lookup.to(path)
     found = look(tree, path) if state.exists and state.reason is None else state.reason
     if found is None:
         return "There is no such file." if files_only else None
