@@ -17,6 +17,7 @@ import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ from code_commit.plugin_api.errors import UsageError
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit_testing import Project, RecordedRequest, Reply, ScriptedServer
+from code_commit_testing.warm_start import fastest_start
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("*.md", "docs/**/*.md", "core/*.md", "testing/*.md", "workspace/*.md", "plugins/*/*.md", "examples/*.md")
@@ -118,7 +120,18 @@ exec {python!r} "$@"
 """
 COMMAND = """\
 #!/bin/sh
-exec {python!r} -m code_commit "$@"{answers}
+exec {python!r} {start} "$@"{answers}
+"""
+# Asks the server of `code_commit_testing.warm_start`, whose socket is the first argument, for a process of the command.
+ASK = """\
+import json, os, socket, sys
+request, (status, report) = os.memfd_create("request"), os.pipe()
+command = [sys.executable, "-P", "-m", "code_commit", *sys.argv[2:]]
+os.write(request, json.dumps({"command": command, "folder": os.getcwd(), "environ": dict(os.environ)}).encode())
+socket.send_fds(socket.socket(fileno=int(sys.argv[1])), [b"fork"], [request, report, 0, 1, 2])
+os.close(report)
+pid, ended = os.read(status, 4), os.read(status, 4)
+sys.exit(os.waitstatus_to_exitcode(int.from_bytes(ended, "little")))
 """
 
 
@@ -156,6 +169,7 @@ class Stage:
     environ: dict[str, str]
     stdin: str
     instead: dict[str, str]
+    sockets: list[int]
 
     def run(self, block: str) -> subprocess.CompletedProcess[str]:
         script = block
@@ -171,6 +185,7 @@ class Stage:
             text=True,
             timeout=120,
             check=False,
+            pass_fds=self.sockets,
         )
 
 
@@ -186,7 +201,12 @@ def stage(page: str, scene: Scene, folder: Path, server: ScriptedServer) -> Stag
     scripts = dict.fromkeys(STAND_INS, STAND_IN.format(python=sys.executable, calls=str(calls)))
     scripts["python3"] = PYTHON3.format(bin=str(bin_folder), python=sys.executable)
     answers = f" < {shlex.quote(str(typed))}" if scene.answers is not None else ""
-    scripts["code-commit"] = COMMAND.format(python=sys.executable, answers=answers)
+    start, sockets = "-m code_commit", []
+    if isinstance(warm := fastest_start(project.environment()), partial):
+        (folder / "ask.py").write_text(ASK, "utf-8")
+        sockets = [warm.args[0]._control.fileno()]
+        start = f"-I -S {folder}/ask.py {sockets[0]}"
+    scripts["code-commit"] = COMMAND.format(python=sys.executable, start=start, answers=answers)
     scripts["activate"] = ""  # of the environment that a page makes
     for name, text in scripts.items():
         (bin_folder / name).write_text(text, "utf-8")
@@ -206,7 +226,7 @@ def stage(page: str, scene: Scene, folder: Path, server: ScriptedServer) -> Stag
         "PARROT_API_KEY": "a key for a test",
     }
     instead = {"/tmp/": f"{folder}/", "http://localhost:4318": server.address, "…": "0123456789"}
-    return Stage(project, calls, environ, scene.stdin, instead)
+    return Stage(project, calls, environ, scene.stdin, instead, sockets)
 
 
 def installed(example: str, folder: Path) -> Path:
