@@ -6,17 +6,11 @@ import ipaddress
 import os
 import signal
 import socket
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import hypothesis
 import pytest
-
-# No test asserts a time, and a busy machine is not a failure. In CI, the examples are always the same.
-hypothesis.settings.register_profile(
-    "code-commit", deadline=None, print_blob=True, derandomize="CI" in os.environ, database=None
-)
-hypothesis.settings.load_profile("code-commit")
 
 # Tests that a script runs in the background ignore Ctrl-C, and so do the processes that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -63,6 +57,23 @@ def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
         connect(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+@cache
+def _load_profile() -> None:
+    import hypothesis
+
+    # No test asserts a time, and a busy machine is not a failure. In CI, the examples are always the same.
+    hypothesis.settings.register_profile(
+        "code-commit", deadline=None, print_blob=True, derandomize="CI" in os.environ, database=None
+    )
+    hypothesis.settings.load_profile("code-commit")
+
+
+def pytest_pycollect_makemodule(module_path: Path) -> None:
+    """Load the profile of hypothesis before the first module that uses it. Its import takes most of a second."""
+    if b"hypothesis" in module_path.read_bytes():
+        _load_profile()
 
 
 def _is_loopback(host: str) -> bool:
