@@ -178,5 +178,7 @@ def test_the_last_lines_of_both_outputs_are_shown(change):
 
 def test_a_project_without_its_build_ends_before_a_call(change):
     (change.project.root / "build.sh").unlink()
-    assert change([GREEN]).exit_code == 3
-    assert not list(change.project.run_folder.glob("*query*"))
+    finished = change([GREEN])
+    assert finished.exit_code == 3
+    assert "log: " not in finished.stderr
+    assert not list(change.project.root.glob("logs/*/"))

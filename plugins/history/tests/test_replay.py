@@ -94,8 +94,7 @@ def test_a_failed_call_is_replayed_as_a_failure(runs):
 
 
 def test_a_run_without_calls_cannot_be_replayed(runs):
-    runs.project.write({"agent-config/query.txt": ""})
-    runs.run()
+    runs.project.write({"logs/2026-01-01-00-00-00-committing-code/run.json": "{}"})
     finished = runs.command("replay")
     assert finished.exit_code == 3
     assert "called no model" in finished.stderr

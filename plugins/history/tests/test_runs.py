@@ -43,6 +43,29 @@ def test_runs_are_listed_with_outcome_tokens_and_cost(past_runs):
     assert " ? " in lines[2]
 
 
+def test_runs_show_the_first_line_of_their_query(runs):
+    good = runs.replaced("a.txt", "good\n")
+    _, name = runs.run(good, arguments=("--query", "\n\n  Add a flag --wide\n\nIt is for terminals.\n"))
+    assert json.loads((runs.project.root / "logs" / name / "run.json").read_text())["query"] == "Add a flag --wide"
+    assert runs.command("runs", "list", "--json").document["runs"][0]["query"] == "Add a flag --wide"
+    head, row = runs.command("runs").stdout.splitlines()
+    assert head.endswith("QUERY")
+    assert row.endswith("  Add a flag --wide")
+    assert "  query     Add a flag --wide\n" in runs.command("runs", "show").stdout
+
+
+@pytest.mark.parametrize("missing", ["agent-config/query.txt", "agent-config/codeRollup.txt"])
+def test_a_run_that_was_not_ready_is_not_the_latest_and_does_not_count(runs, missing):
+    _, name = runs.run(runs.replaced("a.txt", "good\n"))
+    runs.project.write({missing: ""})
+    finished, latest = runs.run(runs.replaced("a.txt", "good, too\n"))
+    assert (finished.exit_code, latest) == (3, name)
+    assert "logs/" not in finished.stderr
+    assert runs.command("runs", "path").stdout.endswith(f"{name}\n")
+    assert len(runs.command("runs", "list", "--json").document["runs"]) == 1
+    assert runs.command("runs", "prune", "--keep", "1", "--json").document["pruned"] == []
+
+
 def test_show_prints_calls_builds_changes_and_files(past_runs):
     shown = past_runs.command("runs", "show", past_runs.repaired).stdout
     for words in (

@@ -56,9 +56,41 @@ def test_the_page_shows_the_whole_run(answered):
 
 def test_a_diff_is_side_by_side(answered):
     answered(block("bad\n"), block("good\n"))
-    first, second = re.findall(r'<table class="diff">(.*?)</table>', answered.page, re.DOTALL)
+    whole, first, second = re.findall(r'<table class="diff">(.*?)</table>', answered.page, re.DOTALL)
+    assert re.findall(r'<td class="(old|new)">([^<]*)</td>', whole) == [("old", "old"), ("new", "good")]
     assert re.findall(r'<td class="(old|new)">([^<]*)</td>', first) == [("old", "old"), ("new", "bad")]
     assert re.findall(r'<td class="(old|new)">([^<]*)</td>', second) == [("old", "bad"), ("new", "good")]
+
+
+def test_a_single_change_is_shown_once_at_the_top(answered):
+    answered(block("good\n"))
+    assert answered.page.count('<table class="diff">') == 1
+    assert answered.page.index('id="changes"') < answered.page.index('<table class="diff">')
+    assert answered.page.index('<table class="diff">') < answered.page.index('id="timeline"')
+    assert '<a href="#changes">all that changed</a>' in answered.page
+
+
+def test_all_changes_include_those_of_builds(answered):
+    answered.project.write({"build.sh": "echo made > made.txt\n"})
+    answered(block("good\n"))
+    assert answered.page.count('<table class="diff">') == 3
+    assert "2 files differ from before the run" in Parts(answered.page).text
+    assert "made.txt" in (answered.project.run_folder / "all-changes.diff").read_text()
+
+
+def test_the_query_is_at_the_top_and_in_the_index(answered):
+    answered(block("good\n"), arguments=("--query", "\n  Say <hello>  \nwith more words\n"))
+    assert '<p class="query">Say &lt;hello&gt;</p>' in answered.page
+    assert '<td data-name="Query" class="name">Say &lt;hello&gt;</td>' in answered.index
+
+
+def test_a_run_that_was_not_ready_has_no_page(answered):
+    answered(block("good\n"))
+    before = answered.index
+    answered.project.write({"agent-config/query.txt": " "})
+    finished = answered(block("better\n"))
+    assert (finished.exit_code, answered.index) == (3, before)
+    assert "plugin" not in finished.stderr
 
 
 def test_errors_of_a_build_are_marked(answered):

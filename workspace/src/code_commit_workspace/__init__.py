@@ -19,6 +19,7 @@ _PUBLIC = {
     "errors": ("ChangeSetRefused", "CodeCommitError", "Interrupted", "NotReady", "describe", "no_room"),
     "git": ("Git", "GitError", "NoRepository"),
     "interruption": ("call_on_interruption", "uninterrupted"),
+    "output_folder": ("OutputFolder",),
     "private_folder": ("check_private_folder", "require_gitignore_line"),
     "process.ptrace": ("disable_ptrace",),
     "process.running": ("RunningProcess",),

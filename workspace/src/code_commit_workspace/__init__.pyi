@@ -15,6 +15,7 @@ from .git import GitError as GitError
 from .git import NoRepository as NoRepository
 from .interruption import call_on_interruption as call_on_interruption
 from .interruption import uninterrupted as uninterrupted
+from .output_folder import OutputFolder as OutputFolder
 from .private_folder import check_private_folder as check_private_folder
 from .private_folder import require_gitignore_line as require_gitignore_line
 from .process.ptrace import disable_ptrace as disable_ptrace

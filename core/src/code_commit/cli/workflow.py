@@ -145,7 +145,7 @@ def _options(model: type[BaseModel] | None, flags: Mapping[str, Any]) -> Any:
 
 
 def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> None:
-    folder = ending.folder.relative_to(ending.folder.parent.parent)
+    folder = str(ending.folder.relative_to(ending.folder.parent.parent)) if ending.folder.is_dir() else ""
     for failure in ending.late_failures:
         out.error(f"{failure.plugin} of {failure.distribution} failed ({failure.stage}): {failure.error}")
     if ending.exit_code is ExitCode.REACHED:
@@ -154,4 +154,4 @@ def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> No
         return
     if invocation.debug:
         print_note(ending.trace.rstrip())
-    out.error(ending.summary, ending.hint, folder=str(folder), notes=ending.notes)
+    out.error(ending.summary, ending.hint, folder=folder, notes=ending.notes)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import IO, Any, Literal, TextIO, cast
 
 from code_commit.plugin_api.event import Record
-from code_commit.plugin_api.run_json import is_build
+from code_commit.plugin_api.run_json import BEFORE_WORK, is_build
 from code_commit_workspace import SafeStream, can_repaint, join_paths, may_color, printable
 
 _REPAINT = 0.5  # seconds
@@ -49,6 +49,7 @@ class Progress:
         self._started = time.monotonic()
         self._start_time: float | None = None
         self._activities: dict[tuple[str, Any], tuple[str, float]] = {}
+        self._opening: Sequence[Line] = ()  # names the run folder, which a run that does not begin does not leave
         self._attempt = ""
         self._shown_calls: set[str] = set()
         self._user_types = False
@@ -93,6 +94,14 @@ class Progress:
             self._painter.status("")
 
     def _lines(self, record: Record) -> Sequence[Line]:
+        lines = self._new_lines(record)
+        if record.kind == "run.started":
+            self._opening, lines = lines, ()
+        elif record.kind not in BEFORE_WORK:
+            self._opening, lines = (), (*self._opening, *lines)
+        return lines
+
+    def _new_lines(self, record: Record) -> Sequence[Line]:
         if not self._workflow_reports:
             return lines_of(record)
         lines = lines_beside_workflow(record)

@@ -21,7 +21,7 @@ from code_commit.plugin_api.errors import ExitCode, Interrupted, NotReady, descr
 from code_commit.plugin_api.event import Event, LogSink, MessageLogged, PluginFailed, Record, RunFinished, RunStarted
 from code_commit.plugin_api.project_files import LOGS, plain_name
 from code_commit.plugin_api.run_files import read_records
-from code_commit.plugin_api.run_json import RunDocument
+from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument
 from code_commit_workspace import Redactor
 
 _ROOT_SPAN: tuple[int, int | None] = (1, None)  # its id, and that of the enclosing span
@@ -70,7 +70,7 @@ class RunLog:
         self._reported_files: set[str] = set()
         self._late_failures: list[PluginFailed] = []
         self._end_logged = False
-        self._finished = False
+        self._finished = self._has_begun = False
         try:
             self._events = EventFile(self._files.handle, self.run, redactor=redactor, clock=self._clock)
         except OSError as error:
@@ -142,6 +142,7 @@ class RunLog:
         with self._lock:
             if self._finished:
                 return
+            self._has_begun |= kind not in BEFORE_WORK
             record = self._events.record(kind, data, span=span, parent=parent)
             is_due = self._document.receive(record)
             self._sinks.put(record)
@@ -249,7 +250,7 @@ class RunLog:
         """Log the last event, write `run.json`, close the sinks. Later events are dropped.
 
         A second call does nothing, unless the first was interrupted. Return the failures of sinks after the last
-        event.
+        event. A run that was not ready to begin leaves no folder.
         """
         with self._lock:
             self._span.set(_ROOT_SPAN)
@@ -260,6 +261,10 @@ class RunLog:
         with self._lock:
             self._events.close()
             self._files.close()
+        if exit_code is ExitCode.NOT_READY and not self._has_begun:
+            import shutil
+
+            shutil.rmtree(self.folder, ignore_errors=True)
         return tuple(self._late_failures)
 
     def _log_end(self, exit_code: ExitCode, summary: str, data: Mapping[str, Any]) -> None:

@@ -46,6 +46,7 @@ from .event import MessageLogged as MessageLogged
 from .event import PluginFailed as PluginFailed
 from .event import ProcessFinished as ProcessFinished
 from .event import ProcessStarted as ProcessStarted
+from .event import QueryRead as QueryRead
 from .event import QuestionAnswered as QuestionAnswered
 from .event import QuestionAsked as QuestionAsked
 from .event import Record as Record

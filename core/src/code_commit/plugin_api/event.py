@@ -47,6 +47,14 @@ class RunFinished(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class QueryRead(Event):
+    """The workflow read what the user wants; `query` is its first line. It names the run in lists."""
+
+    kind: ClassVar[str] = "query.read"
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
 class CallStarted(Event):
     """A model call starts. `request` names the file of the prompt in the run folder."""
 

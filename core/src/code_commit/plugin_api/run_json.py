@@ -10,6 +10,8 @@ from typing import Any
 
 from code_commit.plugin_api.event import Record
 
+# A run that was not ready, with events of these kinds alone, did not begin.
+BEFORE_WORK = frozenset({"run.started", "query.read", "message", "plugin.failed", "run.finished"})
 _TOKENS = ("input", "output", "cache_read", "cache_write", "reasoning")
 _WRITE_AFTER = frozenset({"run.started", "call.finished", "process.finished", "attempt.finished", "run.finished"})
 
@@ -30,6 +32,7 @@ class RunDocument:
             "version": 1,
             "run": None,
             "workflow": None,
+            "query": None,
             "state": "running",
             "outcome": None,
             "exit_code": None,
@@ -61,6 +64,8 @@ class RunDocument:
         data = record.data
         if record.kind == "run.started":
             self._start(record)
+        elif record.kind == "query.read":
+            self.fields["query"] = data.get("query")
         elif record.kind == "attempt.started":
             self._spans_attempts = True
             self.fields["attempts"] += 1

@@ -271,6 +271,13 @@ class ProjectRun:
         except CodeCommitError as error:
             self.emit(MessageLogged(f"this run cannot be undone: {error.message}", level="warning"))
 
+    def keep_whole_diff(self) -> None:
+        """Write the diff of the whole run, builds included, for log sinks."""
+        if self._keeps_diffs and self._start and self._start != self._latest:
+            diff = self._checkpoints.diff(self._start, self._latest)
+            if len(diff) <= _LARGEST_DIFF:
+                self._keep_diff("all-changes.diff", diff)
+
     def changes(self) -> tuple[str, ...]:
         """Return the visible files that differ from the start of the run, as of the last checkpoint."""
         return self._checkpoints.changes(self._start, self._latest) if self._start else ()
@@ -297,7 +304,7 @@ class ProjectRun:
         size = sum(len(change.content or b"") for change in changes)
         return self.workspace.diff(changes) if self._keeps_diffs and size <= _LARGEST_DIFF else None
 
-    def _keep_diff(self, name: str, text: str) -> str | None:
+    def _keep_diff(self, name: str, text: str | bytes) -> str | None:
         """Write the diff of applied changes. Ignore a full disk, so that the event is still logged."""
         with suppress(NotReady):
             return self.keep(name, text).name

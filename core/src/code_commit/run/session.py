@@ -176,6 +176,7 @@ def _clean_up(run: ProjectRun, settings: Settings, on_failure: str, state: _RunS
             run.restore_start("the goal was not reached")
     with state.keep_error():
         run.checkpoint_end()
+        run.keep_whole_diff()
         if not state.reached:
             state.changed = run.changes()
             state.notes = (_BUILD + red.last_lines(),) if (red := run.last_build) and not red.passed else ()

@@ -8,13 +8,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from code_commit.plugin_api import MessageLogged, NotReady, decode_text, read_text
+from code_commit.plugin_api import MessageLogged, NotReady, QueryRead, decode_text, read_text
 from code_commit_commit.prompts import Context
 from code_commit_workspace import RolledUp, join_paths
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Run
 
+_LONGEST_LINE = 200  # characters of the query, for lists of runs
 QUERY = "agent-config/query.txt"
 CODEBASE = "agent-config/codeRollup.txt"
 SAMPLE_QUERY = """\
@@ -43,6 +44,7 @@ def read_context(run: Run) -> Context:
             raise NotReady(f"{QUERY} still holds the sample text of `code-commit init`", hint=_DESCRIBE)
     if not query.strip():
         raise NotReady("the query is empty", hint="describe the change")
+    run.emit(QueryRead(query.strip().splitlines()[0].strip()[:_LONGEST_LINE]))
     collect = "collect the code with codeRollup.sh or `code-commit rollup`"
     codebase = _required(run, CODEBASE, collect)
     if not codebase.strip():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from code_commit.plugin_api import NotReady, Outcome, Result, Run
+from code_commit.plugin_api import NotReady, Outcome, QueryRead, Result, Run
 from code_commit_planner import messages
 from code_commit_planner.coach_and_player import LoopEnd, Task, build
 from code_commit_planner.notices import show
@@ -27,6 +27,7 @@ def build_alone(run: Run) -> Result:
     if requirements is None or not requirements.strip():
         what = f"there is no {REQUIREMENTS}" if requirements is None else f"{REQUIREMENTS} is empty"
         raise NotReady(f"{what} in {run.root}", hint=f"describe in {REQUIREMENTS} what to build")
+    run.emit(QueryRead(requirements.strip().splitlines()[0].strip()[:200]))  # the first line, for lists of runs
     toolbox = open_toolbox(run)
     so_far = read_progress(run.state, requirements)
     if so_far.turn:

@@ -24,6 +24,7 @@ class Entry:
 
     run: str
     workflow: str
+    query: str
     outcome: str
     summary: str
     started: str
@@ -89,6 +90,7 @@ def _entry(folder: Path) -> Entry:
     return Entry(
         run=folder.name,
         workflow=str(document.get("workflow") or folder.name[20:]),
+        query=str(document.get("query") or ""),
         outcome=str(document.get("outcome") or state),
         summary=str(document.get("summary") or ""),
         started=_started(folder),

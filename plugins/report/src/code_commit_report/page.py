@@ -20,6 +20,7 @@ from code_commit_report.run_view import CallView, ChangeView, ProcessView, RunVi
 from code_commit_report.text import OutputLine, Shown, read_output, read_shown, visible
 from code_commit_report.timeline import Bar, bars, ticks
 
+_WHOLE_DIFF = "all-changes.diff"  # the host writes it
 _LARGEST_DIFF = 8 * 1024 * 1024  # bytes
 RELOAD_SECONDS = 5  # for the page of a running run
 GOOD = frozenset({"reached"})
@@ -46,7 +47,14 @@ class Texts:
 
     def diffs(self, change: ChangeView) -> list[FileDiff]:
         """Return the diffs of a change, one per file."""
-        shown = read_shown(self.folder, change.diff, _LARGEST_DIFF)
+        return self._diffs(change.diff)
+
+    def whole(self) -> list[FileDiff]:
+        """Return the diffs of the whole run, one per file."""
+        return self._diffs(_WHOLE_DIFF)
+
+    def _diffs(self, name: str | None) -> list[FileDiff]:
+        shown = read_shown(self.folder, name, _LARGEST_DIFF)
         return file_diffs(shown.text) if shown else []
 
 
@@ -55,12 +63,14 @@ def report_page(view: RunView, folder: Path, limit: int, *, index: bool = True, 
 
     With `index`, it links to the list of all runs. With `running`, the page reloads itself.
     """
+    texts = Texts(folder, limit)
     timeline: list[Bar] = bars(view)
     return render(
         "report.html.jinja",
         view=view,
         state=view.outcome or ("running" if running else "killed"),
-        texts=Texts(folder, limit),
+        texts=texts,
+        whole=texts.whole(),
         bars=timeline,
         ticks=ticks(view.seconds),
         index=index,

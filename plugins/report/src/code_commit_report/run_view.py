@@ -15,6 +15,7 @@ _KINDS = frozenset(
     {
         "run.started",
         "run.finished",
+        "query.read",
         "attempt.started",
         "call.started",
         "call.retried",
@@ -129,7 +130,9 @@ class RunView:
     """Pass every record to `receive`, then read the fields."""
 
     def __init__(self) -> None:
-        self.run = self.workflow = self.folder = self.outcome = self.summary = self.commit = self.command = ""
+        self.run = self.query = self.workflow = self.folder = self.outcome = self.summary = self.commit = (
+            self.command
+        ) = ""
         self.exit_code: int | None = None
         self.started = self.latest = 0.0
         self.ended = False
@@ -151,6 +154,11 @@ class RunView:
     def processes(self) -> list[ProcessView]:
         """Return all builds and commands, in order."""
         return [process for chapter in self.chapters for process in chapter.processes]
+
+    @property
+    def never_began(self) -> bool:
+        """Return whether the run was not ready: the host removes its folder."""
+        return self.outcome == "not_ready" and not self.chapters
 
     @property
     def seconds(self) -> float:
@@ -197,6 +205,9 @@ class RunView:
         hint = data.get("data")
         if isinstance(hint, dict) and isinstance(hint.get("hint"), str):
             self.notes.append(NoteView(self.latest, f"hint: {hint['hint']}"))
+
+    def _query_read(self, _: Record, data: Data) -> None:
+        self.query = _text(data, "query")
 
     def _attempt_started(self, record: Record, data: Data) -> None:
         chapter = Chapter(f"Attempt {_whole(data, 'number') or len(self._attempts) + 1}")

@@ -54,6 +54,8 @@ class HtmlReport:
 
     def close(self) -> None:
         """See `LogSink.close`."""
+        if self._view.never_began:
+            return
         self._write()
         if self._logs is not None and self._settings.index:
             from code_commit_report.index import index_page

@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from code_commit.plugin_api import MessageLogged, NotReady, Outcome, Result, Run
+from code_commit.plugin_api import MessageLogged, NotReady, Outcome, QueryRead, Result, Run
 from code_commit_tasks.agent import Agent
 from code_commit_tasks.changed_files import ChangedFiles
 from code_commit_tasks.functions import open_functions
@@ -17,6 +17,8 @@ from code_commit_tasks.saved import SavedTask, load, save
 from code_commit_tasks.steps import StepFailed, Steps
 from code_commit_tasks.tree import Node, lines
 from code_commit_tasks.validators import collect_validators
+
+_LONGEST_LINE = 200  # characters of the task, for lists of runs
 
 
 def task(run: Run) -> Result:
@@ -29,6 +31,7 @@ def task(run: Run) -> Result:
     """
     deno_binary()  # before any paid call
     saved = _open_task(run)
+    run.emit(QueryRead(saved.description.strip().splitlines()[0].strip()[:_LONGEST_LINE]))
     changed = ChangedFiles(run, saved.changed)
     steps = _steps(run, saved, changed)
     try:

@@ -13,7 +13,8 @@ from code_commit_history.past_runs import PastRun, list_runs
 from code_commit_history.runs import words
 from code_commit_history.story import read_story
 
-_HEAD = ("RUN", "MODEL", "OUTCOME", "ATTEMPTS", "TOKENS IN / OUT", "COST", "TIME")
+_HEAD = ("RUN", "MODEL", "OUTCOME", "ATTEMPTS", "TOKENS IN / OUT", "COST", "TIME", "QUERY")
+_SHORTEST = 20  # columns for a query: below, a table is too wide
 
 
 def list_all(host: Host, arguments: argparse.Namespace) -> int:
@@ -26,10 +27,15 @@ def list_all(host: Host, arguments: argparse.Namespace) -> int:
         host.out.line("there are no runs yet")
         return ExitCode.REACHED
     table = [_HEAD, *(_cells(summary) for summary in found)]
-    if sys.stdout.isatty() and _width_of(table) > shutil.get_terminal_size().columns:
-        _print_narrow(host, table[1:])
-    else:
+    if not sys.stdout.isatty():
         host.out.table(table)
+        return ExitCode.REACHED
+    columns = shutil.get_terminal_size().columns
+    room = columns - _width_of([row[:-1] for row in table]) - 2
+    if room < min(_SHORTEST, max(len(row[-1]) for row in table)):
+        _print_narrow(host, table[1:], columns)
+    else:
+        host.out.table([(*row, _cut(query, room)) for *row, query in table])
     return ExitCode.REACHED
 
 
@@ -37,10 +43,16 @@ def _width_of(rows: Sequence[Sequence[str]]) -> int:
     return sum(max(map(len, column)) + 2 for column in zip(*rows, strict=True)) - 2
 
 
-def _print_narrow(host: Host, rows: Sequence[tuple[str, ...]]) -> None:
-    """Print two lines per run, for a terminal that is too narrow for the table."""
-    for run, model, outcome, attempts, tokens, cost, time in rows:
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else text[: room - 1] + "…"
+
+
+def _print_narrow(host: Host, rows: Sequence[tuple[str, ...]], columns: int) -> None:
+    """Print two or three lines per run, for a terminal that is too narrow for the table."""
+    for run, model, outcome, attempts, tokens, cost, time, query in rows:
         host.out.line(f"{run}  {outcome}")
+        if query:
+            host.out.line(f"    {_cut(query, columns - 4)}")
         details = (model, f"{attempts} attempt{'s' * (attempts != '1')}", f"{tokens} tokens", cost, time)
         host.out.line("    " + ", ".join(details))
 
@@ -51,6 +63,7 @@ def row_of(summary: PastRun) -> dict[str, Any]:
     return {
         "run": summary.run,
         "workflow": summary.workflow,
+        "query": words.query(document) or None,
         "state": summary.state,
         "outcome": summary.outcome,
         "exit_code": summary.exit_code,
@@ -77,4 +90,5 @@ def _cells(summary: PastRun) -> tuple[str, ...]:
         words.tokens(words.table(document, "tokens")),
         str(read_story(summary.folder).cost),
         words.duration(words.total_seconds(document)),
+        words.query(document),
     )

@@ -74,6 +74,8 @@ def path(host: Host, arguments: argparse.Namespace) -> int:
 def _head(summary: PastRun, story: Story) -> Iterator[str]:
     document = summary.document
     yield summary.run
+    if query := words.query(document):
+        yield f"  query     {query}"
     yield f"  workflow  {summary.workflow}"
     yield f"  outcome   {words.outcome(summary)}" + (f": {summary.summary}" if summary.summary else "")
     yield f"  started   {document.get('started') or '?'}, took {words.duration(words.total_seconds(document))}"

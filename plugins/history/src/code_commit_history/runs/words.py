@@ -14,6 +14,12 @@ def outcome(summary: PastRun) -> str:
     return summary.outcome or summary.state
 
 
+def query(document: Mapping[str, Any]) -> str:
+    """Return the first line of the query, or an empty text."""
+    value = document.get("query")
+    return value if isinstance(value, str) else ""
+
+
 def models(document: Mapping[str, Any]) -> list[str]:
     """Return the service's names of the models that answered."""
     rows = document.get("models")

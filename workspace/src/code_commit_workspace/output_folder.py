@@ -1,0 +1,115 @@
+"""A new folder in a project for output, such as the log of a run, that git does not show."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import stat
+from pathlib import Path
+from typing import Self
+
+from code_commit_workspace.errors import NotReady
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class OutputFolder:
+    """An open folder that only the user may read (mode 0700).
+
+    It stays open as a descriptor, so that no link leads out of it.
+    """
+
+    def __init__(self, path: Path, handle: int) -> None:
+        self.path = path
+        self.handle = handle
+
+    @classmethod
+    def make(cls, above: Path, name: str) -> Self:
+        """Make the folder `name` in `above`, which is made too; `name-2` and so on if it is taken.
+
+        Raises:
+            NotReady: `above` cannot be written, is a link, or is not a folder.
+        """
+        try:
+            handle = _open_or_make(above)
+            try:
+                _hide_from_git(handle)
+                return cls._make_in(handle, above, name)
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise NotReady(f"cannot write {above}: {error.strerror}", hint="make room for the run log there") from error
+
+    @classmethod
+    def _make_in(cls, handle: int, above: Path, name: str) -> Self:
+        for count in itertools.count(1):
+            taken = name if count == 1 else f"{name}-{count}"
+            try:
+                os.mkdir(taken, 0o700, dir_fd=handle)
+            except FileExistsError:
+                continue
+            return cls(above / taken, os.open(taken, _FOLDER, dir_fd=handle))
+        raise AssertionError("counting does not end")
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file in place, so that a killed run leaves a part of it.
+
+        Raises:
+            OSError: it cannot be written, or is a link.
+        """
+        _write(os.open(name, _NEW_FILE, 0o600, dir_fd=self.handle), content)
+
+    def append(self, name: str, content: bytes) -> None:
+        """Append to a file.
+
+        Raises:
+            OSError: it cannot be written, does not exist, or is a link.
+        """
+        _write(os.open(name, _APPEND, dir_fd=self.handle), content)
+
+    def replace(self, name: str, content: bytes) -> None:
+        """Replace a file atomically: readers see the old content or the new.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        new = f".{name}.new"
+        self.write(new, content)
+        os.replace(new, name, src_dir_fd=self.handle, dst_dir_fd=self.handle)
+
+    def close(self) -> None:
+        """Close the folder. A second call does nothing."""
+        handle, self.handle = self.handle, -1
+        if handle >= 0:
+            os.close(handle)
+
+
+def _open_or_make(path: Path) -> int:
+    parent = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            os.mkdir(path.name, dir_fd=parent)
+        except FileExistsError:
+            mode = os.stat(path.name, dir_fd=parent, follow_symlinks=False).st_mode
+            if not stat.S_ISDIR(mode):
+                what = "a link" if stat.S_ISLNK(mode) else "not a folder"
+                raise NotReady(f"{path} is {what}", hint="move it away: the run log is kept there") from None
+        return os.open(path.name, _FOLDER, dir_fd=parent)
+    finally:
+        os.close(parent)
+
+
+def _hide_from_git(handle: int) -> None:
+    """Hide the files from `git status`, unless the user has a `.gitignore` there."""
+    try:
+        file = os.open(".gitignore", _NEW_FILE | os.O_EXCL, 0o666, dir_fd=handle)
+    except FileExistsError:
+        return
+    _write(file, b"*\n")
+
+
+def _write(handle: int, content: bytes) -> None:
+    with open(handle, "wb") as file:
+        file.write(content)
