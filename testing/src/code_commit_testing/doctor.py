@@ -14,7 +14,7 @@ from code_commit.imports import import_object
 from code_commit.plugin_api import ExitCode
 from code_commit.plugins.dependents import (
     GROUPS,
-    readable_distributions,
+    distributions_naming_host,
     required_hosts,
     unusable_dependents,
     wrong_groups,
@@ -95,7 +95,7 @@ def load_times(sources: Sequence[PluginSource]) -> dict[PluginSource, float]:
 
 def without_plugins() -> Iterator[Problem]:
     """Find distributions that depend on the host and have neither a plugin nor a program of their own."""
-    for each in readable_distributions():
+    for each in distributions_naming_host():
         groups = {entry.group for entry in each.entry_points}
         if required_hosts(each) and not (groups & {*GROUPS, "console_scripts"} or wrong_groups(each)):
             error = f"it depends on {HOST} and registers no plugin: its metadata has no entry point group {GROUP}"

@@ -16,12 +16,13 @@ from code_commit.plugins.discovery import GROUP, PATH_RULES_GROUP
 from code_commit.plugins.host import HOST, PluginFailure
 
 GROUPS = frozenset({GROUP, PATH_RULES_GROUP})
-_SIMILAR_GROUP = re.compile(r"code[-_.]?commit", re.IGNORECASE)
+_METADATA = ("entry_points.txt", "METADATA", "PKG-INFO", "requires.txt")
+_NAME = re.compile(r"code[-_.]*commit", re.IGNORECASE)
 
 
 def unusable_dependents(disabled: Collection[str] = ()) -> Iterator[PluginFailure]:
-    """Examine the metadata of every distribution that is not `disabled`. It is slow: no start does it."""
-    for each in readable_distributions():
+    """Examine the metadata of all distributions that are not `disabled`. It is slow: no start does it."""
+    for each in distributions_naming_host():
         plugins = [entry for entry in each.entry_points if entry.group in GROUPS]
         name = plugins[0].name if plugins else (each.name or "").removeprefix(f"{HOST}-")
         guards_paths = any(entry.group == PATH_RULES_GROUP for entry in plugins)
@@ -30,12 +31,15 @@ def unusable_dependents(disabled: Collection[str] = ()) -> Iterator[PluginFailur
                 yield PluginFailure(name, each.name, each.version, stage, error, guards_paths=guards_paths)
 
 
-def readable_distributions() -> Iterator[Distribution]:
-    """Yield the installed distributions. Of one whose entry points are no text, the plugin host reports the plugin."""
+def distributions_naming_host() -> Iterator[Distribution]:
+    """Yield the installed distributions whose metadata names the host: others are not parsed, which takes long.
+
+    Of one whose entry points are no text, the plugin host reports the plugin.
+    """
     for each in distributions():
         with suppress(ValueError):
-            each.entry_points  # noqa: B018 - it is read here
-            yield each
+            if any(_NAME.search(each.read_text(file) or "") for file in _METADATA) and each.entry_points is not None:
+                yield each
 
 
 def required_hosts(distribution: Distribution) -> list[Requirement]:
@@ -49,8 +53,7 @@ def required_hosts(distribution: Distribution) -> list[Requirement]:
 
 def wrong_groups(distribution: Distribution) -> list[str]:
     """Return the entry point groups that look like the host's."""
-    groups = {entry.group for entry in distribution.entry_points} - GROUPS
-    return sorted(group for group in groups if _SIMILAR_GROUP.match(group))
+    return sorted(filter(_NAME.match, {entry.group for entry in distribution.entry_points} - GROUPS))
 
 
 def _faults_of(distribution: Distribution) -> Iterator[tuple[str, str]]:
