@@ -29,7 +29,10 @@ _HOST = ("code_commit_workspace", "code_commit")
 _GROUPS = ("code_commit", "code_commit.path_rules")
 # Imported inside of functions, or by the plugins of tests.
 _LATE = (
-    *("anyio", "certifi", "encodings.idna", "genai_prices", "httpcore", "platformdirs"),
+    *("anyio", "certifi", "deno", "difflib", "encodings.ascii", "encodings.idna", "genai_prices.data"),
+    *("genai_prices.validation", "httpcore", "importlib.resources.readers", "jsonschema.validators", "pathspec"),
+    *("platformdirs", "pprint", "pygments.lexers.special", "tomllib"),
+    *("code_commit_testing.doctor", "code_commit_testing.scaffold"),
     *("code_commit_testing.loopback_provider", "code_commit_testing.scripted_provider"),
 )
 _OF_INTERPRETER = {"sitecustomize", "usercustomize"}
@@ -134,7 +137,7 @@ def _has_only_new_modules(folder: str) -> bool:
         names = {name.partition(".")[0] for name in os.listdir(folder)}  # noqa: PTH208 - names alone
     except OSError:
         return False  # missing, or an archive
-    return names.isdisjoint({*sys.modules, *_OF_INTERPRETER})
+    return not any(name in sys.modules or name in _OF_INTERPRETER for name in names)
 
 
 def _open(number: int, like: Any) -> io.TextIOWrapper:
