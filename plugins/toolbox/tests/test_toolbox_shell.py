@@ -33,9 +33,8 @@ def test_a_command_has_no_input(bench):
     assert shell(bench, "cat; echo $?", flags=OFF).result["text"] == "exit code: 0\n--- stdout ---\n0"
 
 
-@pytest.mark.parametrize("size", [4_000_000, pytest.param(2**31, marks=pytest.mark.slow)])
-def test_much_output_is_cut_and_logged(bench, size):
-    worked = shell(bench, f"echo first; yes | head -c {size}; echo last", flags=OFF)
+def test_much_output_is_cut_and_logged(bench):
+    worked = shell(bench, "echo first; yes | head -c 2000000; echo last", flags=OFF)
     text = worked.result["text"]
     assert text.startswith("exit code: 0\n--- stdout ---\nfirst\ny\n")
     assert text.endswith("y\nlast")
