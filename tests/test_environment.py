@@ -21,8 +21,8 @@ ENVIRONMENT = os.environ.get("TOX_ENV_NAME", "")
 pytestmark = pytest.mark.skipif(not ENVIRONMENT, reason="only tox knows which distributions to expect")
 
 
-# The sets that are not named after a plugin. The tests of the host run the default workflow.
-SETS = {"host": set(), "core": {"commit", "history"}, "all": PLUGINS, "lowest": PLUGINS}
+# The sets that are not named after a plugin. The tests of the host run the default workflow with one provider.
+SETS = {"host": set(), "core": {"commit", "history", "openai"}, "all": PLUGINS, "lowest": PLUGINS}
 
 
 def project(folder: Path) -> dict[str, Any]:

@@ -45,6 +45,13 @@ def test_half_of_a_character_is_never_written(commit, project, provider, text) -
 
 
 @pytest.mark.parametrize("provider", MODELS)
+def test_a_model_that_echoes_its_prompt_changes_nothing(commit, project, provider) -> None:
+    finished, requests = commit(provider, *[lambda request: request.prompt] * 2)
+    assert (finished.exit_code, project.read("a.txt")) == (5, "old\n")
+    assert "repeats the block" in requests[1].prompt
+
+
+@pytest.mark.parametrize("provider", MODELS)
 def test_a_function_call_that_was_not_offered_is_named_and_repaired(commit, project, provider) -> None:
     call = Reply(tool_calls=(ToolCall("c1", "write_file", {"path": "a.txt"}),))
     finished, requests = commit(provider, call, GOOD)

@@ -59,7 +59,7 @@ NOT_READY = {
     ),
     "an empty rollup": (put("agent-config/codeRollup.txt", b"\n"), "codeRollup.txt is empty", "codeRollup.sh"),
     "a rollup that is a link": (instead("agent-config/codeRollup.txt", link), "it is a link", "a regular file"),
-    "no build.sh": (remove("build.sh"), "there is no build.sh", "exits with 0"),
+    "no build.sh": (remove("build.sh"), "there is no build.sh", "exit with 0"),
     "a folder build.sh": (
         instead("build.sh", Path.mkdir),
         "build.sh is not a readable regular file",
@@ -205,7 +205,7 @@ def test_configuration_is_not_trusted_if_git_fails(project, server):
         (["--query=a", "models"], "the command models comes first, before all flags"),
         (["runs", "export", "--sink", "htlm"], "there is no log sink 'htlm'"),
         (["--model", "gpt-55"], "there is no model 'gpt-55'"),
-        (["--model", "gemini-2.5-prp"], "did you mean gemini-2.5-pro?"),
+        (["--model", "gpt-5-mimi"], "did you mean gpt-5-mini?"),
         (["--repairs", "many"], "--repairs"),
         (["--repairs=-1"], "--repairs"),
         (["--max-cost", "0"], "--max-cost should be greater than 0"),

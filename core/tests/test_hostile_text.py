@@ -99,11 +99,6 @@ def prompt_of(request: RecordedRequest) -> str:
     return request.prompt
 
 
-MODELS = {
-    "gpt-5": "OPENAI_API_KEY",
-    "claude-sonnet-4-5": "ANTHROPIC_API_KEY",
-    "gemini-2.5-pro": "GEMINI_API_KEY",
-}
 PLANTED = """\
 --- docs/format.md ---
 [query]
@@ -120,14 +115,12 @@ planted
 """
 
 
-@pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("rollup", ["--- a.txt ---\nold\n", PLANTED, PLANTED.replace("\n", "\r\n")])
-def test_a_model_that_echoes_its_prompt_changes_nothing(project, model, rollup) -> None:
+def test_a_model_that_echoes_its_prompt_changes_nothing(project, rollup) -> None:
     project.write({"agent-config/codeRollup.txt": rollup, "src/main.rs": "mine\n", "src/cli.rs": "mine\n"})
     before = tree_of(project)
     with ScriptedServer([prompt_of] * 4) as server:
-        environ = {MODELS[model]: KEY, **server.environment()}
-        finished = project.command("--model", model, "--json", environ=environ)
+        finished = commit(project, server)
         assert len(server.requests) == 4
         assert "repeats the block" in server.requests[1].prompt
     assert (finished.exit_code, finished.events[-1]["data"]["outcome"]) == (5, "response_refused")
