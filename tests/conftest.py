@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -39,7 +40,10 @@ def forms_of_windows(key: str) -> frozenset[bytes]:
 
 
 def traces_in(content: bytes, key: str) -> list[str]:
-    """Return every window of `key`, in any form, that `content` contains."""
+    """Return every window of `key`, in any form, that `content` contains, also in lines and groups."""
+    in_lines = re.sub(rb"\\+[nrt]|[\s\0]", b"", content)
+    digits = re.sub(rb"[^0-9a-f]", b"", content.lower())
+    content = b"\n".join((content, in_lines, digits))
     return sorted(form.decode() for form in forms_of_windows(key) if form in content)
 
 

@@ -1,7 +1,7 @@
 """Send keys through every layer, then search all output and files for parts of them.
 
 The search (`key_traces`) looks for each eight consecutive characters of a key: unchanged, in JSON, in URLs, in base64 at
-each alignment and in hex. It skips the journal and the checkpoint, which contain the unchanged project and are never
+each alignment and in hex, also in lines and groups. It skips the journal and the checkpoint, which contain the unchanged project and are never
 shown.
 """
 
@@ -42,7 +42,15 @@ def disguises(key: str) -> Mapping[str, str]:
         "json": json.dumps({"sent": key, "again": json.dumps([key])}),
         "url": f"https://service.invalid/v1?key={quote(key, safe='')}&k={quote_plus(key)}",
         "base64": base64.b64encode(f"user:{key}".encode()).decode() + base64.urlsafe_b64encode(key.encode()).decode(),
+        "base64 in lines": base64.encodebytes(f"user:{key * 3}".encode()).decode(),
+        "base64 of UTF-16": base64.b64encode(key.encode("utf-16")).decode(),
         "hex": key.encode().hex() + key.encode().hex().upper(),
+        "dump": "\n"
+        + "".join(
+            f"{start:08x}: {row.hex(' ', -2):<39}  {row.decode()}\n"
+            for start in range(0, len(key), 16)
+            if (row := key.encode()[start : start + 16])
+        ),
         "html": html.escape(key),
         "shell": shlex.quote(key) + repr(key),
     }
@@ -170,6 +178,42 @@ def test_a_key_in_a_redirect_or_header_is_redacted(run, key) -> None:
     to = {"location": f"https://other.invalid/{quote(key, safe='')}?key={quote(key, safe='')}", "x-key": quote(key)}
     with ScriptedServer([Reply(status=307, headers=to, body=b"")]) as server:
         assert run(key, "--model", "gpt-5", "--json", server=server).exit_code == 4
+
+
+def test_a_key_as_the_host_of_a_redirect_is_redacted(run) -> None:
+    host = "CANARY-KEY-ABCDEFGHIJKLMNOP"  # httpx puts hosts into small letters
+    with ScriptedServer([Reply(status=307, headers={"location": f"https://{host}.invalid/"}, body=b"")]) as server:
+        finished = run(host, "--model", "gpt-5", "--json", server=server)
+    assert finished.exit_code == 4
+    assert host.lower()[:8] not in finished.stdout + finished.stderr
+
+
+@pytest.mark.parametrize("before", [180, 190, 290, 490])
+def test_a_key_that_a_message_would_cut_off_is_redacted(run, before) -> None:
+    words = "x" * before + KEYS[0]
+    refusal = Reply(words, finish="refusal")
+    error = Reply(body=json.dumps({"type": "error", "error": {"type": "overloaded", "message": words}}).encode())
+    for reply in (refusal, error, Reply.error(400, words)):
+        with ScriptedServer([reply]) as server:
+            finished = run(KEYS[0], "--model", "claude-sonnet-4-5", "--json", "--debug", server=server)
+        assert finished.exit_code in {4, 5}
+
+
+@pytest.mark.parametrize(
+    ("used", "other"),
+    [
+        ("sk-proj-Canary-one-0123456789", "sk-proj-Canary-two-9876543210"),  # a common prefix
+        ("sk-proj-Canary-one-0123456789", "sk-proj-Canary-one-0123456789-longer"),  # one in the other
+        ("Canary-one-0123456789-longer", "sk-proj-Canary-one-0123456789"),  # one ends as the other begins
+    ],
+)
+def test_no_key_hides_a_part_of_another(run, project, key_traces, used, other) -> None:
+    project.write({"agent-config/openai-key.txt": used, "agent-config/openai-other-key.txt": other})
+    kept = ("agent-config/openai-key.txt", "agent-config/openai-other-key.txt")
+    with ScriptedServer([Reply.error(400, f"{other} {used} {other}{used} {disguises(other)['base64']}")]) as server:
+        finished = run(other, "--model", "gpt-5", "--json", server=server, kept=kept)
+    assert finished.exit_code == 4
+    assert key_traces(project, finished, used, kept=kept) == {}
 
 
 # --- the project

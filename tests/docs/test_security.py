@@ -39,12 +39,6 @@ def test_the_page_has_promises() -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: re.sub(r"\W+", "-", row[0])[:60])
 def test_each_promise_has_tests_that_exist(row: list[str]) -> None:
-    named = list(TEST.finditer(row[2]))
-    assert named
-    for test in named:
+    assert TEST.search(row[2])
+    for test in TEST.finditer(" ".join(row)):
         assert test["name"] in names_of_tests(PAGE.parent / test["file"]), test[0]
-        assert test["words"] == test["name"].removeprefix("test_").replace("_", " ")
-
-
-def test_every_link_to_a_test_is_in_a_promise() -> None:
-    assert len(TEST.findall(PAGE.read_text("utf-8"))) == sum(len(TEST.findall(row[2])) for row in ROWS)

@@ -5,13 +5,19 @@ from __future__ import annotations
 import base64
 import html
 import json
+import re
 import shlex
+import shutil
+import string
+import subprocess
 import sysconfig
+import textwrap
 import urllib.parse
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from code_commit_workspace.redaction import Redactor
@@ -94,6 +100,154 @@ def test_a_key_inside_of_anything_in_base64_is_hidden(key, before, after, urlsaf
     assert len(right) - 2 <= len(json.dumps(key[-2:])) + len(encoded) - (len(before) + len(key)) * 8 // 6
 
 
+def _lines(text: str, width: int, newline: str = "\n") -> str:
+    return newline.join(textwrap.wrap(text, width))
+
+
+def _rows(data: bytes, show: Callable[[bytes], str], *, size: int = 16, offset: str = "{:08x}: ") -> str:
+    starts = range(0, len(data), size)
+    return "".join(f"{offset.format(start)}{show(data[start : start + size])}\n" for start in starts)
+
+
+def _ascii(row: bytes) -> str:
+    return "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
+
+
+def _xxd(row: bytes) -> str:
+    return f"{row.hex(' ', -2):<39}  {_ascii(row)}"
+
+
+def _hexdump(row: bytes) -> str:
+    return f"{'  '.join((row[:8].hex(' '), row[8:].hex(' '))):<48}  |{_ascii(row)}|"
+
+
+def _words(digits: str) -> Callable[[bytes], str]:
+    def show(row: bytes) -> str:
+        row += bytes(len(row) % 2)
+        return " ".join(format(row[i] + 256 * row[i + 1], digits) for i in range(0, len(row), 2))
+
+    return show
+
+
+def _od_c(row: bytes) -> str:
+    return "".join(f"{chr(byte) if 32 <= byte < 127 else format(byte, '03o'):>4}" for byte in row)
+
+
+# What programs make of bytes. A key is somewhere in them.
+ENCODINGS: dict[str, Callable[[bytes], str]] = {
+    "base64, 76": lambda data: base64.encodebytes(data).decode(),
+    "base64, 19": lambda data: _lines(base64.b64encode(data).decode(), 19),
+    "base64, 7, carriage returns": lambda data: _lines(base64.b64encode(data).decode(), 7, "\r\n"),
+    "base64, indented": lambda data: _lines(base64.urlsafe_b64encode(data).decode(), 40, "\n      "),
+    "base64, one in a line": lambda data: _lines(base64.b64encode(data).decode(), 1),
+    "base64 in JSON": lambda data: json.dumps({"content": base64.encodebytes(data).decode()}),
+    "base64 in JSON in JSON": lambda data: json.dumps(json.dumps([_lines(base64.b64encode(data).decode(), 20)])),
+    "repr of base64": lambda data: repr(base64.encodebytes(data)),
+    "base64 of UTF-16": lambda data: base64.b64encode(data.decode().encode("utf-16")).decode(),
+    "base64 of UTF-16, big end first": lambda data: base64.encodebytes(data.decode().encode("utf-16-be")).decode(),
+    "UTF-16": lambda data: data.decode().encode("utf-16").decode("latin-1"),
+    "UTF-16, big end first": lambda data: data.decode().encode("utf-16-be").decode("latin-1"),
+    "JSON in UTF-16": lambda data: json.dumps(data.decode()).encode("utf-16-le").decode("latin-1"),
+    "xxd -p": lambda data: _lines(data.hex(), 60),
+    "hex, 7": lambda data: _lines(data.hex().upper(), 7),
+    "hex, colons": lambda data: data.hex(":"),
+    "hex, blanks": lambda data: data.hex(" ").upper(),
+    "hex of UTF-16": lambda data: data.decode().encode("utf-16").hex(),
+    "all escaped for JSON": lambda data: "".join(f"\\u{byte:04X}" for byte in data),
+    "all escaped for URLs": lambda data: "".join(f"%{byte:02x}" for byte in data),
+    "all escaped for HTML": lambda data: "".join(f"&#x{byte:02x};" for byte in data),
+    "all escaped for C": lambda data: "".join(f"\\x{byte:02x}" for byte in data),
+    "all escaped in octal": lambda data: "".join(f"\\{byte:03o}" for byte in data),
+    "an array in C": lambda data: _rows(data, lambda row: ", ".join(f"0x{byte:02x}" for byte in row), offset="  "),
+    "xxd": lambda data: _rows(data, _xxd),
+    "xxd in a diff": lambda data: textwrap.indent(_rows(data, _xxd), "+"),
+    "xxd -u -c 8": lambda data: _rows(data, _xxd, size=8).upper(),
+    "xxd of UTF-16": lambda data: _rows(data.decode().encode("utf-16"), _xxd),
+    "hexdump -C": lambda data: _rows(data, _hexdump, offset="{:08x}  "),
+    "hexdump": lambda data: _rows(data, _words("04x"), offset="{:07x} "),
+    "od": lambda data: _rows(data, _words("06o"), offset="{:07o} "),
+    "od -x": lambda data: _rows(data, _words("04x"), offset="{:07o} "),
+    "od -An -x": lambda data: _rows(data, _words("04x"), offset=" "),
+    "od -tx1z": lambda data: _rows(data, lambda row: f"{row.hex(' '):<47}  >{_ascii(row)}<", offset="{:07o} "),
+    "od -b": lambda data: _rows(data, lambda row: " ".join(f"{byte:03o}" for byte in row), offset="{:07o} "),
+    "od -c": lambda data: _rows(data, _od_c, offset="{:07o}"),
+}
+PROGRAMS = [
+    *("base64", "base64 -w 20", "xxd", "xxd -p", "xxd -u", "xxd -i", "xxd -g1 -c24", "xxd -c7", "xxd -g0"),
+    *("hexdump -C", "hexdump", "od", "od -c", "od -b", "od -x", "od -An -tx1", "od -tx1z -v", "od -Ad -tx1", "od -An"),
+]
+
+
+def _traces(key: str, shown: str, length: int) -> set[str]:
+    """Return what `shown` holds of each `length` characters of `key` in a row, in any encoding."""
+    digits = re.sub("[^0-9a-f]", "", shown.lower())
+    wrapped = re.sub(r"\\+[nrt]|[\s\0]", "", shown)
+    found = set()
+    for start in range(len(key) - length + 1):
+        part = key[start : start + length]
+        core = base64.b64encode(b"\0" * 3 + part.encode()).decode()[4 : 4 + length * 8 // 6]
+        places = ((part, shown), (part, shown.replace("\0", "")), (part.encode().hex(), digits), (core, wrapped))
+        found |= {needle for needle, text in places if needle in text}
+    return found
+
+
+@pytest.mark.parametrize("key", [PLAIN, AWKWARD, PLAIN * 3])
+@pytest.mark.parametrize("encode", ENCODINGS.values(), ids=ENCODINGS)
+def test_a_key_in_an_encoding_in_lines_or_groups_is_hidden(key, encode):
+    redactor = Redactor([key])
+    for before in range(16):
+        _check_encoded(redactor, key, encode, before)
+
+
+def _check_encoded(redactor: Redactor, key: str, encode: Callable[[bytes], str], before: int) -> None:
+    text = f"$ show\n{encode(b'=' * before + key.encode() + b' and more')}\nend"
+
+    shown = redactor.text(text)
+
+    assert "***" in shown
+    assert shown.startswith("$ show\n")
+    assert shown.endswith("\nend")
+    assert not _traces(key, shown, 4)
+    assert redactor.data(text.encode()) == shown.encode()
+    assert redactor.holds_key(text.encode())
+    assert not redactor.holds_key(shown)
+    assert redactor.marks(text.encode())
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_key_in_the_output_of_a_real_program_is_hidden(program):
+    name, *arguments = program.split()
+    if shutil.which(name) is None:
+        pytest.skip(f"{name} is not installed")
+    made = subprocess.run([name, *arguments], input=f"a={PLAIN}\n".encode(), capture_output=True, check=True)
+    text = made.stdout.decode()
+
+    shown = Redactor([PLAIN]).text(text)
+
+    assert "***jk" in shown
+    assert not _traces(PLAIN, shown, 6)
+
+
+def test_of_a_dump_only_the_rows_with_the_key_are_covered():
+    text = "".join(ENCODINGS["xxd"](b"a" * 16 + PLAIN.encode() + b"b" * 40).splitlines(keepends=True))
+
+    assert Redactor([PLAIN]).text(text) == (
+        "00000000: 6161 6161 6161 6161 6161 6161 6161 6161  aaaaaaaaaaaaaaaa\n"
+        "00000010: ***jk\n"
+        "00000040: 6262 6262 6262 6262 6262 6262 6262 6262  bbbbbbbbbbbbbbbb\n"
+        "00000050: 6262 6262 6262 6262 6262 62              bbbbbbbbbbb\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [PLAIN[:-8], " ".join(PLAIN), PLAIN[::-1], "\n".join((PLAIN[:20], "and", PLAIN[20:])), PLAIN.swapcase()],
+    ids=["a part", "blanks between", "reversed", "halves", "other case"],
+)
+def test_what_the_page_on_security_calls_a_limit_is_one(text):
+    assert Redactor([PLAIN]).text(text) is text
+
+
 def test_what_shows_are_stars_and_the_last_two_characters():
     assert Redactor([PLAIN]).text(f"<{PLAIN}>") == "<***jk>"
     assert Redactor([PLAIN]).data(PLAIN.encode().hex().encode()) == b"***jk"
@@ -155,34 +309,67 @@ def test_what_is_no_key_is_refused_rather_than_hidden_everywhere(key):
         Redactor().add(key)
 
 
+def _cuts(data: st.DataObject, whole: bytes) -> list[bytes]:
+    places = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=8)))
+    return [whole[start:end] for start, end in zip([0, *places], [*places, len(whole)], strict=True)]
+
+
+def _streamed(redactor: Redactor, pieces: list[bytes]) -> bytes:
+    stream = redactor.stream()
+    return b"".join([*map(stream.feed, pieces), stream.finish()])
+
+
 def _pieces():
     forms = [escape(key).encode() for key in (PLAIN, AWKWARD) for escape in ESCAPES.values()]
     forms += [base64.b64encode(b"x" * n + PLAIN.encode()) for n in range(3)]
+    forms += [encode(b"x" * n + PLAIN.encode()).encode() for n in range(2) for encode in ENCODINGS.values()]
     whole = st.sampled_from(forms)
-    cut = st.tuples(whole, st.integers(0, 60)).map(lambda pair: pair[0][: pair[1]])
-    return st.lists(st.one_of(whole, cut, st.binary(max_size=5)), max_size=6).map(b"".join)
+    cut = st.tuples(whole, st.integers(0, 260)).map(lambda pair: pair[0][: pair[1]])
+    end = st.tuples(whole, st.integers(1, 99)).map(lambda pair: pair[0][-pair[1] :])
+    between = st.sampled_from([b"\n", b"\\", b"\\n", b" ", b"n", b"\0", b"00000010: ", b"7", b"AIza", b"|"])
+    return st.lists(st.one_of(whole, cut, end, between, st.binary(max_size=5)), max_size=8).map(b"".join)
 
 
 @given(_pieces(), st.data())
 def test_a_stream_gives_what_the_whole_would_however_it_is_cut(whole, data):
     redactor = Redactor([PLAIN, AWKWARD, PLAIN[:10]])
-    stream = redactor.stream()
-    shown = b""
-    rest = whole
-    while rest:
-        size = data.draw(st.integers(1, len(rest)))
-        shown += stream.feed(rest[:size])
-        rest = rest[size:]
 
-    assert shown + stream.finish() == redactor.data(whole)
+    assert _streamed(redactor, _cuts(data, whole)) == redactor.data(whole)
 
 
 @given(_pieces())
 def test_a_stream_of_single_bytes_gives_what_the_whole_would(whole):
     redactor = Redactor([PLAIN, AWKWARD])
-    stream = redactor.stream()
 
-    assert b"".join(stream.feed(bytes([byte])) for byte in whole) + stream.finish() == redactor.data(whole)
+    assert _streamed(redactor, [bytes([byte]) for byte in whole]) == redactor.data(whole)
+
+
+def _keys():
+    letters = st.text(string.ascii_letters + string.digits + "-_", min_size=8, max_size=70)
+    any_text = st.text(string.printable[:95], min_size=8, max_size=40).filter(lambda key: key == key.strip())
+    return st.one_of(letters, any_text).filter(lambda key: len(set(key)) > 5)
+
+
+@given(_keys(), st.sampled_from(list(ENCODINGS)), st.text(string.printable[:95], max_size=40), st.data())
+def test_no_cut_and_no_encoding_shows_eight_characters_of_a_key(key, name, before, data):
+    whole = f"{before}\n{ENCODINGS[name](f'{before}{key}{before}'.encode())}".encode()
+
+    shown = _streamed(Redactor([key]), _cuts(data, whole)).decode()
+
+    assert not _traces(key, shown, 8)
+
+
+@given(st.lists(_keys(), min_size=2, max_size=4), st.data())
+@example(["sk-abcdefgh", "efghijklmnop"], None)
+def test_keys_that_overlap_are_all_hidden(keys, data):
+    """Also a key whose beginning is the end of another."""
+    joined = "".join(key[:-4] for key in keys) + keys[-1]
+    texts = [joined, *(one[:-3] + other for one in keys for other in keys if other.startswith(one[-3:]))]
+    texts.append("sk-abcdefghijklmnop")
+    redactor = Redactor(keys)
+    for text in texts:
+        shown = redactor.text(text)
+        assert not any(key in shown for key in keys)
 
 
 def test_a_stream_holds_back_only_what_may_be_a_key():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import textwrap
 
 import pytest
 
@@ -29,12 +30,27 @@ def test_check_names_each_file_that_contains_a_key(project):
     assert KEY not in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    "form", [base64.b64encode(f"-{KEY}".encode()), KEY.encode().hex().encode(), b"\xff\x00" + KEY.encode()]
-)
-def test_check_finds_every_censored_form_of_a_key(project, form):
-    (project.root / "form.bin").write_bytes(form)
-    assert project.command("check", "--keys", "form.bin").exit_code == 1
+def test_check_finds_every_censored_form_of_a_key_and_no_other(project):
+    in_lines = "\n".join(textwrap.wrap(base64.b64encode(f"a={KEY}".encode()).decode(), 20))
+    found = {
+        "base64": base64.b64encode(f"-{KEY}".encode()),
+        "base64-in-lines": in_lines.encode(),
+        "base64-of-utf-16": base64.b64encode(KEY.encode("utf-16")),
+        "hex": KEY.encode().hex(":").upper().encode(),
+        "binary": b"\xff\x00" + KEY.encode(),
+        "utf-16": f"key = {KEY}\n".encode("utf-16"),
+        "json-in-utf-16": json.dumps({"key": in_lines}).encode("utf-16-be"),
+    }
+    limits = {
+        "half": KEY[:-8].encode(),
+        "halves": f"{KEY[:13]}\n{KEY[13:]}".encode(),
+        "blanks": " ".join(KEY).encode(),
+        "reversed": KEY[::-1].encode(),
+    }
+    for name, form in (found | limits).items():
+        (project.root / name).write_bytes(form)
+    done = project.command("check", "--keys", "--json", *found, *limits)
+    assert {row["path"] for row in done.document["paths"] if not row["allowed"]} == set(found)
 
 
 @pytest.mark.parametrize(

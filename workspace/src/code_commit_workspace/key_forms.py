@@ -1,6 +1,7 @@
-"""The common printed forms of a key.
+"""The forms in which programs print a key.
 
-These are: escaped for JSON, URLs, HTML and shells, in base64 at each of its three alignments, and in hex.
+`escaped_forms` are in text: as it is, or escaped for JSON, URLs, HTML and shells. `base64_forms` and `digit_forms` are
+encodings; programs break them into lines and groups.
 """
 
 from __future__ import annotations
@@ -14,16 +15,49 @@ from html import escape as escape_html
 from urllib.parse import quote, quote_plus
 
 
-def forms_of(key: str) -> Iterator[tuple[str, str]]:
-    """Yield each form of `key` with its replacement, escaped in the same way."""
+def mark_of(key: str) -> str:
+    """Return what is shown in place of an encoded key; it is safe inside a JSON string."""
+    return f"***{_json(key[-2:])}"
+
+
+def escaped_forms(key: str) -> Iterator[tuple[str, str]]:
+    """Yield each escaped form of `key` with its replacement, escaped in the same way."""
     end = key[-2:]
     for escape in _escapes():
         yield escape(key), f"***{escape(end)}"
-    raw = key.encode()
-    shown = f"***{_json(end)}"
-    for form in (*_base64_forms(raw), raw.hex(), raw.hex().upper()):
-        yield form, shown
     yield key, f"***{end}"  # last: it wins where an escaped form equals the key
+
+
+def base64_forms(key: str) -> Iterator[str]:
+    """Yield the base64 characters that depend on `key` alone, for each alignment in longer data.
+
+    The key is in ASCII or in UTF-16, the alphabet is the usual one or that for URLs.
+    """
+    for encoding in ("ascii", "utf-16-le", "utf-16-be"):
+        raw = key.encode(encoding)
+        for before in range(3):
+            first = -(-before * 8 // 6)
+            after = (before + len(raw)) * 8 // 6
+            for encode in (base64.b64encode, base64.urlsafe_b64encode):
+                yield encode(bytes(before) + raw).decode()[first:after]
+
+
+def digit_forms(key: str) -> Iterator[str]:
+    """Yield the digits of `key` in hex and octal, in small letters and without what stands between them.
+
+    These cover `\\x6b`, `%6b` and `\\u006b` for each character, `0x6b, 0x65` and the words of dumps, in which the bytes
+    of a pair change places. The pairs may begin at the first or at the second character.
+    """
+    raw = key.encode()
+    yield raw.hex()
+    yield raw.hex("-").replace("-", "0")
+    for encoding in ("utf-16-le", "utf-16-be"):
+        yield key.encode(encoding).hex()
+    yield "".join(f"{byte:03o}" for byte in raw)
+    for first in range(2):
+        words = [raw[i] + 256 * raw[i + 1] for i in range(first, len(raw) - 1, 2)]
+        yield "".join(f"{word:04x}" for word in words)
+        yield "".join(f"{word:06o}" for word in words)
 
 
 def _escapes() -> Iterator[Callable[[str], str]]:
@@ -68,12 +102,3 @@ def _json_html(text: str, digits: str = "04x") -> str:
 
 def _lower_hex(quoted: str) -> str:
     return re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), quoted)
-
-
-def _base64_forms(raw: bytes) -> Iterator[str]:
-    """Yield the base64 characters that depend on `raw` alone, for each alignment in longer data."""
-    for before in range(3):
-        first = -(-before * 8 // 6)
-        after = (before + len(raw)) * 8 // 6
-        for encode in (base64.b64encode, base64.urlsafe_b64encode):
-            yield encode(bytes(before) + raw).decode()[first:after]

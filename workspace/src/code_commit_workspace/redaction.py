@@ -1,16 +1,18 @@
 """Remove live keys from everything that leaves the program: logs, terminal, JSON, prompts, file names.
 
-A key is found in plain text and in the forms of `key_forms`. It is replaced by `***` and its last two characters.
+`key_search` finds them, in all forms of `key_forms`. A key is replaced by `***` and its last two characters.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-from functools import cached_property
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from code_commit_workspace.key_search import KeySearch
 
 _SHORTEST_KEY = 8
+_PIECE = 1 << 18  # bytes that are searched at once, to bound memory
 
 
 class Redactor:
@@ -20,7 +22,8 @@ class Redactor:
     """
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
-        self._forms = _Forms({})
+        self._keys: frozenset[str] = frozenset()
+        self._search: KeySearch | None = None
         for key in keys:
             self.add(key)
 
@@ -32,28 +35,27 @@ class Redactor:
         """
         if len(key) < _SHORTEST_KEY or not (key.isascii() and key.isprintable()):
             raise ValueError("a key is at least 8 characters of printable ASCII")
-        from code_commit_workspace.key_forms import forms_of
+        if key in self._keys:
+            return
+        from code_commit_workspace.key_search import KeySearch
 
         # Replace the object, so that other threads always see a complete one.
-        self._forms = _Forms({**self._forms.shown, **dict(forms_of(key))})
+        self._keys |= {key}
+        self._search = KeySearch(sorted(self._keys))
 
     def text(self, text: str) -> str:
         """Return `text` without any live key."""
-        forms = self._forms
-        if not any(form in text for form in forms.shown):
+        if not self.holds_key(text):
             return text
-        return forms.pattern.sub(lambda found: forms.shown[found[0]], text)
+        return self._redacted(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
     def data(self, data: bytes) -> bytes:
         """Return `data` without any live key; bytes that are not text stay as they are."""
-        forms = self._forms
-        if not any(form in data for form in forms.shown_bytes):
-            return data
-        return forms.pattern_bytes.sub(lambda found: forms.shown_bytes[found[0]], data)
+        return self._redacted(data) if self.holds_key(data) else data
 
     def json(self, value: Any) -> Any:
         """Return the JSON `value` without any live key in its strings and object names."""
-        if not self._forms.shown:
+        if self._search is None:
             return value
         return self._json(value)
 
@@ -68,41 +70,26 @@ class Redactor:
 
     def holds_key(self, value: str | bytes) -> bool:
         """Return whether `value` holds a live key, in any form."""
-        if isinstance(value, bytes):
-            return any(form in value for form in self._forms.shown_bytes)
-        return any(form in value for form in self._forms.shown)
+        search = self._search
+        if search is None or len(value) < _SHORTEST_KEY:
+            return False
+        return any(map(search.finds, _pieces(value, search.reach)))
 
     def marks(self, data: bytes) -> frozenset[bytes]:
         """Return the replacements for the live keys in `data`; empty without keys."""
-        forms = self._forms
-        if not any(form in data for form in forms.shown_bytes):
+        search = self._search
+        if search is None or not self.holds_key(data):
             return frozenset()
-        return frozenset(forms.shown_bytes[found] for found in forms.pattern_bytes.findall(data))
+        return frozenset(span.mark for piece in _pieces(data, search.reach) for span in search.spans(piece))
 
     def stream(self) -> RedactingStream:
         """Return a redactor for data in pieces; it finds keys across their borders."""
         return RedactingStream(self)
 
-    def _cut(self, held: bytes) -> tuple[bytes, bytes]:
-        """Redact the part of `held` that later data cannot change; return it, and the unchanged rest."""
-        forms = self._forms
-        if not forms.shown:
-            return held, b""
-        keep = forms.unfinished(held, 0)
-        if not any(form in held for form in forms.shown_bytes):
-            return held[:keep], held[keep:]
-        done: list[bytes] = []
-        position = 0
-        for found in forms.pattern_bytes.finditer(held):
-            # A form that begins before `keep` is complete: more data cannot make it longer.
-            if found.start() >= keep:
-                break
-            done += (held[position : found.start()], forms.shown_bytes[found[0]])
-            position = found.end()
-            if position > keep:
-                keep = forms.unfinished(held, position)
-        done.append(held[position:keep])
-        return b"".join(done), held[keep:]
+    def _redacted(self, data: bytes) -> bytes:
+        stream = self.stream()
+        pieces = [stream.feed(data[start : start + _PIECE]) for start in range(0, len(data), _PIECE)]
+        return b"".join((*pieces, stream.finish()))
 
 
 class RedactingStream:
@@ -114,44 +101,42 @@ class RedactingStream:
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._held = b""
+        self._done = 0  # bytes of `_held` that are covered by what was returned
+        self._at_line_start = True  # whether `_held` begins a line
 
     def feed(self, data: bytes) -> bytes:
         """Take the next piece and return what is final."""
-        done, self._held = self._redactor._cut(self._held + data)  # noqa: SLF001 - same module
-        return done
+        return self._next(self._held + data, is_last=False)
 
     def finish(self) -> bytes:
         """End the stream and return the rest."""
-        rest, self._held = self._held, b""
-        return self._redactor.data(rest)
+        return self._next(self._held, is_last=True)
+
+    def _next(self, data: bytes, *, is_last: bool) -> bytes:
+        search = self._redactor._search  # noqa: SLF001 - same module
+        keep = len(data)
+        shown: list[bytes] = []
+        done = self._done
+        if search is not None and data:
+            if not is_last:
+                keep = search.unfinished(data, at_line_start=self._at_line_start)
+            for span in search.spans(data, at_line_start=self._at_line_start):
+                if span.start >= keep:  # more data may make it longer
+                    break
+                if span.start >= done:
+                    shown += (data[done : span.start], span.mark)
+                done = max(done, span.end)
+        if done < keep:
+            shown.append(data[done:keep])
+        self._held = data[keep:]
+        self._done = max(done - keep, 0)
+        if keep:
+            self._at_line_start = data[keep - 1 : keep] == b"\n"
+        return b"".join(shown)
 
 
-class _Forms:
-    """Every form of every key, with its replacement."""
-
-    def __init__(self, shown: dict[str, str]) -> None:
-        self.shown = shown
-        self.shown_bytes = {form.encode(): text.encode() for form, text in shown.items()}
-
-    @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        return re.compile("|".join(map(re.escape, sorted(self.shown, key=len, reverse=True))))
-
-    @cached_property
-    def pattern_bytes(self) -> re.Pattern[bytes]:
-        return re.compile(b"|".join(map(re.escape, sorted(self.shown_bytes, key=len, reverse=True))))
-
-    @cached_property
-    def _beginnings(self) -> frozenset[bytes]:
-        return frozenset(form[:end] for form in self.shown_bytes for end in range(1, len(form)))
-
-    @cached_property
-    def _longest(self) -> int:
-        return max(map(len, self.shown_bytes))
-
-    def unfinished(self, data: bytes, start: int) -> int:
-        """Return where, from `start`, the longest suffix of `data` begins that is the beginning of a form."""
-        for position in range(max(start, len(data) - self._longest + 1), len(data)):
-            if data[position:] in self._beginnings:
-                return position
-        return len(data)
+def _pieces(value: str | bytes, reach: int) -> Iterator[bytes]:
+    """Yield `value` in pieces that overlap by `reach`."""
+    for start in range(0, len(value), _PIECE):
+        piece = value[start : start + _PIECE + reach]
+        yield piece if isinstance(piece, bytes) else piece.encode("utf-8", "surrogatepass")

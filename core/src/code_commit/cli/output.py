@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -33,16 +33,16 @@ class CommandOutput:
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Print a table on stdout, each column as wide as its widest cell."""
-        shown = [[printable(cell, newlines=False) for cell in row] for row in rows]
+        shown = [[printable(self._redact(cell), newlines=False) for cell in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
         lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in shown]
-        _print(self._redact("".join(f"{line.rstrip()}\n" for line in lines)))
+        _print("".join(f"{line.rstrip()}\n" for line in lines))
 
     def document(self, document: object) -> None:
         """Print a JSON document on stdout."""
         import json
 
-        _print(self._redact(json.dumps(document, indent=2)) + "\n")
+        _print(json.dumps(self._known_keys.json(document), indent=2) + "\n")
 
     def write(self, text: str) -> None:
         """Write a text to stdout, escaped if stdout is a terminal."""
@@ -77,9 +77,12 @@ class CommandOutput:
 
         return self._redactor(likely_keys(os.environ)).text(text)
 
+    def _redact(self, text: str) -> str:
+        return self._known_keys.text(text)
+
     @cached_property
-    def _redact(self) -> Callable[[str], str]:
-        return self._redactor().text
+    def _known_keys(self) -> Redactor:
+        return self._redactor()
 
     def _redactor(self, keys: Iterable[str] = ()) -> Redactor:
         """Return a redactor of the `keys`, the keys that are configured here and the loaded plugins' secrets."""

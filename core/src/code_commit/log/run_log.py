@@ -59,7 +59,7 @@ class RunLog:
         self.folder = self._files.path
         self.run = self.folder.name
         self.token = token
-        self._redactor = redactor
+        self.redactor = redactor
         self._document = RunDocument()
         self._sinks = Sinks(self._report)
         self.sink_traces = self._sinks.traces
@@ -213,16 +213,16 @@ class RunLog:
             ValueError: as `write`, or `value` is not JSON.
         """
         # Redact before rendering: redacting JSON text could break its quoting.
-        text = json.dumps(self._redactor.json(value), indent=2, ensure_ascii=False) + "\n"
+        text = json.dumps(self.redactor.json(value), indent=2, ensure_ascii=False) + "\n"
         return self._write_file(name, text.encode("utf-8", "backslashreplace"), self._files.write)
 
     def _redacted(self, content: str | bytes) -> bytes:
         if isinstance(content, str):
-            return self._redactor.text(content).encode("utf-8", "backslashreplace")
-        return self._redactor.data(content)
+            return self.redactor.text(content).encode("utf-8", "backslashreplace")
+        return self.redactor.data(content)
 
     def _write_file(self, name: str, content: bytes, put: Callable[[str, bytes], None]) -> Path:
-        name = plain_name(self._redactor.text(name))
+        name = plain_name(self.redactor.text(name))
         if name in {EVENTS, DOCUMENT}:
             raise ValueError(f"{name} is the run log's own file")
         try:
@@ -281,7 +281,7 @@ class RunLog:
     def _report(self, failure: PluginFailed) -> None:
         with self._lock:
             if self._finished:
-                self._late_failures.append(replace(failure, error=self._redactor.text(failure.error)))
+                self._late_failures.append(replace(failure, error=self.redactor.text(failure.error)))
             else:
                 self._append_event(failure)
         self._sinks.deliver()

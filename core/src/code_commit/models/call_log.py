@@ -14,6 +14,7 @@ from code_commit.plugin_api.conversation import Completion, Finish, ProviderErro
 from code_commit.plugin_api.errors import CodeCommitError, LimitReached, NotReady, ProviderFailed
 from code_commit.plugin_api.event import CallFinished, CallRetried, CallStarted, MessageLogged
 from code_commit.plugin_api.provider import ModelCall, NextLayer
+from code_commit_workspace import Redactor
 
 _QUOTED = 200  # characters of a model's refusal
 
@@ -101,7 +102,7 @@ class CallLog:
 
     def _finished(self, call: ModelCall, files: CallFiles, completion: Completion, seconds: float) -> CallFinished:
         """Write the files of a completion, and return its event."""
-        refused = refusal(completion, call.number)
+        refused = refusal(completion, call.number, self._log.redactor)
         self._log.write(files.response, failure_text(refused) + completion.text if refused else completion.text)
         self._log.write_json(files.raw, completion.raw)
         parts = None
@@ -116,14 +117,14 @@ class CallLog:
         return CallFinished(call.number, call.label, *ending, *tokens, cost, files.response, parts)
 
 
-def refusal(completion: Completion, number: int) -> str:
+def refusal(completion: Completion, number: int, redactor: Redactor) -> str:
     """Return a message if the model refused or the service filtered the completion, else an empty text."""
     if completion.finish not in {Finish.REFUSED, Finish.FILTERED}:
         return ""
     what = f"call {number} ({completion.finish_detail})"
     if completion.finish is Finish.FILTERED:
         return f"{completion.model} filtered {what}"
-    words = " ".join(completion.text.split())
+    words = " ".join(redactor.text(completion.text).split())
     quoted = f': "{words[:_QUOTED]}{"…" * (len(words) > _QUOTED)}"' if words else ""
     return f"{completion.model} refused {what}{quoted}"
 

@@ -117,5 +117,5 @@ def _refuse_bad_completion(completion: Completion, number: int, redactor: Redact
             f"the response of call {number} holds a live API key",
             hint="look where the model saw it: the query, the code rollup, the output of the build",
         )
-    if refused := refusal(completion, number):
+    if refused := refusal(completion, number, redactor):
         raise ProviderFailed(refused, hint="word the query differently, or ask another model")

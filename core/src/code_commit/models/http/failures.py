@@ -7,6 +7,8 @@ import math
 import re
 import time
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 
 import httpx
@@ -14,6 +16,7 @@ import httpx
 from code_commit.models.http.connection import CONNECT_SECONDS, WRITE_SECONDS, Endpoint, HttpReply
 from code_commit.plugin_api.conversation import ProviderError, ProviderErrorKind
 from code_commit.plugin_api.errors import describe
+from code_commit_workspace import Redactor
 
 _ENDED_EARLY = re.compile("disconnected|closed connection")
 _QUOTED = 8  # characters of a key in a row that no error may show
@@ -43,7 +46,7 @@ def provider_error(error: Exception, service: str, endpoint: Endpoint, reply: Ht
     where = address.host if address.port is None else f"{address.host}:{address.port}"
     words, body, retry_after = str(described), described.body, described.retry_after
     if reply is not None:
-        body = reply.body[:_LONGEST_BODY].decode("utf-8", "replace")
+        body = endpoint.redactor.data(reply.body)[:_LONGEST_BODY].decode("utf-8", "replace")
         retry_after = retry_after_seconds(reply.headers) if retry_after is None else retry_after
     if described.kind == "auth":  # services quote the key
         body = ""
@@ -54,10 +57,22 @@ def provider_error(error: Exception, service: str, endpoint: Endpoint, reply: Ht
     return located
 
 
-def redirect_error(reply: HttpReply) -> ProviderError:
+def without_keys(reply: HttpReply, redactor: Redactor) -> HttpReply:
+    """Return `reply` with its body redacted, and where that is JSON, each text in it."""
+    body = reply.body
+    with suppress(ValueError, RecursionError):
+        value = json.loads(body)
+        redacted = redactor.json(value)
+        if redacted != value:
+            body = json.dumps(redacted, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    body = redactor.data(body)
+    return reply if body is reply.body else replace(reply, body=body)
+
+
+def redirect_error(reply: HttpReply, redactor: Redactor) -> ProviderError:
     """Describe a redirect. It is not followed: the key would go to another address."""
     try:
-        host = httpx.URL(reply.headers.get("location", "")).host
+        host = httpx.URL(redactor.text(reply.headers.get("location", ""))).host
     except httpx.InvalidURL:
         host = ""
     return ProviderError(

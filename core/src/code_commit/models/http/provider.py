@@ -26,7 +26,7 @@ from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.provider import HttpCall, ModelCall, Wire
 from code_commit_workspace import checked_result
 
-_REDIRECTS, _FIRST_ERROR = range(300, 400), 400  # HTTP statuses
+_REDIRECTS = range(300, 400)  # HTTP statuses
 _LONGEST_TIMER = 7 * 24 * 3600.0  # the clock's own limit is lower than infinity
 
 
@@ -107,16 +107,23 @@ class HttpProvider:
     def _decoded(self, result: HttpReply | Exception) -> Completion:
         reply = result if isinstance(result, HttpReply) else None
         if reply is not None and reply.status not in _REDIRECTS:
-            # An error is redacted first: a shortened key would not be recognized.
-            body = self._endpoint.redactor.data(reply.body) if reply.status >= _FIRST_ERROR else reply.body
             try:
-                return self._wire.decode(reply.status, reply.headers, body)
+                return self._wire.decode(reply.status, reply.headers, reply.body)
             except Exception as error:  # noqa: BLE001 - described below
                 result = error
-        from code_commit.models.http.failures import provider_error, redirect_error
+        from code_commit.models.http.failures import provider_error, redirect_error, without_keys
 
-        failure = redirect_error(result) if isinstance(result, HttpReply) else result
-        raise provider_error(failure, self._name, self._endpoint, reply)
+        redactor = self._endpoint.redactor
+        if isinstance(result, HttpReply):
+            result = redirect_error(result, redactor)
+        elif reply is not None and (clean := without_keys(reply, redactor)) is not reply:
+            # Again: the wire may have shortened a key, so that nobody would recognize it.
+            reply, result = clean, ProviderError("the reply holds a live API key", kind="invalid_response")
+            try:
+                self._wire.decode(reply.status, reply.headers, reply.body)
+            except Exception as error:  # noqa: BLE001 - described below
+                result = error
+        raise provider_error(result, self._name, self._endpoint, reply)
 
     def _take_connection(self, result_queue: ResultQueue) -> HttpConnection | None:
         """Return a free connection, or None if the provider is closed."""

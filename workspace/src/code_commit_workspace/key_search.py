@@ -1,0 +1,242 @@
+"""Find keys in data, in each form of `key_forms`.
+
+Programs break encodings into lines and groups. So a form is searched in a view of the data that leaves out what may
+stand between two characters of it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from code_commit_workspace.key_forms import base64_forms, digit_forms, escaped_forms, mark_of
+
+_REACH = 16 * 1024  # a key that is spread over more bytes is not found
+_HEAD = 4  # characters of a form that are looked for first
+_FEW = 32  # characters of which each may begin a form
+_BLANKS = b" \t\r\n\v\f\0"  # NUL: text in UTF-16 is ASCII with a NUL beside each character
+_LOWER = bytes(range(256)).lower()
+_OFFSET = rb"[ \t+>|-]{0,2}(?:0x)?[0-9A-Fa-f]{4,16}:?"  # also in a diff or a quotation
+_LINE_WITH_OFFSET = re.compile(rb"\n%s[ \t]" % _OFFSET)
+_ROW = re.compile(
+    rb"%s(?P<data>"
+    rb"[ \t]+(?:[0-9A-Fa-f]{2} ){8} (?:[0-9A-Fa-f]{2} )*(?= *\|)"  # hexdump -C: two halves
+    rb"|(?:   [!-~]|  \\[0-7a-z]| [0-7]{3}|    )+(?=[ \t\r]*$)"  # od -c
+    rb"|[ \t]+[0-9A-Fa-f]{2,}(?:[ \t][0-9A-Fa-f]{2,})*"  # groups of digits: xxd, od, hexdump
+    rb")[^\n]*" % _OFFSET,
+    re.MULTILINE,
+)
+_MAY_BE_ROW = re.compile(rb"[ \t+>|-]{0,2}(?:0x?)?[0-9A-Fa-f]{0,16}:?|%s[ \t][^\n]*" % _OFFSET)
+
+
+class Span(NamedTuple):
+    """A key from `start` to `end` in the data, and what is shown instead."""
+
+    start: int
+    end: int
+    mark: bytes
+
+
+class KeySearch:
+    """Finds the forms of `keys` in data."""
+
+    reach = _REACH
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        escaped = dict(form for key in keys for form in escaped_forms(key))
+        base64 = {form: mark_of(key) for key in keys for form in base64_forms(key)}
+        digits = {form: mark_of(key) for key in keys for form in digit_forms(key)}
+        letters = {key.replace(" ", "").lower(): mark_of(key) for key in keys}
+        self._views: tuple[View, ...] = (
+            Text(escaped),
+            Base64(base64),
+            EscapedBase64(base64),
+            Digits(digits),
+            Dump(letters | digits),
+        )
+
+    def finds(self, data: bytes) -> bool:
+        """Return whether `data` holds a key."""
+        return any(next(view.spans(data, at_line_start=True), None) for view in self._views)
+
+    def spans(self, data: bytes, *, at_line_start: bool = True) -> list[Span]:
+        """Return the keys in `data`, which may overlap, by position; of those at one position the longest first."""
+        found = {span for view in self._views for span in view.spans(data, at_line_start=at_line_start)}
+        return sorted(found, key=lambda span: (span.start, -span.end, span.mark))
+
+    def unfinished(self, data: bytes, *, at_line_start: bool) -> int:
+        """Return where in `data` a key may begin that goes on after it; `len(data)` if nowhere."""
+        return min(view.unfinished(data, at_line_start=at_line_start) for view in self._views)
+
+
+class View:
+    """Data without what may stand between two characters of a form.
+
+    `kept` matches one character that stays.
+    """
+
+    kept: re.Pattern[bytes]
+
+    def __init__(self, forms: Mapping[str, str]) -> None:
+        self._marks = {form.encode(): mark.encode() for form, mark in forms.items()}
+        self._sorted = sorted(self._marks)
+        self._shortest, self._longest = min(map(len, self._marks)), max(map(len, self._marks))
+        self._heads = {form[:_HEAD] for form in self._marks}
+
+    def squeeze(self, data: bytes) -> bytes:
+        """Return the characters of `data` that stay."""
+        raise NotImplementedError
+
+    def spans(self, data: bytes, *, at_line_start: bool) -> Iterator[Span]:  # noqa: ARG002 - for dumps
+        """Yield the keys in `data`."""
+        squeezed = self.squeeze(data)
+        found = list(self._found(squeezed))
+        if found:
+            at = range(len(data)) if squeezed is data else [each.start() for each in self.kept.finditer(data)]
+            spans = (Span(at[start], at[end - 1] + 1, mark) for start, end, mark in found)
+            yield from (span for span in spans if span.end - span.start <= _REACH)
+
+    def unfinished(self, data: bytes, *, at_line_start: bool) -> int:  # noqa: ARG002 - for dumps
+        """Return where in `data` a form may begin that goes on after it; `len(data)` if nowhere."""
+        tail = data[-_REACH:]
+        size = self._beginning(self.squeeze(tail))
+        return len(data) - (len(tail) - self._start_of_last(tail, size) if size else 0)
+
+    def _found(self, squeezed: bytes) -> Iterator[Span]:
+        """Yield the keys in squeezed data."""
+        for form, mark in self._marks.items() if len(squeezed) >= self._shortest else ():
+            start = squeezed.find(form)
+            while start >= 0:
+                yield Span(start, start + len(form), mark)
+                # Of those that overlap with this one, the last covers the others.
+                overlapping = squeezed.rfind(form, start + 1, start + 2 * len(form) - 1)
+                start = overlapping if overlapping >= 0 else squeezed.find(form, start + len(form))
+
+    def _beginning(self, squeezed: bytes) -> int:
+        """Return the length of the longest suffix of `squeezed` that is the beginning of a form, but not all of it."""
+        tail = squeezed[1 - self._longest :]
+        starts: Iterable[int] = range(len(tail))
+        if len(tail) > _FEW:
+            starts = sorted(start for head in self._heads for start in _positions(head, tail))
+            starts = (*starts, *range(len(tail) - _HEAD + 1, len(tail)))
+        for start in starts:
+            place = bisect_right(self._sorted, tail[start:])
+            if place < len(self._sorted) and self._sorted[place].startswith(tail[start:]):
+                return len(tail) - start
+        return 0
+
+    def _start_of_last(self, data: bytes, size: int) -> int:
+        """Return where the last `size` characters that stay begin."""
+        width = 2 * size + 64
+        while True:
+            kept = [each.start() for each in self.kept.finditer(data[-width:])]
+            if len(kept) > size or width >= len(data):  # more: the first may be a part of an escape
+                return max(len(data) - width, 0) + kept[-size]
+            width *= 4
+
+
+class Text(View):
+    """Text in an encoding of ASCII, or in UTF-16, where each character has a NUL beside it."""
+
+    kept = re.compile(rb"[^\0]")
+
+    def squeeze(self, data: bytes) -> bytes:
+        """Return `data` without NULs."""
+        return data.translate(None, b"\0") if b"\0" in data else data
+
+
+class Base64(View):
+    """Base64 in lines."""
+
+    kept = re.compile(rb"[^\s\0]")
+
+    def squeeze(self, data: bytes) -> bytes:
+        """Return `data` without blanks and line breaks."""
+        return data.translate(None, _BLANKS)
+
+
+class EscapedBase64(View):
+    """Base64 in lines inside a string: its line breaks are escaped, as in JSON."""
+
+    kept = re.compile(rb"(?<!\\)(?<!\\\0)[nrt]|[^nrt\\\s\0]")
+    _escape = re.compile(rb"\\\0?[nrt]?")
+
+    def squeeze(self, data: bytes) -> bytes:
+        """Return `data` without blanks and line breaks; nothing where no escape is."""
+        return self._escape.sub(b"", data).translate(None, _BLANKS) if b"\\" in data else b""
+
+
+class Digits(View):
+    """Hex and octal digits, with anything between them."""
+
+    kept = re.compile(rb"[0-9A-Fa-f]")
+    _others = bytes(set(range(256)) - set(b"0123456789ABCDEFabcdef"))
+
+    def squeeze(self, data: bytes) -> bytes:
+        """Return the hex digits of `data` in small letters."""
+        return data.translate(_LOWER, self._others)
+
+
+class Dump(View):
+    """Rows of a dump, with an offset before the digits or characters and often the text after them.
+
+    Of a row that shows a part of a key everything but the offset is covered.
+    """
+
+    def spans(self, data: bytes, *, at_line_start: bool) -> Iterator[Span]:
+        """Yield the keys in `data`."""
+        for rows in _blocks(data, at_line_start=at_line_start):
+            squeezed, ends = self._squeezed(rows)
+            for start, end, mark in self._found(squeezed):
+                first, last = rows[bisect_right(ends, start)], rows[bisect_left(ends, end)]
+                if last.end() - first.start() <= _REACH:
+                    yield Span(first.end("data") - len(first["data"].lstrip()), last.end(), mark)
+
+    def unfinished(self, data: bytes, *, at_line_start: bool) -> int:
+        """Return where in `data` a form may begin that goes on after it; `len(data)` if nowhere."""
+        line = data.rfind(b"\n") + 1
+        if len(data) - line > _REACH or not _MAY_BE_ROW.fullmatch(data, line):
+            return len(data)
+        first = max(0, len(data) - _REACH)
+        blocks = list(_blocks(data[first:line], at_line_start=at_line_start and not first))
+        if blocks and first + blocks[-1][-1].end() + 1 == line:
+            squeezed, ends = self._squeezed(blocks[-1])
+            if size := self._beginning(squeezed):
+                return first + blocks[-1][bisect_right(ends, len(squeezed) - size)].start()
+        return line
+
+    @staticmethod
+    def _squeezed(rows: Sequence[re.Match[bytes]]) -> tuple[bytes, list[int]]:
+        """Return the data of `rows` in small letters and without blanks, and where that of each row ends."""
+        squeezed = [row["data"].translate(_LOWER, _BLANKS) for row in rows]
+        return b"".join(squeezed), list(accumulate(map(len, squeezed)))
+
+
+def _blocks(data: bytes, *, at_line_start: bool) -> Iterator[list[re.Match[bytes]]]:
+    """Yield the rows of dumps, those without another line between them together."""
+    block: list[re.Match[bytes]] = []
+    for row in _rows(data, at_line_start=at_line_start):
+        if block and row.start() != block[-1].end() + 1:
+            yield block
+            block = []
+        block.append(row)
+    if block:
+        yield block
+
+
+def _rows(data: bytes, *, at_line_start: bool) -> Iterator[re.Match[bytes]]:
+    if at_line_start and (row := _ROW.match(data)):
+        yield row
+    for offset in _LINE_WITH_OFFSET.finditer(data):
+        if row := _ROW.match(data, offset.start() + 1):
+            yield row
+
+
+def _positions(head: bytes, data: bytes) -> Iterator[int]:
+    start = data.find(head)
+    while start >= 0:
+        yield start
+        start = data.find(head, start + 1)
