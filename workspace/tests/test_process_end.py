@@ -134,6 +134,28 @@ def test_nothing_survives_a_success(run, mark, tree):
     assert not _alive(mark)
 
 
+@pytest.mark.parametrize("before", ["", "setsid bash -c 'exec -a MARK sleep 1000' &", TREE])
+def test_nothing_survives_a_build_that_kills_its_parent(run, mode, mark, before):
+    result = run(f"{before}\nkill -KILL $PPID; echo still here")
+
+    assert result.passed == (mode != "off")  # in the sandbox, nothing can kill that parent
+    assert not _alive(mark)
+
+
+def test_a_supervisor_that_hangs_is_ended_and_so_is_the_command(tmp_path, mark, monkeypatch):
+    monkeypatch.setattr("code_commit_workspace.process.launch._PATIENCE", 0.1)
+    (tmp_path / "project").mkdir()
+    runner = ProcessRunner(tmp_path / "project", SandboxSettings("off"), redactor=Redactor())
+    script = f"kill -STOP $(cut -d' ' -f4 /proc/$PPID/stat); exec -a {mark} sleep 1000"
+    monkeypatch.setattr("code_commit_workspace.process.runner._PATIENCE", 0.1)
+
+    result = runner.run(["bash", "-c", script], log=tmp_path / "log", timeout=0.5)
+
+    assert result.timed_out
+    assert "its supervisor was killed: daemons of it may be left" in result.log.read_text()
+    _wait_until_gone(mark)
+
+
 def test_no_process_sees_another_one_die(tmp_path, mark):
     """All are stopped before the first is killed. Killed one by one, they could replace each other forever; that is a
     race, so without the stop this test fails only sometimes.

@@ -3,7 +3,7 @@
 A separate program, so that all its children belong to the command; its arguments are CONTROL STATUS SCOPE COMMAND...
 With the SCOPE "sandbox", no signal and no abstract socket reaches other processes, where the kernel has that. As a
 "child subreaper" (prctl(2), Linux) it becomes the parent of every daemon that tries to detach; elsewhere it can only
-end the command's process group.
+end the command's process group. A command without a sandbox can kill its parent, so that is another process of ours.
 
 CONTROL is a pipe: at its end of file, all are killed. STATUS is a pipe that receives lines: `pid N` of the command;
 `exit N` or `signal N` for its end, or `cannot N why`, with a shell's exit code, if it could not be started; `left N` if
@@ -47,19 +47,41 @@ def _supervise(control: int, status: int, command: list[str], *, isolated: bool)
         import landlock  # type: ignore[import-not-found] # it lies beside this program
 
         landlock.restrict_scope()  # what it starts inherits that
-    try:
-        child = _start(command)
-    except OSError as error:
-        _report(status, f"cannot {127 if isinstance(error, FileNotFoundError) else 126} {error.strerror}")
+    child = _run_apart(command, status) if reaper and not isolated else _run(command, status)
+    if child is None:
         return
-    _report(status, f"pid {child}")
     code = _wait(child, control)
-    if code is not None:
-        _report(status, f"signal {-code}" if code < 0 else f"exit {code}")
+    if code is not None and (isolated or not reaper):
+        _report_end(status, code)
     if not reaper:
         _kill_group(child)
     elif left := _kill_descendants():
         _report(status, f"left {left}")
+
+
+def _run_apart(command: list[str], status: int) -> int:
+    """Start `command` below another process, which reports its end. Only that one is found as its parent."""
+    if parent := os.fork():
+        return parent
+    os.setsid()
+    child = _run(command, status)
+    if child is not None:
+        _report_end(status, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    os._exit(0)
+
+
+def _run(command: list[str], status: int) -> int | None:
+    try:
+        child = _start(command)
+    except OSError as error:
+        _report(status, f"cannot {127 if isinstance(error, FileNotFoundError) else 126} {error.strerror}")
+        return None
+    _report(status, f"pid {child}")
+    return child
+
+
+def _report_end(status: int, code: int) -> None:
+    _report(status, f"signal {-code}" if code < 0 else f"exit {code}")
 
 
 def _become_subreaper() -> bool:
