@@ -1,0 +1,381 @@
+"""What a process in the sandbox sees and can change, place by place, through bubblewrap."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.process.runner import ProcessRunner
+from code_commit_workspace.records import ProcessResult, SandboxSettings
+from code_commit_workspace.redaction import Redactor
+
+CANARY = "canary-5f3a9c1e7b"
+MINUTE = 60.0
+pytestmark = pytest.mark.usefixtures("bubblewrap")
+
+Run = Callable[..., ProcessResult]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder of the account, with its own cache."""
+    folder = tmp_path / "home"
+    (folder / ".cache").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    return folder
+
+
+@pytest.fixture
+def project(home: Path) -> Path:
+    root = home / "src/project"
+    for path, text in {"build.sh": "true\n", ".gitignore": "/agent-config\n", "agent-config/key.txt": CANARY}.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root
+
+
+@pytest.fixture
+def run(project: Path, tmp_path: Path) -> Run:
+    def run(script: str, *, mode: str = "require", **settings: object) -> ProcessResult:
+        runner = ProcessRunner(project, SandboxSettings(mode, **settings), redactor=Redactor())  # type: ignore[arg-type]
+        assert runner.sandbox_in_use == "bubblewrap"
+        try:
+            return runner.run(["bash", "-c", script], log=tmp_path / "log", timeout=MINUTE)
+        finally:
+            runner.close()
+            runner.remove_private_folders()
+
+    return run
+
+
+def below(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+STORES = (
+    *(".ssh/id_ed25519", ".aws/credentials", ".gnupg/private-keys-v1.d/a.key", ".netrc", ".git-credentials"),
+    *(".docker/config.json", ".kube/config", ".config/gcloud/credentials.db", ".config/gh/hosts.yml", ".azure/tokens"),
+    *(".config/code-commit/config.toml", ".cargo/credentials.toml", ".bash_history", ".local/share/keyrings/a"),
+)
+
+
+def test_no_credential_is_seen(run: Run, home: Path) -> None:
+    for name in STORES:
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(CANARY)
+
+    result = run(f"grep -rs {CANARY} ~ .; cat ~/.netrc && test -f ~/.netrc; echo x > ~/.netrc")
+
+    assert result.stdout == b""
+    assert b".netrc: Read-only file system" in result.stderr
+    assert {name for name in STORES if (home / name).read_text() != CANARY} == set()
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_no_process_makes_or_moves_a_configuration(run: Run, home: Path, exists: bool) -> None:
+    folder = home / ".config/code-commit"
+    folder.parent.mkdir()
+    if exists:
+        folder.mkdir()
+        (folder / "config.toml").write_text("model = 'x'\n")
+    before = below(home)
+    script = """
+        mv ~/.config/code-commit ~/.config/old; mv ~/.config ~/.old; mkdir -p ~/.config/code-commit ~/.ssh
+        echo x > ~/.config/code-commit/config.toml; echo x > ~/.netrc; echo x > ~/.gitconfig; rm -rf ~/.config; true
+    """
+
+    assert run(script, hidden=(folder,)).passed
+    assert {path for path in below(home) ^ before if not path.startswith(".cache/code-commit")} == set()
+
+
+def test_the_cache_is_private_and_kept_for_the_project(run: Run, home: Path) -> None:
+    (home / ".cache/pip").mkdir()
+    (home / ".cache/pip/wheel").write_text("the user's")
+
+    assert run("ls ~/.cache/pip; mkdir ~/.cache/made && touch ~/.cache/made/here /tmp/gone").exit_code == 0
+    result = run("ls ~/.cache/made; test ! -e /tmp/gone && echo $XDG_CACHE_HOME")
+
+    assert result.stdout == f"here\n{home}/.cache\n".encode()
+    assert (home / ".cache/pip/wheel").read_text() == "the user's"
+    assert not (home / ".cache/made").exists()
+    assert not list(home.glob(".cache/code-commit/sandbox/*/run-*"))
+
+
+@pytest.mark.parametrize("kind", ["missing", "a link", "a link to nothing"])
+def test_without_a_plain_cache_a_variable_names_the_private_one(
+    run: Run, home: Path, tmp_path: Path, kind: str
+) -> None:
+    (home / ".cache").rmdir()
+    if kind != "missing":
+        (home / ".cache").symlink_to(tmp_path / "cache")
+    if kind == "a link":
+        (tmp_path / "cache").mkdir()
+    before = below(tmp_path / "cache") if kind == "a link" else set()
+
+    result = run("touch $XDG_CACHE_HOME/made && cat $XDG_CACHE_HOME/made && touch $GRADLE_USER_HOME.x && echo ok")
+
+    assert result.stdout == b"ok\n"
+    if kind == "a link":
+        made = {path for path in below(tmp_path / "cache") - before if not path.startswith("code-commit")}
+        assert made == set()
+
+
+def test_what_was_downloaded_on_purpose_is_seen_and_read_only(run: Run, home: Path) -> None:
+    (home / ".cache/ms-playwright").mkdir()
+    (home / ".cache/ms-playwright/browser").write_text("there")
+    # What an earlier process left in its place leads nowhere.
+    run("ln -s /oldroot/etc ~/.cache/huggingface; touch ~/.cache/puppeteer")
+    for name in ("huggingface", "puppeteer"):
+        (home / ".cache" / name).mkdir()
+
+    result = run("cat ~/.cache/ms-playwright/browser; touch ~/.cache/{ms-playwright,huggingface,puppeteer}/x")
+
+    assert result.stdout == b"there"
+    assert result.stderr.count(b"Read-only file system") == 3
+
+
+def test_build_tools_find_their_caches(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOFLAGS", "-mod=mod")
+    monkeypatch.setenv("NPM_CONFIG_CACHE", "/mine")
+
+    names = (
+        "GOMODCACHE GOFLAGS npm_config_cache npm_config_store_dir MAVEN_OPTS GRADLE_USER_HOME CARGO_HOME UV_LINK_MODE"
+    )
+    values = run(f"for name in {names}; do echo ${{!name}}; done").stdout.decode().split("\n")
+
+    cache = f"{home}/.cache"
+    assert values[:-1] == [
+        *(f"{cache}/go-mod", "-mod=mod", "", f"{cache}/pnpm", f"-Dmaven.repo.local={cache}/maven"),
+        *(f"{cache}/gradle", f"{cache}/cargo", "copy"),
+    ]
+
+
+def test_cargo_keeps_the_users_configuration(run: Run, home: Path) -> None:
+    (home / ".cargo").mkdir()
+    (home / ".cargo/config.toml").write_text("[build]\n")
+
+    assert run("cat $CARGO_HOME/config.toml; mkdir $CARGO_HOME/registry").stdout == b"[build]\n"
+    # A link that a process left there is not followed by the host.
+    run("rm -r $CARGO_HOME; ln -s /tmp $CARGO_HOME")
+    assert run("test -L $CARGO_HOME").passed
+
+
+def test_nested_repositories_and_rules_cannot_be_changed(run: Run, project: Path) -> None:
+    for folder in ("a/b/sub", "a/other", "with\nnewline"):
+        (project / folder / ".git/hooks").mkdir(parents=True)
+        (project / folder / ".git/config").write_text("[core]\n")
+        (project / folder / ".gitignore").write_text("*.o\n")
+        (project / folder / "code").write_text("old")
+    before = below(project)
+    script = """
+        for d in a/b/sub a/other $'with\\nnewline'; do
+            cd "$d"; echo x > .git/config; rm -rf .git; mv .git x; echo x > .gitignore; mv "$PWD" "${PWD}x"; echo new > code; cd -
+        done
+        mv a x; mv a/b a/x; rm -rf a; true
+    """
+
+    result = run(script)
+
+    assert (result.exit_code, result.tampered) == (0, ())
+    assert below(project) == before - {"a/b/sub/code", "a/other/code"}
+    assert (project / "with\nnewline/code").read_text() == "new\n"
+
+
+@pytest.mark.parametrize(("mode", "count"), [("require", 33), ("auto", 33), ("require", 32)])
+def test_more_nested_repositories_than_can_be_protected(run: Run, project: Path, mode: str, count: int) -> None:
+    for number in range(count):
+        (project / f"sub{number:03}/.git").mkdir(parents=True)
+    runner = ProcessRunner(project, SandboxSettings(mode), redactor=Redactor())  # type: ignore[arg-type]
+    try:
+        if count > 32 and mode == "require":
+            with pytest.raises(NotReady, match="only 32 of 33 nested git repositories are protected"):
+                runner.look_ahead()
+        else:
+            assert runner.sandbox_in_use == "bubblewrap"
+            assert ("only 32 of 33" in runner.sandbox_warning()) == (count > 32)
+            assert runner.sandbox_warning() == ""
+    finally:
+        runner.remove_private_folders()
+
+
+def test_the_code_of_this_program_cannot_be_changed(run: Run, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / ".venv/lib/site-packages/pluggy").mkdir(parents=True)
+    (project / "src/ours").mkdir(parents=True)
+    monkeypatch.setattr(sys, "prefix", str(project / ".venv"))
+    monkeypatch.syspath_prepend(str(project / "src/ours"))
+
+    result = run("touch .venv/lib/site-packages/pluggy/x src/ours/x; mv .venv v; mv src s; touch src/x")
+
+    assert result.stderr.count(b"Read-only file system") == 2
+    assert result.stderr.count(b"Device or resource busy") == 2
+    assert (project / "src/x").exists()
+
+
+def test_a_file_with_another_name_outside_is_replaced_by_a_copy(run: Run, project: Path, home: Path) -> None:
+    (home / ".cache/uv").mkdir()
+    (home / ".cache/uv/module.py").write_text("theirs\n")
+    (home / ".cache/uv/module.py").chmod(0o750)
+    (project / ".venv").mkdir()
+    for name in ("a.py", "b.py"):
+        os.link(home / ".cache/uv/module.py", project / ".venv" / name)
+    (project / "x").write_text("ours")
+    os.link(project / "x", project / "y")
+
+    assert run(
+        "echo planted >> .venv/a.py; ls -i .venv | cut -d' ' -f1 | sort -u | wc -l; stat -c %a .venv/b.py"
+    ).passed
+
+    assert (home / ".cache/uv/module.py").read_text() == "theirs\n"
+    assert (project / ".venv/b.py").read_text() == "theirs\nplanted\n"
+    assert (project / ".venv/b.py").stat().st_mode & 0o777 == 0o750
+    assert (project / "x").stat().st_ino == (project / "y").stat().st_ino
+
+
+def test_what_the_user_opens_is_open_and_nothing_more(run: Run, home: Path) -> None:
+    for name in ("tool/deep", ".aws", "other"):
+        (home / name).mkdir(parents=True)
+    (home / ".aws/credentials").write_text("shown")
+    (home / ".netrc").write_text(CANARY)
+
+    result = run(
+        "touch ~/tool/deep/x ~/other/x ~/.aws/x; cat ~/.aws/credentials ~/.netrc; mv ~/tool ~/moved",
+        writable=(home / "tool",),
+        readable=(home / ".aws",),
+    )
+
+    assert result.stdout == b"shown"
+    assert (home / "tool/deep/x").exists()
+    assert result.stderr.count(b"Read-only file system") == 3
+
+
+@pytest.mark.parametrize("opened", ["", ".config", ".."])
+def test_a_folder_that_holds_what_is_hidden_cannot_be_opened(run: Run, home: Path, opened: str) -> None:
+    with pytest.raises(NotReady, match=r"sandbox\.writable: .* which no process may"):
+        run("true", writable=(home / opened,), hidden=(home / ".config/code-commit",))
+
+
+@pytest.mark.parametrize("mode", ["auto", "require"])
+@pytest.mark.parametrize("folder", ["/", "~", "~/.."])
+def test_a_project_that_holds_the_home_folder_is_refused(home: Path, mode: str, folder: str) -> None:
+    runner = ProcessRunner(Path(folder).expanduser(), SandboxSettings(mode), redactor=Redactor())  # type: ignore[arg-type]
+
+    with pytest.raises(NotReady, match="no sandbox can protect that"):
+        runner.look_ahead()
+
+
+@pytest.mark.parametrize("home_is", ["read-only", "missing"])
+def test_without_a_home_folder_there_is_no_sandbox(
+    project: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home_is: str
+) -> None:
+    monkeypatch.setenv("HOME", "/proc/self" if home_is == "read-only" else str(tmp_path / "nobody"))
+    runner = ProcessRunner(project, SandboxSettings("require"), redactor=Redactor())
+
+    with pytest.raises(NotReady, match=r"no sandbox: .*(no home folder|cannot be made in)"):
+        runner.look_ahead()
+    assert not (tmp_path / "nobody").exists()
+
+
+def test_no_abstract_socket_outside_is_reached(run: Run) -> None:
+    name = f"\0code-commit-{os.getpid()}"
+    script = "import socket; socket.socket(socket.AF_UNIX).connect('\\0' + '" + name[1:] + "')"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(name)
+        server.listen()
+        result = run(f'/usr/bin/env python3 -c "{script}"')
+
+    assert b"PermissionError" in result.stderr or b"Operation not permitted" in result.stderr
+
+
+def test_sockets_and_variables_of_services_are_not_there(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = home / "agent.sock"
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(path))
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")
+    monkeypatch.setenv("TMPDIR", "/tmp/elsewhere")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        result = run(
+            "test -S ~/agent.sock && echo socket; echo $SSH_AUTH_SOCK$DOCKER_HOST$XDG_RUNTIME_DIR$TMPDIR; ls /run/user"
+        )
+
+    assert result.stdout == b"\n"
+
+
+def test_the_kernel_is_out_of_reach(run: Run) -> None:
+    result = run(
+        "echo x > /proc/sys/kernel/core_pattern; echo b > /proc/sysrq-trigger; mknod disk b 254 0;"
+        "mount -t tmpfs none /mnt; grep CapEff /proc/self/status; ls -d /proc/[0-9]* | wc -l; ls /dev/shm /dev/mqueue"
+    )
+
+    assert b"CapEff:\t0000000000000000\n" in result.stdout
+    assert int(result.stdout.split()[2]) < 10
+    assert not Path("/dev/shm/x").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_root_works_in_the_project_of_another_user(run: Run, project: Path) -> None:
+    (project / "closed").mkdir(mode=0o700)
+    for path in (project, project / "build.sh", project / "closed"):
+        os.chown(path, 65534, 65534)
+
+    result = run("touch closed/made && chown 65534 closed/made && chmod 600 build.sh; grep CapEff /proc/self/status")
+
+    assert (project / "closed/made").stat().st_uid == 65534
+    assert b"CapEff:\t000000000000000b\n" in result.stdout
+
+
+ACCOUNT = """
+import sys
+from pathlib import Path
+from code_commit_workspace.process.runner import ProcessRunner
+from code_commit_workspace.records import SandboxSettings
+from code_commit_workspace.redaction import Redactor
+
+root = Path(sys.argv[1])
+runner = ProcessRunner(root, SandboxSettings("require"), redactor=Redactor())
+result = runner.run(["bash", "-c", sys.argv[2]], log=root.parent / "log", timeout=60.0)
+print(result.exit_code, result.tampered, result.stdout, result.stderr)
+runner.remove_private_folders()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the other tests show it")
+def test_an_account_without_privileges_has_the_same_sandbox(tmp_path: Path) -> None:
+    source = Path(__file__).parents[1] / "src"
+    home = tmp_path / "account"
+    (home / "project/agent-config").mkdir(parents=True)
+    (home / "project/build.sh").write_text("true\n")
+    (home / "project/agent-config/key").write_text(CANARY)
+    (home / ".netrc").write_text(CANARY)
+    for path in (home, *home.rglob("*")):
+        os.chown(path, 65534, 65534)
+    for path in tmp_path.parents[:-2]:
+        path.chmod(path.stat().st_mode | 0o011)
+    tmp_path.chmod(0o755)
+    python = "/usr/bin/python3"
+    account = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", python, "-c", ACCOUNT]
+    script = "touch made ~/x build.sh; cat agent-config/key ~/.netrc; id -u; grep CapEff /proc/self/status"
+    environ = {"PATH": "/usr/bin:/bin", "HOME": str(home), "PYTHONPATH": str(source)}
+
+    probe = subprocess.run(
+        [*account[:4], python, "-c", f"open({str(source / 'code_commit_workspace/git.py')!r})"], check=False
+    )
+    if probe.returncode:
+        pytest.skip("another account cannot read this checkout")
+    done = subprocess.run(
+        [*account, str(home / "project"), script], env=environ, cwd="/", capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("0 ()"), done.stdout
+    assert "65534\\nCapEff:\\t0000000000000000" in done.stdout
+    assert done.stdout.count("Read-only file system") == 2
+    assert CANARY not in done.stdout
+    assert (home / "project/made").exists()
