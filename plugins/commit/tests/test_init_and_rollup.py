@@ -335,16 +335,44 @@ def test_a_run_with_a_current_rollup_starts(project, plugins):
     assert project.read("b.py") == "print(3)\n"
 
 
+STOP = '[plugins.commit]\nchanged_since_rollup = "stop"\n'
+
+
 @pytest.mark.parametrize(("path", "text"), [("b.py", "mine\n"), ("a/x.txt", "mine\n")])
 def test_a_file_that_changed_since_the_rollup_ends_the_run_before_a_call(project, plugins, path, text):
     project.command("rollup")
     project.write({path: text})
-    finished = answered(project, plugins, CHANGE)
+    finished = answered(project, plugins, CHANGE, settings=STOP)
     assert finished.exit_code == 3
     assert path in finished.stderr
     assert "code-commit rollup" in finished.stderr
     assert not list(project.root.glob("logs/*/"))
     assert (project.read("b.py") == "mine\n") is (path == "b.py")
+
+
+def test_a_run_after_a_run_gets_the_code_as_it_is_now(project, plugins):
+    project.write({"left-out.txt": "x\n", "c.py": "c\n"})
+    project.command("rollup", "--include", "*.py", "--exclude", "c.py")
+    assert answered(project, plugins, CHANGE).exit_code == 0
+    finished = answered(project, plugins, "^^^b.py\nprint(4)\n^^^end\n", arguments=["--query", "Print 4."])
+    assert (finished.exit_code, project.read("b.py")) == (0, "print(4)\n")
+    assert "1 file changed since the rollup: collected the code again, 1 file, about 5 tokens" in finished.stderr
+    prompt = (project.run_folder / "1-initial-query.txt").read_text()
+    assert "--- b.py ---\nprint(3)\n" in prompt
+    assert "--- c.py ---" not in prompt
+
+
+@pytest.mark.parametrize("arguments", [["--query", "Print 3."], ["--query-file", "b.py"]])
+def test_a_run_with_a_query_flag_and_no_rollup_collects_the_code(project, plugins, arguments):
+    project.write({"package-lock.json": "{}\n", "binary": "\0"})
+    finished = answered(project, plugins, CHANGE, arguments=arguments)
+    assert (finished.exit_code, project.read("b.py")) == (0, "print(3)\n")
+    assert "there is no agent-config/codeRollup.txt: collected 4 files, about " in finished.stderr
+    prompt = (project.run_folder / "1-initial-query.txt").read_text()
+    assert "--- a/x.txt ---\nno newline\n--- b.py ---\nprint(2)\n" in prompt
+    assert not (project.root / "agent-config/codeRollup.txt").exists()
+    finished = answered(project, plugins, CHANGE)  # the query is in agent-config/query.txt
+    assert (finished.exit_code, "codeRollup.txt is missing" in finished.stderr) == (3, True)
 
 
 PROTECT = '[plugins.commit]\nchanged_since_rollup = "protect"\n'

@@ -14,10 +14,18 @@ MANIFEST = "agent-config/.code-commit/rollup.json"
 class RolledUp:
     """The digests of the files in the rollup, updated after the builds of this run.
 
-    Without a manifest for this rollup, it is empty and no file counts as changed.
+    Without a manifest for this rollup, it is empty and no file counts as changed. `patterns` are those that the files
+    were collected with, to include and to exclude; None if the manifest has none.
     """
 
-    def __init__(self, tree: Tree, digests: Mapping[str, str], others: Iterable[str] | None = None) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        digests: Mapping[str, str],
+        others: Iterable[str] | None = None,
+        patterns: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
+    ) -> None:
+        self.patterns = patterns
         self._tree = tree
         self._digests = dict(digests)
         self._others = None if others is None else frozenset(others)
@@ -35,7 +43,7 @@ class RolledUp:
                 digest == _digest(text)
             ):
                 digests = {str(path): _digest(text[start:end]) for path, (start, end) in files.items()}
-                return cls(tree, digests, map(str, others))
+                return cls(tree, digests, map(str, others), _patterns(manifest))
         return cls(tree, {})
 
     def changed(self, among: Iterable[str] | None = None) -> list[str]:
@@ -53,6 +61,13 @@ class RolledUp:
         """Update the digests from the files on disk: the build of this run may have written them."""
         self._others = None
         self._digests = {path: _digest_of(self._tree, path) or "" for path in self._digests}
+
+
+def _patterns(manifest: Mapping[str, object]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    match manifest:
+        case {"include": list(include), "exclude": list(exclude)}:
+            return tuple(map(str, include)), tuple(map(str, exclude))
+    return None
 
 
 def _digest_of(tree: Tree, path: str) -> str | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import MessageLogged, NotReady, QueryRead, decode_text, read_text
+from code_commit_commit.current_code import collect_current_code
 from code_commit_commit.prompts import Context
 from code_commit_workspace import RolledUp, join_paths
 
@@ -26,47 +27,58 @@ _DESCRIBE = "describe the change in it, or use --query"
 FRESH = "update the rollup with `code-commit rollup`, then run again"
 
 
-def read_context(run: Run) -> Context:
-    """Read the query and the code rollup unchanged.
+def read_context(run: Run) -> tuple[Context, RolledUp]:
+    """Read the query and the code rollup unchanged; collect the code again if the rollup of the tool is out of date.
 
     Raises:
-        NotReady: one of them is missing, empty, or not UTF-8; or build.sh is missing.
+        NotReady: one of them is missing, empty, or not UTF-8; build.sh is missing; or files changed since the rollup.
     """
     _require_build(run)
-    if run.options.query is not None:
-        query = decode_text(os.fsencode(run.options.query), "--query")  # the bytes as typed, in any locale
-    elif run.options.query_file is not None:
-        name = run.options.query_file
-        query = decode_text(_read_query_file(name), "standard input" if name == "-" else name)
-    else:
-        query = _required(run, QUERY, _DESCRIBE)
-        if query.split() == SAMPLE_QUERY.split():
-            raise NotReady(f"{QUERY} still holds the sample text of `code-commit init`", hint=_DESCRIBE)
+    query = _query(run)
     if not query.strip():
         raise NotReady("the query is empty", hint="describe the change")
     run.emit(QueryRead(query.strip().splitlines()[0].strip()[:_LONGEST_LINE]))
+    given = (run.options.query, run.options.query_file) != (None, None)
+    if given and read_text(run.tree, CODEBASE) is None:
+        code = collect_current_code(run)
+        run.emit(MessageLogged(f"there is no {CODEBASE}: collected {code}"))
+        return Context(query, code.text), code.rolled_up
     collect = "collect the code with codeRollup.sh or `code-commit rollup`"
     codebase = _required(run, CODEBASE, collect)
     if not codebase.strip():
         raise NotReady(f"{CODEBASE} is empty", hint=collect)
-    return Context(query, codebase)
+    return _compare_with_rollup(run, Context(query, codebase))
 
 
-def compare_with_rollup(run: Run, context: Context) -> RolledUp:
-    """Compare the files with the rollup's manifest.
-
-    Raises:
-        NotReady: files changed since the rollup, so the model would see old code.
-    """
-    if run.settings.changed_since_rollup == "ignore":
-        return RolledUp(run.tree, {})
+def _compare_with_rollup(run: Run, context: Context) -> tuple[Context, RolledUp]:
+    """Compare the files with the rollup's manifest."""
+    setting = run.settings.changed_since_rollup
+    if setting == "ignore":
+        return context, RolledUp(run.tree, {})
     rolled_up = RolledUp.of(run.tree, context.codebase)
     changed = rolled_up.changed()
-    if changed and run.settings.changed_since_rollup == "stop":
+    if changed and setting == "refresh" and rolled_up.patterns:
+        code = collect_current_code(run, *rolled_up.patterns)
+        changes = f"{len(changed)} file{'s' * (len(changed) != 1)} changed since the rollup"
+        run.emit(MessageLogged(f"{changes}: collected the code again, {code}"))
+        return Context(context.query, code.text), code.rolled_up
+    if changed and setting != "protect":
         raise NotReady(f"changed since the rollup: {join_paths(changed)}", hint=FRESH)
     if changed:
         run.emit(MessageLogged(f"changed since the rollup: {join_paths(changed)}; {FRESH}", level="warning"))
-    return rolled_up
+    return context, rolled_up
+
+
+def _query(run: Run) -> str:
+    if run.options.query is not None:
+        return decode_text(os.fsencode(run.options.query), "--query")  # the bytes as typed, in any locale
+    if run.options.query_file is not None:
+        name = run.options.query_file
+        return decode_text(_read_query_file(name), "standard input" if name == "-" else name)
+    query = _required(run, QUERY, _DESCRIBE)
+    if query.split() == SAMPLE_QUERY.split():
+        raise NotReady(f"{QUERY} still holds the sample text of `code-commit init`", hint=_DESCRIBE)
+    return query
 
 
 def _require_build(run: Run) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Queue
@@ -73,7 +73,8 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
             path: "It is another git repository." if path.endswith("/") else refused[path].reason
             for path in exclude_paths(list(refused), exclude)[0]
         }
-        _write_manifest(workspace, digest, rollup, sorted(all_paths - rollup.files.keys()))
+        others = sorted(all_paths - rollup.files.keys())
+        _write_manifest(workspace, digest, rollup, {"others": others, "include": include, "exclude": exclude})
     except OSError as error:
         raise NotReady(f"cannot write {tree.root / FOLDER / NAME}: {error.strerror}") from error
     return rollup
@@ -172,12 +173,12 @@ def _unreadable(tree: ProjectTree, path: str) -> str:
     return "It cannot be read."
 
 
-def _write_manifest(workspace: Workspace, digest: str, rollup: Rollup, others: list[str]) -> None:
-    """Write the manifest: where each file is in the rollup, and the `others` in the project.
+def _write_manifest(workspace: Workspace, digest: str, rollup: Rollup, more: Mapping[str, Sequence[str]]) -> None:
+    """Write the manifest: where each file is in the rollup, and `more`: the other files in the project, the patterns.
 
     Readers ignore a manifest of another rollup, so the rollup may be replaced first.
     """
-    manifest = {"version": 2, "rollup": digest, "files": rollup.files, "others": others}
+    manifest = {"version": 2, "rollup": digest, "files": rollup.files, **more}
     text = json.dumps(manifest) + "\n"
     with workspace.project.folder(str(workspace.state_folder.relative_to(workspace.root))) as folder:
         handle = os.open(f".{MANIFEST}.new", _NEW, 0o600, dir_fd=folder)

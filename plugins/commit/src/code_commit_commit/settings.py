@@ -22,10 +22,10 @@ class CommitSettings(BaseModel):
     refused_path: Literal["stop", "repair"] = Field(
         "stop", description="The reaction to a response with a path that is not allowed."
     )
-    changed_since_rollup: Literal["stop", "protect", "ignore"] = Field(
-        "stop",
-        description="The reaction to files that changed since `code-commit rollup`: stop before the first call, or "
-        "only if a response changes one of them.",
+    changed_since_rollup: Literal["refresh", "stop", "protect", "ignore"] = Field(
+        "refresh",
+        description="The reaction to files that changed since `code-commit rollup`: collect the code again, stop "
+        "before the first call, or only if a response changes one of them.",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import Message, Outcome, ProcessResult, Request, ResponseRefused, Result, Text
-from code_commit_commit.inputs import compare_with_rollup, read_context
+from code_commit_commit.inputs import read_context
 from code_commit_commit.prompts import build_end, failure_text, initial_prompt, repair_prompt
 from code_commit_commit.replacements import Replacements, count, paths
 from code_commit_commit.validation import UnusableResponse, differs, read_changes
@@ -22,8 +22,7 @@ def commit(run: Run) -> Result:
         ResponseRefused: no response was applied: the last one is not usable, changes a path that is not allowed or a
             file that changed in the meantime, or contains a key.
     """
-    context = read_context(run)
-    rolled_up = compare_with_rollup(run, context)
+    context, rolled_up = read_context(run)
     model = run.model()
     run.keep("input-query.txt", context.query)  # `code-commit replay` reads both back
     run.keep("input-codeRollup.txt", context.codebase)
