@@ -99,8 +99,7 @@ def test_the_owner_of_a_name_is_found(kind, name, distribution):
 def test_a_missing_plugin_shows_how_to_install_it(kind, name, extra):
     nothing = Registry(PluginHost([]))
     error = explain_missing(nothing, kind, name)
-    assert f'pip install "code-commit[{extra}]"' in error.hint
-    assert f'in a checkout of code-commit: pip install ".[{extra}]"' in error.hint
+    assert f'in a checkout of code-commit, pip install ".[{extra}]" or uv tool install ".[all]"' in error.hint
 
 
 if __name__ == "__main__":

@@ -71,13 +71,13 @@ def test_help_imports_no_records_of_runs_and_no_large_library(tmp_path: Path) ->
 
 
 def test_help_without_the_default_workflow_shows_how_to_install_it(command) -> None:
-    assert ('pip install "code-commit[commit]"' in command("--help").stdout) == ("commit" not in installed_plugins())
+    assert ('pip install ".[commit]"' in command("--help").stdout) == ("commit" not in installed_plugins())
 
 
 def test_models_without_a_provider_shows_how_to_install_one(command) -> None:
     output = command("models").stdout
     if not installed_plugins() & (PROVIDERS | {"history"}):
-        assert all(f'pip install "code-commit[{name}]"' in output for name in PROVIDERS)
+        assert all(f'pip install ".[{name}]"' in output for name in PROVIDERS)
 
 
 def test_undo_needs_no_plugin(command) -> None:
@@ -113,4 +113,4 @@ def test_flags_of_missing_plugins_show_what_to_install(command) -> None:
         if name not in installed_plugins():
             done = command(*arguments)
             assert done.returncode == 2, arguments
-            assert f'pip install "code-commit[{name}]"' in done.stderr
+            assert f'pip install ".[{name}]"' in done.stderr

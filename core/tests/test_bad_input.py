@@ -227,7 +227,7 @@ def test_usage_errors_are_exit_2_and_suggest_names(project, arguments, words):
 def test_the_flag_of_a_missing_plugin_shows_what_to_install(project, flag, plugin):
     installed = importlib.util.find_spec(f"code_commit_{plugin}") is not None
     disabled = [f"--disable-plugin={plugin}"] * installed
-    words = f"--disable-plugin {plugin} leaves out" if installed else f'pip install "code-commit[{plugin}]"'
+    words = f"--disable-plugin {plugin} leaves out" if installed else f'pip install ".[{plugin}]"'
     finished = project.command(flag, *disabled)
     assert (finished.exit_code, words in finished.stderr) == (2, True), finished.stderr
 

@@ -183,4 +183,4 @@ def test_without_a_provider_the_models_name_what_to_install(run):
     disabled = [f"--disable-plugin={name}" for name in {each["distribution"] for each in offered}]
     assert ("no provider is installed" in run("models").stdout) == (not offered)
     finished = run("models", *disabled)
-    assert 'pip install "code-commit[openai]"' in finished.stdout
+    assert 'pip install ".[openai]"' in finished.stdout

@@ -270,4 +270,4 @@ def test_the_latest_run_is_never_the_replay_itself(project, plugins):
 def test_a_replay_without_its_plugin_says_what_to_install():
     with pytest.raises(UsageError, match="there is no model 'replay/latest'") as caught:
         Registry(PluginHost([])).model("replay/latest", lambda *_: False)
-    assert 'pip install "code-commit[history]"' in caught.value.hint
+    assert 'pip install ".[history]"' in caught.value.hint

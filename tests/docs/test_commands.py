@@ -48,6 +48,7 @@ NOT_RUN = {
 STAND_INS = {
     "pip": "downloads; the environments of tox install the same folders",
     "uv": "as pip",
+    "pipx": "as pip",
     "make": "`make test` runs this test, and `make demo` installs; their recipes are read",
     "tox": "runs this test",
     "pytest": "runs this test; its paths must exist",
@@ -324,6 +325,7 @@ def check_paths(arguments: list[str], _where: Path) -> None:
 CHECKS = {
     "pip": check_installer,
     "uv": check_installer,
+    "pipx": check_installer,
     "make": check_make,
     "tox": check_tox,
     **dict.fromkeys(("pytest", "ruff", "mypy", "lint-imports", "sphinx-build"), check_paths),

@@ -172,7 +172,7 @@ def test_command_lines_are_found() -> None:
 
 # --- the steps of the README-------------------------------------------------------------------------------------------
 
-KEY = "a key that is pasted in"
+KEY = "a-key-that-is-pasted-in"
 GREETING = 'def greet(name: str) -> str:\n    return f"Hello, {name}!"\n'
 TEST = """\
 import unittest
@@ -184,13 +184,16 @@ class Greeting(unittest.TestCase):
     def test_one(self) -> None:
         self.assertEqual(greet("Ada"), "Hello, Ada!")
 """
-ANSWERS = ["^^^greeting.py\ndef greet(\n^^^end\n", f"^^^greeting.py\n{GREETING}# and all the others\n^^^end\n"]
+OTHERS = f"{GREETING}# and all the others\n"
+ANSWERS = [f"^^^greeting.py\n{text}^^^end\n" for text in ("def greet(\n", OTHERS, f"{OTHERS}# and again\n")]
 
 
 def test_the_steps_of_the_readme_make_a_change(tmp_path: Path) -> None:
-    section = (ROOT / "README.md").read_text("utf-8").partition("\n## A real project, with a real key\n")[2]
-    steps = [found for found in FENCE.finditer(section.partition("\n## ")[0]) if found["indent"]]
-    script = "\n".join(textwrap.dedent(found["text"]) for found in steps)
+    section = (ROOT / "README.md").read_text("utf-8").partition("\n## Start\n")[2]
+    install, *steps = [found["text"] for found in FENCE.finditer(section.partition("\n## ")[0])]
+    assert install.startswith("uv tool install ")
+    assert [len(step.splitlines()) for step in steps] == [3, 1]  # the first change, and one command for each later one
+    script = "".join(steps).replace("…", KEY)
     project = tmp_path / "project"
     project.mkdir()
     for name, text in {".gitignore": "__pycache__/", "greeting.py": GREETING, "test_greeting.py": TEST}.items():
@@ -201,15 +204,15 @@ def test_the_steps_of_the_readme_make_a_change(tmp_path: Path) -> None:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         environ = {**os.environ, **server.environment(), "PATH": path, "HOME": str(tmp_path)}
         command = ["bash", "-euc", script]
-        done = subprocess.run(
-            command, cwd=project, env=environ, input=f"{KEY}\n", capture_output=True, text=True, check=False
-        )
+        done = subprocess.run(command, cwd=project, env=environ, capture_output=True, text=True, check=False)
         requests = server.requests
     assert done.returncode == 0, done.stderr
-    assert "+# and all the others" in done.stdout
-    assert [request.headers["x-goog-api-key"] for request in requests] == [KEY, KEY]
+    assert "build.sh passed in " in done.stderr
+    assert [request.headers["x-goog-api-key"] for request in requests] == [KEY] * 3
     assert f"--- greeting.py ---\n{GREETING}" in requests[0].prompt
     assert "take a list of names as well" in requests[0].prompt
+    assert f"--- greeting.py ---\n{OTHERS}" in requests[2].prompt
     assert KEY not in done.stdout + done.stderr + "".join(request.prompt for request in requests)
     status = subprocess.run(["git", "status", "--porcelain"], cwd=project, capture_output=True, text=True, check=True)
-    assert status.stdout.splitlines() == [" M greeting.py"]
+    made = ["?? build.sh", "?? codeRollup.sh"]
+    assert status.stdout.splitlines() == [" M .gitignore", " M greeting.py", *made]

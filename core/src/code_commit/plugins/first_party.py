@@ -52,9 +52,9 @@ def keeps_its_names(distribution: str) -> bool:
 
 
 def installation(distribution: str) -> str:
-    """Return the commands that install a first-party plugin, from an index and in a checkout."""
+    """Return the commands that install a first-party plugin. No index has it."""
     extra = distribution.removeprefix("code-commit-")
-    return f'pip install "code-commit[{extra}]" (in a checkout of code-commit: pip install ".[{extra}]")'
+    return f'in a checkout of code-commit, pip install ".[{extra}]" or uv tool install ".[all]"'
 
 
 def _family(model: str) -> str:

@@ -45,20 +45,19 @@ The log of the run is in
 
 {listing}
 
+Take the change back:
+
+  cd {root}
+  {command} undo
+
 Next steps, in your own project:
 
-  1. Install a provider, in a checkout of code-commit:
-     pip install ".[gemini]"  (or openai, anthropic)
-  2. code-commit init
-     creates missing files. Check build.sh: it decides whether a change is good.
-  3. Write your key, one line, to agent-config/gemini-key.txt
-     (or openai-key.txt, anthropic-key.txt).
-  4. code-commit rollup
-     collects the code for the model.
-  5. code-commit --query "describe the change"
-
-`code-commit undo` undoes a run. Try it in
-{root}
+  1. Install the command with a provider (gemini, openai or anthropic), in a
+     checkout of code-commit:  uv tool install ".[gemini]"
+  2. export GEMINI_API_KEY="..."
+  3. code-commit init
+     writes what is missing. Check build.sh: it decides whether a change is good.
+  4. code-commit --query "Describe the change"
 """
 
 
@@ -94,7 +93,7 @@ def demo(host: Host, arguments: Namespace) -> int:
     diff = Git(root).run(["diff", "--no-ext-diff", "--no-textconv"]).decode("utf-8", "replace")
     listing = "\n".join(f"    {path.name}" for path in sorted(folder.iterdir()))
     red = "".join(f"    {line}\n" for line in (folder / "1-build.txt").read_text("utf-8").splitlines())
-    _show(AFTER.format(root=root, red=red, diff=diff, folder=folder, listing=listing))
+    _show(AFTER.format(root=root, red=red, diff=diff, folder=folder, listing=listing, command=host.argv0))
     return ExitCode.REACHED
 
 
