@@ -157,7 +157,7 @@ def test_tracked_configuration_is_not_trusted(project, server, arguments):
     assert server.requests == []
 
 
-@pytest.mark.parametrize("folder", ["Agent-Config", "agent-con\ufb01g"])
+@pytest.mark.parametrize("folder", ["Agent-Config", "agent-con\ufb01g", "agent-config."])
 def test_configuration_with_an_equivalent_name_is_not_trusted(project, server, folder):
     project.write({f"{folder}/config.toml": ""})
     project.git("add", "-f", folder)
@@ -187,8 +187,20 @@ def test_a_tracked_private_folder_is_not_trusted(project, server, kind):
     assert server.requests == []
 
 
-def test_configuration_is_not_trusted_if_git_fails(project, server):
-    (project.root / ".git/index").write_bytes(b"broken")
+def test_configuration_that_a_repository_around_has_is_not_trusted(project, server):
+    project.write({"agent-config/config.toml": ""})
+    around = ("-C", str(project.root.parent))
+    project.git(*around, "init", "-q")
+    blob = project.git("hash-object", "-w", "agent-config/config.toml").strip()
+    project.git(*around, "update-index", "--add", "--cacheinfo", f"100644,{blob},project/agent-config/config.toml")
+    finished = run(project, server)
+    assert (finished.exit_code, "git tracks agent-config/config.toml" in finished.stderr) == (3, True)
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("file", ["index", "HEAD"])
+def test_configuration_is_not_trusted_if_git_fails(project, server, file):
+    (project.root / ".git" / file).write_bytes(b"broken")
     finished = run(project, server)
     assert (finished.exit_code, "git cannot tell whether it tracks agent-config" in finished.stderr) == (3, True)
     assert server.requests == []

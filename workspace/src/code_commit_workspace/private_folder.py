@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.folding import folded
+from code_commit_workspace.records import Protected
 from code_commit_workspace.small_file import read_in_project
 from code_commit_workspace.transaction.home import PRIVATE_FOLDER
 
@@ -51,32 +52,48 @@ def require_gitignore_line(root: Path, private_folder: str = PRIVATE_FOLDER, *, 
 
 
 def _require_untracked(root: Path, private_folder: str) -> None:
-    from code_commit_workspace.git import Git, GitError, NoRepository
+    from code_commit_workspace.git import Git, GitError
 
-    git = Git(root)
-    # In any case of its letters; and what some file system takes for it: all such names hold other signs than ASCII.
-    spelled_alike = (f":(icase){private_folder}", ":(glob)*[!\x01-\x7f]*", ":(glob)*[!\x01-\x7f]*/**")
     try:
-        listing = git.run(["ls-files", "-z", "--", *spelled_alike])
+        # A repository around that of the project can have files in the folder too.
+        for git in Git(root).with_those_around():
+            listing = git.run(["ls-files", "-z", "--", *_alike(private_folder)])
+            _require_others(os.fsdecode(listing).split("\0")[:-1], private_folder)
     except GitError as error:
-        try:
-            git.require_repository()
-        except NoRepository:
-            return  # no repository, so nothing is tracked
         raise NotReady(
-            f"git cannot tell whether it tracks {private_folder}: {error}", hint="fix the repository, and run again"
+            f"git cannot tell whether it tracks {private_folder}: {error}", hint="mend the repository, and run again"
         ) from error
-    for path in os.fsdecode(listing).split("\0"):
-        if folded(path.partition("/")[0]) == folded(private_folder):
-            raise NotReady(
-                f"git tracks {path}, so it came with the repository and may not be yours",
-                hint=f"read it; if it is yours, `git rm --cached {path}`",
-            )
     if os.path.lexists(root / private_folder / ".git"):
         raise NotReady(
             f"{private_folder} is a git repository of its own, so it may not be yours",
             hint=f"read what is in it; if it is yours, delete {private_folder}/.git",
         )
+
+
+def _alike(name: str) -> list[str]:
+    """Return patterns for what some file system may take for `name`: all else is plain ASCII without its beginning."""
+    start = re.sub(r"([*?\[\\])", r"\\\1", name)
+    within = [f":(icase,glob)*{start}*", f":(icase,glob)*{start[:4]}*~*", ":(glob)*[!\x01-\x7f]*"]
+    return [pattern + below for pattern in within for below in ("", "/**")]
+
+
+def _require_others(paths: Sequence[str], private_folder: str) -> None:
+    """Check that none of the tracked `paths` can be taken for one in the folder.
+
+    Raises:
+        NotReady: one can.
+    """
+    if not paths:
+        return
+    from code_commit_workspace.guard.protected import ProtectedNames
+
+    names = ProtectedNames([Protected(private_folder)])
+    for path in paths:
+        if names.find(path):
+            raise NotReady(
+                f"git tracks {path}, so it came with the repository and may not be yours",
+                hint=f"read it; if it is yours, `git rm --cached {path}`",
+            )
 
 
 def _pattern(line: bytes) -> str:

@@ -1,0 +1,204 @@
+"""Whether the private folder may have come with a repository, in whatever way git can bring it along."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from code_commit_workspace import NotReady, check_private_folder
+
+NAME = "agent-config"
+AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "protocol.file.allow=always")
+
+
+def git(folder: Path, *args: str, stdin: str = "") -> str:
+    done = subprocess.run(["git", *AUTHOR, *args], cwd=folder, input=stdin, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+
+
+@pytest.fixture
+def root(tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    (folder / ".gitignore").write_text(f"/{NAME}\n")
+    (folder / "a.txt").write_text("a\n")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "start")
+    return folder
+
+
+def track(root: Path, path: str, mode: str = "100644") -> None:
+    """Put `path` into the index, whether or not this file system can have it."""
+    blob = git(root, "hash-object", "-w", "--stdin", stdin="x\n")
+    git(root, "update-index", "--add", "--cacheinfo", f"{mode},{blob},{path}")
+
+
+def refused(root: Path) -> str:
+    with pytest.raises(NotReady) as caught:
+        check_private_folder(root)
+    return str(caught.value)
+
+
+def test_a_folder_of_the_users_own_is_accepted(root):
+    check_private_folder(root)
+    (root / NAME).mkdir()
+    (root / NAME / "config.toml").write_text("")
+    check_private_folder(root)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("agent-config", "agent-config/a/b", "Agent-Config/x", "AGENT-CONFIG"),
+        *("agent-con\ufb01g/x", "agent-con\u200cfig/x", "\uff41gent-config", "agent\u00ad-config/x"),
+        *("agent-config./x", "agent-config /x", "agent-config...", " agent-config/x", "agent-config::$DATA"),
+        *("agent-~1/x", "AGENT-~2/config.toml", "agent-config\\x"),
+    ],
+)
+def test_every_spelling_that_a_file_system_may_fold_counts(root, path):
+    track(root, path)
+    assert "git tracks" in refused(root)
+
+
+@pytest.mark.parametrize(
+    "path", ["sub/agent-config/x", "agent-configs/x", "my-agent-config", "agent", "\u00e4gent-config/x", "x~1"]
+)
+def test_other_names_do_not(root, path):
+    track(root, path)
+    check_private_folder(root)
+
+
+@pytest.mark.parametrize("mode", ["100755", "120000", "160000"])
+def test_what_kind_it_is_makes_no_difference(root, mode):
+    track(root, NAME, mode)
+    assert f"git tracks {NAME}" in refused(root)
+
+
+@pytest.mark.parametrize(
+    "hide",
+    [
+        ("update-index", "--index-version", "4"),
+        ("update-index", "--split-index"),
+        ("update-index", "--skip-worktree", f"{NAME}/x"),
+        ("update-index", "--assume-unchanged", f"{NAME}/x"),
+        ("config", "core.ignoreCase", "true"),
+        ("config", "core.precomposeUnicode", "true"),
+        ("config", "core.worktree", ".."),
+        ("config", "extensions.worktreeConfig", "true"),
+        ("config", "core.bare", "true"),
+        ("config", "core.repositoryFormatVersion", "99"),
+    ],
+    ids=lambda hide: "-".join(hide[1:]),
+)
+def test_no_form_of_the_index_and_no_setting_hides_it(root, hide):
+    track(root, f"{NAME}/x")
+    git(root, *hide)
+    assert NAME in refused(root) or "git will not work" in refused(root)
+
+
+def test_an_intention_to_add_counts(root):
+    (root / NAME).mkdir()
+    (root / NAME / "x").write_text("x\n")
+    git(root, "add", "-f", "--intent-to-add", f"{NAME}/x")
+    assert "git tracks" in refused(root)
+
+
+def test_an_unmerged_entry_counts(root):
+    blob = git(root, "hash-object", "-w", "--stdin", stdin="x\n")
+    git(root, "update-index", "--index-info", stdin=f"100644 {blob} 2\t{NAME}/x\n")
+    assert "git tracks" in refused(root)
+
+
+def test_a_folder_outside_of_a_sparse_checkout_counts(root):
+    track(root, f"{NAME}/x")
+    git(root, "commit", "-qm", "theirs")
+    git(root, "sparse-checkout", "set", "--cone", "--sparse-index", "sub")
+    assert "git tracks" in refused(root)
+
+
+def test_a_repository_around_the_projects_own_counts(tmp_path, root):
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "around")
+    check_private_folder(root)
+    track(tmp_path, f"project/{NAME}/config.toml")
+    assert "git tracks" in refused(root)
+
+
+def test_a_project_below_the_top_has_its_own_folder(root):
+    below = root / "below"
+    below.mkdir()
+    (below / ".gitignore").write_text(f"/{NAME}\n")
+    track(root, f"{NAME}/x")
+    check_private_folder(below)
+    track(root, f"below/{NAME}/x")
+    assert "git tracks" in refused(below)
+
+
+def test_a_submodule_and_a_linked_work_tree_are_projects(tmp_path, root):
+    other = tmp_path / "around"
+    other.mkdir()
+    git(other, "init", "-q")
+    git(other, "submodule", "add", "-q", str(root), "inside")
+    git(root, "worktree", "add", "-q", str(tmp_path / "linked"))
+    for project in (other / "inside", tmp_path / "linked"):
+        check_private_folder(project)
+        track(project, f"{NAME}/x")
+        assert "git tracks" in refused(project)
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [("HEAD", b"broken"), ("HEAD", None), ("index", b"broken"), ("config", b"[core\n"), ("commondir", b"elsewhere\n")],
+)
+def test_a_broken_repository_counts(root, path, content):
+    track(root, f"{NAME}/x")
+    if content is None:
+        (root / ".git" / path).unlink()
+    else:
+        (root / ".git" / path).write_bytes(content)
+    assert f"git cannot tell whether it tracks {NAME}" in refused(root)
+
+
+@pytest.mark.parametrize("content", ["gitdir: elsewhere\n", "nonsense\n", ""])
+def test_a_broken_git_file_counts(root, content):
+    (root / ".git").rename(root.parent / "moved.git")
+    (root / ".git").write_text(content)
+    assert "git cannot tell" in refused(root)
+    (root / ".git").write_text("gitdir: ../moved.git\n")
+    check_private_folder(root)
+
+
+def test_a_repository_that_looks_like_its_own_git_folder_counts(root):
+    for name in ("HEAD", "objects", "refs"):
+        (root / ".git" / name).rename(root / name)
+    assert "git cannot tell" in refused(root)
+
+
+def test_the_environment_hides_nothing(root, tmp_path, monkeypatch):
+    track(root, f"{NAME}/x")
+    git(tmp_path, "init", "-q", "elsewhere")
+    for name in ("GIT_DIR", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"):
+        monkeypatch.setenv(name, str(tmp_path / "elsewhere/.git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "no-index"))
+    for name in ("GIT_LITERAL_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", f"{tmp_path}:{root}")
+    assert "git tracks" in refused(root)
+
+
+def test_no_repository_brings_nothing(tmp_path):
+    (tmp_path / ".gitignore").write_text(f"/{NAME}\n")
+    check_private_folder(tmp_path)
