@@ -9,7 +9,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,7 @@ class Runner:
 
     temp: Path
     python: Path
+    environ: Mapping[str, str] = field(default_factory=dict)
 
     def run(
         self,
@@ -92,9 +93,11 @@ class Runner:
             "GITHUB_STEP_SUMMARY": str(summary),
             "GITHUB_ENV": str(self.temp / "env"),
             "GITHUB_PATH": str(self.temp / "path"),
+            "GITHUB_ACTIONS": "true",
             # The dependencies and the build backend are already installed.
             "PIP_NO_INDEX": "1",
             "PIP_NO_BUILD_ISOLATION": "0",
+            **self.environ,
         }
         environ |= {name: _filled(text, inputs, job) for name, text in step["env"].items()}
         done = subprocess.run(
@@ -302,6 +305,78 @@ def test_a_build_gets_neither_the_key_nor_the_files_of_the_runner(runner, projec
     assert "INPUT_QUERY=" in environment, "the environment was written"
     assert KEY not in environment
     assert not re.findall(r"^GITHUB_(?:ENV|PATH|OUTPUT|STATE|STEP_SUMMARY)=", environment, re.MULTILINE)
+
+
+# Reads the environment of each shell above it, as a build without isolation can. That of code-commit only root can read.
+SNOOP = """\
+pid=$$
+while [ "$pid" -gt 1 ]; do
+    [ "$(cat /proc/$pid/comm)" != bash ] || tr '\\0' '\\n' < /proc/$pid/environ >> environment.txt
+    pid=$(cut -d' ' -f4 /proc/$pid/stat)
+done
+grep -q good a.txt
+"""
+
+
+def test_a_build_does_not_find_the_key_in_the_shell_above_it(runner, tmp_path, server) -> None:
+    project = Project.create(tmp_path, query=None, rollup=None, build=SNOOP)
+    server.script(Reply(GOOD))
+    assert runner.run(project, server, api_key=KEY, sandbox="off", **ASKED).exit_code == 0
+    environment = project.read("environment.txt")
+    assert "INPUT_QUERY=" in environment
+    assert KEY not in environment
+
+
+def test_nothing_after_the_run_runs_a_filter_that_the_build_planted(runner, tmp_path, server) -> None:
+    seen = tmp_path / "seen"
+    plant = f"""\
+printf '#!/bin/sh\\nenv >> {seen}; cat\\n' > planted
+chmod +x planted
+git config --global filter.x.clean "$PWD/planted"
+git config --global core.fsmonitor "$PWD/planted"
+git config --global diff.external "$PWD/planted"
+echo '* filter=x diff=x' > .gitattributes
+grep -q good a.txt
+"""
+    project = Project.create(tmp_path, query=None, rollup=None, build=plant)
+    server.script(Reply(GOOD))
+    job = runner.run(project, server, api_key=KEY, sandbox="off", **ASKED)
+    assert job.exit_code == 0, job.log
+    assert "+good" in Path(job.outputs["patch"]).read_text("utf-8")
+    assert not seen.exists(), seen.read_text("utf-8")
+
+
+def test_nothing_after_the_run_has_a_key_or_a_file_of_the_runner(runner, project, server, tmp_path) -> None:
+    tools, seen = tmp_path / "tools", tmp_path / "seen"
+    tools.mkdir()
+    (tools / "sed").write_text(f'#!/bin/sh\nenv > {seen}\nexec {shutil.which("sed")} "$@"\n', "utf-8")
+    (tools / "sed").chmod(0o755)
+    environ = {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "OTHER_API_KEY": KEY, "key": "x", "output": "x"}
+    server.script(Reply(GOOD))
+    job = replace(runner, environ=environ).run(project, server, api_key=KEY, **ASKED)
+    assert job.exit_code == 0, job.log
+    assert "reached" in job.summary
+    environment = seen.read_text("utf-8")
+    assert "RUNNER_TEMP=" in environment
+    assert KEY not in environment
+    assert not re.findall(r"^(?:ACTIONS|GITHUB|INPUT)_.*=", environment, re.MULTILINE)
+
+
+def test_the_patch_holds_binary_files_and_names_them_from_the_top(runner, tmp_path, server) -> None:
+    around = Project.create(tmp_path, files={"other/x": "x\n"})
+    around.write(
+        {"sub/build.sh": r"printf '\0\377x' > new.bin", "sub/a.txt": "old\n", "sub/.gitignore": "/agent-config\n"}
+    )
+    around.git("add", "-A")
+    around.git("commit", "-qm", "below")
+    server.script(Reply(GOOD))
+    job = runner.run(around, server, working_directory="sub", api_key=KEY, **ASKED)
+    assert job.exit_code == 0, job.log
+    copy = tmp_path / "copy"
+    around.git("clone", "-q", str(around.root), str(copy))
+    subprocess.run(["git", "apply", "--index", job.outputs["patch"]], cwd=copy, check=True)
+    assert (copy / "sub/new.bin").read_bytes() == b"\0\377x"
+    assert (copy / "sub/a.txt").read_text("utf-8") == "good\n"
 
 
 def test_output_of_the_run_is_never_a_command_to_the_runner(runner, project, server) -> None:

@@ -185,6 +185,17 @@ def test_diff_prints_the_changes_of_a_run_or_an_attempt(past_runs):
     assert "1, 3" in refused.stderr
 
 
+def test_a_patch_is_applied_by_git(past_runs):
+    project = past_runs.project
+    written = past_runs.command("runs", "diff", past_runs.repaired, "--patch", "../change.patch")
+    assert (written.exit_code, written.stdout) == (0, "")
+    patch = project.root.parent / "change.patch"
+    assert patch.stat().st_mode & 0o777 == 0o600
+    assert project.git("apply", "--numstat", str(patch)).splitlines()[0] == "1\t1\ta.txt"
+    again = past_runs.command("runs", "diff", past_runs.repaired, "--patch", "../change.patch")
+    assert (again.exit_code, "name a file that does not exist" in again.stderr) == (3, True)
+
+
 def test_a_diff_contains_no_key(runs):
     runs.project.write({"agent-config/scripted-key.txt": KEY + "\n"})
     runs.project.write({"note.txt": f"{KEY}\n"})
@@ -193,6 +204,9 @@ def test_a_diff_contains_no_key(runs):
     diff = runs.command("runs", "diff", name).stdout
     assert "note.txt" in diff
     assert KEY not in diff
+    runs.command("runs", "diff", name, "--patch", "change.patch")
+    assert "note.txt" in runs.project.read("change.patch")
+    assert KEY not in runs.project.read("change.patch")
 
 
 def test_steps_that_do_not_match_the_events_are_numbered():

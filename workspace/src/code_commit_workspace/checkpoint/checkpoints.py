@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 from collections.abc import Collection, Sequence
 from functools import cached_property
@@ -29,6 +30,7 @@ class Checkpoints:
 
     def __init__(self, tree: ProjectTree, git: Git, home: Path) -> None:
         self._tree = tree
+        self._git = git
         self._home = home
         self._repository = PrivateRepository(git, home)
         self._snapshots = Snapshots(tree, git, self._repository)
@@ -70,6 +72,16 @@ class Checkpoints:
     def diff(self, old: str, new: str) -> bytes:
         """Return the unified diff between two commits."""
         return self._saved.diff(old, new)
+
+    def patch(self, old: str, new: str) -> bytes:
+        """Return the difference between two commits for `git apply`: binary files too, paths from the repository's top.
+
+        Raises:
+            NotReady: git fails.
+        """
+        below = os.path.relpath(os.path.realpath(self._git.root), self._git.layout().top)
+        folder = "" if below == os.curdir else f"{below}/"
+        return self._saved.diff(old, new, "--binary", f"--src-prefix=a/{folder}", f"--dst-prefix=b/{folder}")
 
     def listing(self, commit: str) -> dict[str, str]:
         """Return mode and object id of each file of a commit by path. Equal content has equal ids in any repository."""

@@ -85,9 +85,9 @@ class Saved:
             Difference(path, *_mode_and_blob(entry)) for entry, path in zip(fields[::2], fields[1::2], strict=False)
         ]
 
-    def diff(self, old: str, new: str) -> bytes:
-        """See `Checkpoints.diff`."""
-        options = ("-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+    def diff(self, old: str, new: str, *options: str) -> bytes:
+        """See `Checkpoints.diff`; `options` are more of git's own."""
+        options = ("-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", *options)
         return self._repository.run(["diff-tree", *options, checked_id(old), checked_id(new)])
 
     def listing(self, commit: str) -> dict[str, str]:

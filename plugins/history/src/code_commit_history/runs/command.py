@@ -25,7 +25,7 @@ class Action:
 ACTIONS = {
     "list": Action("list", "list all runs, newest last (default)", "listing:list_all"),
     "show": Action("show [RUN]", "show calls, builds, changes and files", "showing:show"),
-    "diff": Action("diff [RUN] [--attempt N]", "show the changes of a run or attempt", "diffing:diff"),
+    "diff": Action("diff [RUN] [--attempt N] [--patch FILE]", "show the changes of a run or attempt", "diffing:diff"),
     "path": Action("path [RUN]", "print the folder of a run", "showing:path"),
     "prune": Action("prune --keep N", "delete all runs but the newest", "pruning:prune"),
     "export": Action("export --sink NAME [RUN ...] [--all]", "send runs to a plugin's log sinks", "exporting:export"),
@@ -65,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name in ("show", "diff", "path"):
         parsers[name].add_argument("run", nargs="?", default="latest", metavar="RUN", help=f"{RUN} (default: latest)")
     parsers["diff"].add_argument("--attempt", type=_number, metavar="N", help="only the changes of attempt N")
+    parsers["diff"].add_argument("--patch", metavar="FILE", help="write a patch for `git apply` to the new file FILE")
     parsers["prune"].add_argument("--keep", type=_number, required=True, metavar="N", help="number of runs to keep")
     parsers["export"].add_argument("runs", nargs="*", metavar="RUN", help=f"{RUN}; can be repeated (default: latest)")
     parsers["export"].add_argument("--sink", required=True, metavar="NAME", help="the plugin with the sinks")

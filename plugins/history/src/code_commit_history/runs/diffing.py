@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 from code_commit.plugin_api import ExitCode, Host, NotReady, find_run
 from code_commit_history.changes import steps_of, whole_change
 from code_commit_history.story import read_story
 
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
 
 def diff(host: Host, arguments: argparse.Namespace) -> int:
-    """Print how a run, with its builds, changed the visible files, or what one attempt wrote.
+    """Print how a run, with its builds, changed the visible files, or what one attempt wrote; or write it to a file.
 
     Raises:
-        NotReady: there is no such run or attempt, or its checkpoints were deleted.
+        NotReady: there is no such run or attempt, its checkpoints were deleted, or the file cannot be written.
     """
     folder = find_run(host.root, arguments.run)
     with host.workspace(writes=True, repository="existing") as project:
@@ -31,11 +34,22 @@ def diff(host: Host, arguments: argparse.Namespace) -> int:
                 )
             whole = steps[arguments.attempt].old, steps[arguments.attempt].new
         paths, raw = project.checkpoints.changes(*whole), project.checkpoints.diff(*whole)
+        patch = project.checkpoints.patch(*whole) if arguments.patch else b""
+    if arguments.patch:
+        _write(arguments.patch, host.redactor.data(patch))
     redactor = host.redactor
     text = redactor.text(raw.decode("utf-8", "replace"))
     if arguments.json:
         document = {"run": folder.name, "attempt": arguments.attempt, "paths": redactor.json(list(paths)), "diff": text}
         host.out.document(document)
-    else:
+    elif not arguments.patch:
         host.out.write(text)
     return ExitCode.REACHED
+
+
+def _write(path: str, content: bytes) -> None:
+    try:
+        with os.fdopen(os.open(path, _NEW, 0o600), "wb") as file:
+            file.write(content)
+    except OSError as error:
+        raise NotReady(f"{path} cannot be written: {error.strerror}", hint="name a file that does not exist") from error
