@@ -24,7 +24,9 @@ def open_log(key: str) -> Callable[..., RunLog]:
     """Return a function that opens a run log in a folder."""
 
     def open_log(root: Path, workflow: str = "committing-code", **more: Any) -> RunLog:
-        return RunLog(root, workflow, redactor=Redactor([key, "plainkey42"]), **more)
+        log = RunLog(root, workflow, redactor=Redactor([key, "plainkey42"]), **more)
+        log.sender.set(("test", "code-commit-test"))
+        return log
 
     return open_log
 

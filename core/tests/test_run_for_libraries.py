@@ -67,7 +67,7 @@ def test_nothing_else_is_added_to(run, name):
         assert project.read("a.txt") == "old\n"
     else:
         assert finished.exit_code == 70
-    assert "forged" not in (project.run_folder / "events.jsonl").read_text().partition('"kind":"run.finished"')[0]
+        assert "forged" not in (project.run_folder / "events.jsonl").read_text().partition('"kind":"run.finished"')[0]
 
 
 def test_what_is_added_holds_no_key(run, tmp_path):
@@ -79,6 +79,20 @@ def test_what_is_added_holds_no_key(run, tmp_path):
     project.write({"agent-config/config.toml": f'[providers.scripted.default]\napi_key = "{key}"\n'})
     assert project.command(*COMMAND, plugins=[tmp_path / "plugins"]).exit_code == 0
     assert (project.run_folder / "n.txt").read_text() == "key=***7Q***7Q"
+
+
+def test_an_event_of_another_plugin_is_a_failure_of_the_plugin_that_emits_it(run):
+    event = """type("Told", (Event,), {"kind": name, "__module__": __name__})()"""
+    _, finished = run(
+        "from code_commit.plugin_api import Event; given = "
+        f'[run.emit({event}) for name in ("planner.told", "library.told", "library-two.told")]'
+    )
+    failed = [each["data"] for each in finished.events if each["kind"] == "plugin.failed"]
+    assert [each["kind"] for each in finished.events if each["kind"].endswith(".told")] == ["library.told"]
+    assert [(each["plugin"], each["stage"]) for each in failed] == [("library", "emit")] * 2
+    assert failed[0]["error"] == (
+        "ValueError: the kind planner.told does not begin with 'library', the name of the plugin"
+    )
 
 
 def test_an_event_that_only_the_host_emits_and_data_that_is_not_json_name_their_plugin(run):

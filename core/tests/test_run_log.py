@@ -168,7 +168,7 @@ class TestEvents:
         assert [(record.span, record.parent) for record in records_of(log)] == [(1, None), (1, None)]
 
     def test_that_are_interrupted_end_the_run(self, log):
-        def interrupt(_value: object) -> None:
+        def interrupt(*_: object) -> None:
             raise Interrupted("Ctrl-C")
 
         with pytest.MonkeyPatch.context() as patched:

@@ -40,7 +40,10 @@ def test_a_reader_of_the_diff_may_close_the_pipe(project):
     assert finished.returncode == 0, finished.stderr
 
 
-@pytest.mark.parametrize("arguments", ["--model gpt-5 --dry-run", "models", "plugins --json"])
+@pytest.mark.parametrize(
+    "arguments",
+    ["--model gpt-5 --dry-run", "models", "plugins --json", "--help", "rollup --help", "completion bash", "--version"],
+)
 def test_a_full_disk_at_stdout_is_exit_3(project, arguments):
     finished = in_a_shell(project, f"$CC {arguments} > /dev/full")
     assert finished.returncode == 3

@@ -19,8 +19,13 @@ def main() -> int:
     if arguments == ["--version"]:
         from code_commit import __version__
 
-        sys.stdout.write(f"code-commit {__version__}\n")
-        return 0
+        try:
+            sys.stdout.write(f"code-commit {__version__}\n")
+            sys.stdout.flush()
+        except OSError:
+            pass  # reported below
+        else:
+            return 0
     # Nearly all objects live to the end: collections would take a fifth of a short run.
     gc.set_threshold(_GC_THRESHOLD)
     try:

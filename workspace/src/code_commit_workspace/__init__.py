@@ -29,7 +29,16 @@ _PUBLIC = {
     "redaction": ("RedactingStream", "Redactor"),
     "rolled_up": ("RolledUp",),
     "small_file": ("read_anywhere", "read_in_project"),
-    "terminal": ("SafeStream", "can_repaint", "discard_output", "join_paths", "may_color", "printable", "read_answer"),
+    "terminal": (
+        "SafeStream",
+        "can_repaint",
+        "discard_output",
+        "join_paths",
+        "may_color",
+        "printable",
+        "read_answer",
+        "write_stdout",
+    ),
     "threads": ("Worker", "run_concurrently"),
     "workspace": ("Workspace",),
 }

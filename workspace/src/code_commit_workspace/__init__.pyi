@@ -42,6 +42,7 @@ from .terminal import join_paths as join_paths
 from .terminal import may_color as may_color
 from .terminal import printable as printable
 from .terminal import read_answer as read_answer
+from .terminal import write_stdout as write_stdout
 from .threads import Worker as Worker
 from .threads import run_concurrently as run_concurrently
 from .workspace import Workspace as Workspace

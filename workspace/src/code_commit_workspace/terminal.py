@@ -10,6 +10,8 @@ from contextlib import suppress
 from functools import cache
 from typing import TextIO
 
+from code_commit_workspace.errors import NotReady
+
 # Unicode categories Cc, Cf, Cs, Zl and Zp, and invisible letters and marks (fillers, selectors).
 # U+FE0E and U+FE0F stay: they select the text or emoji style of a symbol.
 _UNSAFE = (
@@ -111,6 +113,24 @@ class SafeStream:
         stream, self._stream = self._stream, None
         if stream is not None:
             discard_output(stream)
+
+
+def write_stdout(stream: TextIO, text: str) -> None:
+    """Write `text` to `stream`, which is stdout, and flush it.
+
+    Raises:
+        BrokenPipeError: the reader is gone.
+        NotReady: it cannot be written.
+    """
+    try:
+        stream.write(text)
+        stream.flush()
+    except (OSError, ValueError) as error:
+        discard_output(stream)
+        if isinstance(error, BrokenPipeError):
+            raise
+        reason = getattr(error, "strerror", error)
+        raise NotReady(f"stdout cannot be written: {reason}", hint="redirect stdout to a place with room") from None
 
 
 def discard_output(stream: TextIO) -> None:

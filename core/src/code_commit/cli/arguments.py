@@ -128,8 +128,6 @@ def field_of(name: str) -> str:
 
 def _add(target: argparse._ActionsContainer, flag: Flag, also: str = "") -> None:
     options: dict[str, Any] = {"action": "store_true"} if flag.metavar is None else {"metavar": flag.metavar}
-    if flag.names[0] == "--disable-plugin":
-        options["action"] = "append"
     target.add_argument(
         *flag.names, dest=field_of(flag.names[0]), help=(flag.help + also).replace("%", "%%"), **options
     )

@@ -11,6 +11,7 @@ from contextlib import suppress
 from code_commit.cli.arguments import Parser, workflow_parser
 from code_commit.cli.host import CommandHost, add_arguments
 from code_commit.plugin_api.errors import ExitCode
+from code_commit_workspace import write_stdout
 
 _DESCRIPTION = "Print a script that completes commands, flags, models, files and the names of runs."
 _EPILOG = """\
@@ -42,7 +43,8 @@ def completion(host: CommandHost, arguments: Namespace) -> int:
 
     script = complete(_whole_parser(host), arguments.shell, preamble=_LIST_RUNS)  # type: ignore[arg-type]
     # shtab registers nothing when the script is read by `source`, only by `eval`.
-    sys.stdout.write(script.replace("$zsh_eval_context[-1] == eval", "$zsh_eval_context[-1] != loadautofunc") + "\n")
+    script = script.replace("$zsh_eval_context[-1] == eval", "$zsh_eval_context[-1] != loadautofunc")
+    write_stdout(sys.stdout, f"{script}\n")
     return ExitCode.REACHED
 
 

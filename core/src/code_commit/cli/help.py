@@ -13,7 +13,7 @@ from contextlib import suppress
 from code_commit.plugins.first_party import installation
 from code_commit.plugins.missing import failed_plugins
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
-from code_commit_workspace import may_color, printable
+from code_commit_workspace import may_color, printable, write_stdout
 
 _DESCRIPTION = """\
 Change a codebase through a language model, and let the project's own build judge the change. Without a command, \
@@ -84,7 +84,7 @@ def two_columns(title: str, lines: Mapping[str, str]) -> str:
 def show_help(text: str) -> None:
     """Write a help text to stdout. Texts of plugins are escaped before colors are added."""
     safe = printable(text)
-    sys.stdout.write(_colored(safe) if may_color(sys.stdout, os.environ) else safe)
+    write_stdout(sys.stdout, _colored(safe) if may_color(sys.stdout, os.environ) else safe)
 
 
 def _colored(text: str) -> str:

@@ -21,6 +21,7 @@ from code_commit.plugin_api.errors import (
     exit_code_of,
     no_room,
 )
+from code_commit_workspace import write_stdout
 
 
 def run_command(argv: Sequence[str]) -> int:
@@ -29,7 +30,7 @@ def run_command(argv: Sequence[str]) -> int:
     with _sigterm_like_ctrl_c():
         try:
             code = _select(argv, out)()
-            sys.stdout.flush()
+            write_stdout(sys.stdout, "")
         except BrokenPipeError:
             from code_commit_workspace import discard_output
 
@@ -71,7 +72,7 @@ def _select(argv: Sequence[str], out: CommandOutput) -> Callable[[], int]:
 
 
 def _print_version() -> int:
-    sys.stdout.write(f"code-commit {__version__}\n")
+    write_stdout(sys.stdout, f"code-commit {__version__}\n")
     return ExitCode.REACHED
 
 

@@ -10,8 +10,8 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from code_commit.plugin_api.errors import ExitCode, NotReady
-from code_commit_workspace import printable
+from code_commit.plugin_api.errors import ExitCode
+from code_commit_workspace import printable, write_stdout
 
 if TYPE_CHECKING:
     from code_commit.plugins.registry import Registry
@@ -29,25 +29,25 @@ class CommandOutput:
 
     def line(self, text: str = "") -> None:
         """Print one line on stdout."""
-        _print(printable(self._redact(text).rstrip(), newlines=False) + "\n")
+        write_stdout(sys.stdout, printable(self._redact(text).rstrip(), newlines=False) + "\n")
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Print a table on stdout, each column as wide as its widest cell."""
         shown = [[printable(self._redact(cell), newlines=False) for cell in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
         lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in shown]
-        _print("".join(f"{line.rstrip()}\n" for line in lines))
+        write_stdout(sys.stdout, "".join(f"{line.rstrip()}\n" for line in lines))
 
     def document(self, document: object) -> None:
         """Print a JSON document on stdout."""
         import json
 
-        _print(json.dumps(self._known_keys.json(document), indent=2) + "\n")
+        write_stdout(sys.stdout, json.dumps(self._known_keys.json(document), indent=2) + "\n")
 
     def write(self, text: str) -> None:
         """Write a text to stdout, escaped if stdout is a terminal."""
         text = self._redact(text)
-        _print(printable(text) if sys.stdout.isatty() else text)
+        write_stdout(sys.stdout, printable(text) if sys.stdout.isatty() else text)
 
     def note(self, text: str) -> None:
         """Print one line on stderr."""
@@ -98,20 +98,6 @@ class CommandOutput:
             variables = first_party.names("key_variable").union(*(each.secret_variables() for each in self.registries))
             KeyStore(Path.cwd(), redactor.add, os.environ).redact_all(variables)
         return redactor
-
-
-def _print(text: str) -> None:
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()  # here an error is one of stdout, for sure
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        from code_commit_workspace import discard_output
-
-        discard_output(sys.stdout)
-        hint = "redirect stdout to a place with room"
-        raise NotReady(f"stdout cannot be written: {error.strerror}", hint=hint) from None
 
 
 def print_note(text: str) -> None:

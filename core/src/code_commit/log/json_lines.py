@@ -53,8 +53,8 @@ class JsonLines:
         """Leave the stream open: it belongs to the caller."""
 
 
-def kind_and_data(event: Event) -> tuple[str, dict[str, Any]]:
-    """Return the kind and the data of a plugin's event.
+def kind_and_data(event: Event, plugin: str) -> tuple[str, dict[str, Any]]:
+    """Return the kind and the data of an event of `plugin`, or of a plugin that it stands on.
 
     Raises:
         TypeError: a field is not JSON.
@@ -62,8 +62,11 @@ def kind_and_data(event: Event) -> tuple[str, dict[str, Any]]:
     """
     if isinstance(event, RunStarted | RunFinished):
         raise ValueError(f"only the host emits {event.kind}")  # noqa: TRY004 - the type is right, the sender is not
-    of_host = type(event).__module__ == host_events.__name__
-    return event.kind if of_host else checked_kind(event.kind), data_of(event)
+    if (module := type(event).__module__) != host_events.__name__:
+        owner, package = checked_kind(event.kind).partition(".")[0], module.partition(".")[0]
+        if owner != plugin and not package.endswith(f"_{owner}".replace("-", "_")):
+            raise ValueError(f"the kind {event.kind} does not begin with {plugin!r}, the name of the plugin")
+    return event.kind, data_of(event)
 
 
 def data_of(event: Event) -> dict[str, Any]:

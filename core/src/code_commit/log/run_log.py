@@ -87,7 +87,7 @@ class RunLog:
         Raises:
             RuntimeError: a log sink emits.
         """
-        self._emit_safely(lambda: kind_and_data(event))
+        self._emit_safely(lambda: kind_and_data(event, self.sender.get()[0]))
 
     @contextmanager
     def span(self, kind: str, /, **data: Any) -> Iterator[None]:

@@ -33,12 +33,12 @@ from code_commit_workspace import (
     PathRule,
     ProcessResult,
     Refusal,
-    SafeStream,
     Tree,
     Workspace,
     printable,
     read_answer,
     uninterrupted,
+    write_stdout,
 )
 
 if TYPE_CHECKING:
@@ -207,12 +207,9 @@ class ProjectRun:
         if self._plan.stdout_taken:
             return
         shown = self.redacted(text)
-        stdout = SafeStream(self._plan.stdout)
-        stdout.write((printable(shown) if stdout.isatty() else shown) + "\n" * (not shown.endswith("\n")))
-        stdout.flush()
-        if stdout.failure:
-            reason = getattr(stdout.failure, "strerror", stdout.failure)
-            raise NotReady(f"stdout cannot be written: {reason}", hint="redirect stdout to a place with room")
+        stdout = self._plan.stdout
+        with suppress(BrokenPipeError):
+            write_stdout(stdout, (printable(shown) if stdout.isatty() else shown) + "\n" * (not shown.endswith("\n")))
 
     def redacted(self, text: str) -> str:
         """Return `text` without keys."""
