@@ -256,6 +256,42 @@ def test_what_the_user_opens_is_open_and_nothing_more(run: Run, home: Path) -> N
     assert result.stderr.count(b"Read-only file system") == 3
 
 
+@pytest.mark.parametrize(
+    ("output", "opened"),
+    [
+        ("touch: cannot touch '{home}/.tool/x': Read-only file system", "~/.tool"),
+        ("OSError: [Errno 30] Read-only file system: '{home}/.local/share/tool/a b/c'", "~/.local/share/tool"),
+        ("Error: EROFS: read-only file system, mkdir '{home}/.config/tool'", "~/.config/tool"),
+        ("mkdir {home}/go/pkg: read-only file system", "~/go"),
+        (
+            "error: failed to create directory `{home}/.cargo/x`\n\nCaused by:\n  Read-only file system (os error 30)",
+            "~/.cargo",
+        ),
+        ("npm error enoent ENOENT: no such file or directory, mkdir '{home}/.npm/_logs'", "~/.npm"),
+        ("cp: cannot create regular file '/usr/local/lib/x': Read-only file system", "/usr/local/lib"),
+        ("touch: cannot touch 'build.sh': Read-only file system", ""),
+        ("fatal: Unable to create '{root}/.git/index.lock': Read-only file system", ""),
+    ],
+)
+def test_a_build_that_fails_on_a_read_only_place_says_so(
+    run: Run, home: Path, project: Path, output: str, opened: str
+) -> None:
+    (project / "output").write_text(f"compiling\n{output.format(home=home, root=project)}\nfailed\n")
+
+    advice = run("cat output >&2; exit 1").advice
+
+    assert "\n" not in advice
+    assert f'sandbox.writable = ["{opened}"]' in advice if opened else "keeps .git, build.sh and" in advice
+    assert run("cat output >&2").advice == ""
+
+
+@pytest.mark.parametrize(
+    "output", ["cat: x: No such file or directory", "open {home}/src/project/x: no such file or directory", "failed"]
+)
+def test_a_build_that_fails_for_its_own_reason_gets_no_advice(run: Run, home: Path, output: str) -> None:
+    assert run(f"echo '{output.format(home=home)}'; exit 1").advice == ""
+
+
 @pytest.mark.parametrize("opened", ["", ".config", ".."])
 def test_a_folder_that_holds_what_is_hidden_cannot_be_opened(run: Run, home: Path, opened: str) -> None:
     with pytest.raises(NotReady, match=r"sandbox\.writable: .* which no process may"):

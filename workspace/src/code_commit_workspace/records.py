@@ -133,7 +133,8 @@ class ProcessResult:
 
     `stdout` and `stderr` are capped together; of a longer one, they hold head and tail, and a line with the number of
     bytes left out. The whole is in `log`. `tampered` names the files that check the project and that the process
-    altered: such a process has failed, even with exit code 0.
+    altered: such a process has failed, even with exit code 0. `advice` is one line for people about a build that
+    failed because of the sandbox.
     """
 
     exit_code: int | None
@@ -142,6 +143,7 @@ class ProcessResult:
     log: Path
     timed_out: bool
     tampered: tuple[str, ...]
+    advice: str = ""
 
     @property
     def passed(self) -> bool:

@@ -359,4 +359,6 @@ class ProjectRun:
             self.emit(
                 ProcessFinished(tuple(argv), result.exit_code, seconds, result.timed_out, result.tampered, log.name)
             )
+            if result.advice:
+                self.emit(MessageLogged(result.advice, "warning"))
         return result

@@ -99,12 +99,9 @@ class IntegrityCheck:
         seals = {"": _place(self._root)}
         for name in (self._build_script, *rules):
             seals |= self._file(self._root / name)
-        git = self._root / ".git"
-        seals |= self._git(git) if git.is_dir() else {}
-        if git.is_symlink() or git.is_file():
-            seals |= self._file(git)
-        for place in (*self._git_folders, *(self._root / folder / ".git" for folder in repositories)):
-            seals |= self._git(place) if place.is_dir() else self._file(place)
+        nested = (self._root / folder / ".git" for folder in repositories)
+        for place in (self._root / ".git", *self._git_folders, *nested):
+            seals |= self._git(place)
         seals |= self._below(self._root / self._private_folder)
         return Sealed(seals, tuple(rules), folders, tuple(repositories), now)
 
@@ -168,7 +165,10 @@ class IntegrityCheck:
         return [folder for folder in folders if folder not in ignored]
 
     def _git(self, folder: Path) -> dict[str, Seal]:
-        seals: dict[str, Seal] = {}
+        """Seal a `.git`: a folder, a file that names one, or a link."""
+        if folder.is_file():
+            return self._file(folder)
+        seals = self._file(folder) if folder.is_symlink() else {}
         for part in _GIT_PARTS:
             seals |= self._below(folder / part, modes=part == "hooks")
         return seals

@@ -188,7 +188,10 @@ class ProcessRunner:
                 f"the sandbox could not be set up: {stderr.decode('utf-8', 'replace').strip()}",
                 hint="fix that, or pass --sandbox off",
             )
-        return ProcessResult(ending.exit_code, stdout, stderr, log, ending.timed_out, tampered)
+        advice = ""
+        if ending.exit_code and ready.wrapper is not None and not isolation_required:
+            advice = self._sandbox.advice((stdout + b"\n" + stderr).decode("utf-8", "replace"))
+        return ProcessResult(ending.exit_code, stdout, stderr, log, ending.timed_out, tampered, advice)
 
     def start(self, argv: Sequence[str], *, env: Mapping[str, str], isolation_required: bool = False) -> RunningProcess:
         """Start `argv` in the project and return it with pipes to talk to it; `env` is added to its environment.

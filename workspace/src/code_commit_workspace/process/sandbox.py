@@ -22,6 +22,7 @@ from code_commit_workspace.process.hidden import SERVICE_VARIABLES, credential_s
 from code_commit_workspace.process.mounts import Mount, arrange
 from code_commit_workspace.process.own_code import own_code
 from code_commit_workspace.process.private_folders import PrivateFolders, home_folder
+from code_commit_workspace.process.read_only import read_only_advice
 from code_commit_workspace.programs import find_program, within
 
 _SECONDS_TO_PROVE = 20
@@ -137,6 +138,11 @@ class Sandbox:
                 inside.pop(name, None)
         return inside | cache_variables(inside, self._cache)
 
+    def advice(self, output: str) -> str:
+        """Return what the user can do if `output` shows a failed write to a read-only place, on one line; or ""."""
+        writable = ("/tmp", "/var/tmp", self._cache, self._root, *self._writable)  # noqa: S108 - they are private
+        return read_only_advice(output, project=self._root, home=home_folder(os.environ), writable=writable)
+
     def close(self) -> None:
         """Remove the temporary folders."""
         if self._folders is not None:
@@ -162,7 +168,7 @@ class Sandbox:
     def _mounts(self, private: PrivateFolders) -> Iterator[Mount]:
         """Yield what differs from a read-only view of the machine; later ones count."""
         home = home_folder(os.environ)
-        real_cache = f"{home}/.cache"
+        real_cache = f"{home.rstrip('/')}/.cache"
         self._cache = real_cache if _is_plain_folder(real_cache) else private.cache
         areas = {self._cache: private.cache}
         shared = (("/tmp", private.temporary), ("/var/tmp", private.other_temporary))  # noqa: S108 - they become private
@@ -176,7 +182,7 @@ class Sandbox:
             source = os.path.realpath(f"{real_cache}/{name}")
             if _is_plain_folder(source):
                 yield Mount(f"{self._cache}/{name}", "read-only", source)
-        for path in self._writable:
+        for path in filter(os.path.lexists, self._writable):
             yield Mount(path, "writable")
         yield Mount(self._root, "writable")
         yield from self._fixed()
