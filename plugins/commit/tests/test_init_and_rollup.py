@@ -107,6 +107,16 @@ def test_the_added_line_has_the_line_ending_of_the_file(tmp_path):
     assert project.read(".gitignore") == "a\r\nb\r\n/agent-config\r\n"
 
 
+@pytest.mark.parametrize("variable", ["", "GEMINI_API_KEY"])
+def test_init_ends_with_the_next_command_and_what_it_needs(tmp_path, variable):
+    pytest.importorskip("code_commit_gemini", reason="a provider with a key; the environment `commit` has it")
+    project = Project.create(tmp_path, query=None, rollup=None)
+    finished = project.command("init", environ={variable: "0123456789"} if variable else {})
+    next_command, needs = finished.stderr.partition("\nNext: ")[2].partition("\n")[::2]
+    assert next_command == 'code-commit --query "Describe the change"'
+    assert ("GEMINI_API_KEY (or agent-config/gemini-key.txt)" in needs) is (not variable)
+
+
 def test_init_ignores_what_a_new_build_leaves(tmp_path):
     project = Project.create(tmp_path, files={"Cargo.toml": ""})
     assert "changed" not in project.command("init").stdout  # the project has a build of its own

@@ -30,6 +30,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 exec code-commit rollup "$@"
 """
+_COMMIT = 'code-commit --query "Describe the change"'
 _OBSTACLES = {errno.ELOOP: "it is a link", errno.ENOTDIR: "it is a link or a file, not a folder"}
 
 
@@ -76,6 +77,8 @@ def init(host: Host, arguments: Namespace) -> int:
         host.out.document({"languages": languages, **files, "build": result, "next": next_command})
     else:
         host.out.note(f"\nNext: {next_command}")
+        if next_command == _COMMIT and (missing := _missing_key(host)):
+            host.out.note(f"It needs a key, unless you use a local model: {missing}")
     return ExitCode.NOT_REACHED if build and not build.passed else ExitCode.REACHED
 
 
@@ -97,7 +100,17 @@ def _next_command(host: Host, parts: Sequence[Part], build: FirstBuild | None) -
     if build and not build.passed:
         install = next((part.install for part in parts if part.install and part.install in build.output), "")
         return install or "bash build.sh"
-    return "bash codeRollup.sh"
+    return _COMMIT
+
+
+def _missing_key(host: Host) -> str:
+    """Return how to set a key for one of the installed providers, or "" if one has a key."""
+    providers = [each for _, each in host.registry.providers.values() if each.key_variable]
+    for each in providers:
+        if host.environ.get(each.key_variable or "") or (host.root / f"agent-config/{each.name}-key.txt").exists():
+            return ""
+    names = " or ".join(f"{each.key_variable} (or agent-config/{each.name}-key.txt)" for each in providers)
+    return f"set {names}" if names else ""
 
 
 def _lay_out(tree: ProjectTree, parts: Sequence[Part]) -> _LaidOut:
