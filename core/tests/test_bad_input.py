@@ -91,6 +91,7 @@ def test_a_missing_requirement_of_a_run_is_exit_3(project, server, name):
     assert server.requests == []
 
 
+@pytest.mark.slow
 def test_a_query_in_another_encoding_is_exit_3(project, server):
     command = [sys.executable, "-m", "code_commit", "--model", "gpt-5", "--query", b"caf\xe9"]
     environ = project.environment(server.environment())
@@ -331,6 +332,7 @@ def test_a_read_only_folder_is_exit_3(project, server):
     assert finished.exit_code == 3
 
 
+@pytest.mark.slow
 def test_a_rollup_of_50_megabytes_is_sent(project, server):
     line = b"x" * 99 + b"\n"
     (project.root / "agent-config/codeRollup.txt").write_bytes(line * 500_000)

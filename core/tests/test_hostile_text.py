@@ -195,7 +195,9 @@ def test_the_check_detects_escape_sequences(tmp_path) -> None:
             assert_harmless(screen.read(1000).decode())
 
 
-@pytest.mark.parametrize("flags", [[], ["--quiet"], ["--json"], ["--debug"]], ids=["plain", "quiet", "json", "debug"])
+@pytest.mark.parametrize(
+    "flags", [[], *(pytest.param([flag], marks=pytest.mark.slow) for flag in ("--quiet", "--json", "--debug"))]
+)
 def test_text_and_names_of_a_service_are_harmless(project, flags) -> None:
     replies = [
         Reply(GOOD.replace("^^^end", ""), model=f"gpt-{EVIL}", finish=EVIL),
@@ -209,6 +211,7 @@ def test_text_and_names_of_a_service_are_harmless(project, flags) -> None:
         assert "EVIL" in shown or reply.text == EVIL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_escape_sequence_in_a_dry_run_is_harmless(project, name) -> None:
     with ScriptedServer([f"^^^a.txt\n{COMMANDS[name]}|seen\n^^^end\n"]) as server:

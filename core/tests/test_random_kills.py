@@ -110,6 +110,7 @@ def campaign(tmp_path):
         yield Campaign(project, server)
 
 
+@pytest.mark.slow
 def test_after_a_kill_the_tree_is_completely_old_or_new(campaign):
     moments = random.Random(SEED)  # noqa: S311 - no secret
     began = time.monotonic()

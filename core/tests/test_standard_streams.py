@@ -27,7 +27,9 @@ def in_a_shell(project: Project, script: str, *, cwd: Path | None = None) -> sub
         )
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "closed", ["<&- >&- 2>&-", *(pytest.param(each, marks=pytest.mark.slow) for each in ("<&-", ">&-", "2>&-"))]
+)
 def test_a_closed_stream_does_not_change_the_exit_code(project, closed):
     finished = in_a_shell(project, f"$CC --model gpt-5 {closed}")
     assert (finished.returncode, project.read("a.txt")) == (0, "new\n"), finished.stderr
@@ -75,7 +77,9 @@ def test_an_error_that_cannot_be_printed_keeps_its_exit_code(project):
     assert in_a_shell(project, "$CC --model no-such-model 2> /dev/full").returncode == 2
 
 
-@pytest.mark.parametrize("arguments", ["--model gpt-5", "runs", "check a.txt"])
+@pytest.mark.parametrize(
+    "arguments", ["runs", *(pytest.param(each, marks=pytest.mark.slow) for each in ("--model gpt-5", "check a.txt"))]
+)
 def test_a_working_directory_that_is_gone_is_exit_3(project, tmp_path, arguments):
     finished = in_a_shell(project, f"mkdir gone && cd gone && rmdir ../gone && $CC {arguments}", cwd=tmp_path)
     assert finished.returncode == 3
