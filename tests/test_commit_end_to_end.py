@@ -166,6 +166,33 @@ def test_one_forbidden_path_refuses_all_changes_and_ends_the_run(project, path):
 
 
 @pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("d/" * 101 + "x", "The path has 101 folders; 100 are possible."),
+        ("d/" * 900 + "x", "The path has 900 folders; 100 are possible."),
+        ("d/" * 2500 + "x", "the path is longer than 4096 characters"),
+        ("d/" + "x" * 256, "A name in the path is longer than 255 bytes."),
+        ("d/" + "é" * 128, "A name in the path is longer than 255 bytes."),
+    ],
+    ids=["101 folders", "900 folders", "5,000 characters", "256 characters", "256 bytes"],
+)
+def test_a_path_beyond_the_limits_is_refused(project, path, reason):
+    before = files_of(project)
+    with ScriptedServer([Reply(replaced("a.txt", "good\n") + replaced(path, "x\n"))] * 2) as server:
+        finished = run(project, server, "--repairs", "0")
+    assert finished.exit_code == 5
+    assert reason in finished.stderr
+    assert files_of(project) == before
+
+
+def test_a_path_and_a_name_within_the_limits_are_written(project):
+    deep, long = "d/" * 100 + "x", "l/" + "x" * 255
+    with ScriptedServer([Reply(replaced("a.txt", "good\n") + replaced(deep, "x\n") + replaced(long, "x\n"))]) as server:
+        assert run(project, server).exit_code == 0
+    assert project.read(deep) == project.read(long) == "x\n"
+
+
+@pytest.mark.parametrize(
     ("reply", "reason"),
     [
         (Reply("I would rather not write code."), "no file replacement"),

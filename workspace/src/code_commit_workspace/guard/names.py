@@ -12,6 +12,7 @@ from code_commit_workspace.records import Change, Refusal, Tree
 
 _NAME_MAX = 255  # bytes, on every file system in use
 _PATH_MAX = 4095  # bytes of the absolute path
+_DEEPEST = 100  # folders
 
 # A path as most are: quick to tell from all that `PlainPath` refuses.
 _ORDINARY = re.compile(r"(?:\w[\w.+-]*/)*\w[\w.+-]*", re.ASCII)
@@ -65,7 +66,7 @@ class PlainPath:
 
     def reason(self, path: str) -> str | None:
         """Return why `path` is no plain relative path, or None if it is one."""
-        if len(path) <= self._short and _ORDINARY.fullmatch(path):
+        if len(path) <= self._short and _ORDINARY.fullmatch(path) and path.count("/") <= _DEEPEST:
             return None
         if not path.strip():
             return "The path is empty."
@@ -84,6 +85,8 @@ class PlainPath:
             return f"The path is {length} bytes long; here {self._longest} are possible."
         if length > _NAME_MAX and any(len(os.fsencode(part)) > _NAME_MAX for part in path.split("/")):
             return f"A name in the path is longer than {_NAME_MAX} bytes."
+        if (folders := path.count("/")) > _DEEPEST:
+            return f"The path has {folders} folders; {_DEEPEST} are possible."
         return None
 
 

@@ -181,5 +181,5 @@ def _new_file(path: Path) -> IO[bytes]:
     # Never write through what an earlier process may have put there, such as a link.
     with suppress(FileNotFoundError):
         path.unlink()
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     return os.fdopen(handle, "w+b", buffering=0)

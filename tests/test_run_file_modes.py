@@ -1,0 +1,58 @@
+"""Only the owner can read the files of a run, whatever the umask and whoever writes them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from code_commit.plugin_api import ToolCall
+from code_commit_testing import Project, Reply, ScriptedServer
+
+
+def called(name: str, **arguments: object) -> ToolCall:
+    return ToolCall(f"call_{name}", name, arguments)
+
+
+TASK = "```typescript\nasync function agent_code(): Promise<any> {\n  return 'done';\n}\n```\n"
+RUNS = {
+    "commit": (
+        ["--repairs=1"],
+        [Reply("^^^a.txt\nred\n^^^end\n"), Reply("^^^a.txt\ngood\n^^^end\n")],
+    ),
+    "commit that fails": ([], [Reply.error(400, "no")]),
+    "dry run": (["--dry-run"], [Reply("^^^a.txt\ngood\n^^^end\n")]),
+    "consistency": (["--consistency-check"], [Reply("# Report\n\nAll is well.\n")]),
+    "autonomous": (
+        ["--autonomous"],
+        [
+            Reply(tool_calls=(called("shell", command="echo x; seq 100000"),)),
+            Reply(thinking="hm", tool_calls=(called("write_file", path="a.txt", content="good\n"),)),
+            Reply(tool_calls=(called("final_output", summary="done"),)),
+            Reply(tool_calls=(called("final_output", summary="IMPLEMENTATION_APPROVED"),)),
+        ],
+    ),
+    "task": (["--task", "Do it."], [Reply(TASK)]),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_only_the_owner_can_read_the_files_of_a_run(tmp_path: Path, name: str) -> None:
+    arguments, replies = RUNS[name]
+    project = Project.create(tmp_path / "made", build="cat a.txt; test $(cat a.txt) != red\n")
+    project.write({"requirements.md": "Good.\n", "agent-config/config.toml": "[plugins.html]\nlive = true\n"})
+    before = os.umask(0)
+    try:
+        with ScriptedServer(replies) as server:
+            environ = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q", **server.environment()}
+            done = project.command("--model=gpt-5", "--sandbox=off", *arguments, environ=environ, cold=True)
+    finally:
+        os.umask(before)
+    assert list(project.root.glob("logs/2*")), done.stderr
+    modes = {path: stat.S_IMODE(path.lstat().st_mode) for path in project.run_folder.rglob("*")}
+    assert {f"{mode:o}" for path, mode in modes.items() if path.is_file()} == {"600"}, modes
+    assert {path.name for path in modes} >= {"events.jsonl", "run.json", "report.html"}, done.stderr
+    for folder in (project.run_folder, project.root / "agent-config/.code-commit"):
+        assert stat.S_IMODE(folder.lstat().st_mode) == 0o700, folder
