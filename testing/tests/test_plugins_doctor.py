@@ -161,18 +161,22 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def project(tmp_path):
-    return Project.create(tmp_path)
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """Return a project that no test changes."""
+    return Project.create(tmp_path_factory.mktemp("doctor"))
 
 
 def examined(project, tmp_path, code, group="code_commit"):
     folder = install_plugin(tmp_path / "plugins", "sound", code, group=group)
     finished = project.command("plugins", "doctor", "--json", plugins=[folder])
-    document = finished.document
-    ours = [each for each in document["problems"] if each["plugin"] == "sound"]
-    [row] = [each for each in document["plugins"] if each["name"] == "sound"]
-    return finished.exit_code, ours, row, document
+    return finished.exit_code, *findings(finished.document, "sound"), finished.document
+
+
+def findings(document, name):
+    """Return the problems of a plugin, and its row."""
+    [row] = [each for each in document["plugins"] if each["name"] == name]
+    return [each for each in document["problems"] if each["plugin"] == name], row
 
 
 def test_a_sound_plugin_is_found_sound(project, tmp_path):
@@ -184,14 +188,37 @@ def test_a_sound_plugin_is_found_sound(project, tmp_path):
     assert set(document["versions"]) == {"code-commit", "python"}
 
 
+def renamed(text, number):
+    """Return the text with the names of the plugin number `number`, so that many can be installed side by side."""
+    for name in ("sound", "SOUND", "twice"):
+        text = text.replace(name, f"{name}{number}_" if name == "SOUND" else f"{name}{number}")
+    return text
+
+
+@pytest.fixture(scope="module")
+def all_wrong(project, tmp_path_factory):
+    """Examine all that is in `WRONG`, in one process."""
+    folder = tmp_path_factory.mktemp("wrong")
+    for number, (right, wrong, _, _) in enumerate(WRONG.values()):
+        assert GOOD.count(right) >= 1
+        install_plugin(folder, f"sound{number}", renamed(GOOD.replace(right, wrong), number))
+    return project.command("plugins", "doctor", "--json", plugins=[folder])
+
+
 @pytest.mark.parametrize("what", WRONG)
-def test_what_is_wrong_is_named(project, tmp_path, what):
-    right, wrong, stage, words = WRONG[what]
-    assert GOOD.count(right) >= 1
-    code, ours, row, _ = examined(project, tmp_path, GOOD.replace(right, wrong))
-    assert code == 1
+def test_what_is_wrong_is_named(all_wrong, what):
+    number = list(WRONG).index(what)
+    stage, words = (renamed(text, number) for text in WRONG[what][2:])
+    ours, row = findings(all_wrong.document, f"sound{number}")
     assert not row["sound"]
     assert [each for each in ours if each["stage"] == stage and words in each["error"]], ours
+
+
+def test_a_problem_is_exit_1(project, tmp_path):
+    exit_code, _, _, document = examined(
+        project, tmp_path, GOOD.replace(', "sound_plugin:add"', ', "sound_plugin:GIVEN"')
+    )
+    assert (exit_code, len(document["problems"])) == (1, 1)
 
 
 @pytest.mark.parametrize(("method", "fault"), [("decode", ""), ("decoded", "Wire.decode is missing")])
@@ -255,7 +282,8 @@ def test_two_distributions_with_one_name_are_told(project, tmp_path):
     assert "code-commit-one and code-commit-two" in finished.stdout
 
 
-def test_a_section_that_does_not_fit_is_told(project, tmp_path):
+def test_a_section_that_does_not_fit_is_told(tmp_path):
+    project = Project.create(tmp_path)
     project.write({"agent-config/config.toml": "[plugins.sound]\ntwice = 7\n"})
     _, ours, _, _ = examined(project, tmp_path, GOOD)
     assert any("twice" in each["error"] for each in ours)
