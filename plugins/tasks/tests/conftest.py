@@ -91,7 +91,7 @@ class Script:
     SHOW = ScriptFunction("show", ("path",))
     LIST = ScriptFunction("list", ("path",), json=True)
     PATIENT = ScriptLimits(seconds=60, memory=256 * 1024 * 1024, calls=100)
-    HASTY = ScriptLimits(seconds=0.7, memory=256 * 1024 * 1024, calls=100)
+    HASTY = ScriptLimits(seconds=0.4, memory=256 * 1024 * 1024, calls=100)
 
     @staticmethod
     def code(body: str) -> str:
