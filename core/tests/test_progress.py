@@ -62,15 +62,15 @@ def shown(*told: Event, workflow_reports: bool = False) -> list[str]:
         (events.ProcessFinished(BUILD, 0, 3.0, timed_out=False, tampered=(), log="l"), "build passed after 3.0 s"),
         (
             events.ProcessFinished(BUILD, 2, 3.0, timed_out=False, tampered=(), log="1-build.txt"),
-            "build failed (exit 2) after 3.0 s, see 1-build.txt",
+            "build failed (exit 2) after 3.0 s, see logs/run/1-build.txt",
         ),
         (
             events.ProcessFinished(BUILD, None, 3.0, timed_out=True, tampered=(), log="l"),
-            "build stopped at its time limit after 3.0 s, see l",
+            "build stopped at its time limit after 3.0 s, see logs/run/l",
         ),
         (
             events.ProcessFinished(BUILD, 0, 3.0, timed_out=False, tampered=("build.sh",), log="l"),
-            "build altered what judges it: build.sh, see l",
+            "build altered what judges it: build.sh, see logs/run/l",
         ),
         (events.PluginFailed("report", "code-commit-report", "load", "no"), "plugin report of code-commit-report failed (load): no"),
         (events.MessageLogged("words"), "words"),
@@ -241,7 +241,7 @@ def test_a_terminal_ends_up_with_the_lines_alone():
         "person",
         "gemini-2.5-pro answered in 12.3 s, 1200 tokens in, 300 tokens out",
         "build (not isolated)",
-        "build failed (exit 1) after 3.0 s, see 1-build.txt",
+        "build failed (exit 1) after 3.0 s, see logs/run/1-build.txt",
     ]
 
 
@@ -292,7 +292,7 @@ def test_beside_a_workflow_that_narrates_only_what_it_does_not_tell_is_shown():
     assert [line.partition("] ")[2] for line in lines] == [
         "asking gemini-2.5-pro (https://x, key from a file)",
         "gemini-2.5-pro failed after 1.0 s",
-        "build altered what judges it: build.sh, see l",
+        "build altered what judges it: build.sh, see logs/run/l",
         "try 2 failed: 503; next in 0.5 s",
         "error: words",
     ]

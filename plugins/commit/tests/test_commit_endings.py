@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import re
 import signal
 from dataclasses import replace
 from typing import Any
@@ -31,14 +33,15 @@ scripted_provider.provider_of = broken
 
 
 def lines_after(stderr: str, start: str) -> list[str]:
-    """Return the lines of the error from the one that contains `start`, without those that name the run folder."""
+    """Return the lines of the error from the one that contains `start`, without figures and the name of the run."""
     lines = stderr.splitlines()
     [at] = [number for number, line in enumerate(lines) if line.startswith("error: ") and start in line]
-    return [line.strip() for line in lines[at:] if "log: logs/" not in line]
+    shown = [line.strip() for line in lines[at:] if not line.startswith(("log: logs/", "cost: "))]
+    return [re.sub(r"logs/\S+/\d-build", "build", line) for line in shown]
 
 
 CHANGED = [
-    "the last lines of build.sh:",
+    "the last lines of build.txt:",
     "looking at a.txt",
     "complaint about bad",
     "files stay changed: a.txt",
@@ -93,6 +96,94 @@ def test_a_failed_provider_after_a_red_build_is_exit_4_and_tells_what_stays(chan
     assert lines_after(finished.stderr, "wrong key")[1:5] == CHANGED
 
 
+RED_BEFORE = "; it was red before the run, too: build.sh ended with exit code 7 on the untouched files\n"
+BUILDS = {
+    "always red": ("echo $(cat a.txt) made; echo more >> made.txt; exit 7\n", True),
+    "red with the change": ("grep -q old a.txt || exit 7\n", False),
+}
+
+
+@pytest.mark.parametrize(("build", "said"), BUILDS.values(), ids=list(BUILDS))
+def test_a_project_that_was_red_before_the_run_is_called_so(change, build, said):
+    change.project.write({"build.sh": build})
+    finished = change([RED, block("n.txt", "n\n")], "--repairs", "1")
+    assert finished.exit_code == 1
+    assert (RED_BEFORE in finished.stderr) is said
+    assert "exit code 7 after 2 attempts" in finished.stderr
+    assert (change.project.read("a.txt"), change.project.read("n.txt")) == ("bad\n", "n\n")
+    if said:
+        assert "old made" in (change.project.run_folder / "2-untouched-build.txt").read_text()
+        assert change.project.read("made.txt") == "more\n" * 2
+    assert change.project.command("undo").exit_code == 0
+    assert change.project.git("status", "--porcelain", "a.txt", "n.txt", "made.txt") == ""
+
+
+@pytest.mark.parametrize(
+    ("answers", "setting"), [([RED], "never"), (["no"], "after")], ids=["never", "nothing applied"]
+)
+def test_the_untouched_files_are_not_built_without_need(change, answers, setting):
+    change.project.write({"build.sh": "exit 7\n"})
+    finished = change(answers, "--repairs", "0", settings=f'[plugins.commit]\nbuild_untouched = "{setting}"\n')
+    assert "untouched" not in finished.stderr
+    assert not (change.project.run_folder / "1-untouched-build.txt").exists()
+
+
+def test_a_red_project_costs_nothing_where_it_is_built_first(change):
+    change.project.write({"build.sh": "echo reason; echo more >> made.txt; exit 7\n"})
+    settings = '[plugins.commit]\nbuild_untouched = "before"\n'
+    finished = change([GREEN], settings=settings)
+    assert (finished.exit_code, change.prompts()) == (3, [])
+    assert "error: the build is red before any change: build.sh ended with exit code 7\n" in finished.stderr
+    assert "    reason\n" in finished.stderr
+    assert change.project.command("undo").stdout == "made.txt\n"
+    change.project.write({"build.sh": "grep -q old a.txt\n"})
+    finished = change([RED], "--repairs", "0", settings=settings)
+    assert finished.exit_code == 1
+    assert "untouched" not in finished.stderr
+
+
+def test_an_interrupted_build_of_the_untouched_files_puts_the_changes_back(change):
+    change.project.write({"build.sh": "grep -q old a.txt || exit 7; exec sleep 600\n"})
+    change.script([RED])
+    arguments = ("--json", "--quiet", "--repairs", "0")
+    with change.project.start(*arguments, plugins=[change.plugins]) as process:
+        assert process.stdout is not None
+        assert any(b"untouched-build" in line for line in process.stdout)
+        process.send_signal(signal.SIGINT)
+        stderr = process.communicate(timeout=60)[1]
+    assert (process.returncode, change.project.read("a.txt")) == (130, "bad\n")
+    assert "files stay changed: a.txt" in stderr.decode()
+
+
+def test_a_model_that_refuses_in_words_is_quoted(change):
+    finished = change(["\n  I'm sorry, I cannot do this.\nMore.\n"], "--repairs", "0")
+    assert finished.exit_code == 5
+    assert 'no line begins with `^^^`; it begins "I\'m sorry, I cannot do this."\n' in finished.stderr
+    assert "More." not in finished.stderr
+    assert '"' + "x" * 200 + '"' in change(["x" * 5000], "--repairs", "0").stderr
+    assert "; it is empty\n" in change([" "], "--repairs", "0").stderr
+
+
+@pytest.mark.parametrize(("answer", "price"), [(GREEN, ""), (RED, ""), (GREEN, r"\$0\.0001, ")])
+def test_the_last_lines_name_cost_and_log(change, answer, price):
+    model = ("--model", "scripted/gpt-5", "--max-cost", "9") if price else ()
+    *_, cost, log = change([answer], "--repairs", "0", *model).stderr.splitlines()
+    assert re.fullmatch(f"cost: {price}10 tokens in, 5 tokens out, 1 call", cost)
+    name = log.removeprefix("log: ")
+    assert (change.project.root / name).exists()
+    assert change.project.run_folder.name in name
+    if importlib.util.find_spec("code_commit_report"):
+        assert name.endswith("/report.html")
+
+
+def test_files_with_uncommitted_changes_are_named_at_the_start(change):
+    assert "not committed" not in change([GREEN]).stderr
+    change.project.write({"untracked.txt": "x\n"})
+    finished = change([block("a.txt", "good, too\n")])
+    line = "changes that are not committed: a.txt; `code-commit runs diff` will show those of this run alone\n"
+    assert finished.stderr.splitlines(keepends=True)[0].endswith(f"] {line}")
+
+
 def test_restored_files_do_not_stay_changed(change):
     finished = change([RED], "--repairs", "0", "--on-failure", "restore")
     assert (finished.exit_code, change.project.read("a.txt")) == (1, "old\n")
@@ -145,7 +236,7 @@ def test_the_result_is_the_difference_between_start_and_end(change, answers, wri
     finished = change(answers)
     assert finished.exit_code == 0, finished.stderr
     assert change.result() == {"written": written, "deleted": deleted}
-    assert f"{summary}\nlog: logs/" in finished.stderr
+    assert f"{summary}\ncost: " in finished.stderr
 
 
 def test_a_dry_run_counts_only_what_would_change(change):

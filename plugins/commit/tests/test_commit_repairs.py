@@ -121,7 +121,7 @@ def test_after_an_unusable_repair_the_model_sees_the_reason_and_the_latest_build
     assert first == "build.sh ended with exit code 1\n\nstdout:\nlooking at a.txt\n\nstderr:\ncomplaint about bad\n"
     assert second == (
         "The last response could not be applied, and build.sh was not run. The reason:\n"
-        "there is no file replacement in the response: no line begins with `^^^`\n\n"
+        'there is no file replacement in the response: no line begins with `^^^`; it begins "no"\n\n'
         "The latest output of build.sh, which was run after an earlier response:\n\n" + first
     )
 

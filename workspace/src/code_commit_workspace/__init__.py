@@ -32,6 +32,7 @@ _PUBLIC = {
     "terminal": (
         "SafeStream",
         "can_repaint",
+        "count_by_folder",
         "discard_output",
         "join_paths",
         "may_color",

@@ -37,6 +37,7 @@ from .small_file import read_anywhere as read_anywhere
 from .small_file import read_in_project as read_in_project
 from .terminal import SafeStream as SafeStream
 from .terminal import can_repaint as can_repaint
+from .terminal import count_by_folder as count_by_folder
 from .terminal import discard_output as discard_output
 from .terminal import join_paths as join_paths
 from .terminal import may_color as may_color

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from itertools import groupby
 from typing import TextIO
 
 from code_commit_workspace.errors import NotReady
@@ -38,6 +39,13 @@ def join_paths(paths: Sequence[str], most: int = 10) -> str:
     """Return the first paths and the number of the others as one text."""
     more = f" and {len(paths) - most} more" if len(paths) > most else ""
     return ", ".join(paths[:most]) + more
+
+
+def count_by_folder(paths: Iterable[str], most: int = 10) -> Iterator[str]:
+    """Yield sorted paths; instead of more than `most` in one top folder, the folder and their number."""
+    for top, below in groupby(paths, lambda path: path.partition("/")[0]):
+        found = list(below)
+        yield from found if len(found) <= most else [f"{top}/ ({len(found)} files)"]
 
 
 def can_repaint(stream: TextIO | None, environ: Mapping[str, str]) -> bool:

@@ -5,22 +5,20 @@ from __future__ import annotations
 import json
 import re
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from code_commit.cli.host import CommandHost
 from code_commit.config.sources import Name, redacted_value
 from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit.plugin_api.run_files import find_run, run_folders
-from code_commit_workspace import uninterrupted
+from code_commit_workspace import count_by_folder, uninterrupted
 
 if TYPE_CHECKING:  # imported by the command that needs it: each is to start quickly
     from code_commit.config.loading import Settings
     from code_commit_workspace import Checkpoints
 
-_MANY_PATHS = 10  # in one folder: `undo` prints their number
 _SECRET_WORDS = frozenset({"key", "keys", "apikey", "token", "secret", "password", "authorization", "headers"})
 
 
@@ -58,17 +56,10 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
     if arguments.json:
         host.out.document({"run": run, "restored": list(restored)})
         return ExitCode.REACHED
-    for line in _by_folder(restored):
+    for line in count_by_folder(restored):
         host.out.line(line)
     host.out.note(f"restored {len(restored)} file{'s' * (len(restored) != 1)} from before {run}")
     return ExitCode.REACHED
-
-
-def _by_folder(paths: Iterable[str]) -> Iterator[str]:
-    """Yield the paths; instead of many in one folder of the root, the folder and their number."""
-    for top, below in groupby(paths, lambda path: path.partition("/")[0]):
-        found = list(below)
-        yield from found if len(found) <= _MANY_PATHS else [f"{top}/ ({len(found)} files)"]
 
 
 def _run_to_undo(host: CommandHost, name: str | None, checkpoints: Checkpoints) -> str:

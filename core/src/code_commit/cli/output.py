@@ -53,10 +53,10 @@ class CommandOutput:
         """Print one line on stderr."""
         print_note(self._redact(text))
 
-    def error(self, message: str, hint: str = "", *, folder: str = "", notes: Sequence[str] = ()) -> None:
+    def error(self, message: str, hint: str = "", *, notes: Sequence[str] = (), figures: Sequence[str] = ()) -> None:
         """Print an error on stderr: what happened and what to do."""
         lines = [f"error: {message}", *(f"  {note}" for note in notes)]
-        lines += [f"hint: {hint}"] * bool(hint) + [f"log: {folder}"] * bool(folder)
+        lines += [f"hint: {hint}"] * bool(hint) + list(figures)
         # Indented, a further line of a message cannot look like one of ours.
         print_note(self.redacted("\n".join(line.replace("\n", "\n    ") for line in lines)))
 

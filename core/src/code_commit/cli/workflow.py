@@ -145,13 +145,16 @@ def _options(model: type[BaseModel] | None, flags: Mapping[str, Any]) -> Any:
 
 
 def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> None:
-    folder = str(ending.folder.relative_to(ending.folder.parent.parent)) if ending.folder.is_dir() else ""
     for failure in ending.late_failures:
         out.error(f"{failure.plugin} of {failure.distribution} failed ({failure.stage}): {failure.error}")
+    figures = [f"cost: {ending.cost}"] * bool(ending.cost)
+    if ending.folder.is_dir():
+        log = next(iter(sorted(ending.folder.glob("*.html"))), ending.folder)  # a page, if a plugin writes one
+        figures.append(f"log: {log.relative_to(ending.folder.parent.parent)}")
     if ending.exit_code is ExitCode.REACHED:
         if not invocation.quiet:
-            print_note(f"{ending.summary}\nlog: {folder}")
+            print_note("\n".join([ending.summary, *figures]))
         return
     if invocation.debug:
         print_note(ending.trace.rstrip())
-    out.error(ending.summary, ending.hint, folder=folder, notes=ending.notes)
+    out.error(ending.summary, ending.hint, notes=ending.notes, figures=figures)

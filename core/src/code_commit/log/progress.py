@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import IO, Any, Literal, TextIO, cast
 
 from code_commit.plugin_api.event import Record
+from code_commit.plugin_api.project_files import LOGS
 from code_commit.plugin_api.run_json import BEFORE_WORK, is_build
 from code_commit_workspace import SafeStream, can_repaint, join_paths, may_color, printable
 
@@ -186,7 +187,8 @@ def _shown(text: str, indent: int) -> str:
 def lines_of(record: Record) -> Sequence[Line]:
     """Return the lines about a record; none for kinds that people do not need."""
     describe = _LINES.get(record.kind)
-    return () if describe is None else describe(record.data)
+    log = {"log": f"{LOGS}/{record.run}/{record.data.get('log')}"}  # from where the command runs
+    return () if describe is None else describe({**record.data, **log})
 
 
 def lines_beside_workflow(record: Record) -> Sequence[Line]:

@@ -31,6 +31,7 @@ class RunLog:
     """The log of a run. It is thread-safe. Always call `finish`.
 
     `folder` is the run folder, `run` its name; `token` delimits foreign text in the prompts of this run.
+    `document` summarizes the run.
     `sender` is the plugin whose code runs, and its distribution; errors in its events name them. `sink_traces` are the
     tracebacks of failed sinks.
     """
@@ -60,7 +61,7 @@ class RunLog:
         self.run = self.folder.name
         self.token = token
         self.redactor = redactor
-        self._document = RunDocument()
+        self.document = RunDocument()
         self._sinks = Sinks(self._report)
         self.sink_traces = self._sinks.traces
         self._lock = threading.RLock()  # a signal handler may emit while this thread does
@@ -144,7 +145,7 @@ class RunLog:
                 return
             self._has_begun |= kind not in BEFORE_WORK
             record = self._events.record(kind, data, span=span, parent=parent)
-            is_due = self._document.receive(record)
+            is_due = self.document.receive(record)
             self._sinks.put(record)
             if is_due:
                 self._write_document()
@@ -153,7 +154,7 @@ class RunLog:
 
     def _write_document(self) -> None:
         try:
-            self._files.replace(DOCUMENT, self._document.text().encode())
+            self._files.replace(DOCUMENT, self.document.text().encode())
         except (OSError, ValueError) as error:
             self._report_file(DOCUMENT, error)
 

@@ -120,8 +120,11 @@ class Run(Protocol):
     def diff(self, changes: Sequence[Change]) -> str:
         """Return the unified diff that applying `changes` would produce."""
 
-    def build(self) -> ProcessResult:
-        """Run `build.sh` in the configured sandbox; log it under the number of the last model call."""
+    def build(self, *, untouched: bool = False) -> ProcessResult:
+        """Run `build.sh` in the configured sandbox; log it under the number of the last model call.
+
+        With `untouched`, build the files from before the run, then put its changes back.
+        """
 
     def execute(
         self, argv: Sequence[str], *, timeout: float, stdin: bytes = b"", label: str = "command"

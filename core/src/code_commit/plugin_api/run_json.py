@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
+from code_commit.plugin_api.conversation import Usage, cost_of
 from code_commit.plugin_api.event import Record
 
 # A run that was not ready, with events of these kinds alone, did not begin.
 BEFORE_WORK = frozenset({"run.started", "query.read", "message", "plugin.failed", "run.finished"})
 _TOKENS = ("input", "output", "cache_read", "cache_write", "reasoning")
+_WAYS = {"input": "in", "output": "out"}
 _WRITE_AFTER = frozenset({"run.started", "call.finished", "process.finished", "attempt.finished", "run.finished"})
 
 
@@ -129,6 +131,20 @@ def run_document(records: Iterable[Record]) -> dict[str, Any]:
         with suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             document.receive(record)
     return document.fields
+
+
+def describe_cost(document: Mapping[str, Any]) -> str:
+    """Return cost, tokens and calls of a run for people. Without a model call, it is empty.
+
+    The list of prices loads in a fifth of a second: the cost of calls that took no longer is left out.
+    """
+    calls, tokens, usd = document["calls"]["finished"], document["tokens"], document["cost_usd"]
+    if usd is None and document["seconds"]["model"] >= 1:
+        known = [cost_of(row["model"], Usage(*row["tokens"].values())) for row in document["models"]]
+        usd = None if None in known else sum(filter(None, known))
+    parts = [] if usd is None else [f"${usd:.4f}"]
+    parts += [f"{tokens[name]:,} tokens {way}" for name, way in _WAYS.items() if tokens[name] is not None]
+    return ", ".join([*parts, f"{calls} call{'s' * (calls != 1)}"]) if calls else ""
 
 
 def is_build(argv: Any) -> bool:

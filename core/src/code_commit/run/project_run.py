@@ -153,8 +153,13 @@ class ProjectRun:
         """Return a unified diff of `changes` against the disk."""
         return self.workspace.diff(changes)
 
-    def build(self) -> ProcessResult:
-        """Run `build.sh`, then take a checkpoint of what it left."""
+    def build(self, *, untouched: bool = False) -> ProcessResult:
+        """Run `build.sh`, then take a checkpoint of what it left, or put the run's changes back."""
+        if untouched and self._start:
+            with self._tree_lock, self._checkpoints.visit(self._start, self._latest):
+                result = self._process(self.workspace.build_command, "untouched-build.txt", timeout=self.build_timeout)
+            self._unsaved = False
+            return result
         self.last_build = None
         self.last_build = self._process(self.workspace.build_command, "build.txt", timeout=self.build_timeout)
         if self.writes:
@@ -271,9 +276,7 @@ class ProjectRun:
     def keep_whole_diff(self) -> None:
         """Write the diff of the whole run, builds included, for log sinks."""
         if self._keeps_diffs and self._start and self._start != self._latest:
-            diff = self._checkpoints.diff(self._start, self._latest)
-            if len(diff) <= _LARGEST_DIFF:
-                self._keep_diff("all-changes.diff", diff)
+            self._keep_diff("all-changes.diff", self._checkpoints.diff(self._start, self._latest))
 
     def changes(self) -> tuple[str, ...]:
         """Return the visible files that differ from the start of the run, as of the last checkpoint."""

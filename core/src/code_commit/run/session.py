@@ -19,13 +19,13 @@ from code_commit.models.resolution import Services, resolve
 from code_commit.plugin_api.definitions import Ending, Outcome, Result
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, describe, exit_code_of, no_room
 from code_commit.plugin_api.event import MessageLogged, PluginFailed
+from code_commit.plugin_api.run_json import describe_cost
 from code_commit.plugins.host import AFTER_RUN, HOST, Plugin, PluginFailure, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import RunPlan, assemble_run, open_log, open_project
 from code_commit.run.project_run import ProjectRun
 from code_commit_workspace import Redactor, Worker, call_on_interruption, checked_result, join_paths
 
-_BUILD = "the last lines of build.sh:\n"
 _UNDO = "`code-commit undo` takes the changes back"
 _INTERRUPTED_SECONDS = 5.0  # for `after_run` of a plugin, after Ctrl-C
 _END_SECONDS = 2.0  # for worker threads to log the end of their calls and processes
@@ -45,6 +45,7 @@ class RunEnding:
     folder: Path
     trace: str = field(default="", repr=False)
     notes: tuple[str, ...] = ()
+    cost: str = ""  # of its calls, for people
     late_failures: tuple[PluginFailed, ...] = ()  # of sinks, after the last event
 
 
@@ -80,7 +81,8 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
                 value = import_object(plan.workflow.run)(run)
                 state.result = checked_result(value, Result, outcome=Outcome, summary=str, data=Mapping)
     registry.plugin_host.traces += [*workspace.rule_traces, *log.sink_traces]
-    return replace(state.ending(log.folder), late_failures=state.late_failures)
+    cost = describe_cost(log.document.fields)
+    return replace(state.ending(log.folder), late_failures=state.late_failures, cost=cost)
 
 
 @dataclass(slots=True)
@@ -179,7 +181,8 @@ def _clean_up(run: ProjectRun, settings: Settings, on_failure: str, state: _RunS
         run.keep_whole_diff()
         if not state.reached:
             state.changed = run.changes()
-            state.notes = (_BUILD + red.last_lines(),) if (red := run.last_build) and not red.passed else ()
+            if (red := run.last_build) and not red.passed:
+                state.notes = (f"the last lines of {red.log.relative_to(run.root)}:\n{red.last_lines()}",)
             state.notes += (f"files stay changed: {join_paths(state.changed)}",) if state.changed else ()
     with state.keep_error():
         _call_after_run(run, state, settings.after_run_timeout_seconds)

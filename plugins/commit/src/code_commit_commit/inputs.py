@@ -81,6 +81,15 @@ def _query(run: Run) -> str:
     return query
 
 
+def warn_of_uncommitted_changes(run: Run) -> None:
+    """Say which files differ from the last commit: `git diff` will show these changes beside those of the run."""
+    options = ("--name-only", "-z", "--relative", "--no-renames", "--ignore-submodules=all")
+    listed = run.git("diff", *options, "HEAD", check=False)  # without a commit, nothing is listed
+    if paths := [os.fsdecode(path) for path in listed.split(b"\0") if path]:
+        there = f"changes that are not committed: {join_paths(paths)}"
+        run.emit(MessageLogged(f"{there}; `code-commit runs diff` will show those of this run alone"))
+
+
 def _require_build(run: Run) -> None:
     try:
         if run.tree.read("build.sh") is not None:

@@ -14,6 +14,7 @@ from code_commit.plugin_api import Change
 FENCE = "^^^"
 END = "^^^end"
 DELETE = "^^^delete"
+_QUOTED = 200  # characters of a response without changes
 LONGEST_PATH = 4096  # the limit of Linux in bytes; it also bounds parsing
 
 
@@ -54,7 +55,9 @@ def parse_changes(text: str) -> tuple[Change, ...]:
     if opened is not None:
         raise MalformedResponse(f"line {opened[1]}: the block of {opened[0]} has no closing line `{END}`")
     if not changes:
-        raise MalformedResponse(f"there is no file replacement in the response: no line begins with `{FENCE}`")
+        first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+        quoted = f'; it begins "{first[:_QUOTED]}"' if first else "; it is empty"
+        raise MalformedResponse(f"there is no file replacement in the response: no line begins with `{FENCE}`{quoted}")
     return tuple(changes)
 
 

@@ -27,6 +27,11 @@ class CommitSettings(BaseModel):
         description="The reaction to files that changed since `code-commit rollup`: collect the code again, stop "
         "before the first call, or only if a response changes one of them.",
     )
+    build_untouched: Literal["after", "before", "never"] = Field(
+        "after",
+        description="When to run build.sh on the files from before the run: after a run whose last build is red, to "
+        "say whether it was red before; before the first call, which a red build prevents; or never.",
+    )
 
 
 class CommitOptions(BaseModel):

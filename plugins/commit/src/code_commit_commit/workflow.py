@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from code_commit.plugin_api import Message, Outcome, ProcessResult, Request, ResponseRefused, Result, Text
-from code_commit_commit.inputs import read_context
+from code_commit.plugin_api import (
+    Message,
+    MessageLogged,
+    NotReady,
+    Outcome,
+    ProcessResult,
+    Request,
+    ResponseRefused,
+    Result,
+    Text,
+)
+from code_commit_commit.inputs import read_context, warn_of_uncommitted_changes
 from code_commit_commit.prompts import build_end, failure_text, initial_prompt, repair_prompt
 from code_commit_commit.replacements import Replacements, count, paths
 from code_commit_commit.validation import UnusableResponse, differs, read_changes
@@ -24,6 +35,10 @@ def commit(run: Run) -> Result:
     """
     context, rolled_up = read_context(run)
     model = run.model()
+    warn_of_uncommitted_changes(run)
+    if run.settings.build_untouched == "before":
+        _require_green(run)
+        rolled_up.renew()
     run.keep("input-query.txt", context.query)  # `code-commit replay` reads both back
     run.keep("input-codeRollup.txt", context.codebase)
     replacements = Replacements(run)
@@ -53,7 +68,7 @@ def commit(run: Run) -> Result:
             break
         failure = failure_text(unusable.message if unusable else "", red)
         prompt = repair_prompt(context, failure, replacements.latest, run.token)
-    return _failed(number, unusable, red)
+    return _failed(run, number, unusable, red)
 
 
 def _request(prompt: str) -> Request:
@@ -73,7 +88,29 @@ def _tampered(build: ProcessResult) -> Result:
     return Result(Outcome.NOT_REACHED, summary, {"tampered": list(build.tampered)})
 
 
-def _failed(attempts: int, unusable: ResponseRefused | None, red: ProcessResult | None) -> Result:
+def _require_green(run: Run) -> None:
+    """Raise `NotReady` if build.sh fails before any change."""
+    build = run.build()
+    if not build.passed:
+        raise NotReady(
+            f"the build is red before any change: {build_end(build)}",
+            hint="mend it first; or leave out build_untouched, if the query is to mend it",
+        )
+
+
+def _red_before(run: Run, red: ProcessResult) -> str:
+    """Return how build.sh ends on the files from before the run, if it fails; else an empty text."""
+    if run.settings.build_untouched != "after" or red.timed_out:
+        return ""
+    run.emit(MessageLogged("building the files from before the run, to see whether the build was red before"))
+    with suppress(NotReady):  # a checkpoint that cannot be restored: nothing is known
+        before = run.build(untouched=True)
+        if not before.passed and not before.tampered:
+            return f"; it was red before the run, too: {build_end(before)} on the untouched files"
+    return ""
+
+
+def _failed(run: Run, attempts: int, unusable: ResponseRefused | None, red: ProcessResult | None) -> Result:
     """End the run after its last attempt.
 
     Raises:
@@ -86,5 +123,5 @@ def _failed(attempts: int, unusable: ResponseRefused | None, red: ProcessResult 
     if unusable and not red:
         raise unusable
     assert red is not None
-    summary = f"the build is red: {build_end(red)} {after}"
-    return Result(Outcome.NOT_REACHED, f"{summary}; {unusable.message}" if unusable else summary)
+    summary = f"the build is red: {build_end(red)} {after}" + (f"; {unusable.message}" if unusable else "")
+    return Result(Outcome.NOT_REACHED, summary + _red_before(run, red))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from code_commit_workspace.checkpoint.repository import REFS, PrivateRepository
 from code_commit_workspace.checkpoint.snapshot import Snapshots
 from code_commit_workspace.git import Git
+from code_commit_workspace.interruption import uninterrupted
 from code_commit_workspace.project_tree import ProjectTree
 
 if TYPE_CHECKING:  # imported on first use: most runs only take checkpoints
@@ -96,6 +98,21 @@ class Checkpoints:
             NotReady: something is in the way or missing; the tree is unchanged.
         """
         return self._restorer.restore(self._saved.load(commit))
+
+    @contextmanager
+    def visit(self, commit: str, back: str) -> Iterator[None]:
+        """Restore the visible tree of `commit` for the block, and that of `back` after it.
+
+        Raises:
+            NotReady: as `restore`.
+        """
+        try:
+            with uninterrupted():
+                self.restore(commit)
+            yield
+        finally:
+            with uninterrupted():
+                self.restore(back)
 
     def undo(self, run: str, paths: Sequence[str] = (), *, force: bool = False) -> tuple[str, ...]:
         """Restore the files that `run` changed, or only those at or below `paths`; return the restored paths.
