@@ -1,0 +1,152 @@
+"""The sandbox through the command: what a build cannot do to the next run, and what is refused before a call."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import code_commit_workspace
+from code_commit_testing import Finished, Project, Reply, ScriptedServer
+from code_commit_workspace.process.sandbox import Sandbox
+
+KEY = "sk-canary-0123456789-key7Q"
+CHANGE = "^^^a.txt\ngood\n^^^end\n"
+
+
+@pytest.fixture(scope="session")
+def sandbox_fault(tmp_path_factory: pytest.TempPathFactory) -> str:
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        sandbox = Sandbox(tmp_path_factory.mktemp("sandbox"), network=True)
+        reason = sandbox.why_not()
+        sandbox.close()
+        return reason
+
+
+@pytest.fixture
+def isolated(sandbox_fault: str) -> None:
+    if sandbox_fault:
+        pytest.skip(f"needs bubblewrap: {sandbox_fault}")
+
+
+def run(project: Project, *flags: str, environ: dict[str, str] | None = None) -> tuple[Finished, int]:
+    """Run a change; return how it ended and the number of calls."""
+    with ScriptedServer([Reply(CHANGE), Reply(CHANGE)]) as server:
+        variables = {"OPENAI_API_KEY": KEY, **server.environment(), **(environ or {})}
+        finished = project.command("--model", "gpt-5", "--repairs", "0", *flags, environ=variables)
+        return finished, len(server.requests)
+
+
+@pytest.mark.usefixtures("isolated")
+def test_a_build_changes_nothing_that_another_run_or_program_reads(tmp_path: Path) -> None:
+    build = """
+        mv ~/.config/code-commit ~/.config/old; mkdir -p ~/.config/code-commit
+        printf '[providers.openai.default]\\nbase_url = "http://127.0.0.1:1"\\n' > ~/.config/code-commit/config.toml
+        git config --global filter.x.clean 'touch /tmp/filtered'; echo 'x' >> ~/.bashrc; mkdir ~/.ssh
+        echo x > /proc/sys/kernel/core_pattern; for p in $OWN; do echo 'raise SystemExit' >> $p; done
+        true
+    """
+    project = Project.create(tmp_path, build=build)
+    (project.home / ".config").mkdir(exist_ok=True)
+    before = {path for path in project.home.rglob("*") if project.root not in path.parents}
+    own = [Path(each.__file__) for each in (shutil, pytest, code_commit_workspace)]
+    contents = [path.read_bytes() for path in own]
+
+    finished, calls = run(project, "--sandbox", "require", environ={"OWN": " ".join(map(str, own))})
+
+    assert (finished.exit_code, calls) == (0, 1), finished.stderr
+    after = {path for path in project.home.rglob("*") if project.root not in path.parents}
+    assert {path for path in after - before if ".cache" not in path.parts} == set()
+    assert [path.read_bytes() for path in own] == contents
+
+
+@pytest.mark.parametrize(
+    ("flags", "config", "words"),
+    [
+        (["--sandbox", "require"], "", "no sandbox: bubblewrap (bwrap) is not installed"),
+        ([], "sandbox.network = false\n", "the network cannot be turned off for a build: bubblewrap"),
+        (["--sandbox", "require"], "sandbox.network = false\n", "no sandbox: bubblewrap (bwrap) is not installed"),
+    ],
+)
+def test_without_bubblewrap_nothing_is_paid_for(tmp_path: Path, flags: list[str], config: str, words: str) -> None:
+    project = Project.create(tmp_path, build="true\n")
+    project.write({"agent-config/config.toml": config})
+
+    finished, calls = run(project, *flags, environ={"PATH": path_without_bubblewrap(tmp_path)})
+
+    assert (finished.exit_code, calls, project.read("a.txt")) == (3, 0, "old\n")
+    assert f"error: {words}" in finished.stderr
+
+
+def test_without_bubblewrap_auto_says_once_what_is_open(tmp_path: Path) -> None:
+    project = Project.create(tmp_path, build="true\n")
+
+    finished, calls = run(project, environ={"PATH": path_without_bubblewrap(tmp_path)})
+
+    assert (finished.exit_code, calls) == (0, 1)
+    assert finished.stderr.count("no sandbox: bubblewrap (bwrap) is not installed; builds and commands can change") == 1
+
+
+def path_without_bubblewrap(folder: Path) -> str:
+    tools = folder / "tools"
+    tools.mkdir()
+    for name in ("git", "bash", "sh", "true"):
+        found = shutil.which(name)
+        assert found
+        (tools / name).symlink_to(found)
+    return str(tools)
+
+
+@pytest.mark.usefixtures("isolated")
+@pytest.mark.parametrize("home", ["/nonexistent", "/proc/self"])
+def test_without_a_home_folder_to_write_to_nothing_is_paid_for(tmp_path: Path, home: str) -> None:
+    project = Project.create(tmp_path, build="true\n")
+
+    finished, calls = run(project, "--sandbox", "require", environ={"HOME": home})
+
+    assert (finished.exit_code, calls, project.read("a.txt")) == (3, 0, "old\n")
+    assert "error: no sandbox: " in finished.stderr
+
+
+@pytest.mark.parametrize("mode", ["auto", "require"])
+def test_a_project_that_is_the_home_folder_is_refused(tmp_path: Path, mode: str) -> None:
+    project = Project.create(tmp_path, build="true\n")
+
+    finished, calls = run(project, "--sandbox", mode, environ={"HOME": str(project.root)})
+
+    assert (finished.exit_code, calls, project.read("a.txt")) == (3, 0, "old\n")
+    assert "is or holds the home folder" in finished.stderr
+
+
+@pytest.mark.usefixtures("isolated")
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root to limit namespaces for one process")
+def test_where_user_namespaces_are_forbidden_nothing_is_paid_for(tmp_path: Path) -> None:
+    """Root without the capability to mount, in a namespace that allows no further ones."""
+    project = Project.create(tmp_path, build="true\n")
+    with ScriptedServer([Reply(CHANGE)]) as server:
+        variables = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
+        inside = 'echo 0 > /proc/sys/user/max_user_namespaces; exec setpriv --bounding-set=-sys_admin "$@"'
+        command = ["unshare", "-Ur", "bash", "-c", inside, "-", sys.executable, "-m", "code_commit"]
+        done = subprocess.run(
+            [*command, "--model", "gpt-5", "--sandbox", "require"],
+            cwd=project.root, env=variables, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        calls = len(server.requests)
+
+    assert (done.returncode, calls, project.read("a.txt")) == (3, 0, "old\n"), done.stderr
+    assert "error: no sandbox: bubblewrap does not work" in done.stderr
+
+
+@pytest.mark.usefixtures("isolated")
+def test_a_failed_build_says_what_to_open(tmp_path: Path) -> None:
+    project = Project.create(tmp_path, build="touch ~/.tool\n")
+
+    finished, _ = run(project, "--sandbox", "require")
+
+    assert finished.exit_code == 1
+    assert 'sandbox.writable = ["~/.tool"]' in finished.stderr
