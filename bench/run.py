@@ -13,6 +13,7 @@ import apply
 import commit
 import memory
 import rollup
+import sandbox
 import start_up
 import typescript_answer
 from harness import Line, Measured, NotMeasured
@@ -23,6 +24,7 @@ ALL = {
     "apply": apply.main,
     "rollup": rollup.main,
     "memory": memory.main,
+    "sandbox": sandbox.main,
     "typescript_answer": typescript_answer.main,
 }
 
