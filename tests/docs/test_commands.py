@@ -17,7 +17,6 @@ import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,8 +27,8 @@ from code_commit.plugin_api import ToolCall
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Registry
-from code_commit_testing import Project, RecordedRequest, Reply, ScriptedServer
-from code_commit_testing.warm_start import fastest_start
+from code_commit_testing import Project, RecordedRequest, Reply, ScriptedServer, warm_client
+from code_commit_testing.warm_start import WarmServer
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("*.md", "docs/**/*.md", "core/*.md", "testing/*.md", "workspace/*.md", "plugins/*/*.md", "examples/*.md")
@@ -123,17 +122,6 @@ COMMAND = """\
 #!/bin/sh
 exec {python!r} {start} "$@"{answers}
 """
-# Asks the server of `code_commit_testing.warm_start`, whose socket is the first argument, for a process of the command.
-ASK = """\
-import json, os, socket, sys
-request, (status, report) = os.memfd_create("request"), os.pipe()
-command = [sys.executable, "-P", "-m", "code_commit", *sys.argv[2:]]
-os.write(request, json.dumps({"command": command, "folder": os.getcwd(), "environ": dict(os.environ)}).encode())
-socket.send_fds(socket.socket(fileno=int(sys.argv[1])), [b"fork"], [request, report, 0, 1, 2])
-os.close(report)
-pid, ended = os.read(status, 4), os.read(status, 4)
-sys.exit(os.waitstatus_to_exitcode(int.from_bytes(ended, "little")))
-"""
 
 
 def answer(request: RecordedRequest) -> Reply:
@@ -190,7 +178,7 @@ class Stage:
         )
 
 
-def stage(page: str, scene: Scene, folder: Path, server: ScriptedServer) -> Stage:
+def stage(page: str, scene: Scene, folder: Path, server: ScriptedServer, warm_server: WarmServer | None) -> Stage:
     project = Project.create(folder, files=USER)
     files = {path: text.replace("{url}", server.url("openai")) for path, text in scene.files.items()}
     project.write({**files, "agent-config/consistency-query.txt": "All of it.\n"})
@@ -202,11 +190,7 @@ def stage(page: str, scene: Scene, folder: Path, server: ScriptedServer) -> Stag
     scripts = dict.fromkeys(STAND_INS, STAND_IN.format(python=sys.executable, calls=str(calls)))
     scripts["python3"] = PYTHON3.format(bin=str(bin_folder), python=sys.executable)
     answers = f" < {shlex.quote(str(typed))}" if scene.answers is not None else ""
-    start, sockets = "-m code_commit", []
-    if isinstance(warm := fastest_start(project.environment()), partial):
-        (folder / "ask.py").write_text(ASK, "utf-8")
-        sockets = [warm.args[0]._control.fileno()]
-        start = f"-I -S {folder}/ask.py {sockets[0]}"
+    start = f"-I -S {warm_client.__file__} {warm_server.descriptor}" if warm_server else "-m code_commit"
     scripts["code-commit"] = COMMAND.format(python=sys.executable, start=start, answers=answers)
     scripts["activate"] = ""  # of the environment that a page makes
     for name, text in scripts.items():
@@ -226,6 +210,7 @@ def stage(page: str, scene: Scene, folder: Path, server: ScriptedServer) -> Stag
         "PARROT_BASE_URL": server.address,
         "PARROT_API_KEY": "a key for a test",
     }
+    sockets = [warm_server.descriptor] if warm_server else []
     instead = {"/tmp/": f"{folder}/", "http://localhost:4318": server.address, "…": "0123456789"}
     return Stage(project, calls, environ, scene.stdin, instead, sockets)
 
@@ -248,11 +233,17 @@ def installed(example: str, folder: Path) -> Path:
 # --- the blocks -------------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def warm_server() -> WarmServer | None:
+    """Return a server from which the commands of the pages are started, where there is one."""
+    return WarmServer({"LANG": os.environ.get("LANG", "C.UTF-8")}) if hasattr(os, "pidfd_open") else None
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if any(blocks(page))])
-def test_the_blocks_of_a_page_run(page: str, tmp_path: Path) -> None:
+def test_the_blocks_of_a_page_run(page: str, tmp_path: Path, warm_server: WarmServer | None) -> None:
     scene = SCENES.get(page, Scene())
     with ScriptedServer([answer] * 100) as server:
-        played = stage(page, scene, tmp_path, server)
+        played = stage(page, scene, tmp_path, server, warm_server)
         for block in blocks(page):
             lines = [line for line in block.splitlines() if line not in NOT_RUN]
             done = played.run("\n".join(lines))

@@ -22,7 +22,7 @@ from typing import Any
 
 _AT_START = ("PYTHON", "LANG", "LC_", "LD_", "COVERAGE_")  # what the interpreter reads at its start, and only then
 _lock = threading.Lock()
-_started: list[_WarmServer] = []
+_started: list[WarmServer] = []
 
 
 def fastest_start(environ: Mapping[str, str]) -> Callable[..., subprocess.Popen[bytes]]:
@@ -32,12 +32,12 @@ def fastest_start(environ: Mapping[str, str]) -> Callable[..., subprocess.Popen[
         return subprocess.Popen
     with _lock:
         if not _started:
-            _started.append(_WarmServer(at_start))
+            _started.append(WarmServer(at_start))
     return partial(_WarmProcess, _started[0]) if _started[0].environ == at_start else subprocess.Popen
 
 
-class _WarmServer:
-    """A server that forks."""
+class WarmServer:
+    """A server that forks. A script, which gets its `descriptor`, asks it with `warm_client.py`."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         """Start the server. Its interpreter sees `environ` alone."""
@@ -53,6 +53,11 @@ class _WarmServer:
                 stdout=subprocess.DEVNULL,
             )
         atexit.register(self._close)
+
+    @property
+    def descriptor(self) -> int:
+        """Return the descriptor of the socket that takes requests."""
+        return self._control.fileno()
 
     def _close(self) -> None:
         self._control.close()  # which the server sees as well when this process is killed
@@ -74,7 +79,7 @@ class _WarmServer:
 class _WarmProcess(subprocess.Popen[bytes]):
     """A process of `python -P -m MODULE ...`. Choose `cwd`, `env` and the standard streams, nothing else."""
 
-    def __init__(self, starts: _WarmServer, command: Sequence[str], **options: Any) -> None:
+    def __init__(self, starts: WarmServer, command: Sequence[str], **options: Any) -> None:
         self._starts = starts
         super().__init__(command, **options)
 
