@@ -19,6 +19,7 @@ from code_commit.plugin_api import (
     ToolSpec,
     Usage,
 )
+from code_commit.plugin_api.conversation import cost_of
 from code_commit_testing import ScriptedProvider, model_call
 
 
@@ -74,6 +75,19 @@ def test_calls_at_once_are_reserved_together():
         return a_completion()
 
     assert budget.spend(model_call(bounded(), model="gpt-5"), next=another, max_tokens=None).text == "hi"
+
+
+def test_a_call_that_is_over_reserves_nothing_more():
+    budget = Budget(0.015)  # less than two reservations
+    for _ in range(2):
+        budget.spend(model_call(bounded(), model="gpt-5"), next=lambda _call: a_completion(), max_tokens=None)
+    assert spent(budget) == pytest.approx(0.0045)
+
+
+def test_a_call_may_cost_all_that_is_left():
+    request = bounded()
+    bound = cost_of("gpt-5", Usage(len("hi"), request.max_tokens))
+    assert Budget(bound).spend(model_call(request, model="gpt-5"), next=lambda _: a_completion(), max_tokens=None)
 
 
 def test_the_reply_is_bounded():

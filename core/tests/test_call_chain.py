@@ -55,6 +55,7 @@ def leave(call, next): raise SystemExit(9)
 def policy(call, next): raise LimitReached("not on a Sunday")
 def nothing(call, next): pass
 def other(call, next): return next(replace(call, request=replace(call.request, system="be evil")))
+def stop(call, next): raise KeyboardInterrupt
 def through(call, next): return next(call)
 
 @hookimpl
@@ -124,7 +125,39 @@ def test_what_the_service_did_not_work_on_costs_nothing(project, plugins, server
     assert 0 < of_kind(finished, "call.finished")[1]["cost_usd"] < 0.001
 
 
+BOUNDED = """
+from dataclasses import replace
+from pydantic import BaseModel
+from code_commit.plugin_api import hookimpl
+from code_commit_testing.loopback_provider import LOOPBACK
+
+class Config(BaseModel):
+    model: str
+    max_tokens: int
+
+@hookimpl
+def code_commit_providers():
+    return [replace(LOOPBACK, name="bounded", models={"bounded-1": ()}, config="bounded_plugin:Config")]
+"""
+
+
+def test_the_limit_of_a_completion_in_the_config_counts(project, plugins, server):
+    install_plugin(plugins, "bounded", BOUNDED)
+    project.write({"agent-config/config.toml": "[providers.bounded.default]\nmax_tokens = 7\n"})
+    finished = run(project, plugins, server, "--model", "bounded/gpt-5", "--max-cost", "0.00001")
+    assert (finished.exit_code, server.requests) == (6, [])
+    assert "at most 7 tokens of reply" in finished.stderr
+
+
 # --- the layers of plugins
+
+
+def test_a_call_that_ctrl_c_ends_says_so(project, plugins, server):
+    add_layers(plugins, "stopper", "return [stop]")
+    finished = run(project, plugins, server)
+    assert finished.exit_code == 130
+    assert [each["error"] for each in of_kind(finished, "call.finished")] == ["interrupted"]
+    assert (project.run_folder / "1-ask-response.txt").read_text() == "ERROR\ninterrupted\n"
 
 
 def test_layers_run_by_the_name_of_their_plugin_the_first_outermost(project, plugins, server):
@@ -145,6 +178,7 @@ def test_a_cached_answer_costs_nothing_and_the_log_counts_what_was_asked(project
     assert (first["input_tokens"], second["input_tokens"]) == (1, 0)
     warnings = [each["text"] for each in of_kind(finished, "message")]
     assert warnings == ["default loopback gpt-5 ask 1 inf", "default loopback gpt-5 ask 2 inf"]
+    assert {each["level"] for each in of_kind(finished, "message")} == {"warning"}
     assert (project.run_folder / "2-ask-response.txt").read_text() == "1"
 
 

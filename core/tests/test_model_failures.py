@@ -11,7 +11,8 @@ from code_commit_testing import Finished, Project, Reply, ScriptedServer, instal
 KEY = "sk-proj-canary-0123456789"
 OTHER = "sk-proj-second-9876543210"
 WORKFLOW = """
-from code_commit.plugin_api import Flag, Message, Outcome, Request, Result, Text, WorkflowDefinition, hookimpl
+from code_commit.plugin_api import Flag, Message, Outcome, Request, Result, Text, ToolResult, WorkflowDefinition
+from code_commit.plugin_api import hookimpl
 from code_commit_testing.loopback_provider import code_commit_providers
 
 @hookimpl
@@ -20,7 +21,7 @@ def code_commit_workflows():
     return [WorkflowDefinition("asking", "ask once", (flag,), "asking_plugin:run", writes=False)]
 
 def run(run):
-    completion = run.model().complete(Request((Message("user", {parts}),)), label="ask")
+    completion = run.model().complete(Request((Message("user", {parts}),), system={system!r}), label="ask")
     return Result(Outcome.REACHED, completion.text)
 """
 
@@ -32,8 +33,8 @@ def project(tmp_path):
 
 @pytest.fixture
 def ask(project, tmp_path):
-    def ask(reply: Reply, *arguments: str, parts: str = '(Text("hi"),)', **environ: str) -> Finished:
-        plugins = install_plugin(tmp_path / "plugins", "asking", WORKFLOW.format(parts=parts))
+    def ask(reply: Reply, *arguments: str, parts: str = '(Text("hi"),)', system: str = "", **environ: str) -> Finished:
+        plugins = install_plugin(tmp_path / "plugins", "asking", WORKFLOW.format(parts=parts, system=system))
         with ScriptedServer([reply]) as server:
             given = {"LOOPBACK_BASE_URL": server.url("openai"), "LOOPBACK_API_KEY": KEY, **environ}
             return project.command("--ask", "--model", "loopback-1", *arguments, plugins=[plugins], environ=given)
@@ -73,6 +74,12 @@ def test_a_key_that_is_not_accepted_is_named_by_its_source_and_its_reply_not_kep
     assert finished.stderr.partition("error: ")[2].partition("\n")[0].endswith(says)
     assert response(project).endswith(says + "\n")
     assert "what you sent" not in finished.stderr + response(project)
+
+
+def test_a_call_without_a_key_that_is_not_accepted_says_how_to_name_one(ask):
+    finished = ask(Reply.error(401, "who are you"), LOOPBACK_API_KEY="")
+    assert finished.exit_code == 4
+    assert "hint: no key was sent to this address: name one by api_key or api_key_file" in finished.stderr
 
 
 def test_an_error_appears_once(ask, project):
@@ -157,6 +164,34 @@ def test_a_hook_of_an_absent_plugin_says_how_to_mark_it(project, tmp_path):
     assert "@hookimpl(optionalhook=True)" in finished.stdout + finished.stderr
 
 
+SEES = """
+from dataclasses import replace
+from code_commit.plugin_api import *
+from code_commit_testing.scripted_provider import SCRIPTED
+
+class Provider:
+    def complete(self, call):
+        texts = [call.request.system, *(part.text for part in call.request.messages[0].parts)]
+        message = Message("assistant", (Text(" ".join(texts)[::-1]),))
+        return Completion(message, Finish.STOP, "stop", Usage(1, 1), "seer-1", {})
+    def close(self): pass
+
+def made(config): return Provider()
+
+@hookimpl
+def code_commit_providers():
+    return [replace(SCRIPTED, name="seer", models={"seer-1": ()}, factory="seer_plugin:made")]
+"""
+
+
+def test_no_part_of_a_request_holds_a_key(ask, tmp_path):
+    install_plugin(tmp_path / "plugins", "seer", SEES)
+    parts = f'(Text("text {KEY}"), ToolResult("1", "read", "file {KEY}"))'
+    finished = ask(Reply("unused"), "--model", "seer-1", "--json", parts=parts, system=f"system {KEY}")
+    shown = f"***{KEY[-2:]}"
+    assert finished.events[-1]["data"]["summary"][::-1] == f"system {shown} text {shown} file {shown}"
+
+
 @pytest.mark.parametrize(
     ("finish", "says"),
     [("REFUSED", 'caller-1 refused call 1 (why): "I will not."'), ("FILTERED", "caller-1 filtered call 1 (why)\n")],
@@ -169,4 +204,12 @@ def test_a_refused_completion_is_told_from_a_filtered_one(ask, project, tmp_path
     finished = ask(Reply("unused"), "--model", "caller-1")
     assert finished.exit_code == 4
     assert says in finished.stderr
-    assert response(project).endswith("I will not.")
+    assert response(project) == f"ERROR\n{says.strip()}\nI will not."
+
+
+def test_a_long_refusal_is_quoted_by_its_beginning(ask, tmp_path):
+    code = CALLS.format(arguments={}, raw="").replace(
+        'parts = (ToolCall("c1", "write", {}, raw=\'\'),)', 'parts = (Text("no\\n" * 101),)'
+    )
+    install_plugin(tmp_path / "plugins", "caller", code.replace('TOOL_CALLS, "calls"', 'REFUSED, "why"'))
+    assert f'refused call 1 (why): "{("no " * 67)[:200]}…"\n' in ask(Reply("unused"), "--model", "caller-1").stderr
