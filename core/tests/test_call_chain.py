@@ -152,6 +152,42 @@ def test_the_limit_of_a_completion_in_the_config_counts(project, plugins, server
 # --- the layers of plugins
 
 
+LEAVING = """
+import threading, time
+from code_commit.plugin_api import *
+
+@hookimpl
+def code_commit_workflows():
+    flag = Flag(("--leave",), "leave a call running", selects=True)
+    return [WorkflowDefinition("leaving", "leave a call running", (flag,), "leaving_plugin:run", writes=False)]
+
+def ask(run):
+    try:
+        run.model().complete(Request((Message("user", (Text("hi"),)),)), label="ask")
+    except CodeCommitError:
+        pass
+
+def run(run):
+    threading.Thread(target=ask, args=(run,), daemon=True).start()
+    while {until!r} not in (run.folder / "events.jsonl").read_text():
+        time.sleep(0.01)
+    return Result(Outcome.REACHED, "done")
+"""
+
+
+@pytest.mark.parametrize(
+    ("reply", "until"),
+    [(Reply(fault="hang"), "call.started"), (Reply.error(500, retry_after="30"), "call.retried")],
+)
+def test_the_end_of_a_run_ends_a_call_and_the_wait_for_its_next_try(project, plugins, server, reply, until):
+    install_plugin(plugins, "leaving", LEAVING.format(until=until))
+    server.script(reply)
+    environ = {"LOOPBACK_BASE_URL": server.url("openai")}
+    finished = project.command("--leave", "--json", "--model", "loopback-1", plugins=[plugins], environ=environ)
+    assert finished.exit_code == 0
+    assert [each["error"] for each in of_kind(finished, "call.finished")] == ["the run ended before the call did"]
+
+
 def test_a_call_that_ctrl_c_ends_says_so(project, plugins, server):
     add_layers(plugins, "stopper", "return [stop]")
     finished = run(project, plugins, server)

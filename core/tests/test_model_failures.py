@@ -88,6 +88,12 @@ def test_an_error_appears_once(ask, project):
     assert "loopback-1 failed after" in finished.stderr
 
 
+def test_the_time_limit_of_a_call_is_a_setting(ask):
+    finished = ask(Reply(fault="hang"), CODE_COMMIT_HTTP__DEADLINE_SECONDS="0.2")
+    assert finished.exit_code == 4
+    assert "no whole reply came before the time limit of the call" in finished.stderr
+
+
 def test_a_refused_connection_is_said_once_with_one_advice(ask):
     finished = ask(Reply("hi"), LOOPBACK_BASE_URL="http://127.0.0.1:9", CODE_COMMIT_HTTP__RETRIES="0")
     assert finished.stderr.count("cannot connect") == 1
