@@ -342,7 +342,10 @@ WITH_GROUP = PYPROJECT + '[dependency-groups]\ntests = ["pytest"]\n'
         ),
         ({"pyproject.toml": WITH_EXTRA, "uv.lock": ""}, "uv sync --extra test"),
         ({"pyproject.toml": WITH_GROUP, "uv.lock": ""}, "uv sync --group tests"),
-        ({"pyproject.toml": PYPROJECT + "pytest", "poetry.lock": ""}, "poetry install --all-extras"),
+        (
+            {"pyproject.toml": PYPROJECT + "pytest", "poetry.lock": ""},
+            "poetry config --local virtualenvs.in-project true && poetry install --all-extras",
+        ),
     ],
 )
 def test_the_message_names_what_installs_pytest(tmp_path, stubs, files, install):

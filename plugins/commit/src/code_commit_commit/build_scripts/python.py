@@ -20,7 +20,8 @@ _MOST_READ = 300  # test files
 _PLAIN_TEST = r"^(?:async )?def test|^class Test\w*(?:\(\))?:|^(?:import|from) pytest\b"
 _MANAGERS = {  # by lock file: the program, and what installs the project with it
     "uv.lock": ("uv", "uv sync"),
-    "poetry.lock": ("poetry", "poetry install --all-extras"),
+    # In the project: a sandbox hides the folder of environments in the user's cache.
+    "poetry.lock": ("poetry", "poetry config --local virtualenvs.in-project true && poetry install --all-extras"),
     "pdm.lock": ("pdm", "pdm install"),
     "Pipfile.lock": ("pipenv", "pipenv install --dev"),
 }
@@ -58,10 +59,11 @@ def _interpreter(folder: Folder, manager: tuple[str, str] | None, environment: s
     if manager:
         program = manager[0]
         return (
-            f'python="{program} run python"\n'
-            f"if ! command -v {program} >/dev/null; then\n"
-            f"  python={environment}/bin/python\n"
-            f'  [ -x "$python" ] || fail "the project uses {program}, which is not installed"\n'
+            f"python={environment}/bin/python\n"
+            f"if command -v {program} >/dev/null; then\n"
+            f'  python="{program} run python"\n'
+            'elif [ ! -x "$python" ]; then\n'
+            f'  fail "the project uses {program}, which is not installed"\n'
             "fi\n"
         )
     places = [f"{'../' * up}{environment}/bin/python" for up in range(len(PurePosixPath(folder.path).parts) + 1)]

@@ -48,7 +48,7 @@ def run_first_build(host: Host) -> FirstBuild:
     how = f"exit code {build.exit_code}" if build.exit_code is not None else "it was killed"
     host.out.note(f"build.sh failed ({how}) after {build.seconds:.1f} s, before any change. Its last lines:")
     for line in build.output.splitlines():
-        host.out.note(f"  {line}")
+        host.out.note(f"  {line.rstrip()}")
     for path in done.tampered:
         host.out.note(f"  build.sh altered {path}, which a build must not change")
     host.out.note("Fix the project or build.sh first: no change can pass this build.")
