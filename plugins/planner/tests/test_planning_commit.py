@@ -372,9 +372,34 @@ def test_the_message_is_utf_8_despite_the_configuration_of_git(codebase, to_revi
 
 def test_a_commit_that_cannot_be_signed_shows_the_reason(codebase, to_review):
     codebase.write("agent-config/config.toml", codebase.read("agent-config/config.toml") + HOOKS)
-    codebase.project.git("config", "commit.gpgSign", "true")
-    codebase.project.git("config", "gpg.program", "false")
+    codebase.project.git("config", "--global", "commit.gpgSign", "true")
+    codebase.project.git("config", "--global", "gpg.program", "false")
     person = to_review()
     person.says("")
     person.question()
     assert "The commit was not made: `git commit` failed: error: gpg failed to sign the data" in person.notices()
+
+
+def test_hooks_that_a_model_can_write_are_refused_before_the_work(codebase):
+    codebase.write("agent-config/config.toml", codebase.read("agent-config/config.toml") + HOOKS)
+    codebase.project.git("config", "core.hooksPath", ".husky")
+    done = codebase.project.command("--planning", f"--codepath={codebase.project.root}")
+    assert (done.exit_code, "where a model can write" in done.stderr) == (3, True)
+    assert not codebase.cast.requests
+
+
+def test_large_files_are_committed_by_the_users_own_git_lfs(codebase, to_review, tmp_path):
+    ran = tmp_path / "ran"
+    for name, text in (("lfs", "sed 's/^/pointer to /'"), ("planted", "cat")):
+        (tmp_path / name).write_text(f"#!/bin/sh\necho {name} >> '{ran}'\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    codebase.write(".gitattributes", "two.txt filter=lfs\n")
+    codebase.project.git("add", ".gitattributes")
+    codebase.project.git("commit", "-qm", "attributes")
+    codebase.project.git("config", "--global", "filter.lfs.clean", str(tmp_path / "lfs"))
+    codebase.project.git("config", "filter.lfs.clean", str(tmp_path / "planted"))
+    person = to_review()
+    person.says("")
+    person.quits()
+    assert codebase.project.git("show", "HEAD:two.txt") == "pointer to 2\n"
+    assert set(ran.read_text().split()) == {"lfs"}

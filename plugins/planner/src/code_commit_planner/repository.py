@@ -31,14 +31,14 @@ class Repository:
     """The repository that contains the codepath.
 
     Raises:
-        NotReady: the codepath is not in a repository.
+        NotReady: the codepath is not in a repository, or the project itself holds the hooks that are to run.
     """
 
     def __init__(self, run: Run, *, hooks: bool) -> None:
         self._run = run
         self._hooks = hooks
         self.top = run.repository_root
-        self.prefix = os.fsdecode(run.git("rev-parse", "--show-prefix")).removesuffix("\n")
+        self.prefix = os.fsdecode(run.git("rev-parse", "--show-prefix", hooks=hooks)).removesuffix("\n")
 
     def branch(self) -> str | None:
         """Return the name of the branch, even before its first commit; None when HEAD is detached."""

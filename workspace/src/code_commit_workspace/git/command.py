@@ -6,10 +6,13 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.git.layout import GitError, NoRepository, Place, find_repositories
+from code_commit_workspace.git.config import environment
+from code_commit_workspace.git.config_file import Entry, parse_config
+from code_commit_workspace.git.layout import GitError, NoRepository, Place, find_repositories, read_small
 from code_commit_workspace.git.process import command_of, failure, index_of_command, run_git, stderr_of
 from code_commit_workspace.git.reading import reads, require_reading
 from code_commit_workspace.git.repository import Layout, Repository, open_repository
@@ -38,6 +41,7 @@ _OPTIONS = (
     *("-c", "color.diff=false"),
     *("-c", "color.ui=false"),
     *("-c", "core.fsmonitor=false"),
+    *("-c", "diff.ignoreSubmodules=all"),
     *("-c", "gc.auto=0"),
     *("-c", "maintenance.auto=false"),
     *("-c", "safe.bareRepository=explicit"),  # ignore files that look like a repository
@@ -235,9 +239,21 @@ class Git:
                 options += ["-c", f"core.hooksPath={repository.hooks(self.root)}"]
             if not reads(command_of(args)):
                 repository.prepare_commit()
-                environ |= repository.programs
+                environ |= environment([*repository.programs, *self._ignored_submodules(command_of(args))])
         command = [self._found(), *options, *args]
         return run_git(command, self.root, environ | dict(env or {}), stdin=stdin, timeout=timeout)
+
+    def _ignored_submodules(self, command: str) -> Iterator[Entry]:
+        """Yield settings for a commit: with nothing to commit, git would look into submodules, and has no option."""
+        if command != "commit":
+            return
+        versions = [self._done(["show", f"{version}:.gitmodules"]).stdout for version in ("", "HEAD")]
+        with suppress(OSError):
+            versions.append(read_small(self.layout().top / ".gitmodules"))
+        for version in versions:
+            for name, _ in parse_config(os.fsdecode(version), ".gitmodules"):
+                if name.startswith("submodule."):
+                    yield f"{name.rpartition('.')[0]}.ignore", "all"
 
     def _environ(self) -> dict[str, str]:
         environ = {name: os.environ[name] for name in _KEPT if name in os.environ} | _SET

@@ -28,7 +28,7 @@ _DATA = re.compile(
 _OF_USER = re.compile(r"core\.attributesfile|safe\.directory")
 _PROGRAMS = re.compile(r"(?:filter|gpg|lfs)\..+", re.DOTALL)
 _FILTER = re.compile(r"filter\.(.+)\.(?:clean|process)", re.DOTALL)
-_REFUSED = "echo 'code-commit runs a filter only if the configuration in your home folder has it' >&2; exit 1; :"
+_REFUSED = "false # code-commit runs a filter only if the configuration in your home folder has it"
 
 
 @dataclass(frozen=True, slots=True)

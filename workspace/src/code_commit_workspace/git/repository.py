@@ -15,7 +15,7 @@ from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git.common_folder import CommonFolder
-from code_commit_workspace.git.config import Settings, choose, environment, read_of_user
+from code_commit_workspace.git.config import Settings, choose, read_of_user
 from code_commit_workspace.git.config_file import Entry, parse_config
 from code_commit_workspace.git.layout import GitError, Place, foreign_part, read_small
 from code_commit_workspace.git.process import failure, run_git
@@ -43,7 +43,7 @@ class Layout:
 class Repository:
     """The repository at `place`, with the settings that counted when it was opened.
 
-    `environ` names it to git; `programs` are variables for commits, which may run the user's own filters and signer.
+    `environ` names it to git; `programs` are settings for commits, which may run the user's own filters and signer.
     """
 
     def __init__(self, place: Place, settings: Settings, folder: CommonFolder) -> None:
@@ -55,7 +55,7 @@ class Repository:
         self._folder = folder
         self.environ = _names(place, folder.path) | _NO_FILES
         # git-lfs keeps new files beside git's, in the real folder.
-        self.programs = environment([("lfs.storage", str(place.common / "lfs")), *settings.programs])
+        self.programs = (("lfs.storage", str(place.common / "lfs")), *settings.programs)
 
     def prepare_commit(self) -> None:
         """Make the folder of the reference logs, which git cannot make through a link.

@@ -1,0 +1,416 @@
+"""Repositories of every kind work, and none of them configures our git; the user's own configuration does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from code_commit_workspace import Git, GitError, NotReady
+from code_commit_workspace.git.common_folder import CommonFolder
+from code_commit_workspace.git.config_file import parse_config
+
+AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "protocol.file.allow=always")
+
+
+def plain_git(folder: Path, *args: str) -> str:
+    done = subprocess.run(["git", *AUTHOR, *args], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    for name in ("XDG_CONFIG_HOME", *(name for name in os.environ if name.startswith("GIT_"))):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    (folder / ".gitconfig").write_text("[user]\n\tname = Home\n\temail = home@example.org\n")
+    return folder
+
+
+@pytest.fixture
+def root(tmp_path, home):
+    return made(tmp_path / "project")
+
+
+def made(folder: Path, *flags: str) -> Path:
+    folder.mkdir()
+    plain_git(folder, "init", "-q", "-b", "main", *flags)
+    (folder / "a.txt").write_text("old\n")
+    plain_git(folder, "add", "-A")
+    plain_git(folder, "commit", "-qm", "start")
+    return folder
+
+
+def program(folder: Path, name: str, text: str = "cat") -> tuple[str, Path]:
+    """Return a program for git, and the file that it makes when it runs."""
+    marker = folder / f"{name}-ran"
+    path = folder / name
+    path.write_text(f"#!/bin/sh\ntouch '{marker}'\n{text}\n")
+    path.chmod(0o755)
+    return str(path), marker
+
+
+def commit(folder: Path, text: str = "new\n", **options: bool) -> str:
+    """Change a file and commit it, as planning does; return what was committed."""
+    (folder / "a.txt").write_text(text)
+    git = Git(folder)
+    git.run(["add", "--", "a.txt"])
+    git.run(["commit", "-q", "-m", "second"], **options)
+    assert git.run(["status", "--porcelain"]) == b""
+    return plain_git(folder, "show", "HEAD:./a.txt")
+
+
+# --- repositories of every kind ---------------------------------------------------------------------------------------
+
+
+def linked(tmp_path: Path) -> Path:
+    plain_git(made(tmp_path / "main"), "worktree", "add", "-q", "-b", "other", str(tmp_path / "linked"))
+    return tmp_path / "linked"
+
+
+def linked_to_bare(tmp_path: Path) -> Path:
+    plain_git(tmp_path, "clone", "-q", "--bare", str(made(tmp_path / "main")), "bare")
+    plain_git(tmp_path / "bare", "worktree", "add", "-q", "-b", "other", str(tmp_path / "linked"))
+    return tmp_path / "linked"
+
+
+def submodule(tmp_path: Path) -> Path:
+    plain_git(made(tmp_path / "around"), "submodule", "add", "-q", str(made(tmp_path / "main")), "sub")
+    return tmp_path / "around/sub"
+
+
+def sparse(tmp_path: Path) -> Path:
+    folder = made(tmp_path / "main")
+    (folder / "far/away").mkdir(parents=True)
+    (folder / "far/away/b.txt").write_text("b\n")
+    plain_git(folder, "add", "-A")
+    plain_git(folder, "commit", "-qm", "more")
+    plain_git(folder, "sparse-checkout", "set", "--cone", "--sparse-index", "near")
+    return folder
+
+
+def partial(tmp_path: Path) -> Path:
+    origin = made(tmp_path / "main")
+    plain_git(origin, "config", "uploadpack.allowFilter", "true")
+    plain_git(tmp_path, "clone", "-q", "--filter=blob:none", origin.as_uri(), "clone")
+    return tmp_path / "clone"
+
+
+def separate(tmp_path: Path) -> Path:
+    return made(tmp_path / "main", "--separate-git-dir", str(tmp_path / "elsewhere"))
+
+
+def sha256(tmp_path: Path) -> Path:
+    return made(tmp_path / "main", "--object-format=sha256")
+
+
+def packed(tmp_path: Path) -> Path:
+    folder = made(tmp_path / "main")
+    plain_git(folder, "pack-refs", "--all")
+    return folder
+
+
+def shallow(tmp_path: Path) -> Path:
+    origin = made(tmp_path / "main")
+    plain_git(origin, "commit", "-q", "--allow-empty", "-m", "more")
+    plain_git(tmp_path, "clone", "-q", "--depth=1", origin.as_uri(), "clone")
+    return tmp_path / "clone"
+
+
+def linked_folder(tmp_path: Path) -> Path:
+    folder = made(tmp_path / "main")
+    (folder / ".git").rename(tmp_path / "moved")
+    (folder / ".git").symlink_to(tmp_path / "moved")
+    return folder
+
+
+KINDS = [linked, linked_to_bare, submodule, sparse, partial, separate, sha256, packed, shallow, linked_folder]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_every_kind_of_repository_can_be_read_and_committed_to(tmp_path, home, kind):
+    folder = kind(tmp_path)
+    git = Git(folder)
+    layout = git.layout()
+    assert layout.top == Path(plain_git(folder, "rev-parse", "--show-toplevel"))
+    assert str(layout.index) == plain_git(folder, "rev-parse", "--path-format=absolute", "--git-path", "index")
+    assert layout.object_format == plain_git(folder, "rev-parse", "--show-object-format")
+    assert git.head() == plain_git(folder, "rev-parse", "HEAD")
+    assert "a.txt" in git.list_files()
+    assert commit(folder) == "new"
+    assert plain_git(folder, "log", "-1", "--format=%an %s", "HEAD") == "Home second"
+    assert plain_git(folder, "reflog", "-1", "--format=%gs").startswith("commit: second")
+    assert plain_git(folder, "fsck", "--no-dangling", "--connectivity-only") == ""
+
+
+def test_a_repository_of_another_user_is_refused_until_it_is_declared_safe(root, home):
+    if os.geteuid():
+        pytest.skip("only root can give files away")
+    for path in (root, root / ".git"):
+        os.chown(path, 12345, 12345)
+    with pytest.raises(NotReady, match="dubious ownership") as caught:
+        Git(root).require_repository()
+    assert "safe.directory" in caught.value.hint
+    plain_git(home, "config", "--global", "safe.directory", str(root))
+    assert commit(root) == "new"
+    (home / ".gitconfig").unlink()
+    plain_git(root, "-c", "safe.directory=*", "config", "--file", str(root / ".git/config"), "safe.directory", "*")
+    with pytest.raises(NotReady, match="dubious ownership"):
+        Git(root).require_repository()
+
+
+def test_who_called_sudo_owns_the_repository_for_root(root, monkeypatch):
+    if os.geteuid():
+        pytest.skip("only root can give files away")
+    for path in (root, root / ".git"):
+        os.chown(path, 12345, 12345)
+    monkeypatch.setenv("SUDO_UID", "12345")
+    Git(root).require_repository()
+
+
+@pytest.mark.parametrize("value", ["true", "yes"])
+def test_a_bare_repository_has_no_work_tree(root, value):
+    plain_git(root, "config", "core.bare", value)
+    with pytest.raises(NotReady, match="bare"):
+        Git(root).require_repository()
+
+
+def test_another_work_tree_is_refused(root, tmp_path):
+    plain_git(root, "config", "core.worktree", str(tmp_path))
+    with pytest.raises(NotReady, match=r"core\.worktree"):
+        Git(root).require_repository()
+
+
+# --- submodules -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ignore", ["none", "untracked"])
+def test_no_git_runs_in_a_submodule(tmp_path, home, ignore):
+    root = submodule(tmp_path).parent
+    plain_git(root, "config", "--file", ".gitmodules", "submodule.sub.ignore", ignore)
+    plain_git(root, "commit", "-qam", "with a submodule")
+    planted, marker = program(tmp_path, "planted")
+    (root / "sub/.git").unlink()
+    (root / ".git/modules/sub").rename(root / "sub/.git")
+    plain_git(root, "config", "--file", "sub/.git/config", "--unset", "core.worktree")
+    plain_git(root, "config", "--file", "sub/.git/config", "filter.x.clean", planted)
+    (root / "sub/.git/info/attributes").write_text("* filter=x\n")
+    (root / "sub/a.txt").write_text("own\n")
+    git = Git(root)
+    assert git.run(["status", "--porcelain"]) == b""
+    assert git.run(["diff", "HEAD"]) == b""
+    git.list_files()
+    with pytest.raises(GitError):
+        git.run(["commit", "-m", "nothing to commit"])
+    assert commit(root) == "new"
+    assert not marker.exists()
+    plain_git(root, "status")
+    assert marker.exists()  # or nothing was shown above
+
+
+def test_a_broken_submodule_breaks_nothing(tmp_path, home):
+    root = submodule(tmp_path).parent
+    plain_git(root, "commit", "-qam", "with a submodule")
+    plain_git(root / "sub", "config", "core.worktree", "/nowhere")
+    assert Git(root).run(["diff", "HEAD"]) == b""
+    assert commit(root) == "new"
+
+
+# --- the user's own configuration -------------------------------------------------------------------------------------
+
+
+def test_the_users_own_filters_run_for_commits_alone(root, home, tmp_path):
+    clean, marker = program(tmp_path, "git-lfs", "sed s/new/pointer/")
+    plain_git(root, "config", "--global", "filter.lfs.clean", clean)
+    (root / ".gitattributes").write_text("*.txt filter=lfs\n")
+    (root / "a.txt").write_text("own\n")
+    git = Git(root)
+    assert b"+own" in git.run(["diff", "HEAD"])
+    git.run(["status", "--porcelain"])
+    assert not marker.exists()
+    (root / "a.txt").write_text("new\n")
+    git.run(["add", "--", "a.txt"])
+    git.run(["commit", "-q", "-m", "second"])
+    assert plain_git(root, "show", "HEAD:a.txt") == "pointer"
+
+
+@pytest.mark.parametrize("kind", ["clean", "process"])
+def test_a_filter_of_the_repository_neither_runs_nor_is_left_out(root, tmp_path, kind):
+    """Without git-crypt, `git add` would commit a secret as it is."""
+    planted, marker = program(tmp_path, "planted")
+    plain_git(root, "config", f"filter.crypt.{kind}", planted)
+    (root / ".gitattributes").write_text("a.txt filter=crypt\n")
+    (root / "a.txt").write_text("own\n")
+    with pytest.raises(GitError, match=r"only if the configuration in your home folder has it(?s:.*)'crypt' failed"):
+        Git(root).run(["add", "--", "a.txt"])
+    assert not marker.exists()
+
+
+def test_a_filter_in_the_repository_does_not_replace_the_users_own(root, home, tmp_path):
+    clean, marker = program(tmp_path, "git-lfs")
+    planted, shadow = program(tmp_path, "planted")
+    plain_git(root, "config", "--global", "filter.lfs.clean", clean)
+    for name in ("clean", "process"):
+        plain_git(root, "config", f"filter.lfs.{name}", planted)
+    (root / ".gitattributes").write_text("*.txt filter=lfs\n")
+    (root / "a.txt").write_text("own\n")
+    Git(root).run(["add", "--", "a.txt"])
+    assert (marker.exists(), shadow.exists()) == (True, False)
+
+
+def test_commits_are_signed_by_the_users_own_program(root, home, tmp_path):
+    sign, marker = program(tmp_path, "sign", "cat >/dev/null; echo '[GNUPG:] SIG_CREATED ' >&2; echo signature")
+    planted, shadow = program(tmp_path, "planted")
+    plain_git(root, "config", "--global", "gpg.program", sign)
+    plain_git(root, "config", "--global", "commit.gpgSign", "true")
+    plain_git(root, "config", "gpg.program", planted)
+    assert commit(root) == "new"
+    assert not marker.exists()  # only with `hooks`
+    assert commit(root, "third\n", hooks=True) == "third"
+    assert "gpgsig signature" in plain_git(root, "cat-file", "commit", "HEAD")
+    assert (marker.exists(), shadow.exists()) == (True, False)
+
+
+def test_hooks_run_where_no_model_can_write(root, home, tmp_path):
+    hook, marker = program(tmp_path, "hook", "exit 0")
+    (root / ".git/hooks").mkdir(exist_ok=True)
+    (root / ".git/hooks/pre-commit").symlink_to(hook)
+    commit(root)
+    assert not marker.exists()
+    commit(root, "third\n", hooks=True)
+    assert marker.exists()
+    marker.unlink()
+    (root / ".husky").mkdir()
+    (root / ".husky/pre-commit").symlink_to(hook)
+    for place in (".husky", str(root / ".husky")):
+        plain_git(root, "config", "core.hooksPath", place)
+        with pytest.raises(NotReady, match="where a model can write"):
+            Git(root).run(["commit", "--allow-empty", "-qm", "x"], hooks=True)
+    assert not marker.exists()
+
+
+def test_the_users_settings_for_some_folders_count(root, home, tmp_path):
+    (home / "work").write_text("[user]\n\temail = work@example.org\n")
+    with (home / ".gitconfig").open("a") as file:
+        file.write(f'[includeIf "gitdir:{tmp_path}/"]\n\tpath = work\n')
+    commit(root)
+    assert plain_git(root, "log", "-1", "--format=%ae") == "work@example.org"
+
+
+@pytest.mark.parametrize("way", ["home", "link", "include", "variable"])
+def test_a_users_configuration_in_the_project_counts_for_nothing(root, home, tmp_path, monkeypatch, way):
+    """A model may have written it: think of a repository of dotfiles."""
+    planted, marker = program(tmp_path, "planted")
+    config = root / ".gitconfig"
+    config.write_text(f'[user]\n\tname = Model\n[filter "x"]\n\tclean = {planted}\n')
+    (root / ".gitattributes").write_text("*.txt filter=x\n")
+    match way:
+        case "home":
+            monkeypatch.setenv("HOME", str(root))
+        case "link":
+            (home / ".gitconfig").unlink()
+            (home / ".gitconfig").symlink_to(config)
+        case "include":
+            (home / ".gitconfig").write_text(f"[include]\n\tpath = {config}\n")
+        case "variable":
+            monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    (root / "a.txt").write_text("own\n")
+    git = Git(root)
+    git.run(["add", "--", "a.txt"])
+    git.run([*AUTHOR, "commit", "-qm", "x"])
+    assert not marker.exists()
+    assert git.run(["config", "user.name"], check=False) == b""
+
+
+@pytest.mark.parametrize("tool", ["git-lfs", "gpg"])
+def test_no_program_on_the_path_is_taken_from_the_project(root, home, tmp_path, monkeypatch, tool):
+    planted, marker = program(tmp_path, tool)
+    tools = root / ".venv/bin"
+    tools.mkdir(parents=True)
+    (tools / tool).symlink_to(planted)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    plain_git(root, "config", "--global", "filter.lfs.clean", "git-lfs clean -- %f || cat")
+    plain_git(root, "config", "--global", "commit.gpgSign", "true")
+    (root / ".gitattributes").write_text("*.txt filter=lfs\n")
+    (root / "a.txt").write_text("own\n")
+    git = Git(root)
+    git.run(["add", "--", "a.txt"], check=False)
+    git.run(["commit", "-qm", "x"], hooks=True, check=False)
+    assert not marker.exists()
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+
+def test_no_attribute_hides_a_change(root):
+    (root / ".gitattributes").write_text("*.txt -diff\n")
+    (root / "a.txt").write_text("own\n")
+    assert b"+own" in Git(root).run(["diff", "HEAD"])
+
+
+def test_what_the_repository_includes_is_not_read(root):
+    os.mkfifo(root / ".git/pipe")
+    plain_git(root, "config", "--file", ".git/config", "include.path", "pipe")
+    assert Git(root).run(["show", "HEAD:a.txt"], timeout=30) == b"old\n"
+
+
+def test_rules_that_the_repository_names_still_count(root, tmp_path):
+    (tmp_path / "rules").write_text("*.secret\n")
+    plain_git(root, "config", "core.excludesFile", str(tmp_path / "rules"))
+    assert Git(root).ignored(["a.secret", "b"]) == {"a.secret"}
+
+
+CONFIG = """\ufeff# a comment
+[core] bare = false ; behind it
+\trepositoryformatversion=0
+[Filter "With.Dots \\"and\\\\ quotes\\""]
+\tclean = "a  # b" c ; d
+\tSmudge = one \\
+  two\\tthree\\n "x y"  \t
+[old.Style]
+key
+other-Key =
+[empty]
+[a]b=c"""
+
+
+def test_a_configuration_file_is_read_as_git_reads_it(tmp_path, home):
+    file = tmp_path / "config"
+    for text in (CONFIG, CONFIG.replace("\n", "\r\n"), "", "\n\n", '[a]\nb = \\\\\\"\n'):
+        file.write_bytes(text.encode())
+        listing = plain_git(tmp_path, "config", "--file", str(file), "--list", "-z").split("\0")[:-1]
+        entries = [
+            (name, value if line else "true") for name, line, value in (each.partition("\n") for each in listing)
+        ]
+        assert parse_config(text, "config") == entries
+
+
+@pytest.mark.parametrize(
+    "text", ["[core\n", "[a]\n= b\n", '[a]\nb = "c\n', "[a]\nb = \\x\n", "[a]\n1b = c\n", "[a]\nb c\n"]
+)
+def test_a_broken_configuration_file_is_an_error_as_for_git(tmp_path, home, text):
+    (tmp_path / "config").write_text(text)
+    with pytest.raises(GitError, match="bad config line"):
+        parse_config(text, "config")
+    with pytest.raises(subprocess.CalledProcessError):
+        plain_git(tmp_path, "config", "--file", "config", "--list")
+
+
+def test_what_a_killed_process_left_is_removed(root):
+    kept, left = CommonFolder(root / ".git"), CommonFolder(root / ".git")
+    place = left.path.parent
+    copy = place / f"{left.path.name}-left"
+    left.path.rename(copy)  # without its lock
+    del left
+    old = time.time() - 3600
+    for path in (kept.path, copy):
+        os.utime(path, (old, old))
+    (place / "code-commit-git-link").unlink(missing_ok=True)
+    fresh = CommonFolder(root / ".git")
+    assert (kept.path.exists(), fresh.path.exists(), copy.exists()) == (True, True, False)
