@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -36,3 +37,13 @@ def log(tmp_path: Path, open_log: Callable[..., RunLog]) -> Iterator[RunLog]:
     log = open_log(tmp_path)
     yield log
     log.finish(ExitCode.REACHED, "over")
+
+
+@pytest.fixture
+def no_sandbox(tmp_path: Path) -> dict[str, str]:
+    """Return the environment of a machine where bubblewrap does not work."""
+    folder = tmp_path / "no-sandbox"
+    folder.mkdir()
+    (folder / "bwrap").write_text("#!/bin/sh\nexit 1\n")
+    (folder / "bwrap").chmod(0o755)
+    return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}

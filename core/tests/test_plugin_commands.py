@@ -51,6 +51,12 @@ def test_a_command_of_a_plugin_runs_and_is_in_the_help(project, install):
     assert "command greet" in project.command("plugins", plugins=plugins).stdout
 
 
+def test_without_the_settings_a_process_of_a_command_needs_the_sandbox(project, install, no_sandbox):
+    body = "host.workspace().run_command(['true'], log=host.root / 'log.txt', timeout=60); return 0"
+    finished = project.command("greet", "you", plugins=install(body=body), environ=no_sandbox)
+    assert (finished.exit_code, "error: no sandbox: bubblewrap" in finished.stderr) == (3, True), finished.stderr
+
+
 def test_its_exit_code_and_its_errors_are_the_commands(project, install):
     body = "from code_commit.plugin_api import NotReady; raise NotReady('no cake', hint='bake one')"
     finished = project.command("greet", "you", "--json", plugins=install(body=body))

@@ -29,9 +29,9 @@ COMMAND = ("--library", "--model", "scripted", "--json")
 def run(tmp_path):
     project = Project.create(tmp_path)
 
-    def run(code: str, *arguments: str):
+    def run(code: str, *arguments: str, **options):
         folder = install_plugin(tmp_path / "plugins", "library", PLUGIN.format(code=code))
-        finished = project.command(*COMMAND, *arguments, plugins=[folder])
+        finished = project.command(*COMMAND, *arguments, plugins=[folder], **options)
         return project, finished
 
     return run
@@ -79,6 +79,14 @@ def test_what_is_added_holds_no_key(run, tmp_path):
     project.write({"agent-config/config.toml": f'[providers.scripted.default]\napi_key = "{key}"\n'})
     assert project.command(*COMMAND, plugins=[tmp_path / "plugins"]).exit_code == 0
     assert (project.run_folder / "n.txt").read_text() == "key=***7Q***7Q"
+
+
+@pytest.mark.parametrize(("sandbox", "exit_code"), [("auto", 3), ("off", 0)])
+def test_a_command_of_the_model_runs_in_the_sandbox_or_by_consent(run, no_sandbox, sandbox, exit_code):
+    _, finished = run("given = run.execute(['true'], timeout=60).exit_code", "--sandbox", sandbox, environ=no_sandbox)
+    assert finished.exit_code == exit_code
+    says = "commands that the model chose run only in the sandbox: "
+    assert (says in finished.stderr) == (exit_code == 3)
 
 
 def test_an_event_of_another_plugin_is_a_failure_of_the_plugin_that_emits_it(run):
