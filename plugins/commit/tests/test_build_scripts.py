@@ -149,7 +149,7 @@ def test_init_runs_the_build_and_a_broken_test_or_none_fails_it(tmp_path, langua
 @pytest.mark.parametrize(
     ("files", "added"),
     [
-        ({"setup.py": ""}, {"test_m.py": "def test_f(): assert False\n"}),
+        pytest.param({"setup.py": ""}, {"test_m.py": "def test_f(): assert False\n"}, marks=pytest.mark.slow),
         pytest.param({"package.json": "{}"}, {"test/m.js": "x\n"}, marks=needs("node")),
         pytest.param({"Makefile": "all:\n"}, {"test_m.c": "x\n"}, marks=needs("make")),
         pytest.param({"CMakeLists.txt": CMAKE[: CMAKE.index("enable")]}, {"test_m.c": "x\n"}, marks=[needs("cmake", "cc"), pytest.mark.slow]),
@@ -165,12 +165,12 @@ def test_a_project_without_tests_passes_until_it_has_test_files(tmp_path, cache,
     assert build(project, environ=cache).exit_code != 0
 
 
-def test_a_syntax_error_in_a_module_that_no_test_imports_fails_the_build(tmp_path):
+def test_a_syntax_error_in_a_module_that_no_test_imports_fails_the_build(tmp_path, cache):
     project = project_with(tmp_path, {**UNITTESTS.files, ".venv/lib/old.py": "print 1\n"})
     project.command("init", "--no-build")
-    assert build(project).exit_code == 0
+    assert build(project, environ=cache).exit_code == 0
     project.write({"other.py": "print(\n"})
-    assert "SyntaxError" in build(project).stdout
+    assert "SyntaxError" in build(project, environ=cache).stdout
 
 
 @pytest.mark.slow
@@ -348,7 +348,7 @@ WITH_GROUP = PYPROJECT + '[dependency-groups]\ntests = ["pytest"]\n'
         ),
     ],
 )
-def test_the_message_names_what_installs_pytest(tmp_path, stubs, files, install):
+def test_the_message_names_what_installs_pytest(tmp_path, stubs, cache, files, install):
     """The project's own interpreter comes first, also before that of its manager where this is not installed."""
     project = project_with(tmp_path / "p", {**files, "conftest.py": ""})
     own = project.root / ".venv/bin/python"
@@ -357,7 +357,7 @@ def test_the_message_names_what_installs_pytest(tmp_path, stubs, files, install)
     own.chmod(0o755)
     project.command("init", "--no-build")
     assert ".venv/\n" in project.read(".gitignore")
-    done = build(project, path=stubs.path)
+    done = build(project, path=stubs.path, environ=cache)
     message = f"build.sh: .venv/bin/python has no pytest. Install the project with its tests: {install}\n"
     assert (done.exit_code, done.stderr) == (1, message)
 
@@ -451,16 +451,16 @@ def test_the_parts_of_a_project_are_found(tmp_path, files, found):
 
 
 @needs("node", "npm")
-def test_every_part_must_pass(tmp_path):
+def test_every_part_must_pass(tmp_path, cache):
     files = {**UNITTESTS.files, **{f"the web/{path}": text for path, text in JAVASCRIPT.files.items()}}
     project = project_with(tmp_path, files)
-    finished = project.command("init")
+    finished = project.command("init", environ=cache)
     assert finished.exit_code == 0, finished.stderr
     assert "build.sh is for Python and JavaScript in the web/." in finished.stderr
     project.write({"the web/m.js": "module.exports = 2\n"})
-    assert build(project).exit_code == 1
+    assert build(project, environ=cache).exit_code == 1
     project.write({"the web/m.js": "module.exports = 1\n", "m.py": "def f(): return 2\n"})
-    assert build(project).exit_code == 1
+    assert build(project, environ=cache).exit_code == 1
 
 
 # --- the whole command ------------------------------------------------------------------------------------------------
@@ -468,7 +468,13 @@ def test_every_part_must_pass(tmp_path):
 SCRIPTED = "from code_commit_testing.scripted_provider import code_commit_providers\n"
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    "language",
+    [
+        each if each.id == "unittest" else pytest.param(*each.values, id=each.id, marks=[*each.marks, pytest.mark.slow])
+        for each in LANGUAGES
+    ],
+)
 def test_a_response_that_breaks_a_test_is_repaired(tmp_path, language, cache):
     project = project_with(tmp_path, language.files)
     project.command("init", "--no-build")
