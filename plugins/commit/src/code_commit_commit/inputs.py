@@ -38,6 +38,8 @@ def read_context(run: Run) -> tuple[Context, RolledUp]:
     if not query.strip():
         raise NotReady("the query is empty", hint="describe the change")
     run.emit(QueryRead(query.strip().splitlines()[0].strip()[:_LONGEST_LINE]))
+    if run.options.rollup:
+        return _collected(run, query)
     given = (run.options.query, run.options.query_file) != (None, None)
     if given and read_text(run.tree, CODEBASE) is None:
         code = collect_current_code(run)
@@ -48,6 +50,24 @@ def read_context(run: Run) -> tuple[Context, RolledUp]:
     if not codebase.strip():
         raise NotReady(f"{CODEBASE} is empty", hint=collect)
     return _compare_with_rollup(run, Context(query, codebase))
+
+
+def _collected(run: Run, query: str) -> tuple[Context, RolledUp]:
+    """Collect the code as it is now, with the patterns of the present rollup.
+
+    Raises:
+        NotReady: a script made the present rollup; it would run outside of the sandbox.
+    """
+    codebase = read_text(run.tree, CODEBASE)
+    patterns = None if codebase is None else RolledUp.of(run.tree, codebase).patterns
+    if codebase is not None and patterns is None:
+        raise NotReady(
+            f"{CODEBASE} does not come from `code-commit rollup`, so --rollup cannot make it again",
+            hint="make it with your own script, such as codeRollup.sh, and run without --rollup",
+        )
+    code = collect_current_code(run, *(patterns or ()))
+    run.emit(MessageLogged(f"collected {code}"))
+    return Context(query, code.text), code.rolled_up
 
 
 def _compare_with_rollup(run: Run, context: Context) -> tuple[Context, RolledUp]:

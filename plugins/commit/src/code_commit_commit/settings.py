@@ -41,6 +41,7 @@ class CommitOptions(BaseModel):
 
     query: str | None = None
     query_file: str | None = None
+    rollup: bool = False
     dry_run: bool = False
     repairs: int = _REPAIRS
 

@@ -20,6 +20,7 @@ from code_commit_commit.inputs import read_context, warn_of_uncommitted_changes
 from code_commit_commit.prompts import build_end, failure_text, initial_prompt, repair_prompt
 from code_commit_commit.replacements import Replacements, count, paths
 from code_commit_commit.validation import UnusableResponse, differs, read_changes
+from code_commit_commit.window import require_window
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Run
@@ -29,20 +30,23 @@ def commit(run: Run) -> Result:
     """Change the code as the query describes until `build.sh` passes, with up to `repairs` repairs.
 
     Raises:
-        NotReady: the query, the rollup or build.sh is missing, or files changed since the rollup.
+        NotReady: the query, the rollup or build.sh is missing, files changed since the rollup, or the prompt does not
+            fit into the model's window.
         ResponseRefused: no response was applied: the last one is not usable, changes a path that is not allowed or a
             file that changed in the meantime, or contains a key.
     """
     context, rolled_up = read_context(run)
-    model = run.model()
-    warn_of_uncommitted_changes(run)
+    model, prompt = run.model(), initial_prompt(context)
+    require_window(model.name, prompt, context.codebase)
+    if not run.options.dry_run:
+        warn_of_uncommitted_changes(run)
     if run.settings.build_untouched == "before":
         _require_green(run)
         rolled_up.renew()
     run.keep("input-query.txt", context.query)  # `code-commit replay` reads both back
     run.keep("input-codeRollup.txt", context.codebase)
     replacements = Replacements(run)
-    prompt, failure, red = initial_prompt(context), "", None
+    failure, red = "", None
     for number in range(1, run.options.repairs + 2):
         unusable = None
         with run.span("attempt", number=number):

@@ -1,0 +1,58 @@
+"""Refuse a prompt that is larger than the model's window, before it costs anything."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator
+
+from code_commit.plugin_api import NotReady
+
+_BYTES_PER_TOKEN = 4  # the estimate of the services for English and code; a text rarely has fewer tokens
+_ALWAYS_FITS = 100_000  # tokens; the list of windows loads in a fifth of a second
+_HEADER = re.compile(r"^--- (?P<path>[^\n]+) ---\n", re.MULTILINE)
+_NAMED = 3  # folders
+
+
+def require_window(model: str, prompt: str, codebase: str) -> None:
+    """Check that `model` can read `prompt`, as far as its window is known.
+
+    Raises:
+        NotReady: the prompt is too long; the hint names the largest folders of the `codebase`.
+    """
+    tokens = len(prompt.encode()) // _BYTES_PER_TOKEN
+    if tokens <= _ALWAYS_FITS or (window := _window_of(model)) is None or tokens <= window:
+        return
+    largest = list(_largest_folders(codebase))
+    named = ", ".join(f"{folder} (about {size // _BYTES_PER_TOKEN:,} tokens)" for folder, size in largest)
+    pattern = shlex.quote(f"/{largest[0][0]}" if largest else "PATTERN")
+    raise NotReady(
+        f"the prompt has about {tokens:,} tokens, and {model} reads at most {window:,}",
+        hint=f"leave code out, for example with `code-commit rollup --exclude {pattern}`, or choose another model"
+        + (f"; most of it is in {named}" if named else ""),
+    )
+
+
+def _window_of(model: str) -> int | None:
+    """Return the window of `model` in tokens, or None if nobody knows it."""
+    from genai_prices import data_snapshot
+
+    snapshot = data_snapshot.get_snapshot()
+    try:
+        own: int | None = snapshot.find_provider_model(model, None, None, None)[1].context_window
+    except LookupError:
+        return None
+    same = (each for provider in snapshot.providers for each in provider.models if each.id.rpartition("/")[2] == model)
+    return own or max((each.context_window or 0 for each in same), default=0) or None
+
+
+def _largest_folders(codebase: str) -> Iterator[tuple[str, int]]:
+    """Yield the folders of the root that have most of the code, and files in the root, with their characters."""
+    sizes: Counter[str] = Counter()
+    headers = list(_HEADER.finditer(codebase))
+    ends = [header.start() for header in headers[1:]] + [len(codebase)]
+    for header, end in zip(headers, ends, strict=True):
+        top, slash, _ = header["path"].partition("/")
+        sizes[top + slash] += end - header.end()
+    return iter(sizes.most_common(_NAMED))

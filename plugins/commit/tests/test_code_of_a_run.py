@@ -1,0 +1,58 @@
+"""The code that a run shows to the model: collected again with --rollup, and not larger than the model's window."""
+
+from __future__ import annotations
+
+import pytest
+
+GREEN = "^^^a.txt\ngood\n^^^end\n"
+
+
+def codebase(change) -> str:
+    """Return the code in the latest prompt."""
+    return change.prompts()[-1].partition("[codebase]\n")[2]
+
+
+@pytest.mark.parametrize(("patterns", "shown"), [((), ["a.txt", "b.txt"]), (("--exclude", "b.txt"), ["a.txt"])])
+def test_the_code_is_collected_again_with_the_same_patterns(change, patterns, shown):
+    project = change.project
+    project.write({"b.txt": "b\n"})
+    assert project.command("rollup", "--exclude", "build.sh", "--exclude", ".gitignore", *patterns).exit_code == 0
+    project.write({"a.txt": "newest\n"})
+    finished = change([GREEN], "--rollup", settings='[plugins.commit]\nchanged_since_rollup = "stop"\n')
+    assert finished.exit_code == 0, finished.stderr
+    assert f"collected {len(shown)} file" in finished.stderr
+    assert "--- a.txt ---\nnewest\n" in codebase(change)
+    assert [path for path in ("a.txt", "b.txt", "build.sh") if f"--- {path} ---" in codebase(change)] == shown
+
+
+def test_without_a_rollup_the_code_is_collected(change):
+    (change.project.root / "agent-config/codeRollup.txt").unlink()
+    assert change([GREEN], "--rollup").exit_code == 0
+    assert "--- a.txt ---\nold\n" in codebase(change)
+
+
+def test_a_rollup_of_a_script_is_not_made_again(change):
+    finished = change([GREEN], "--rollup")
+    assert (finished.exit_code, change.project.read("a.txt")) == (3, "old\n")
+    assert "so --rollup cannot make it again" in finished.stderr
+    assert "such as codeRollup.sh" in finished.stderr
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "gemini-2.5-pro"])
+def test_a_prompt_larger_than_the_window_is_refused_before_the_call(change, model):
+    large = "x" * (400_000 if model == "gpt-4o" else 4_000_000)
+    rollup = f"--- a.txt ---\nold\n--- src/a.py ---\n{large}\n--- src/b.py ---\n{large[:200_000]}\n--- z ---\nz\n"
+    change.project.write({"agent-config/codeRollup.txt": rollup})
+    finished = change([GREEN], "--model", f"scripted/{model}")
+    assert (finished.exit_code, change.project.read("a.txt")) == (3, "old\n")
+    assert f"tokens, and {model} reads at most " in finished.stderr
+    tokens = (len(large) + 200_000) // 4
+    assert f"most of it is in src/ (about {tokens:,} tokens), a.txt (about 1 tokens), z (about" in finished.stderr
+    assert "`code-commit rollup --exclude /src/`" in finished.stderr
+    assert not list(change.project.root.glob("logs/*/"))
+
+
+@pytest.mark.parametrize(("model", "size"), [("gpt-4o", 450_000), ("unheard-of", 900_000)], ids=["fits", "unknown"])
+def test_other_prompts_are_sent(change, model, size):
+    change.project.write({"agent-config/codeRollup.txt": f"--- a.txt ---\n{'x' * size}\n"})
+    assert change([GREEN], "--model", f"scripted/{model}").exit_code == 0
