@@ -72,7 +72,7 @@ def test_a_refused_change_of_a_command_is_a_refusal(project, install):
 """
     finished = project.command("greet", "you", "--json", plugins=install(body=body))
     assert (finished.exit_code, finished.events[-1]["data"]["outcome"]) == (5, "response_refused")
-    assert "No response may change build.sh." in finished.stderr
+    assert "No response may change it." in finished.stderr
 
 
 def test_two_owners_of_a_command_are_both_named(project, install):

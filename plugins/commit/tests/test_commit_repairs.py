@@ -62,7 +62,7 @@ def test_a_refused_path_ends_the_run_with_a_command_that_shows_why(change):
 def test_a_setting_lets_a_refused_path_cost_a_repair(change):
     finished = change([block("build.sh", "x\n"), GREEN], settings='[plugins.commit]\nrefused_path = "repair"\n')
     assert finished.exit_code == 0
-    assert "build.sh: No response may change build.sh." in repair_text(change.prompts()[1])
+    assert "build.sh: No response may change it." in repair_text(change.prompts()[1])
 
 
 RULE = """

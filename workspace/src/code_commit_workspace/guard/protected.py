@@ -38,7 +38,8 @@ class ProtectedNames:
             if (found := self.find(change.path)) is not None:
                 entry, part = found
                 alike = "" if part == entry.name else f"{quote(part)} can be taken for {quote(entry.name)}. "
-                yield Refusal(change.path, self.name, f"{alike}No response may change {entry}.")
+                what = "it" if str(entry) == change.path else entry
+                yield Refusal(change.path, self.name, f"{alike}No response may change {what}.")
 
     def find(self, path: str) -> tuple[Protected, str] | None:
         """Return the first protected name in `path`, and the part of the path that stands for it."""
