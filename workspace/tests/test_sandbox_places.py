@@ -256,6 +256,32 @@ def test_what_the_user_opens_is_open_and_nothing_more(run: Run, home: Path) -> N
     assert result.stderr.count(b"Read-only file system") == 3
 
 
+def test_no_program_can_be_put_on_the_path(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "tool/bin").mkdir(parents=True)
+    monkeypatch.setenv("PATH", f"{home}/tool/bin{os.pathsep}{os.environ['PATH']}")
+
+    result = run("touch ~/tool/x ~/tool/bin/git; mv ~/tool/bin ~/tool/old", writable=(home / "tool",))
+
+    assert result.stderr.count(b"Read-only file system") == 1
+    assert result.stderr.count(b"Device or resource busy") == 1
+    for opened in ("tool/bin", "tool/bin/below"):
+        with pytest.raises(NotReady, match="is on PATH"):
+            run("true", writable=(home / opened,))
+
+
+def test_bash_is_not_the_projects(run: Run, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "bin").mkdir()
+    (project / "bin/bash").write_text("#!/bin/sh\ntouch planted\n")
+    (project / "bin/bash").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{project}/bin{os.pathsep}{os.environ['PATH']}")
+
+    off = ProcessRunner(project, SandboxSettings("off"), redactor=Redactor())
+
+    assert run("echo own").stdout == b"own\n"
+    assert off.run(["bash", "-c", "echo own"], log=tmp_path / "log", timeout=MINUTE).stdout == b"own\n"
+    assert not (project / "planted").exists()
+
+
 @pytest.mark.parametrize(
     ("output", "opened"),
     [
@@ -401,7 +427,7 @@ def test_an_account_without_privileges_has_the_same_sandbox(tmp_path: Path) -> N
     environ = {"PATH": "/usr/bin:/bin", "HOME": str(home), "PYTHONPATH": str(source)}
 
     probe = subprocess.run(
-        [*account[:4], python, "-c", f"open({str(source / 'code_commit_workspace/git.py')!r})"], check=False
+        [*account[:4], python, "-c", f"open({str(source / 'code_commit_workspace/errors.py')!r})"], check=False
     )
     if probe.returncode:
         pytest.skip("another account cannot read this checkout")
@@ -415,3 +441,15 @@ def test_an_account_without_privileges_has_the_same_sandbox(tmp_path: Path) -> N
     assert done.stdout.count("Read-only file system") == 2
     assert CANARY not in done.stdout
     assert (home / "project/made").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="about root")
+def test_root_that_may_not_mount_works_as_another_user_would(project: Path) -> None:
+    (project / "script").write_text("touch made ~/x build.sh; ls agent-config; id -u\n")
+    command = ["setpriv", "--bounding-set=-sys_admin", sys.executable, "-c", ACCOUNT, str(project), "source ./script"]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert done.stdout.startswith(r"0 () b'0\n'"), done.stdout + done.stderr
+    assert done.stdout.count("Read-only file system") == 2
+    assert (project / "made").exists()

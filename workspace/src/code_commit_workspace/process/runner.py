@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import selectors
 import shlex
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from code_commit_workspace.process.integrity import BUILD_SCRIPT, FindIgnored, I
 from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.sandbox import Sandbox
 from code_commit_workspace.process.under_way import UnderWay
+from code_commit_workspace.programs import find_program
 from code_commit_workspace.records import ProcessResult, SandboxSettings
 from code_commit_workspace.redaction import Redactor
 from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER
@@ -131,7 +131,8 @@ class ProcessRunner:
             return "off"
         reason = self._sandbox.why_not()
         if self._settings.mode == "require" and (reason := reason or self._sandbox.unprotected):
-            raise NotReady(f"no sandbox: {reason}", hint="install bubblewrap, or pass --sandbox auto or off")
+            advice = "install bubblewrap" if "not installed" in reason else "change that"
+            raise NotReady(f"no sandbox: {reason}", hint=f"{advice}, or pass --sandbox auto or off")
         if not reason:
             return "bubblewrap"
         if not self._settings.network:
@@ -175,7 +176,7 @@ class ProcessRunner:
         ready = self._get_ready(argv, isolation_required=isolation_required)
         with self._log(log, argv, isolated=ready.wrapper is not None) as record:
             try:
-                ending = self._run(argv, ready, stdin, timeout, record)
+                ending = self._run(ready, stdin, timeout, record)
             except BaseException as error:
                 with suppress(OSError):
                     record.end(f"interrupted ({type(error).__name__})")
@@ -203,7 +204,7 @@ class ProcessRunner:
         ready = self._get_ready(argv, isolation_required=isolation_required)
         from code_commit_workspace.process.running import start
 
-        return start(argv, ready.wrapper, self._root, ready.env | dict(env), ready.altered, self._under_way)
+        return start(ready.argv, ready.wrapper, self._root, ready.env | dict(env), ready.altered, self._under_way)
 
     def close(self) -> None:
         """End the running processes and start no other; callable from any thread."""
@@ -217,11 +218,11 @@ class ProcessRunner:
         """Wait until no process is running; return False after `seconds`."""
         return self._under_way.wait_until_over(seconds)
 
-    def _run(self, argv: Sequence[str], ready: _Ready, stdin: bytes, timeout: float, record: ProcessLog) -> _Ending:
+    def _run(self, ready: _Ready, stdin: bytes, timeout: float, record: ProcessLog) -> _Ending:
         try:
-            process = Process(argv, wrapper=ready.wrapper, cwd=self._root, env=ready.env, stdin=stdin)
+            process = Process(ready.argv, wrapper=ready.wrapper, cwd=self._root, env=ready.env, stdin=stdin)
         except (OSError, ValueError) as error:  # the command is too long, or holds NUL
-            return _Ending(_NOT_EXECUTABLE, trouble=f"{argv[0]}: {error}")
+            return _Ending(_NOT_EXECUTABLE, trouble=f"{ready.argv[0]}: {error}")
         with process, self._under_way.holding(process):
             try:
                 killed = _attend(process, record, timeout)
@@ -252,14 +253,22 @@ class ProcessRunner:
                 hint="install bubblewrap, or pass --sandbox off to run them with your own rights",
             )
         env = without_keys(os.environ, self._redactor, self._settings)
-        _require_bash(argv, env)
+        if argv[0] == "bash":
+            argv = (self._bash(), *argv[1:])
         if isolated:
             env = self._sandbox.environment(env)
             replace_by_copies(self._linked)
             self._linked = []
         integrity = self._integrity(state_hidden=isolated)
         sealed = integrity.seal()
-        return _Ready(env, partial(integrity.altered, sealed), self._sandbox.wrapper() if isolated else None)
+        return _Ready(argv, env, partial(integrity.altered, sealed), self._sandbox.wrapper() if isolated else None)
+
+    def _bash(self) -> str:
+        """Return the path of bash, which is not from the project."""
+        found = find_program("bash", self._root, self._settings.writable)
+        if found is None:
+            raise NotReady("bash is not on the PATH, and builds need it", hint="install bash, outside of the project")
+        return found
 
     def _unchangeable(self) -> Iterator[Path]:
         yield from (self._root / name for name in (*self._read_only, *self._sealed.rules))
@@ -278,6 +287,7 @@ class ProcessRunner:
 class _Ready:
     """What a process is started with. `altered` says afterwards what it altered; `wrapper` None: no sandbox."""
 
+    argv: Sequence[str]
     env: dict[str, str]
     altered: Callable[[], tuple[str, ...]]
     wrapper: list[str] | None
@@ -343,8 +353,3 @@ def _drain(process: Process, record: ProcessLog) -> None:
         with suppress(BlockingIOError):
             while (data := os.read(pipe, _CHUNK)) and time.monotonic() < deadline:
                 output.feed(data)
-
-
-def _require_bash(argv: Sequence[str], env: Mapping[str, str]) -> None:
-    if argv[0] == "bash" and not shutil.which("bash", path=env.get("PATH")):
-        raise NotReady("bash is not on the PATH, and builds need it", hint="install bash")

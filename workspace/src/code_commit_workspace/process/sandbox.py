@@ -106,6 +106,11 @@ class Sandbox:
                     f"sandbox.writable: {opened} holds {held or 'your home folder'}, which no process may change",
                     hint="name folders below it",
                 )
+            if any(within(opened, folder) for folder in _path_folders()):
+                raise NotReady(
+                    f"sandbox.writable: {opened} is on PATH, where a build could put programs that you run",
+                    hint="take it out of your configuration, or out of PATH",
+                )
 
     def why_not(self) -> str:
         """Return why the sandbox does not work here, or "". The first call runs it to find out.
@@ -150,6 +155,8 @@ class Sandbox:
 
     def _prove(self) -> str:
         """Prepare the command, run it, and return why it does not work. Root may have to work as any other user."""
+        if sys.platform != "linux":
+            return "bubblewrap needs Linux"
         bubblewrap = find_program("bwrap", Path(self._root), self._writable)
         if bubblewrap is None:
             return "bubblewrap (bwrap) is not installed"
@@ -184,6 +191,7 @@ class Sandbox:
                 yield Mount(f"{self._cache}/{name}", "read-only", source)
         for path in filter(os.path.lexists, self._writable):
             yield Mount(path, "writable")
+            yield from (Mount(folder, "read-only") for folder in _path_folders() if within(folder, path))
         yield Mount(self._root, "writable")
         yield from self._fixed()
         yield from self._covered()
@@ -266,9 +274,14 @@ def _is_plain_folder(path: str) -> bool:
     return Path(path).is_dir() and not Path(path).is_symlink()
 
 
+def _path_folders() -> list[str]:
+    found = _real(folder for folder in os.get_exec_path() if folder.startswith("/"))
+    return [folder for folder in found if Path(folder).is_dir()]
+
+
 def _programs(root: str, areas: Collection[str]) -> Iterator[str]:
     """Yield the folders of PATH outside of the project; of `…/bin`, the folder above, which has its libraries."""
-    for real in _real(folder for folder in os.get_exec_path() if folder.startswith("/")):
-        if Path(real).is_dir() and not within(root, real) and not within(real, root):
+    for real in _path_folders():
+        if not within(root, real) and not within(real, root):
             above, name = os.path.split(real)
             yield above if name in {"bin", "sbin"} and above not in areas and not within(root, above) else real
