@@ -273,3 +273,16 @@ def test_a_project_without_its_build_ends_before_a_call(change):
     assert finished.exit_code == 3
     assert "log: " not in finished.stderr
     assert not list(change.project.root.glob("logs/*/"))
+
+
+def test_files_that_other_programs_execute_are_written_with_a_warning(change):
+    executed = [
+        *(".envrc", ".gitconfig", "sub/.husky/pre-commit", ".vscode/settings.json", ".github/workflows/ci.yml"),
+        *("bare/hooks/post-update", "hidden/config", ".GitConfig"),
+    ]
+    others = ["config", "hooks/useState.ts", "sub/config", ".github/README.md", "hidden/HEAD"]
+    response = GREEN + "".join(block(path, "x\n") for path in [*executed, *others])
+    done = change([response])
+    assert done.exit_code == 0, done.stderr
+    warned = re.findall(r"warning: (\S+): other programs run what this file says", done.stderr)
+    assert sorted(warned) == sorted(executed)

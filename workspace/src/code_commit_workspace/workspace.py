@@ -191,11 +191,11 @@ class Workspace:
     def check(
         self, changes: Sequence[Change], rules: Rules = (), *, warn: Callable[[str], None] | None = None
     ) -> tuple[Refusal, ...]:
-        """Ask every path rule about `changes`; empty if all are allowed. `warn` gets the warnings of rules."""
+        """Ask every path rule about `changes`; empty if all are allowed. `warn` gets the warnings."""
         found = self._guard.check(changes, rules)
-        for each in found:
-            if warn and each.then == "warn":
-                warn(str(each))
+        if warn:
+            for text in self._guard.warnings(changes, found):
+                warn(text)
         return tuple(each for each in found if each.then != "warn")
 
     def apply(
