@@ -56,6 +56,15 @@ def test_a_replay_with_differences_is_reported_and_kept(runs):
     assert len(runs.scratch_copies) == 2
 
 
+def test_a_replay_runs_no_filter_of_git(runs, tmp_path):
+    marker = tmp_path / "ran"
+    runs.project.write({".gitattributes": "* filter=x\n"})
+    runs.project.git("config", "--global", "filter.x.clean", f"touch {marker}; cat")
+    runs.run(runs.replaced("a.txt", "good\n"))
+    assert runs.command("replay", "--json").document["same"]
+    assert not marker.exists()
+
+
 SLOW = "case $PWD in *code-commit-replay-*) sleep 60;; esac\ngrep -q good a.txt\n"
 
 

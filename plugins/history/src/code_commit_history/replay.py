@@ -166,10 +166,7 @@ def _commit(scratch: Path) -> None:
     """Make the copy a git repository, which workflows require."""
     git = Git(scratch)
     git.init()
-    git.run(["add", "--all"])
-    author = {"NAME": "code-commit replay", "EMAIL": "replay@example.org"}
-    identity = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in author.items()}
-    git.run(["commit", "--quiet", "--allow-empty", "--no-gpg-sign", "--message", "The files of a run"], env=identity)
+    git.commit_all("The files of a run", author="code-commit replay")
 
 
 def _run_again(host: Host, recorded: PastRun, scratch: Path, *, quiet: bool) -> PastRun:

@@ -107,10 +107,7 @@ def lay_out(root: Path) -> None:
     (root / "agent-config" / "codeRollup.txt").write_text(rollup, "utf-8")
     git = Git(root)
     git.init()
-    git.run(["add", "--all"])
-    author = {"NAME": "code-commit demo", "EMAIL": "demo@example.org"}
-    identity = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in author.items()}
-    git.run(["commit", "--quiet", "--no-gpg-sign", "--message", "A small project"], env=identity)
+    git.commit_all("A small project", author="code-commit demo")
 
 
 def _scratch(folder: str | None) -> Path:
