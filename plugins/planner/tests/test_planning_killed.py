@@ -7,9 +7,12 @@ import signal
 
 import pytest
 
+from code_commit_testing import install_plugin
+
 KILLER = '''
-"""Ends the process at the n-th call whose description contains the given words."""
+"""A plugin that ends the process at the n-th call whose description contains the given words."""
 import os, signal, sys
+from code_commit.plugin_api import hookimpl
 
 WANTED, left = os.environ["KILLED_AT"], [int(os.environ["KILLED_AT_CALL"])]
 
@@ -24,8 +27,11 @@ def look(event, given):
     if not left[0]:
         os.kill(os.getpid(), signal.SIGKILL)
 
-if "--planning" in sys.orig_argv:
-    sys.addaudithook(look)
+@hookimpl
+def code_commit_secrets():
+    return []
+
+sys.addaudithook(look)
 '''
 NEW, HISTORY = "g3-plan/new_requirements.md", "g3-plan/planner_history.txt"
 ANSWERS = {
@@ -57,11 +63,11 @@ SLOW = pytest.mark.slow
     ],
 )
 def test_killed_at_a_call(codebase, tmp_path, call, number, offered):
-    (tmp_path / "sitecustomize.py").write_text(KILLER)
+    plugins = install_plugin(tmp_path / "plugins", "killer", KILLER)
     codebase.write(NEW, "old words\n")
     codebase.write("theirs.txt", "x\n")
     codebase.project.git("add", "theirs.txt")
-    environ = {"PYTHONPATH": str(tmp_path), "KILLED_AT": call, "KILLED_AT_CALL": str(number)}
+    environ = {"PYTHONPATH": str(plugins), "KILLED_AT": call, "KILLED_AT_CALL": str(number)}
     person = codebase.start(environ=environ)
     person.answers("yes", "yes", "", "yes")
     if offered in (AGAIN, []) or (call, number) == (" rev-parse --absolute-git-dir", 3):

@@ -82,7 +82,7 @@ def test_the_number_of_calls_is_limited(script) -> None:
     [
         "const a = []; for (;;) a.push('x'.repeat(1 << 28) + a.length);",
         "const a = []; for (let i = 0;; i++) a.push(JSON.stringify('y'.repeat(1 << 24) + i));",
-        "const a = []; for (let i = 0;; i++) a.push({ i, s: 'k' + i });",
+        "const a = []; for (let i = 0;; i++) a.push(Array(1e4).fill({ i }));",
         "const a = []; for (;;) { const b = new Uint8Array(1 << 26); b.fill(7); a.push(b); }",
         (
             "const a = []; for (;;) { const m = new WebAssembly.Memory({ initial: 1024 }); a.push(m); "
