@@ -15,6 +15,9 @@ from code_commit_testing.warm_start import fastest_start
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "COVERAGE_PROCESS_START")
 
+_repositories: dict[tuple[tuple[str, str], ...], dict[Path, tuple[int, bytes | None]]] = {}
+"""What is in `.git` of a new project, by its files: mode and content; None for a folder."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finished:
@@ -57,15 +60,34 @@ class Project:
         root, home = folder / "project", folder / "home"
         home.mkdir(parents=True)
         project = cls(root, home)
-        project.write({".gitignore": gitignore, "build.sh": build, **({"a.txt": "old\n"} if files is None else files)})
-        project.git("init", "-q", "--template=")  # without the sample hooks, which cost a third of the time
-        for part in ("hooks", "info"):
-            (root / ".git" / part).mkdir()
-        project.git("add", "-A")
-        project.git("commit", "-q", "-m", "start")
+        committed = {".gitignore": gitignore, "build.sh": build, **({"a.txt": "old\n"} if files is None else files)}
+        project.write(committed)
+        project._commit_start(tuple(sorted(committed.items())))
         given = {"agent-config/query.txt": query, "agent-config/codeRollup.txt": rollup}
         project.write({path: text for path, text in given.items() if text is not None})
         return project
+
+    def _commit_start(self, files: tuple[tuple[str, str], ...]) -> None:
+        """Commit the files, or copy the repository of the project that had the same ones: git takes long to start."""
+        git = self.root / ".git"
+        for path, (mode, content) in _repositories.get(files, {}).items():
+            if content is None:
+                (git / path).mkdir()
+            else:
+                (git / path).write_bytes(content)
+                (git / path).chmod(mode)
+        if git.exists():
+            self.git("add", "-A")  # the index knows inodes and times
+            return
+        self.git("init", "-q", "--template=")  # without the sample hooks, which cost a third of the time
+        for part in ("hooks", "info"):
+            (git / part).mkdir()
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "start")
+        _repositories[files] = {
+            path.relative_to(git): (path.stat().st_mode & 0o777, path.read_bytes() if path.is_file() else None)
+            for path in [git, *sorted(git.rglob("*"))]
+        }
 
     def write(self, files: Mapping[str, str]) -> None:
         """Write files, and create their folders."""
