@@ -16,11 +16,10 @@ _CARGO_CONFIGURATION = ("config.toml", "config")
 def cache_variables(env: Mapping[str, str], cache: str) -> dict[str, str]:
     """Return the variables that let build tools work with a read-only home folder, except those that `env` sets.
 
-    `cache` is where a process sees the private folder; `XDG_CACHE_HOME` names it in any case.
+    `cache` is where a process sees the private folder. `XDG_CACHE_HOME` and `PNPM_HOME` are set in any case.
     """
     wanted = {
         "npm_config_cache": f"{cache}/npm",
-        "npm_config_store_dir": f"{cache}/pnpm",
         "GOMODCACHE": f"{cache}/go-mod",
         "GOFLAGS": "-modcacherw",  # without it, nobody could remove the private folder
         "MAVEN_OPTS": f"-Dmaven.repo.local={cache}/maven",
@@ -29,7 +28,9 @@ def cache_variables(env: Mapping[str, str], cache: str) -> dict[str, str]:
         "UV_LINK_MODE": "copy",  # hard links do not reach from one mount to another
     }
     given = {name.lower() for name, value in env.items() if value}
-    return {name: value for name, value in wanted.items() if name.lower() not in given} | {"XDG_CACHE_HOME": cache}
+    new = {name: value for name, value in wanted.items() if name.lower() not in given}
+    # pnpm's store is there, and its programs are found on PATH all the same.
+    return new | {"XDG_CACHE_HOME": cache, "PNPM_HOME": f"{cache}/pnpm"}
 
 
 def link_cargo_configuration(cache: str, home: str) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from code_commit_workspace.process.running import RunningProcess
 
 _CHUNK = 128 * 1024
+_MOST_RULES = 32  # `.gitignore` files in folders of the project that are mounted read-only
 _LONGEST_SELECT = 3600.0  # seconds in one system call; the deadline may be later
 _PATIENCE = 10.0  # seconds for a killed process to end
 _DRAIN_TIME = 1.0  # seconds to read the rest of the pipes of a process that has ended
@@ -271,7 +272,9 @@ class ProcessRunner:
         return found
 
     def _unchangeable(self) -> Iterator[Path]:
-        yield from (self._root / name for name in (*self._read_only, *self._sealed.rules))
+        # More would take too long at every start: those are compared before and after.
+        rules = self._sealed.rules[:_MOST_RULES]
+        yield from (self._root / name for name in (*self._read_only, *rules))
         yield from self._protected
 
     def _log(self, path: Path, argv: Sequence[str], *, isolated: bool) -> ProcessLog:
