@@ -109,6 +109,17 @@ def test_a_run_without_calls_cannot_be_replayed(runs):
     assert "called no model" in finished.stderr
 
 
+def test_a_replay_that_is_not_ready_says_why(runs):
+    runs.project.write({".gitignore": "/agent-config\n/build.sh\n"})
+    runs.project.git("rm", "-q", "--cached", "build.sh")
+    runs.project.git("commit", "-qam", "ignored")
+    assert runs.run(runs.replaced("a.txt", "good\n"))[0].exit_code == 0
+    finished = runs.command("replay")
+    assert finished.exit_code == 3
+    assert "did not begin: there is no build.sh here" in finished.stderr
+    assert not runs.scratch_copies
+
+
 def sandboxes(folder):
     events = map(json.loads, (folder / "events.jsonl").read_text().splitlines())
     return [event["data"]["sandbox"] for event in events if event["kind"] == "process.started"]

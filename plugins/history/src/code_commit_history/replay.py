@@ -170,12 +170,19 @@ def _commit(scratch: Path) -> None:
 
 
 def _run_again(host: Host, recorded: PastRun, scratch: Path, *, quiet: bool) -> PastRun:
-    """Run the recorded workflow with its flags and the recorded responses."""
+    """Run the recorded workflow with its flags and the recorded responses.
+
+    Raises:
+        NotReady: it is interactive; or the replay was not ready, and left no folder.
+    """
     os.chdir(scratch)
     invocation = _invocation(host, recorded)
     if invocation.workflow.interactive:
         raise NotReady(f"{recorded.workflow} is interactive, so it cannot be replayed", hint="use `runs show`")
-    return read_run(host.start(invocation, root=scratch, quiet=quiet).folder)
+    again = host.start(invocation, root=scratch, quiet=quiet)
+    if not again.folder.is_dir():
+        raise NotReady(f"the replay of {recorded.run} did not begin: {again.summary}")
+    return read_run(again.folder)
 
 
 def _invocation(host: Host, recorded: PastRun) -> Invocation:
