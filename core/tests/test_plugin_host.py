@@ -388,3 +388,43 @@ def test_a_command_of_the_first_party_cannot_be_taken_away(project, tmp_path, na
     assert project.command(name, "--help", plugins=[plugins]).exit_code == 0
     listed = project.command("plugins", "--json", plugins=[plugins]).document
     assert [(each["plugin"], each["stage"]) for each in listed["failures"]] == [("taker", "command")]
+
+
+SETTINGS = """
+from pydantic import BaseModel, Field
+from code_commit.plugin_api import hookimpl
+
+class Deep(BaseModel):
+    steps: int = Field(3, description="How many.")
+
+class Section(BaseModel):
+    deep: Deep = Deep()
+    token: str = "sk-secret-0123456789"
+    words: list[str] = []
+
+@hookimpl
+def code_commit_settings():
+    return "many_plugin:Section"
+"""
+
+
+def test_config_shows_the_settings_of_plugins_with_their_defaults(project, tmp_path):
+    plugins = [install_plugin(tmp_path / "many", "many", SETTINGS)]
+    project.write({"agent-config/config.toml": '[plugins.many]\nwords = ["a"]\n'})
+    rows = project.command("config", "--json", plugins=plugins).document["settings"]
+    found = {row["name"]: (row["value"], row["origin"]) for row in rows if row["name"].startswith("plugins.many.")}
+    assert found == {
+        "plugins.many.deep.steps": (3, "default"),
+        "plugins.many.token": ("***89", "default"),
+        "plugins.many.words": (["a"], "agent-config/config.toml"),
+    }
+    assert "How many." in {row["description"] for row in rows}
+
+
+def test_config_shows_a_section_that_is_not_valid_as_it_is_written(project, tmp_path):
+    plugins = [install_plugin(tmp_path / "many", "many", SETTINGS)]
+    project.write({"agent-config/config.toml": "[plugins.many]\nwords = 1\n"})
+    finished = project.command("config", plugins=plugins)
+    assert finished.exit_code == 0
+    assert "plugins.many.words" in finished.stdout
+    assert "plugins.many.token" not in finished.stdout

@@ -8,19 +8,25 @@ from collections.abc import Mapping
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from code_commit.cli.commands import setting_rows
+from code_commit.cli import commands
 from code_commit.config.loading import Settings, load_settings
 from code_commit.config.schema import validated
 from code_commit.plugin_api.errors import NotReady, UsageError
 from code_commit_testing import Project
 
 KEY = "sk-live-0123456789abcXY"
+
+
+def setting_rows(settings):
+    """Return the rows without those of plugins."""
+    return commands.setting_rows(settings, SimpleNamespace(plugins=()))
 
 
 @pytest.fixture

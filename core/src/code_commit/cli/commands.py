@@ -6,6 +6,7 @@ import json
 import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from code_commit_workspace import count_by_folder, uninterrupted
 
 if TYPE_CHECKING:  # imported by the command that needs it: each is to start quickly
     from code_commit.config.loading import Settings
+    from code_commit.plugins.host import PluginHost
     from code_commit_workspace import Checkpoints
 
 _SECRET_WORDS = frozenset({"key", "keys", "apikey", "token", "secret", "password", "authorization", "headers"})
@@ -168,14 +170,11 @@ def config_arguments(parser: ArgumentParser) -> None:
 
 def config(host: CommandHost, arguments: Namespace) -> int:
     """Print the settings of a run in this folder."""
-    rows = setting_rows(host.configuration)
+    rows = setting_rows(host.configuration, host.registry.plugin_host)
     if arguments.json:
         host.out.document({"settings": [asdict(row) for row in rows]})
-        return ExitCode.REACHED
-    width = max(len(row.name) for row in rows)
-    for row in rows:
-        value = json.dumps(row.value, ensure_ascii=False)
-        host.out.line(f"{row.name:<{width}}  {value:<20}  {row.origin}")
+    else:
+        host.out.table([(row.name, json.dumps(row.value, ensure_ascii=False), row.origin) for row in rows])
     return ExitCode.REACHED
 
 
@@ -189,13 +188,22 @@ class SettingRow:
     description: str = ""
 
 
-def setting_rows(settings: Settings) -> list[SettingRow]:
-    """Return every setting with its value and origin, the host's own first. Keys are redacted."""
+def setting_rows(settings: Settings, plugin_host: PluginHost) -> list[SettingRow]:
+    """Return every setting with its value and origin, the host's own first, those of plugins last.
+
+    Keys are redacted. A section that is not valid shows as it is written.
+    """
     from code_commit.config.schema import HostSettings, leaves
+    from code_commit.run.assembly import settings_model
 
     host = settings.model_dump(mode="json", exclude={"providers", "plugins"})
     free = settings.model_dump(mode="json", include={"providers", "plugins"})
     descriptions = dict(leaves(HostSettings))
+    for plugin in plugin_host.plugins:
+        with suppress(NotReady):
+            if section := settings.plugin(plugin.name, settings_model(plugin_host, plugin)):
+                free["plugins"][plugin.name] = section.model_dump(mode="json")
+                descriptions.update(leaves(type(section), ("plugins", plugin.name)))
     return [
         SettingRow(".".join(name), _displayed(name, value), settings.origin(name), descriptions.get(name, ""))
         for tables in (host, free)

@@ -187,8 +187,8 @@ def _shown(text: str, indent: int) -> str:
 def lines_of(record: Record) -> Sequence[Line]:
     """Return the lines about a record; none for kinds that people do not need."""
     describe = _LINES.get(record.kind)
-    log = {"log": f"{LOGS}/{record.run}/{record.data.get('log')}"}  # from where the command runs
-    return () if describe is None else describe({**record.data, **log})
+    # The path of the log from where the command runs.
+    return () if describe is None else describe({**record.data, "log": f"{LOGS}/{record.run}/{record.data.get('log')}"})
 
 
 def lines_beside_workflow(record: Record) -> Sequence[Line]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """How a run ended. `folder` is its run folder."""
+    """How a run ended. `folder` is its run folder; a run that did not begin leaves none."""
 
     folder: Path
     exit_code: ExitCode

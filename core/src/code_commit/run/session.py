@@ -81,8 +81,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
                 value = import_object(plan.workflow.run)(run)
                 state.result = checked_result(value, Result, outcome=Outcome, summary=str, data=Mapping)
     registry.plugin_host.traces += [*workspace.rule_traces, *log.sink_traces]
-    cost = describe_cost(log.document.fields)
-    return replace(state.ending(log.folder), late_failures=state.late_failures, cost=cost)
+    return replace(state.ending(log.folder), late_failures=state.late_failures, cost=describe_cost(log.document.fields))
 
 
 @dataclass(slots=True)
