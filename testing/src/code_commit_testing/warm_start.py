@@ -39,13 +39,13 @@ def fastest_start(environ: Mapping[str, str]) -> Callable[..., subprocess.Popen[
 class WarmServer:
     """A server that forks. A script, which gets its `descriptor`, asks it with `warm_client.py`."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        """Start the server. Its interpreter sees `environ` alone."""
+    def __init__(self, environ: Mapping[str, str], python: str = sys.executable) -> None:
+        """Start the server with `python`. Its interpreter sees `environ` alone."""
         self.environ = environ
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._server = subprocess.Popen(
-                [sys.executable, "-P", "-m", "code_commit_testing.warm_server", str(theirs.fileno())],
+                [python, "-P", "-m", "code_commit_testing.warm_server", str(theirs.fileno())],
                 cwd="/",
                 env=environ,
                 pass_fds=[theirs.fileno()],
