@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import sys
 import threading
 from pathlib import Path
 
@@ -275,6 +276,13 @@ def test_bubblewrap_that_is_not_installed_is_named(monkeypatch, tmp_path, projec
     monkeypatch.setenv("PATH", str(tmp_path))
 
     assert "not installed" in Sandbox(project, network=True).why_not()
+
+
+def test_there_is_no_sandbox_for_other_systems(monkeypatch, project):
+    monkeypatch.setattr(sys, "platform", "darwin")
+
+    with pytest.raises(NotReady, match="no sandbox: bubblewrap needs Linux"):
+        ProcessRunner(project, SandboxSettings("require"), redactor=Redactor()).look_ahead()
 
 
 def test_bubblewrap_is_never_taken_from_the_project(bubblewrap, project, tmp_path, monkeypatch):

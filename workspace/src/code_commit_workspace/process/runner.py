@@ -258,6 +258,8 @@ class ProcessRunner:
             argv = (self._bash(), *argv[1:])
         if isolated:
             env = self._sandbox.environment(env)
+            for thread in self._looking:
+                thread.join()
             replace_by_copies(self._linked)
             self._linked = []
         integrity = self._integrity(state_hidden=isolated)
