@@ -83,6 +83,14 @@ def ran(tmp_path, code, *arguments, settings="", group="code_commit"):
             f"return {ANSWER.format(text=repr('x'), finish='Finish.STOP')[:-1]}, cost=-1)",
             "whose `cost` must be a number",
         ),
+        (
+            f"return {ANSWER.format(text=repr('x'), finish='Finish.STOP')[:-1]}, cost=float('inf'))",
+            "whose `cost` must be a number of dollars, not inf",
+        ),
+        (
+            "return Completion(Message('assistant', [Text('x')]), Finish.STOP, '', Usage(), 'odd', {})",
+            "it gave a Message whose `parts` must be of type tuple",
+        ),
         ("async def later(): pass\n        return later()", "it is async; use a plain function"),
     ],
 )

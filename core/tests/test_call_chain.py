@@ -212,6 +212,7 @@ def test_a_cached_answer_costs_nothing_and_the_log_counts_what_was_asked(project
     first, second = of_kind(finished, "call.finished")
     assert (first["cost_usd"] > 0, second["cost_usd"]) == (True, 0.0)
     assert (first["input_tokens"], second["input_tokens"]) == (1, 0)
+    assert first["seconds"] == round(first["seconds"], 3)
     warnings = [each["text"] for each in of_kind(finished, "message")]
     assert warnings == ["default loopback gpt-5 ask 1 inf", "default loopback gpt-5 ask 2 inf"]
     assert {each["level"] for each in of_kind(finished, "message")} == {"warning"}

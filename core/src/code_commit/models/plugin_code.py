@@ -65,7 +65,6 @@ def collect_layers(
             f"{broken.error}",
             hint=f"fix it or its settings, or run with --disable-plugin {broken.plugin}",
         )
-    found.sort(key=lambda each: each[0].name)
     return tuple(partial(_run_layer, layer=layer, distribution=plugin.distribution) for plugin, layer in found)
 
 
