@@ -1,0 +1,30 @@
+"""A repository, and the guard over it."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from code_commit_workspace.git import Git
+from code_commit_workspace.guard import Guard
+from code_commit_workspace.project_tree import ProjectTree
+
+
+@pytest.fixture
+def root(tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    return folder
+
+
+@pytest.fixture
+def tree(root):
+    with ProjectTree(root) as tree:
+        yield tree
+
+
+@pytest.fixture
+def guard(root, tree, protected):
+    return Guard(tree, Git(root), protected)
