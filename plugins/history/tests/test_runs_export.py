@@ -15,6 +15,7 @@ def test_a_sink_receives_an_earlier_run_with_its_diffs(runs, ledger, tmp_path):
     diffs = (moved / "logs" / name / "ledger.txt").read_text()
     assert "-old\n+bad\n" in diffs
     assert "-bad\n+good\n" in diffs
+    assert "-old\n+good\n" in (moved / "logs" / name / "all-changes.diff").read_text()
 
 
 def test_export_sends_the_same_records_as_the_run(runs, ledger):

@@ -20,7 +20,7 @@ from code_commit.plugin_api import (
     read_records,
     run_folders,
 )
-from code_commit_history.changes import Step, steps_of
+from code_commit_history.changes import Step, steps_of, whole_change
 from code_commit_history.story import read_story
 from code_commit_workspace import describe, require_sync
 
@@ -114,18 +114,28 @@ def _diffs(host: Host, folder: Path) -> dict[int, str]:
     """Write the missing diffs of the run from its checkpoints; return their names by event."""
     try:
         with host.workspace(writes=True, repository="existing") as project:
-            steps = steps_of(project.checkpoints.of_run(folder.name), read_story(folder).applied)
+            taken = project.checkpoints.of_run(folder.name)
+            steps = steps_of(taken, read_story(folder).applied)
             texts = [(step, project.checkpoints.diff(step.old, step.new)) for step in steps if step.applied]
+            whole = whole_change(taken)
+            all_changes = project.checkpoints.diff(*whole) if whole else b""
     except CodeCommitError:
         return {}  # a run is running, or the repository is gone: export without diffs
+    if all_changes:
+        _write_diff(folder, "all-changes.diff", host.redactor.data(all_changes))
     return {
-        step.applied.seq: _write_diff(folder, step, host.redactor.data(text)) for step, text in texts if step.applied
+        step.applied.seq: _write_diff(folder, _name_of(step), host.redactor.data(text))
+        for step, text in texts
+        if step.applied
     }
 
 
-def _write_diff(folder: Path, step: Step, text: bytes) -> str:
+def _name_of(step: Step) -> str:
     call = step.applied.call if step.applied else None
-    name = "changes.diff" if call is None else f"{call}-changes.diff"
+    return "changes.diff" if call is None else f"{call}-changes.diff"
+
+
+def _write_diff(folder: Path, name: str, text: bytes) -> str:
     try:
         with open(os.open(folder / name, _NEW, 0o600), "wb") as file:  # noqa: PTH123 - a handle
             file.write(text)
