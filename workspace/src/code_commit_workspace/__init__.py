@@ -28,7 +28,7 @@ _PUBLIC = {
     "records": ("Change", "PathRule", "ProcessResult", "Protected", "Refusal", "SandboxSettings", "Tree"),
     "redaction": ("RedactingStream", "Redactor"),
     "rolled_up": ("RolledUp",),
-    "small_file": ("read_anywhere", "read_in_project"),
+    "small_file": ("open_regular", "read_anywhere", "read_in_project"),
     "terminal": (
         "SafeStream",
         "can_repaint",

@@ -33,6 +33,7 @@ from .records import Tree as Tree
 from .redaction import RedactingStream as RedactingStream
 from .redaction import Redactor as Redactor
 from .rolled_up import RolledUp as RolledUp
+from .small_file import open_regular as open_regular
 from .small_file import read_anywhere as read_anywhere
 from .small_file import read_in_project as read_in_project
 from .terminal import SafeStream as SafeStream

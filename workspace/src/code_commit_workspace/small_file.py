@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_tree import ProjectTree
@@ -47,6 +48,19 @@ def read_anywhere(path: Path, shown: str, *, limit: int) -> bytes | None:
         return None
     except (OSError, ValueError) as error:
         raise _unreadable(shown, error) from None
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file that is not trusted: follow no link, do not block on a pipe.
+
+    Raises:
+        OSError: it cannot be read, or is not a regular file.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return open(handle, "rb")  # noqa: PTH123 - a handle
 
 
 def _require_small(found: os.stat_result, limit: int) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import math
 import os
 import re
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -18,6 +16,7 @@ from code_commit.plugin_api.conversation import Opaque, Part, Text, ToolCall, To
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.project_files import LOGS, plain_name
+from code_commit_workspace import open_regular
 
 RUN_NAME = re.compile(r"(\d{4}(?:-\d\d){5})-([^\s/]+?)(?:-(\d+))?")
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -80,19 +79,6 @@ def read_records(events: Path) -> Iterator[Record]:
             else:
                 while line and not line.endswith(b"\n"):
                     line = file.readline(_LONGEST_LINE)
-
-
-def open_regular(path: Path) -> BinaryIO:
-    """Open a file of a run folder. The file is untrusted: follow no link, do not block on a pipe.
-
-    Raises:
-        OSError: it cannot be read, or is not a regular file.
-    """
-    handle = os.open(path, _READ)
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise OSError(errno.EINVAL, "not a regular file", str(path))
-    return open(handle, "rb")  # noqa: PTH123 - a handle
 
 
 def open_run_file(folder: Path, name: str) -> BinaryIO:
