@@ -166,6 +166,24 @@ def test_the_agents_run_nothing(planted):
     assert "sub" not in coach.replace("submit", "")
 
 
+def test_what_a_command_of_the_model_plants_does_not_run(planted):
+    """In the home folder, without a sandbox, and in the submodule."""
+    shell = (
+        f"git config --global filter.late.clean '{planted.program('late')}'; echo '* filter=late' > .gitattributes; "
+        f"git config --file sub/.git/config core.worktree /nowhere; echo own > a.txt; echo own > sub/f.txt"
+    )
+    planted.project.write({"requirements.md": "Change a.txt.\n"})
+    planted.server.script(
+        Reply(tool_calls=(called("shell", command=shell),)),
+        Reply(tool_calls=(called("final_output", summary="done"),)),
+        Reply(tool_calls=(called("final_output", summary="IMPLEMENTATION_APPROVED"),)),
+    )
+    done = planted.command("--autonomous", *MODEL, "--sandbox=off")
+    assert done.exit_code == 0, done.stderr
+    assert "+own" in planted.server.requests[-1].prompt
+    assert "late" not in planted.ran()
+
+
 def test_planning_commits_and_runs_nothing(planted):
     (planted.project.root / ".gitattributes").unlink()  # a filter that only the repository has is refused: see below
     planted.project.git("config", "--file", ".git/config.worktree", "--remove-section", "filter.planted")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -358,6 +359,25 @@ def test_what_the_repository_includes_is_not_read(root):
     os.mkfifo(root / ".git/pipe")
     plain_git(root, "config", "--file", ".git/config", "include.path", "pipe")
     assert Git(root).run(["show", "HEAD:a.txt"], timeout=30) == b"old\n"
+
+
+def test_a_common_folder_that_was_planted_configures_nothing(root, tmp_path):
+    planted, marker = program(tmp_path, "planted")
+    shutil.copytree(root / ".git", tmp_path / "common")
+    (root / ".git/commondir").write_text("../../common\n")
+    plain_git(tmp_path, "config", "--file", "common/config", "filter.x.clean", planted)
+    (tmp_path / "common/info").mkdir(exist_ok=True)
+    (tmp_path / "common/info/attributes").write_text("* filter=x\n")
+    (tmp_path / "common/hooks").mkdir(exist_ok=True)
+    (tmp_path / "common/hooks/pre-commit").symlink_to(planted)
+    (root / "a.txt").write_text("own\n")
+    git = Git(root)
+    assert b"+own" in git.run(["diff", "HEAD"])
+    git.run(["commit", "-qam", "x"])
+    assert not marker.exists()
+    (root / "a.txt").write_text("two\n")
+    plain_git(root, "diff", "HEAD")
+    assert marker.exists()  # or nothing was shown above
 
 
 def test_rules_that_the_repository_names_still_count(root, tmp_path):
