@@ -328,10 +328,16 @@ def test_a_build_that_fails_for_its_own_reason_gets_no_advice(run: Run, home: Pa
     assert run(f"echo '{output.format(home=home)}'; exit 1").advice == ""
 
 
-@pytest.mark.parametrize("opened", ["", ".config", ".."])
+@pytest.mark.parametrize("opened", ["", ".config", "..", ".cache", ".cache/code-commit/sandbox/x"])
 def test_a_folder_that_holds_what_is_hidden_cannot_be_opened(run: Run, home: Path, opened: str) -> None:
     with pytest.raises(NotReady, match=r"sandbox\.writable: .* which no process may"):
         run("true", writable=(home / opened,), hidden=(home / ".config/code-commit",))
+
+
+@pytest.mark.parametrize("setting", ["writable", "readable"])
+def test_what_is_always_hidden_cannot_be_opened(run: Run, project: Path, setting: str) -> None:
+    with pytest.raises(NotReady, match="lies in what no process may see"):
+        run("true", **{setting: (project / "agent-config/key.txt",)})
 
 
 @pytest.mark.parametrize("mode", ["auto", "require"])

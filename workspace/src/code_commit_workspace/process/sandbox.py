@@ -21,7 +21,7 @@ from code_commit_workspace.process.caches import cache_variables, link_cargo_con
 from code_commit_workspace.process.hidden import SERVICE_VARIABLES, credential_stores, service_sockets
 from code_commit_workspace.process.mounts import Mount, arrange
 from code_commit_workspace.process.own_code import own_code
-from code_commit_workspace.process.private_folders import PrivateFolders, home_folder
+from code_commit_workspace.process.private_folders import PrivateFolders, home_folder, private_place
 from code_commit_workspace.process.read_only import read_only_advice
 from code_commit_workspace.programs import find_program, within
 
@@ -98,12 +98,23 @@ class Sandbox:
                     f"the project {self._root} lies in {path}, which a build must not see or change",
                     hint="make it a folder or file of the project, not a link to what holds the project",
                 )
-        absent = [path for path in (*map(str, self._hidden), *credential_stores(homes)) if not os.path.lexists(path)]
-        for opened in self._writable:
-            held = next((path for path in (*homes, *absent) if within(path, opened) and path != opened), "")
-            if held or opened in homes:
+        for opened in (*self._writable, *self._readable):
+            if any(within(opened, path) for path in _real(self._hidden)):
                 raise NotReady(
-                    f"sandbox.writable: {opened} holds {held or 'your home folder'}, which no process may change",
+                    f"{opened}, which [sandbox] opens, lies in what no process may see",
+                    hint="take it out of your configuration",
+                )
+        if self._writable:
+            self._check_writable(homes)
+
+    def _check_writable(self, homes: Sequence[str]) -> None:
+        missing = [path for path in (*map(str, self._hidden), *credential_stores(homes)) if not os.path.lexists(path)]
+        kept = (*homes, *missing, str(private_place(self._root, os.environ)))
+        for opened in self._writable:
+            held = next((path for path in kept if within(path, opened)), "")
+            if within(opened, kept[-1]) or (held and (held != opened or held not in missing)):
+                raise NotReady(
+                    f"sandbox.writable: {opened} is or holds {held or kept[-1]}, which no process may change",
                     hint="name folders below it",
                 )
             if any(within(opened, folder) for folder in _path_folders()):
