@@ -121,10 +121,18 @@ def test_config_prints_values_and_origins_and_no_key(project):
     found = {row["name"]: (row["value"], row["origin"]) for row in rows}
     assert found["build.timeout_seconds"] == (5, "agent-config/config.toml")
     assert found["model"] == ("gpt-5", "variable CODE_COMMIT_MODEL")
-    assert found["sandbox"] == ("auto", "default")
+    assert found["sandbox.mode"] == ("auto", "default")
     text = project.command("config").stdout
     assert KEY not in text
     assert "build.timeout_seconds" in text
+
+
+def test_config_prints_no_secret_of_an_address(project):
+    address = f"https://user:{OTHER}@host/v1?key={OTHER}#{OTHER}"
+    configure(project, f'[providers.openai.local]\nmodel = "m"\nbase_url = "{address}"\n')
+    for done in (project.command("config"), project.command("config", "--json")):
+        assert "https://***@host/v1?***" in done.stdout
+        assert OTHER not in done.stdout
 
 
 def test_a_live_key_in_the_query_or_the_rollup_is_not_sent(project, server):

@@ -220,13 +220,13 @@ def _leaves(tables: Mapping[str, Any], above: Name = ()) -> Iterator[tuple[Name,
 
 
 def _displayed(name: Name, value: Any) -> Any:
-    """Return the value of a setting for display. Redact values with names of secrets, and credentials in URLs."""
+    """Return the value of a setting for display. Redact secrets by their names, and in URLs."""
     words = set(re.split(r"[^a-z0-9]+", ".".join(name[2:]).lower()))  # the first two name a plugin or provider
     if words & _SECRET_WORDS and not words & {"file", "path"}:
         is_redacted = isinstance(value, str) and value.startswith("***") and len(value) <= len("***") + 2
         return value if is_redacted or isinstance(value, bool) else redacted_value(value)
     if isinstance(value, str):
-        return re.sub(r"(?<=//)[^/\s]*@", "***@", value)
+        return re.sub(r"(//[^?#\s]*[?#])\S+", r"\1***", re.sub(r"(?<=//)[^/\s]*@", "***@", value))
     if isinstance(value, Mapping):
         return {part: _displayed((*name, part), one) for part, one in value.items()}
     if isinstance(value, list):
