@@ -1,4 +1,4 @@
-"""A run log for tests, with keys that must not show."""
+"""A project, and a run log with keys that must not show."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ import pytest
 
 from code_commit.log.run_log import RunLog
 from code_commit.plugin_api.errors import ExitCode
+from code_commit_testing import Project
 from code_commit_workspace import Redactor
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """Return a project of its own for each test."""
+    return Project.create(tmp_path / "made")
 
 
 @pytest.fixture(scope="session")

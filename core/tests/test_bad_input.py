@@ -17,11 +17,6 @@ GOOD = Reply("^^^a.txt\nnew\n^^^end\n")
 
 
 @pytest.fixture
-def project(tmp_path):
-    return Project.create(tmp_path / "made")
-
-
-@pytest.fixture
 def server():
     with ScriptedServer([GOOD]) as server:
         yield server

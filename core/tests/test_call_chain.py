@@ -65,11 +65,6 @@ def code_commit_model_layers(settings):
 
 
 @pytest.fixture
-def project(tmp_path):
-    return Project.create(tmp_path / "made")
-
-
-@pytest.fixture
 def plugins(tmp_path):
     return install_plugin(tmp_path / "plugins", "asking", WORKFLOW)
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from code_commit_testing import Finished, Project, install_plugin
+from code_commit_testing import Finished, install_plugin
 
 TOKEN = "odd-canary-0123456789-7Q"
 PLUGIN = """
@@ -37,11 +37,6 @@ def odd(host, arguments):
     return 0
 """
 BROKEN = "import os\nraise KeyError(os.environ['ODD_TOKEN'])\n"
-
-
-@pytest.fixture
-def project(tmp_path):
-    return Project.create(tmp_path)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from code_commit.cli.host import CommandHost
 from code_commit.cli.main import run_command
 from code_commit_history.runs.command import ACTIONS
-from code_commit_testing import Project, install_plugin
+from code_commit_testing import install_plugin
 
 EVERY = [
     [],
@@ -30,11 +30,6 @@ def code_commit_workflows():
     flag = Flag(("--evil",), "red \\x1b[31m", selects=True)
     return [WorkflowDefinition(name="evil", help="title \\x1b]0;owned\\x07", flags=(flag,), run="evil_plugin:run")]
 """
-
-
-@pytest.fixture
-def project(tmp_path):
-    return Project.create(tmp_path)
 
 
 def on_a_terminal(project, words, plugins=(), **environ):

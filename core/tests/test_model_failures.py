@@ -27,11 +27,6 @@ def run(run):
 
 
 @pytest.fixture
-def project(tmp_path):
-    return Project.create(tmp_path / "made")
-
-
-@pytest.fixture
 def ask(project, tmp_path):
     def ask(reply: Reply, *arguments: str, parts: str = '(Text("hi"),)', system: str = "", **environ: str) -> Finished:
         plugins = install_plugin(tmp_path / "plugins", "asking", WORKFLOW.format(parts=parts, system=system))

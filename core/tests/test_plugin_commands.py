@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from code_commit_testing import Project, install_plugin
+from code_commit_testing import install_plugin
 
 CODE = """
 from code_commit.plugin_api import CommandDefinition, ExitCode, hookimpl
@@ -22,11 +22,6 @@ def add_arguments(parser):
 def greet(host, arguments):
     {body}
 """
-
-
-@pytest.fixture
-def project(tmp_path):
-    return Project.create(tmp_path)
 
 
 @pytest.fixture

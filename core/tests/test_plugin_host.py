@@ -12,7 +12,7 @@ import pytest
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugins.discovery import GROUP, PATH_RULES_GROUP, PluginSource, discover
 from code_commit.plugins.host import PluginHost
-from code_commit_testing import Project, install_plugin
+from code_commit_testing import install_plugin
 
 needs_commit = pytest.mark.skipif(find_spec("code_commit_commit") is None, reason="needs the default workflow")
 PROVIDER = """
@@ -119,11 +119,6 @@ BROKEN = {
         "it may take: nothing",
     ),
 }
-
-
-@pytest.fixture
-def project(tmp_path):
-    return Project.create(tmp_path / "made")
 
 
 @pytest.mark.parametrize("name", BROKEN)

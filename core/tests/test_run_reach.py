@@ -105,11 +105,6 @@ def code_commit_settings():
 
 
 @pytest.fixture
-def project(tmp_path):
-    return Project.create(tmp_path / "made")
-
-
-@pytest.fixture
 def plugins(tmp_path):
     folder = install_plugin(tmp_path / "plugins", "reach", PLUGIN)
     install_plugin(folder, "other", OTHER)

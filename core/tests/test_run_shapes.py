@@ -133,11 +133,6 @@ def checks(run):
 
 
 @pytest.fixture
-def project(tmp_path):
-    return Project.create(tmp_path / "made")
-
-
-@pytest.fixture
 def plugins(tmp_path):
     return install_plugin(tmp_path / "plugins", "shapes", PLUGIN)
 

@@ -14,11 +14,6 @@ GOOD = Reply("^^^a.txt\nnew\n^^^end\n")
 COMMAND = f"{sys.executable} -m code_commit"
 
 
-@pytest.fixture
-def project(tmp_path):
-    return Project.create(tmp_path / "made")
-
-
 def in_a_shell(project: Project, script: str, *, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     with ScriptedServer([GOOD]) as server:
         environ = project.environment({**server.environment(), "CC": COMMAND})

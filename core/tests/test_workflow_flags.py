@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from code_commit_testing import Finished, Project, install_plugin
+from code_commit_testing import Finished, install_plugin
 
 PLUGIN = """
 from pathlib import Path
@@ -73,11 +73,6 @@ def start(host, arguments):
     host.out.line(host.start(host.parse([f"--{word}" for word in arguments.words])).summary)
     return 0
 """
-
-
-@pytest.fixture
-def project(tmp_path):
-    return Project.create(tmp_path)
 
 
 @pytest.fixture
