@@ -123,6 +123,14 @@ def plant_in(git: Path, planted: Planted, where: str) -> None:
             subprocess.run(["git", "config", "--file", str(git / name), key, value], check=True)
 
 
+def leads_to(project: Project, link: Path) -> bool:
+    """Return whether a folder that our git used for `project` was left behind."""
+    try:
+        return link.readlink() == project.root / ".git/objects"
+    except OSError:
+        return False  # that of another run, which has just ended
+
+
 def called(name: str, **arguments: Any) -> ToolCall:
     return ToolCall(f"call_{name}", name, arguments)
 
@@ -147,6 +155,7 @@ def test_a_commit_run_and_its_undo_run_nothing(planted):
         done = planted.command(*command)
         assert (done.exit_code, planted.ran()) == (0, []), done.stderr
     assert planted.project.read("b.lfs") == "own\n"
+    assert not [each for each in Path("/dev/shm").glob("code-commit-git-*/objects") if leads_to(planted.project, each)]
 
 
 def test_the_agents_run_nothing(planted):

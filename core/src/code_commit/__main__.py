@@ -73,6 +73,8 @@ def _exit_now(code: int) -> None:
             stream.flush()
         except (OSError, ValueError, AttributeError):
             continue  # it has no reader, or was never open
+    if git := sys.modules.get("code_commit_workspace.git.common_folder"):
+        git.remove_common_folders()
     os._exit(code)
 
 

@@ -19,6 +19,14 @@ _ATTRIBUTES = b"* !diff\n"  # nobody can declare a text file as binary, to keep 
 _PREFIX = "code-commit-git-"
 _SECONDS_TO_LOCK = 60.0  # from the making of a folder
 
+_REMOVALS: list[weakref.finalize[[str, int, int], CommonFolder]] = []
+
+
+def remove_common_folders() -> None:
+    """Remove all that are left, for a process that ends without Python's shutdown."""
+    for removal in _REMOVALS:
+        removal()
+
 
 class CommonFolder:
     """A folder with links to the parts of `real` that count; it vanishes with this object.
@@ -31,7 +39,7 @@ class CommonFolder:
         try:
             self.path = Path(_new_folder(real))
             lock = os.open(self.path, FOLDER)
-            weakref.finalize(self, _remove, str(self.path), lock, os.getpid())
+            _REMOVALS.append(weakref.finalize(self, _remove, str(self.path), lock, os.getpid()))
             fcntl.flock(lock, fcntl.LOCK_SH)
             (self.path / "info").mkdir()
             (self.path / "info/attributes").write_bytes(_ATTRIBUTES)
