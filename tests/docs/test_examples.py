@@ -71,15 +71,19 @@ def registry() -> Registry:
 
 
 @each_page
-def test_every_configuration_loads(page: Path, tmp_path: Path) -> None:
-    """It is also valid for each installed provider and plugin."""
-    folder = tmp_path / "agent-config"
-    folder.mkdir()
+def test_every_configuration_loads(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is also valid for each installed provider and plugin. Only the user's own one opens the sandbox."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    projects, users = tmp_path / "agent-config", tmp_path / "home/code-commit"
+    projects.mkdir()
+    users.mkdir(parents=True)
     sections = {plugin.name: target for plugin, target in PluginHost().collect("code_commit_settings")}
     for text in blocks(page, "toml"):
         if NOT_OURS & tomllib.loads(text).keys():
             continue
-        (folder / "config.toml").write_text(text, "utf-8")
+        opens = {"readable", "writable"} & tomllib.loads(text).get("sandbox", {}).keys()
+        (projects / "config.toml").write_text("" if opens else text, "utf-8")
+        (users / "config.toml").write_text(text if opens else "", "utf-8")
         settings = load_settings(tmp_path, environ={})
         for provider, config in configs(settings.providers):
             if provider in registry().providers:
