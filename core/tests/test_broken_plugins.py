@@ -133,6 +133,12 @@ def test_a_wire_that_encodes_no_call_is_named(tmp_path, encode, words):
     assert "never awaited" not in finished.stderr
 
 
+def test_a_workflow_without_roles_gets_no_model(tmp_path):
+    _, finished, end = ran(tmp_path, WORKFLOW.format(run="run.model()"), "--odd")
+    assert finished.exit_code == 3
+    assert end["summary"] == "odd asked for a model of the role 'default', which its definition does not name"
+
+
 @pytest.mark.parametrize("name", ["odd_plugin:Config", "odd_plugin:made"])
 def test_code_of_a_provider_that_is_not_there_is_named(tmp_path, name):
     code = PROVIDER.format(complete="pass", made="return Odd()").replace(f'"{name}"', '"nowhere:Nothing"')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 
 import pytest
 
@@ -87,6 +88,28 @@ def test_a_command_of_the_model_runs_in_the_sandbox_or_by_consent(run, no_sandbo
     assert finished.exit_code == exit_code
     says = "commands that the model chose run only in the sandbox: "
     assert (says in finished.stderr) == (exit_code == 3)
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")
+def test_a_command_of_the_model_sees_no_settings_and_writes_no_logs(run, tmp_path):
+    settings = tmp_path / "home/.config/code-commit/config.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('on_failure = "keep"\n')
+    script = "env; cat $HOME/.config/code-commit/config.toml; touch logs/x || echo read-only"
+    code = f"given = run.execute(['bash', '-c', {script!r}], timeout=60).stdout.decode()"
+    _, finished = run(code, "--sandbox", "require", environ={"CODE_COMMIT_ON_FAILURE": "keep"})
+    shown = given(finished)
+    assert shown.endswith("read-only\n")
+    assert "HOME=" in shown
+    assert "on_failure" not in shown
+    assert "CODE_COMMIT_" not in shown
+
+
+def test_the_run_names_its_plugins_and_the_commit_that_it_began_with(run):
+    project, finished = run("given = None")
+    started = finished.events[0]["data"]
+    assert started["commit"] == project.git("rev-parse", "HEAD").strip()
+    assert {"code-commit", "code-commit-library"} <= started["versions"].keys()
 
 
 def test_an_event_of_another_plugin_is_a_failure_of_the_plugin_that_emits_it(run):
