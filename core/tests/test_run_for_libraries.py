@@ -112,6 +112,15 @@ def test_the_run_names_its_plugins_and_the_commit_that_it_began_with(run):
     assert {"code-commit", "code-commit-library"} <= started["versions"].keys()
 
 
+@pytest.mark.parametrize(("outcome", "content"), [("REACHED", "new\n"), ("NOT_REACHED", "old\n")])
+def test_only_a_run_that_did_not_reach_its_goal_restores_the_files(run, outcome, content):
+    code = (
+        "from code_commit.plugin_api import Change; run.apply([Change('a.txt', b'new\\n')])\n"
+        f"    return Result(Outcome.{outcome}, 'done')"
+    )
+    assert run(code, "--on-failure", "restore")[0].read("a.txt") == content
+
+
 def test_an_event_of_another_plugin_is_a_failure_of_the_plugin_that_emits_it(run):
     event = """type("Told", (Event,), {"kind": name, "__module__": __name__})()"""
     _, finished = run(
