@@ -52,7 +52,7 @@ def _largest_folders(codebase: str) -> Iterator[tuple[str, int]]:
     sizes: Counter[str] = Counter()
     headers = list(_HEADER.finditer(codebase))
     ends = [header.start() for header in headers[1:]] + [len(codebase)]
-    for header, end in zip(headers, ends, strict=True):
+    for header, end in zip(headers, ends, strict=False):  # one end too many where there is no header
         top, slash, _ = header["path"].partition("/")
         sizes[top + slash] += end - header.end()
     return iter(sizes.most_common(_NAMED))
