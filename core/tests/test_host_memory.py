@@ -18,14 +18,14 @@ for capability in range(64):
     ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP; fails for other users, who need not drop anything
 os.execv(sys.executable, [sys.executable, "-m", "code_commit", *sys.argv[1:]])
 """
-# Tries every way of the kernel to read the host, and the supervisor between them, which has no key.
+# Tries every way of the kernel to read the host, and the supervisor, which has no key.
 PEEK = """
 import ctypes, os
 
 def parent(pid):
     return int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])
 
-supervisor = parent(os.getppid())
+supervisor = parent(parent(os.getppid()))  # the build runs apart from it
 host = parent(supervisor)
 for name, pid in (("supervisor", supervisor), ("host", host)):
     for what in ("environ", "mem"):
