@@ -87,7 +87,7 @@ def test_output_is_kept_as_bytes(run):
 def test_much_output_needs_little_memory(run):
     tracemalloc.start()
     try:
-        result = run("yes | head -c 150000000; head -c 10000000 /dev/zero >&2")
+        result = run("yes $(printf %099d 0 | tr 0 .) | head -c 150000000; head -c 10000000 /dev/zero >&2")
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
