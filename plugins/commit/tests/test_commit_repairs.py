@@ -134,8 +134,8 @@ def test_an_unusable_response_is_forgotten_after_the_next_build(change):
 @pytest.mark.parametrize(
     ("build", "settings", "count"),
     [
-        ("seq 1 300000; exit 1\n", "", 1_988_895 - 262_144),
-        ("seq 1 300000; seq 1 300000 >&2; exit 1\n", "", 1_988_895 - 131_072),
+        ("seq 1 60000; exit 1\n", "", 348_894 - 262_144),
+        ("seq 1 60000; seq 1 60000 >&2; exit 1\n", "", 348_894 - 131_072),
         ("seq 1 1000; exit 1\n", "[build]\noutput_limit = 2000\n", 3_893 - 2_000),
     ],
     ids=["stdout", "both", "setting"],
@@ -148,7 +148,7 @@ def test_long_output_is_cut_once_with_the_true_number_of_missing_bytes(change, b
     assert [int(mark) for mark in marks] == [count] * (1 + (">&2" in build))
     assert text.count("left out") == len(marks)
     assert "stdout:\n1\n2\n3\n" in text
-    assert "\n1000\n" in text if settings else "\n300000\n" in text
+    assert "\n1000\n" in text if settings else "\n60000\n" in text
 
 
 def test_a_file_is_deleted_however_the_block_is_closed(change):
