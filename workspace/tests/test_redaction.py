@@ -228,6 +228,18 @@ def test_a_key_in_the_output_of_a_real_program_is_hidden(program):
     assert not _traces(PLAIN, shown, 6)
 
 
+@pytest.mark.parametrize("offset", ["{:04x} ", "{:016}: ", "0x{:04X}: ", "0x{:016x}: ", "{:07o}\t"])
+@pytest.mark.parametrize("before", ["", " ", "\t", "+", "> ", "+-", "||"])
+def test_a_key_in_a_dump_is_hidden_whatever_its_offsets_look_like(before, offset):
+    dump = _rows(PLAIN.encode(), lambda row: row.hex(" "), size=8, offset=before + offset)
+
+    shown = Redactor([PLAIN]).text(f"$ show\n{dump}end")
+
+    assert shown.startswith(f"$ show\n{before}{offset.format(0)}***jk")
+    assert shown.endswith("\nend")
+    assert not _traces(PLAIN, shown, 4)
+
+
 def test_of_a_dump_only_the_rows_with_the_key_are_covered():
     text = "".join(ENCODINGS["xxd"](b"a" * 16 + PLAIN.encode() + b"b" * 40).splitlines(keepends=True))
 

@@ -18,6 +18,7 @@ _REACH = 16 * 1024  # a key that is spread over more bytes is not found
 _HEAD = 4  # characters of a form that are looked for first
 _FEW = 32  # characters of which each may begin a form
 _BLANKS = b" \t\r\n\v\f\0"  # NUL: text in UTF-16 is ASCII with a NUL beside each character
+_ESCAPES = b"\\nrt"  # what escapes of line breaks consist of
 _LOWER = bytes(range(256)).lower()
 _OFFSET = rb"[ \t+>|-]{0,2}(?:0x)?[0-9A-Fa-f]{4,16}:?"  # also in a diff or a quotation
 _LINE_WITH_OFFSET = re.compile(rb"\n%s[ \t]" % _OFFSET)
@@ -29,6 +30,11 @@ _ROW = re.compile(
     rb")[^\n]*" % _OFFSET,
     re.MULTILINE,
 )
+_ROWS = re.compile(rb"\n%s" % _ROW.pattern, re.MULTILINE)
+# To look for an offset costs much less where each of its characters is 0 and each that may stand before it a blank:
+# then its beginning is fixed text.
+_CLASSES = bytes.maketrans(b"123456789ABCDEFabcdefx:+>|-\t", b"0" * 23 + b" " * 5)
+_OFFSETS = [re.compile(rb"\n%b00000{0,15} " % before) for before in (b"", b" ", b"  ")]
 _MAY_BE_ROW = re.compile(rb"[ \t+>|-]{0,2}(?:0x?)?[0-9A-Fa-f]{0,16}:?|%s[ \t][^\n]*" % _OFFSET)
 
 
@@ -53,10 +59,10 @@ class KeySearch:
         self._views: tuple[View, ...] = (
             Text(escaped),
             Base64(base64),
-            EscapedBase64(base64),
             Digits(digits),
             Dump(letters | digits),
         )
+        self._shortest = min(view.shortest for view in self._views)
 
     def finds(self, data: bytes) -> bool:
         """Return whether `data` holds a key."""
@@ -64,6 +70,8 @@ class KeySearch:
 
     def spans(self, data: bytes, *, at_line_start: bool = True) -> list[Span]:
         """Return the keys in `data`, which may overlap, by position; of those at one position the longest first."""
+        if len(data) < self._shortest:
+            return []
         found = {span for view in self._views for span in view.spans(data, at_line_start=at_line_start)}
         return sorted(found, key=lambda span: (span.start, -span.end, span.mark))
 
@@ -83,8 +91,9 @@ class View:
     def __init__(self, forms: Mapping[str, str]) -> None:
         self._marks = {form.encode(): mark.encode() for form, mark in forms.items()}
         self._sorted = sorted(self._marks)
-        self._shortest, self._longest = min(map(len, self._marks)), max(map(len, self._marks))
+        self.shortest, self._longest = min(map(len, self._marks)), max(map(len, self._marks))
         self._heads = {form[:_HEAD] for form in self._marks}
+        self._needles = [(form, min(form), max(form)) for form in self._marks]
 
     def squeeze(self, data: bytes) -> bytes:
         """Return the characters of `data` that stay."""
@@ -107,13 +116,20 @@ class View:
 
     def _found(self, squeezed: bytes) -> Iterator[Span]:
         """Yield the keys in squeezed data."""
-        for form, mark in self._marks.items() if len(squeezed) >= self._shortest else ():
-            start = squeezed.find(form)
+        for form in self.present(squeezed):
+            start, mark = squeezed.find(form), self._marks[form]
             while start >= 0:
                 yield Span(start, start + len(form), mark)
                 # Of those that overlap with this one, the last covers the others.
                 overlapping = squeezed.rfind(form, start + 1, start + 2 * len(form) - 1)
                 start = overlapping if overlapping >= 0 else squeezed.find(form, start + len(form))
+
+    def present(self, squeezed: bytes) -> list[bytes]:
+        """Return the forms that are in squeezed data."""
+        if len(squeezed) < self.shortest:
+            return []
+        # To look for one byte takes far less time than for a form, and short lines seldom hold both of these.
+        return [form for form, low, high in self._needles if low in squeezed and high in squeezed and form in squeezed]
 
     def _beginning(self, squeezed: bytes) -> int:
         """Return the length of the longest suffix of `squeezed` that is the beginning of a form, but not all of it."""
@@ -148,16 +164,6 @@ class Text(View):
         return data.translate(None, b"\0") if b"\0" in data else data
 
 
-class Base64(View):
-    """Base64 in lines."""
-
-    kept = re.compile(rb"[^\s\0]")
-
-    def squeeze(self, data: bytes) -> bytes:
-        """Return `data` without blanks and line breaks."""
-        return data.translate(None, _BLANKS)
-
-
 class EscapedBase64(View):
     """Base64 in lines inside a string: its line breaks are escaped, as in JSON."""
 
@@ -167,6 +173,33 @@ class EscapedBase64(View):
     def squeeze(self, data: bytes) -> bytes:
         """Return `data` without blanks and line breaks; nothing where no escape is."""
         return self._escape.sub(b"", data).translate(None, _BLANKS) if b"\\" in data else b""
+
+
+class Base64(View):
+    """Base64 in lines, also inside a string."""
+
+    kept = re.compile(rb"[^\s\0]")
+
+    def __init__(self, forms: Mapping[str, str]) -> None:
+        super().__init__(forms)
+        self._escaped = EscapedBase64(forms)
+        self._rests = View({form.encode().translate(None, _ESCAPES).decode(): mark for form, mark in forms.items()})
+
+    def squeeze(self, data: bytes) -> bytes:
+        """Return `data` without blanks and line breaks."""
+        return data.translate(None, _BLANKS)
+
+    def spans(self, data: bytes, *, at_line_start: bool) -> Iterator[Span]:
+        """Yield the keys in `data`."""
+        # What is left of a form without the letters of escapes is found whether or not there are escapes.
+        if self._rests.present(data.translate(None, _ESCAPES + _BLANKS)):
+            yield from self._escaped.spans(data, at_line_start=at_line_start)
+            yield from super().spans(data, at_line_start=at_line_start)
+
+    def unfinished(self, data: bytes, *, at_line_start: bool) -> int:
+        """Return where in `data` a form may begin that goes on after it; `len(data)` if nowhere."""
+        place = super().unfinished(data, at_line_start=at_line_start)
+        return min(place, self._escaped.unfinished(data, at_line_start=at_line_start))
 
 
 class Digits(View):
@@ -188,6 +221,8 @@ class Dump(View):
 
     def spans(self, data: bytes, *, at_line_start: bool) -> Iterator[Span]:
         """Yield the keys in `data`."""
+        if not self._may_hold(data, at_line_start=at_line_start):
+            return
         for rows in _blocks(data, at_line_start=at_line_start):
             squeezed, ends = self._squeezed(rows)
             for start, end, mark in self._found(squeezed):
@@ -201,12 +236,27 @@ class Dump(View):
         if len(data) - line > _REACH or not _MAY_BE_ROW.fullmatch(data, line):
             return len(data)
         first = max(0, len(data) - _REACH)
-        blocks = list(_blocks(data[first:line], at_line_start=at_line_start and not first))
-        if blocks and first + blocks[-1][-1].end() + 1 == line:
-            squeezed, ends = self._squeezed(blocks[-1])
-            if size := self._beginning(squeezed):
-                return first + blocks[-1][bisect_right(ends, len(squeezed) - size)].start()
-        return line
+        last = data.rfind(b"\n", first, max(line - 1, 0)) + 1
+        row = _ROW.match(data, last) if last or (at_line_start and line and not first) else None
+        if not row:
+            return line
+        squeezed = row["data"].translate(_LOWER, _BLANKS)
+        if not any(squeezed in form for form in self._marks):  # else a form may begin in an earlier row
+            return last if self._beginning(squeezed) else line
+        *_, rows = _blocks(data[first:line], at_line_start=at_line_start and not first)
+        squeezed, ends = self._squeezed(rows)
+        size = self._beginning(squeezed)
+        return first + rows[bisect_right(ends, len(squeezed) - size)].start() if size else line
+
+    def _may_hold(self, data: bytes, *, at_line_start: bool) -> bool:
+        """Return whether the rows of `data`, also with other lines between them, hold a form."""
+        classes = data.translate(_CLASSES)
+        rows = []
+        if b"0000 " in classes and any(offset.search(classes) for offset in _OFFSETS):
+            rows = _ROWS.findall(data)
+        if at_line_start and (row := _ROW.match(data)):
+            rows.insert(0, row["data"])
+        return bool(rows and self.present(b"".join(rows).translate(_LOWER, _BLANKS)))
 
     @staticmethod
     def _squeezed(rows: Sequence[re.Match[bytes]]) -> tuple[bytes, list[int]]:
