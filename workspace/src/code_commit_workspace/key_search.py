@@ -191,10 +191,12 @@ class Base64(View):
 
     def spans(self, data: bytes, *, at_line_start: bool) -> Iterator[Span]:
         """Yield the keys in `data`."""
-        # What is left of a form without the letters of escapes is found whether or not there are escapes.
-        if self._rests.present(data.translate(None, _ESCAPES + _BLANKS)):
+        if b"\\" in data:
+            # What is left of a form without the letters of escapes is found whether or not there are escapes.
+            if not self._rests.present(data.translate(None, _ESCAPES + _BLANKS)):
+                return
             yield from self._escaped.spans(data, at_line_start=at_line_start)
-            yield from super().spans(data, at_line_start=at_line_start)
+        yield from super().spans(data, at_line_start=at_line_start)
 
     def unfinished(self, data: bytes, *, at_line_start: bool) -> int:
         """Return where in `data` a form may begin that goes on after it; `len(data)` if nowhere."""
