@@ -82,6 +82,20 @@ def test_a_signal_waits_for_the_end_of_the_block(number):
         signal.signal(number, before)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_is_ignored_stays_ignored(number):
+    told = threading.Event()
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        with call_on_interruption(told.set), uninterrupted():
+            assert signal.getsignal(number) is signal.SIG_IGN
+            signal.raise_signal(number)
+        assert signal.getsignal(number) is signal.SIG_IGN
+        assert not told.is_set()
+    finally:
+        signal.signal(number, before)
+
+
 @pytest.mark.parametrize(("number", "ended"), [(signal.SIGINT, True), (signal.SIGTERM, True), (signal.SIGUSR1, False)])
 def test_another_thread_is_told_of_an_interruption_at_once(number, ended):
     told = threading.Event()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -161,6 +162,8 @@ class Project:
         about imports, memory or the start itself.
         """
         environ = self.environment({"PYTHONPATH": os.pathsep.join(map(str, plugins)), **(environ or {})})
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts background jobs so, and children inherit
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         start = subprocess.Popen if cold else fastest_start(environ)
         return start(
             # -P: like the installed command, import nothing from the project.

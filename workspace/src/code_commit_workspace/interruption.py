@@ -12,7 +12,7 @@ from types import FrameType
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Delay the signals until the end of the block.
+    """Delay the signals until the end of the block. A signal that is ignored, as in a background job, stays ignored.
 
     A signal mask is not enough: another thread may take the signal, and Python still raises in the main thread.
     """
@@ -24,7 +24,8 @@ def uninterrupted() -> Iterator[None]:
     def note(number: int, _frame: FrameType | None) -> None:
         arrived.append(number)
 
-    before = {int(number): signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    heard = (number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN)
+    before = {int(number): signal.signal(number, note) for number in heard}
     try:
         yield
     finally:
