@@ -42,9 +42,21 @@ class RolledUp:
             case {"version": 2, "rollup": str(digest), "files": dict(files), "others": list(others)} if (
                 digest == _digest(text)
             ):
-                digests = {str(path): _digest(text[start:end]) for path, (start, end) in files.items()}
-                return cls(tree, digests, map(str, others), _patterns(manifest))
+                return cls.of_files(tree, text, files, map(str, others), _patterns(manifest))
         return cls(tree, {})
+
+    @classmethod
+    def of_files(
+        cls,
+        tree: Tree,
+        text: bytes,
+        files: Mapping[str, tuple[int, int]],
+        others: Iterable[str],
+        patterns: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
+    ) -> RolledUp:
+        """Digest each of the `files` between its two places in `text`; `others` are not in it."""
+        digests = {str(path): _digest(text[start:end]) for path, (start, end) in files.items()}
+        return cls(tree, digests, others, patterns)
 
     def changed(self, among: Iterable[str] | None = None) -> list[str]:
         """Return the files that changed since the rollup; with `among`, only files among these paths.

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import NotReady
 from code_commit_commit.left_out import exclude_paths
+from code_commit_commit.rollup_text import LARGEST, Rollup, batches
 from code_commit_workspace import RolledUp
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Run
-
-_LARGEST = 16 * 1024 * 1024  # bytes of one file
-_BYTES_PER_TOKEN = 4  # the estimate of the services, for English and code
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +21,11 @@ class CurrentCode:
 
     text: str = field(repr=False)
     rolled_up: RolledUp
-    files: int
+    rollup: Rollup
 
     def __str__(self) -> str:
-        files = f"{self.files:,} file{'s' * (self.files != 1)}"
-        return f"{files}, about {len(self.text.encode()) // _BYTES_PER_TOKEN:,} tokens"
+        files = len(self.rollup.files)
+        return f"{files:,} file{'s' * (files != 1)}, about {self.rollup.tokens:,} tokens"
 
 
 def collect_current_code(run: Run, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> CurrentCode:
@@ -37,20 +34,12 @@ def collect_current_code(run: Run, include: Sequence[str] = (), exclude: Sequenc
     Raises:
         NotReady: no file matches, or there is no git repository.
     """
-    pieces: list[str] = []
-    digests: dict[str, str] = {}
+    rollup = Rollup()
     visible = run.files()
     wanted = run.files(include) if include else visible
-    for path, content in run.tree.contents(exclude_paths(wanted, exclude)[0], _LARGEST):
-        try:
-            text = (content or b"").decode()
-        except UnicodeDecodeError:
-            continue
-        if content is None or "\0" in text:
-            continue
-        pieces += (f"--- {path} ---\n", text, "\n" * (text[-1:] not in {"", "\n"}))
-        digests[path] = hashlib.sha256(content).hexdigest()
-    if not pieces:
+    contents = run.tree.contents(exclude_paths(wanted, exclude)[0], LARGEST)
+    text = b"".join(batches(contents, rollup))
+    if not rollup.files:
         raise NotReady("there is no code to collect", hint="no file that git tracks here is text")
-    others = [path for path in visible if path not in digests]
-    return CurrentCode("".join(pieces), RolledUp(run.tree, digests, others), len(digests))
+    others = [path for path in visible if path not in rollup.files]
+    return CurrentCode(text.decode(), RolledUp.of_files(run.tree, text, rollup.files, others), rollup)

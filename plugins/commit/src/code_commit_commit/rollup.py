@@ -5,44 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from queue import Queue
 from threading import Thread
 from typing import BinaryIO
 
 from code_commit.plugin_api import NotReady
 from code_commit_commit.left_out import exclude_paths
+from code_commit_commit.rollup_text import LARGEST, UNREADABLE, Rollup, batches
 from code_commit_workspace import ProjectTree, Workspace
 
 FOLDER, NAME = "agent-config", "codeRollup.txt"
 MANIFEST = "rollup.json"  # in the state folder
-_BYTES_PER_TOKEN = 4  # the estimate of the services, for English and code
-_LARGEST = 16 * 1024 * 1024  # bytes of one file
-_POINTER = b"version https://git-lfs.github.com/spec/"
-_BATCH = 1024 * 1024  # bytes; a larger one does not stay in the processor's cache
 _WAITING = 2  # batches
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-@dataclass(slots=True)
-class Rollup:
-    """Where each collected file begins and ends in the rollup, by path.
-
-    `left_out` says why each other file that matches the patterns is not in it; `pointers` are collected files whose
-    contents are in Git LFS. `size` is in bytes.
-    """
-
-    files: dict[str, tuple[int, int]] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
-    pointers: list[str] = field(default_factory=list)
-    size: int = 0
-
-    @property
-    def tokens(self) -> int:
-        """The approximate number of tokens; the exact number depends on the model."""
-        return self.size // _BYTES_PER_TOKEN
 
 
 def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[str]) -> Rollup:
@@ -83,11 +60,11 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
 def _collect(tree: ProjectTree, paths: Sequence[str], file: BinaryIO) -> tuple[Rollup, str]:
     """Write the rollup to `file`. A thread hashes and writes one batch while the next is read."""
     rollup, digest = Rollup(), hashlib.sha256()
-    batches: Queue[bytes | None] = Queue(_WAITING)
+    waiting: Queue[bytes | None] = Queue(_WAITING)
     failed: list[BaseException] = []
 
     def write() -> None:
-        while (text := batches.get()) is not None:  # after a failure too, or `put` waits forever
+        while (text := waiting.get()) is not None:  # after a failure too, or `put` waits forever
             try:
                 digest.update(text)
                 file.write(text)
@@ -97,80 +74,24 @@ def _collect(tree: ProjectTree, paths: Sequence[str], file: BinaryIO) -> tuple[R
     writer = Thread(target=write, name="rollup", daemon=True)
     writer.start()
     try:
-        for text in _batches(tree, paths, rollup):
-            batches.put(text)
+        for text in batches(tree.contents(paths, LARGEST), rollup):
+            waiting.put(text)
             if failed:
                 break
     finally:
-        batches.put(None)
+        waiting.put(None)
         writer.join()
     if failed:
         raise failed[0]
+    rollup.left_out = {path: _reason(tree, path, why) for path, why in rollup.left_out.items()}
     return rollup, digest.hexdigest()
 
 
-def _batches(tree: ProjectTree, paths: Sequence[str], rollup: Rollup) -> Iterator[bytes]:
-    """Yield the text of the rollup, and describe it in `rollup`."""
-    batch: list[tuple[str, bytes]] = []
-    size = 0
-    for path, content in tree.contents(paths, _LARGEST):
-        if content is None:
-            rollup.left_out[path] = _unreadable(tree, path)
-            continue
-        batch.append((path, content))
-        size += len(content)
-        if size >= _BATCH:
-            yield _add(batch, rollup)
-            batch.clear()
-            size = 0
-    yield _add(batch, rollup)
-
-
-def _add(batch: Sequence[tuple[str, bytes]], rollup: Rollup) -> bytes:
-    """Describe the files of `batch` in `rollup`; return their text."""
-    text, places = _joined(batch, rollup.size)
-    if not text.isascii() or b"\0" in text:
-        texts = [(path, content) for path, content in batch if _is_text(content)]
-        if len(texts) < len(batch):
-            text, places = _joined(texts, rollup.size)
-            rollup.left_out |= {path: "It is not UTF-8 text." for path, _ in batch if path not in places}
-    rollup.files |= places
-    rollup.pointers += [path for path, content in batch if content.startswith(_POINTER) and path in places]
-    rollup.size += len(text)
-    return text
-
-
-def _joined(batch: Sequence[tuple[str, bytes]], size: int) -> tuple[bytes, dict[str, tuple[int, int]]]:
-    """Return the text of the files in `batch`, and where each begins and ends after the `size` bytes before it."""
-    pieces: list[bytes] = []
-    places: dict[str, tuple[int, int]] = {}
-    for path, content in batch:
-        head = f"--- {path} ---\n".encode()
-        start = size + len(head)
-        size = start + len(content)
-        places[path] = start, size
-        pieces += head, content
-        if content and not content.endswith(b"\n"):
-            pieces.append(b"\n")
-            size += 1
-    return b"".join(pieces), places
-
-
-def _is_text(content: bytes) -> bool:
-    """Return whether a prompt can contain `content`: UTF-8 without NUL."""
-    if b"\0" in content:
-        return False
-    try:
-        return content.isascii() or bool(content.decode())
-    except UnicodeDecodeError:
-        return False
-
-
-def _unreadable(tree: ProjectTree, path: str) -> str:
+def _reason(tree: ProjectTree, path: str, reason: str) -> str:
     with suppress(OSError):
-        if (status := tree.lstat(path)) and status.st_size > _LARGEST:
+        if reason == UNREADABLE and (status := tree.lstat(path)) and status.st_size > LARGEST:
             return "It is larger than 16 MiB."
-    return "It cannot be read."
+    return reason
 
 
 def _write_manifest(workspace: Workspace, digest: str, rollup: Rollup, more: Mapping[str, Sequence[str]]) -> None:

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from code_commit.plugin_api import NotReady
+from code_commit_commit.rollup_text import BYTES_PER_TOKEN
 
-_BYTES_PER_TOKEN = 4  # the estimate of the services for English and code; a text rarely has fewer tokens
 _ALWAYS_FITS = 100_000  # tokens; the list of windows loads in a fifth of a second
 _HEADER = re.compile(r"^--- (?P<path>[^\n]+) ---\n", re.MULTILINE)
 _NAMED = 3  # folders
@@ -21,11 +21,11 @@ def require_window(model: str, prompt: str, codebase: str) -> None:
     Raises:
         NotReady: the prompt is too long; the hint names the largest folders of the `codebase`.
     """
-    tokens = len(prompt.encode()) // _BYTES_PER_TOKEN
+    tokens = len(prompt.encode()) // BYTES_PER_TOKEN
     if tokens <= _ALWAYS_FITS or (window := _window_of(model)) is None or tokens <= window:
         return
     largest = list(_largest_folders(codebase))
-    named = ", ".join(f"{folder} (about {size // _BYTES_PER_TOKEN:,} tokens)" for folder, size in largest)
+    named = ", ".join(f"{folder} (about {size // BYTES_PER_TOKEN:,} tokens)" for folder, size in largest)
     pattern = shlex.quote(f"/{largest[0][0]}" if largest else "PATTERN")
     raise NotReady(
         f"the prompt has about {tokens:,} tokens, and {model} reads at most {window:,}",
