@@ -98,7 +98,7 @@ def _require_green(run: Run) -> None:
     if not build.passed:
         raise NotReady(
             f"the build is red before any change: {build_end(build)}",
-            hint="mend it first; or leave out build_untouched, if the query is to mend it",
+            hint="fix it first; or leave out build_untouched, if the query is to fix it",
         )
 
 
