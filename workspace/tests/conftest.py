@@ -55,3 +55,14 @@ def bubblewrap(sandbox_fault: str) -> None:
     """Skip the test where bubblewrap does not work."""
     if sandbox_fault:
         pytest.skip(f"needs bubblewrap: {sandbox_fault}")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder without a configuration of git, which the environment does not configure either."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    for name in ("XDG_CONFIG_HOME", *(name for name in os.environ if name.startswith("GIT_"))):
+        monkeypatch.delenv(name, raising=False)
+    return folder

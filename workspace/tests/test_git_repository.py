@@ -23,15 +23,10 @@ def plain_git(folder: Path, *args: str) -> str:
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch):
-    folder = tmp_path / "home"
-    folder.mkdir()
-    monkeypatch.setenv("HOME", str(folder))
-    for name in ("XDG_CONFIG_HOME", *(name for name in os.environ if name.startswith("GIT_"))):
-        monkeypatch.delenv(name, raising=False)
+def home(home, monkeypatch):
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    (folder / ".gitconfig").write_text("[user]\n\tname = Home\n\temail = home@example.org\n")
-    return folder
+    (home / ".gitconfig").write_text("[user]\n\tname = Home\n\temail = home@example.org\n")
+    return home
 
 
 @pytest.fixture
