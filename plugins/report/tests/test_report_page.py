@@ -172,7 +172,7 @@ def test_the_page_loads_no_external_resources(hostile):
         }
         assert "style" not in {name for _, attributes in page.tags for name in attributes}
         assert not re.search(r"url\(|@import", text.partition("</style>")[0])
-        assert all(link["href"].startswith(("#", "../index.html", "20")) for link in page.named("a"))
+        assert all(link["href"].startswith(("#", "./", "../index.html", "20")) for link in page.named("a"))
 
 
 def test_a_key_is_not_on_the_page(answered):
@@ -215,6 +215,39 @@ def test_a_long_text_is_cut_in_the_middle(answered):
     assert "bytes left out" in answered.page
     assert "end of it" in answered.page
     assert len(answered.page) < 60_000
+
+
+def test_a_page_is_small_and_links_to_the_files(answered):
+    code = "".join(f"line {number} of a large codebase, nothing in it repeats\n" for number in range(5300))
+    answered.project.write({"agent-config/codeRollup.txt": code})
+    answered(block("bad\n"), block("good\n"))
+    prompts = [answered.project.run_folder / name for name in ("1-initial-query.txt", "2-repair-query.txt")]
+    assert all(prompt.stat().st_size > 280_000 for prompt in prompts)
+    assert len(answered.page) < 80_000
+    page = Parts(answered.page)
+    assert page.text.count("line 100 of a large codebase") == 1
+    assert re.search(r"\[… 53\d\d lines as in 1-initial-query.txt …\]", page.text)
+    assert "--- FILE REPLACEMENT a.txt ---" in page.text  # what the repair adds
+    linked = {link["href"] for link in page.named("a") if link["href"].startswith("./")}
+    assert {f"./{prompt.name}" for prompt in prompts} <= linked
+    assert all((answered.project.run_folder / link).is_file() for link in linked)
+
+
+DOCUMENTED = '"""Begin.\n' + "words of the docstring\n" * 9 + '"""\n\nvalue = {value}\nname = "it"\n'
+
+
+@pytest.mark.parametrize("exported", [False, True])
+def test_a_hunk_that_begins_in_a_docstring_has_the_colors_of_its_file(answered, exported):
+    answered.project.write({"doc.py": DOCUMENTED.format(value=1), "build.sh": "exit 0\n"})
+    answered(block(DOCUMENTED.format(value=2), "doc.py"))
+    if exported:  # the file is another one by then
+        answered.project.write({"doc.py": "other\n"})
+        assert answered.command("runs", "export", "--sink", "html").exit_code == 0
+    old, new = re.findall(r'<td class="(?:old|new)">(.*?)</td>', answered.page)
+    assert old == 'value = <span class="tn">1</span>'
+    assert new == 'value = <span class="tn">2</span>'
+    assert '>name = <span class="ts">&#34;it&#34;</span>' in answered.page.replace('</span><span class="ts">', "")
+    assert answered.page.count('<td class=""><span class="ts">words of the docstring</span></td>') == 1
 
 
 def test_export_writes_the_page_of_an_earlier_run(answered):

@@ -20,7 +20,7 @@ from code_commit_report.diff_view import file_diffs
 from code_commit_report.lexers import lexer_for
 from code_commit_report.page import duration, report_page
 from code_commit_report.run_view import RunView
-from code_commit_report.text import output_lines, read_shown, visible
+from code_commit_report.text import output_lines, read_shown, visible, without_repetitions
 from code_commit_report.timeline import WIDTH, bars
 
 KINDS = sorted(run_view._KINDS)
@@ -86,6 +86,32 @@ def test_both_columns_contain_every_line_of_their_side(old, new, path):
 
 def _plain(side):
     return html.unescape(re.sub(r"</?span[^>]*>", "", str(side.code)))
+
+
+HUNK = 'diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -5,2 +5,2 @@\n """\n-a = 1\n+a = 2\n'
+
+
+@pytest.mark.parametrize("known", [(), ("other\n" * 9,), ("", '"""\n' * 2 + "b\n" * 3 + "a = 2\n")])
+def test_without_a_content_that_fits_a_hunk_has_no_colors(known):
+    [diff] = file_diffs(HUNK, lambda _: known)
+    assert [str(side.code) for row in diff.rows for side in (row.old, row.new) if side] == [
+        "&#34;&#34;&#34;", "&#34;&#34;&#34;", "a = 1", "a = 2"]  # fmt: skip
+
+
+def test_the_content_that_fits_a_hunk_gives_its_colors():
+    [diff] = file_diffs(HUNK, lambda _: ("no\n", '"""\n' + "b\n" * 3 + '"""\na = 2\n'))
+    assert [str(row.new.code) for row in diff.rows if row.new] == [
+        '<span class="ts">&#34;&#34;&#34;</span>', 'a = <span class="tn">2</span>']  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(["a\n", "b" * 600 + "\n", "c" * 1200 + "\n", "\n"]), max_size=12), st.integers(0, 12))
+def test_a_prompt_loses_only_what_the_one_before_has(lines, split):
+    before = "".join(lines[:split])
+    shown = without_repetitions("".join(lines), before, "q.txt")
+    kept = [line for line in shown.splitlines(keepends=True) if not line.startswith("[")]
+    removed = sum(int(number) for number in re.findall(r"\[… (\d+) lines? as in q.txt …\]\n", shown))
+    assert len(kept) + removed == len(lines)
+    assert without_repetitions("".join(lines), "", "q.txt") == "".join(lines)
 
 
 def test_added_deleted_and_binary_files_are_shown():

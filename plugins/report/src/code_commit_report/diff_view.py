@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import count, pairwise, zip_longest
+from typing import Literal, TypeVar
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from code_commit_report.lexers import lexer_for
-from code_commit_report.text import visible
-
-if TYPE_CHECKING:
-    from pygments.lexer import Lexer
+from code_commit_report.coloring import Colors, plain
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)")
 _ROWS = 3000  # per file
-_COLOURED = 100_000  # characters of one hunk; above this, a lexer may be slow
-_CLASSES = (
-    ("Comment", "tc"),
-    ("Keyword", "tk"),
-    ("Literal.String", "ts"),
-    ("Literal.Number", "tn"),
-    ("Name.Function", "tf"),
-    ("Name.Class", "tf"),
-    ("Name.Decorator", "tf"),
-    ("Name.Tag", "tk"),
-    ("Name.Builtin", "tk"),
-)
+_Line = TypeVar("_Line", bound=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +47,43 @@ class FileDiff:
     cut: bool = False
 
 
-def file_diffs(text: str) -> list[FileDiff]:
-    """Parse git's output; skip everything that is not a diff."""
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """A part of a diff: its lines as in the diff, and the number of the first line of each side."""
+
+    old_number: int
+    new_number: int
+    note: str
+    lines: tuple[str, ...]
+
+    @property
+    def old(self) -> list[str]:
+        """Return the lines before the change."""
+        return [line[1:] for line in self.lines if line[0] in " -"]
+
+    @property
+    def new(self) -> list[str]:
+        """Return the lines after the change."""
+        return [line[1:] for line in self.lines if line[0] in " +"]
+
+
+def file_diffs(
+    text: str, contents: Callable[[str], Iterable[str]] = lambda _: (), colors: Colors | None = None
+) -> list[FileDiff]:
+    """Parse git's output; skip everything that is not a diff.
+
+    `contents` returns what the file at a path may contain after the change. The colors of a hunk need the one that
+    fits: a hunk can begin inside a string.
+    """
+    colors = colors or Colors()
     return [
-        _file(part.split("\n"))
+        _file(part.split("\n"), contents, colors)
         for part in re.split(r"^(?=diff --git )", text, flags=re.MULTILINE)
         if part[:10] == "diff --git"
     ]
 
 
-def _file(lines: Sequence[str]) -> FileDiff:
+def _file(lines: Sequence[str], contents: Callable[[str], Iterable[str]], colors: Colors) -> FileDiff:
     begin = next((index for index, line in enumerate(lines) if line.startswith("@@ ")), len(lines))
     diff = FileDiff(_path(lines[:begin]))
     for line in lines[:begin]:
@@ -81,12 +93,12 @@ def _file(lines: Sequence[str]) -> FileDiff:
             diff.what = "deleted"
         elif line.startswith("Binary files"):
             diff.rows.append(Row("note", note="not text"))
-    lexer = lexer_for(diff.path)
-    for hunk in _hunks(lines[begin:]):
-        diff.removed += sum(line.startswith("-") for line in hunk[1:])
-        diff.added += sum(line.startswith("+") for line in hunk[1:])
+    hunks = list(_hunks(lines[begin:]))
+    for hunk, (old, new) in zip(hunks, _sides(hunks, diff.path, contents, colors), strict=True):
+        diff.removed += sum(line.startswith("-") for line in hunk.lines)
+        diff.added += sum(line.startswith("+") for line in hunk.lines)
         if len(diff.rows) < _ROWS:
-            diff.rows += _rows(hunk, lexer)
+            diff.rows += _rows(hunk, old, new)
     diff.cut = len(diff.rows) > _ROWS
     del diff.rows[_ROWS:]
     return diff
@@ -101,75 +113,57 @@ def _path(head: Sequence[str]) -> str:
     return head[0].removeprefix("diff --git ").partition(" b/")[2] or head[0]
 
 
-def _hunks(lines: Sequence[str]) -> Iterator[list[str]]:
-    hunk: list[str] = []
-    for line in lines:
-        if line.startswith("@@ "):
-            if hunk:
-                yield hunk
-            hunk = [line]
-        elif line[:1] in {" ", "+", "-", "\\"}:
-            hunk.append(line)
-    if hunk:
-        yield hunk
+def _hunks(lines: Sequence[str]) -> Iterator[Hunk]:
+    begins = [index for index, line in enumerate(lines) if line.startswith("@@ ")]
+    for begin, end in pairwise([*begins, len(lines)]):
+        place = _HUNK.match(lines[begin])
+        old, new, note = (int(place[1]), int(place[2]), place[3]) if place else (1, 1, "")
+        yield Hunk(old, new, note, tuple(line for line in lines[begin + 1 : end] if line[:1] in {" ", "+", "-"}))
 
 
-def _rows(hunk: Sequence[str], lexer: Lexer | None) -> Iterator[Row]:
-    place = _HUNK.match(hunk[0])
-    old_number, new_number = (int(place[1]), int(place[2])) if place else (1, 1)
-    yield Row("hunk", note=f"line {new_number}" + (f": {place[3]}" if place and place[3] else ""))
-    old = iter(_coloured([line[1:] for line in hunk[1:] if line[:1] in {" ", "-"}], lexer))
-    new = iter(_coloured([line[1:] for line in hunk[1:] if line[:1] in {" ", "+"}], lexer))
+def _sides(
+    hunks: Sequence[Hunk], path: str, contents: Callable[[str], Iterable[str]], colors: Colors
+) -> list[tuple[list[Markup], list[Markup]]]:
+    """Return the lines of both sides of each hunk: with colors where the text before it is known."""
+    if len(hunks) == 1 and hunks[0].old_number <= 1 >= hunks[0].new_number:
+        return [(colors.of(hunks[0].old, path), colors.of(hunks[0].new, path))]
+    for text in contents(path):
+        after = text.split("\n")
+        before = list(after)
+        for hunk in reversed(hunks):
+            before[hunk.new_number - 1 : hunk.new_number - 1 + len(hunk.new)] = hunk.old
+        if all(
+            _part(before, hunk.old_number, hunk.old) == hunk.old and _part(after, hunk.new_number, hunk.new) == hunk.new
+            for hunk in hunks
+        ):
+            old, new = colors.of(before, path), colors.of(after, path)
+            return [(_part(old, hunk.old_number, hunk.old), _part(new, hunk.new_number, hunk.new)) for hunk in hunks]
+    return [(plain(hunk.old), plain(hunk.new)) for hunk in hunks]
+
+
+def _part(lines: list[_Line], number: int, like: Sequence[str]) -> list[_Line]:
+    """Return the lines from `number` on, as many as `like` has."""
+    return lines[number - 1 :][: len(like)]
+
+
+def _rows(hunk: Hunk, old_lines: Iterable[Markup], new_lines: Iterable[Markup]) -> Iterator[Row]:
+    old = map(Side, count(hunk.old_number), old_lines)
+    new = map(Side, count(hunk.new_number), new_lines)
+    yield Row("hunk", note=f"line {hunk.new_number}" + (f": {hunk.note}" if hunk.note else ""))
     removed: list[Side] = []
     added: list[Side] = []
-    for line in [*hunk[1:], " "]:
-        mark = line[:1]
-        if mark == "-":
-            removed.append(Side(old_number, next(old)))
-            old_number += 1
-        elif mark == "+":
-            added.append(Side(new_number, next(new)))
-            new_number += 1
-        elif mark == "\\":
-            continue
+    for line in hunk.lines:
+        if line[0] == "-":
+            removed.append(next(old))
+        elif line[0] == "+":
+            added.append(next(new))
         else:
             yield from _paired(removed, added)
             removed, added = [], []
-            left, right = next(old, None), next(new, None)
-            if left is not None and right is not None:
-                yield Row("same", Side(old_number, left), Side(new_number, right))
-            old_number, new_number = old_number + 1, new_number + 1
+            yield Row("same", next(old), next(new))
+    yield from _paired(removed, added)
 
 
 def _paired(removed: Sequence[Side], added: Sequence[Side]) -> Iterator[Row]:
     for old, new in zip_longest(removed, added):
         yield Row("changed" if old and new else "removed" if old else "added", old, new)
-
-
-def _coloured(lines: Sequence[str], lexer: Lexer | None) -> list[Markup]:
-    """Return each line as markup; they are lexed as one text, because tokens may span lines."""
-    text = "\n".join(str(visible(line)) for line in lines)
-    plain = [escape(line) for line in text.split("\n")]
-    if lexer is None or len(text) > _COLOURED:
-        return plain
-    pieces: list[list[Markup]] = [[]]
-    for kind, value in lexer.get_tokens(text):
-        for index, piece in enumerate(value.split("\n")):
-            if index:
-                pieces.append([])
-            if piece:
-                pieces[-1].append(_span(kind, piece))
-    coloured = [Markup().join(parts) for parts in pieces]
-    # A lexer may drop or add a line ending; then leave the colors out rather than show a wrong line.
-    same = len(coloured) == len(plain) and all(
-        one.striptags() == other.striptags() for one, other in zip(coloured, plain, strict=True)
-    )
-    return coloured if same else plain
-
-
-def _span(kind: Any, text: str) -> Markup:
-    name = str(kind).removeprefix("Token.")
-    for start, css in _CLASSES:
-        if name.startswith(start):
-            return Markup('<span class="{}">{}</span>').format(css, text)
-    return escape(text)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache, PackageL
 from markupsafe import Markup
 
 from code_commit.plugin_api import Usage, cost_of
+from code_commit_report.coloring import Colors
+from code_commit_report.contents import Contents
 from code_commit_report.diff_view import FileDiff, file_diffs
 from code_commit_report.run_view import CallView, ChangeView, ProcessView, RunView
-from code_commit_report.text import OutputLine, Shown, read_output, read_shown, visible
+from code_commit_report.text import OutputLine, Shown, read_new, read_output, read_shown, visible
 from code_commit_report.timeline import Bar, bars, ticks
 
 _WHOLE_DIFF = "all-changes.diff"  # the host writes it
@@ -26,15 +29,20 @@ RELOAD_SECONDS = 5  # for the page of a running run
 GOOD = frozenset({"reached"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Texts:
     """Reads the files of a run for its page."""
 
     folder: Path
     limit: int
+    calls: Sequence[CallView]
+    colors: Colors = field(default_factory=Colors)
 
     def prompt(self, call: CallView) -> Shown | None:
-        """Return the prompt."""
+        """Return the prompt, without what the one before has too."""
+        before = self.calls[self.calls.index(call) - 1]
+        if before.number < call.number:
+            return read_new(self.folder, call.request, before.request, self.limit)
         return read_shown(self.folder, call.request, self.limit)
 
     def response(self, call: CallView) -> Shown | None:
@@ -55,7 +63,11 @@ class Texts:
 
     def _diffs(self, name: str | None) -> list[FileDiff]:
         shown = read_shown(self.folder, name, _LARGEST_DIFF)
-        return file_diffs(shown.text) if shown else []
+        return file_diffs(shown.text, self._contents, self.colors) if shown else []
+
+    @cached_property
+    def _contents(self) -> Contents:
+        return Contents(self.folder, [call.response for call in self.calls])
 
 
 def report_page(view: RunView, folder: Path, limit: int, *, index: bool = True, running: bool = False) -> str:
@@ -63,7 +75,7 @@ def report_page(view: RunView, folder: Path, limit: int, *, index: bool = True, 
 
     With `index`, it links to the list of all runs. With `running`, the page reloads itself.
     """
-    texts = Texts(folder, limit)
+    texts = Texts(folder, limit, view.calls)
     timeline: list[Bar] = bars(view)
     return render(
         "report.html.jinja",

@@ -16,7 +16,7 @@ class ReportSettings(BaseModel):
     )
     index: bool = Field(default=True, description="Whether logs/index.html, the list of all runs, is updated.")
     text_limit: int = Field(
-        default=256 * 1024,
+        default=32 * 1024,
         ge=1024,
         description="Characters of a prompt, a reply or an output on the page; longer text is cut in the middle.",
     )

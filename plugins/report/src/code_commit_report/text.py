@@ -15,6 +15,8 @@ from markupsafe import Markup
 from code_commit.plugin_api import open_run_file
 
 _ERRORS = 200  # error lines shown from the left-out part of one output
+_LARGEST_PROMPT = 4 * 1024 * 1024  # bytes; a larger one is not compared with the one before
+_REPEATED = 1000  # characters; a shorter repetition is shown
 _SEARCHED, _LONGEST_LINE = 64 * 1024 * 1024, 64 * 1024  # bytes
 # Control characters, direction changes, invisible characters, lone surrogates, line separators.
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -74,6 +76,35 @@ def read_shown(folder: Path, name: str | None, limit: int) -> Shown | None:
     except (OSError, ValueError):
         return None
     return Shown(head.decode("utf-8", "replace"), tail.decode("utf-8", "replace"), size - 2 * half)
+
+
+def read_new(folder: Path, name: str, earlier: str, limit: int) -> Shown | None:
+    """Read the prompt `name` without what the prompt `earlier` has too; at most `limit` characters."""
+    prompt, before = (read_shown(folder, each, _LARGEST_PROMPT) for each in (name, earlier))
+    if not prompt or not before or prompt.left_out or before.left_out:
+        return read_shown(folder, name, limit)
+    text = without_repetitions(prompt.head, before.head, earlier)
+    half = limit // 2
+    return Shown(text) if len(text) <= limit else Shown(text[:half], text[-half:], len(text[half:-half].encode()))
+
+
+def without_repetitions(text: str, earlier: str, name: str) -> str:
+    """Replace long parts of `text` that `earlier` has too with a line that tells their size, in linear time."""
+    lines, before = text.splitlines(keepends=True), earlier.splitlines(keepends=True)
+    places: dict[str, int] = {}
+    for place, line in enumerate(before):
+        places.setdefault(line, place)
+    shown, begin = [], 0
+    while begin < len(lines):
+        end, place = begin, places.get(lines[begin], len(before))
+        while end < len(lines) and place < len(before) and lines[end] == before[place]:
+            end, place = end + 1, place + 1
+        count, end = end - begin, max(end, begin + 1)
+        part = "".join(lines[begin:end])
+        repeated = count and len(part) >= _REPEATED
+        shown.append(f"[… {count} line{'s' * (count != 1)} as in {name} …]\n" if repeated else part)
+        begin = end
+    return "".join(shown)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,44 @@
+"""What changed files contained, for the colors of their diffs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+
+from code_commit.plugin_api import NotReady
+from code_commit_report.text import read_shown
+from code_commit_workspace import read_in_project
+
+_LARGEST_REPLY, _LARGEST_FILE = 4 * 1024 * 1024, 256 * 1024  # bytes
+
+
+class Contents:
+    """Finds contents of changed files: in the replies of a run, the latest first, then in the project.
+
+    They are guesses: a diff only takes one that fits it.
+    """
+
+    def __init__(self, folder: Path, replies: Iterable[str | None]) -> None:
+        self._folder, self._found = folder, dict[str, list[str]]()
+        for name in replies:
+            reply = read_shown(folder, name, _LARGEST_REPLY)
+            for path, content in _blocks(reply.head if reply and not reply.left_out else ""):
+                self._found.setdefault(path, []).append(content)
+
+    def __call__(self, path: str) -> Iterator[str]:
+        """Yield each content of the file at `path` that is known."""
+        yield from reversed(self._found.get(path, []))
+        with suppress(NotReady, ValueError):
+            content = read_in_project(self._folder.parent.parent, path, limit=_LARGEST_FILE)
+            yield (content or b"").decode("utf-8", "replace")
+
+
+def _blocks(reply: str) -> Iterator[tuple[str, str]]:
+    """Yield path and content of each file replacement in a reply."""
+    pieces = f"\n{reply}".replace("\r\n", "\n").split("\n^^^")
+    for piece, following in pairwise(pieces[1:]):
+        if following.startswith("end"):
+            path, _, content = piece.partition("\n")
+            yield path.strip(), f"{content}\n"
