@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from code_commit_workspace.process.runner import ProcessRunner
 from code_commit_workspace.process.sandbox import Sandbox
-from code_commit_workspace.records import Protected
+from code_commit_workspace.records import ProcessResult, Protected, SandboxSettings
+from code_commit_workspace.redaction import Redactor
 from code_commit_workspace.transaction import disk
 
 
@@ -66,3 +69,40 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("XDG_CONFIG_HOME", *(name for name in os.environ if name.startswith("GIT_"))):
         monkeypatch.delenv(name, raising=False)
     return folder
+
+
+@pytest.fixture
+def sandbox_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder of the account, with its own cache."""
+    folder = tmp_path / "home"
+    (folder / ".cache").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    return folder
+
+
+@pytest.fixture
+def sandbox_project(sandbox_home: Path) -> Path:
+    """A project in the home folder, with a key."""
+    root = sandbox_home / "src/project"
+    files = {"build.sh": "true\n", ".gitignore": "/agent-config\n", "agent-config/key.txt": "canary-5f3a9c1e7b"}
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root
+
+
+@pytest.fixture
+def sandboxed(sandbox_project: Path, tmp_path: Path) -> Callable[..., ProcessResult]:
+    """Run a script of bash in the sandbox of a new run in the project, with these settings."""
+
+    def run(script: str, *, mode: str = "require", **settings: object) -> ProcessResult:
+        runner = ProcessRunner(sandbox_project, SandboxSettings(mode, **settings), redactor=Redactor())  # type: ignore[arg-type]
+        assert runner.sandbox_in_use == "bubblewrap"
+        try:
+            return runner.run(["bash", "-c", script], log=tmp_path / "log", timeout=60.0)
+        finally:
+            runner.close()
+            runner.remove_private_folders()
+
+    return run

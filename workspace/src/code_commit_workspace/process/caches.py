@@ -9,8 +9,12 @@ from pathlib import Path
 
 from code_commit_workspace.transaction.home import FOLDER, open_folder
 
-# Cargo has its configuration and its caches in the same folder.
-_CARGO_CONFIGURATION = ("config.toml", "config")
+# Tools with configuration and caches in one folder: that in the home folder, the private one, the configuration.
+_CONFIGURATIONS = (
+    (".cargo", "cargo", ("config.toml", "config")),
+    (".gradle", "gradle", ("gradle.properties", "init.gradle", "init.gradle.kts", "init.d")),
+)
+_MAVEN_REPOSITORY = "-Dmaven.repo.local="
 
 
 def cache_variables(env: Mapping[str, str], cache: str) -> dict[str, str]:
@@ -20,31 +24,42 @@ def cache_variables(env: Mapping[str, str], cache: str) -> dict[str, str]:
     """
     wanted = {
         "npm_config_cache": f"{cache}/npm",
+        "pnpm_config_store_dir": f"{cache}/pnpm/store",  # pnpm 11 and later would make one in the project
+        "YARN_GLOBAL_FOLDER": f"{cache}/yarn-berry",
         "GOMODCACHE": f"{cache}/go-mod",
         "GOFLAGS": "-modcacherw",  # without it, nobody could remove the private folder
-        "MAVEN_OPTS": f"-Dmaven.repo.local={cache}/maven",
+        "MAVEN_USER_HOME": f"{cache}/maven-wrapper",
         "GRADLE_USER_HOME": f"{cache}/gradle",
         "CARGO_HOME": f"{cache}/cargo",
         "UV_LINK_MODE": "copy",  # hard links do not reach from one mount to another
     }
     given = {name.lower() for name, value in env.items() if value}
     new = {name: value for name, value in wanted.items() if name.lower() not in given}
+    options = env.get("MAVEN_OPTS", "")
+    if _MAVEN_REPOSITORY not in options and len(cache.split()) == 1:  # Maven splits its options at blanks
+        new["MAVEN_OPTS"] = f"{options} {_MAVEN_REPOSITORY}{cache}/maven".lstrip()
     # pnpm's store is there, and its programs are found on PATH all the same.
     return new | {"XDG_CACHE_HOME": cache, "PNPM_HOME": f"{cache}/pnpm"}
 
 
-def link_cargo_configuration(cache: str, home: str) -> None:
-    """Let cargo find the user's configuration in its private folder. An earlier process may have put anything there."""
-    with suppress(OSError):
-        handle = os.open(cache, FOLDER)
-        try:
-            folder = open_folder(handle, "cargo")
-        finally:
-            os.close(handle)
-        try:
-            for name in _CARGO_CONFIGURATION:
-                if Path(home, ".cargo", name).is_file():
-                    with suppress(FileExistsError):
-                        os.symlink(f"{home}/.cargo/{name}", name, dir_fd=folder)
-        finally:
-            os.close(folder)
+def link_configurations(cache: str, home: str) -> None:
+    """Let tools find the user's configuration in private folders, where earlier processes may have put anything."""
+    for original, private, names in _CONFIGURATIONS:
+        found = [name for name in names if Path(home, original, name).exists()]
+        if found:
+            with suppress(OSError):
+                _link(cache, private, {name: f"{home}/{original}/{name}" for name in found})
+
+
+def _link(cache: str, name: str, links: Mapping[str, str]) -> None:
+    handle = os.open(cache, FOLDER)
+    try:
+        folder = open_folder(handle, name)
+    finally:
+        os.close(handle)
+    try:
+        for link, target in links.items():
+            with suppress(FileExistsError):
+                os.symlink(target, link, dir_fd=folder)
+    finally:
+        os.close(folder)

@@ -3,51 +3,90 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from code_commit_workspace.programs import within
 
 _READ_ONLY = re.compile(r"EROFS|read-only file ?system", re.IGNORECASE)
-_ABSENT = re.compile(r"ENOENT|no such file or directory", re.IGNORECASE)  # npm, pnpm and Maven say only that
-_PATH = re.compile(r"""['"`\u2018\u201c](/[^'"`\u2019\u201d\n]+)|(?<![\w.:/])(/[^\s'"`:,;()<>\[\]]+)""")
+# npm, pnpm, Yarn and Maven say only that.
+_ABSENT = re.compile(
+    r"ENOENT|no such file or directory|could not create local repository|failed to create parent directories",
+    re.IGNORECASE,
+)
+_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]+://\S+", re.IGNORECASE)
+_QUOTED = re.compile(r"""['"`\u2018\u201c](/[^'"`\u2019\u201d\n]+)""")
+_PLAIN = re.compile(r"""(?<![\w.:/])(/[^\s'"`:,;()<>\[\]]+)""")
 _LINES_BEFORE = 3  # cargo names the path above the reason
-_DEEP = {".config": 2, ".local": 3}  # folders of many programs
+_DEEP = {".config": 2, ".local": 3, ".cargo": 2}  # folders of many programs
+# What other programs run outside of the sandbox: never named as what to open.
+_RUN_BY_OTHERS = (
+    *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile"),
+    *(".gitconfig", ".config/git", ".config/fish", ".config/systemd", ".config/autostart", ".config/environment.d"),
+    *(".local/bin", ".local/lib", ".cargo/bin", ".pyenv", ".vim", ".vimrc", "bin"),
+)
 
 
-def read_only_advice(output: str, *, project: str, home: str, writable: Iterable[str]) -> str:
-    """Return what the user can do if `output` shows a failed write to a read-only place, on one line; or ""."""
+def read_only_advice(
+    output: str, *, project: str, homes: Sequence[str], writable: Iterable[str], may_open: Callable[[str], bool]
+) -> str:
+    """Return what the user can do if `output` shows a failed write to a read-only place, on one line; or "".
+
+    `~` is the first of `homes`; `may_open` says whether `sandbox.writable` may name a folder.
+    """
     lines = output.splitlines()
-    opened = tuple(each for each in writable if within(each, home))
+    opened = (project, *writable)
     for number, line in enumerate(lines):
         if _READ_ONLY.search(line):
             around = reversed(lines[max(0, number - _LINES_BEFORE) : number + 1])
             found = next((path for each in around for path in _paths(each)), "")
             if found and not within(found, project):
-                return _how_to_open(found, home)
-            return (
-                f"the sandbox keeps .git, build.sh and other files of the project read-only: {' '.join(line.split())}"
-            )
+                return _how_to_open(found, homes, may_open)
+            kept = "other files of the project" if found else "everything outside of the project"
+            return f"the sandbox keeps .git, build.sh and {kept} read-only: {' '.join(line.split())}"
         if _ABSENT.search(line):
             for path in _paths(line):
-                if within(path, home) and not any(within(path, each) for each in opened) and not Path(path).exists():
-                    return _how_to_open(path, home)
+                home = _home(path, homes)  # a home folder may lie in /tmp
+                outside = not any(within(path, each) for each in opened if within(each, home or "/"))
+                if outside and not Path(path).exists() and (home or "mkdir" in line):
+                    return _how_to_open(path, homes, may_open)
     return ""
 
 
 def _paths(line: str) -> Iterator[str]:
-    for quoted, plain in _PATH.findall(line):
-        path = (quoted or plain).rstrip("/.")
+    text = _ADDRESS.sub("", line)
+    for found in (*_QUOTED.findall(text), *_PLAIN.findall(_QUOTED.sub("", text))):
+        path = found.rstrip("/.")
         if path:
             yield path
 
 
-def _how_to_open(path: str, home: str) -> str:
-    folder = str(Path(path).parent)
-    if within(path, home) and path != home:
-        parts = Path(path).relative_to(home).parts
-        folder = "/".join(("~", *parts[: _DEEP.get(parts[0], 1)]))
+def _home(path: str, homes: Sequence[str]) -> str:
+    return next((home for home in homes if within(path, home)), "")
+
+
+def _how_to_open(path: str, homes: Sequence[str], may_open: Callable[[str], bool]) -> str:
+    folder = next(filter(may_open, _folders(path, _home(path, homes))), "")
+    if not folder:
+        return (
+            f"{path} cannot be written in the sandbox, and must not be: let the build write to the project, "
+            "for example to a virtual environment in it"
+        )
+    if within(folder, homes[0]):
+        folder = f"~/{Path(folder).relative_to(homes[0])}"
     return (
         f"{path} cannot be written in the sandbox; if builds need that, make the folder and add this to your own "
         f'configuration: sandbox.writable = ["{folder}"]'
     )
+
+
+def _folders(path: str, home: str) -> Iterator[str]:
+    """Yield what could be opened for a write to `path`: in a home folder the largest first."""
+    if not home:
+        yield str(Path(path).parent)
+        return
+    parts = Path(path).relative_to(home).parts
+    for depth in range(_DEEP.get(parts[0], 1) if parts else 1, len(parts) + 1):
+        folder = Path(home, *parts[:depth])
+        if not any(within(str(folder), f"{home}/{name}") for name in _RUN_BY_OTHERS) and not folder.is_file():
+            yield str(folder)

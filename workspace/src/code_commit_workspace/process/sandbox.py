@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.process.caches import cache_variables, link_cargo_configuration
+from code_commit_workspace.process.caches import cache_variables, link_configurations
 from code_commit_workspace.process.hidden import SERVICE_VARIABLES, credential_stores, service_sockets
 from code_commit_workspace.process.mounts import Mount, arrange
 from code_commit_workspace.process.own_code import own_code
@@ -104,24 +104,24 @@ class Sandbox:
                     f"{opened}, which [sandbox] opens, lies in what no process may see",
                     hint="take it out of your configuration",
                 )
-        if self._writable:
-            self._check_writable(homes)
-
-    def _check_writable(self, homes: Sequence[str]) -> None:
-        missing = [path for path in (*map(str, self._hidden), *credential_stores(homes)) if not os.path.lexists(path)]
-        kept = (*homes, *missing, str(private_place(self._root, os.environ)))
         for opened in self._writable:
-            held = next((path for path in kept if within(path, opened)), "")
-            if within(opened, kept[-1]) or (held and (held != opened or held not in missing)):
-                raise NotReady(
-                    f"sandbox.writable: {opened} is or holds {held or kept[-1]}, which no process may change",
-                    hint="name folders below it",
-                )
-            if any(within(opened, folder) for folder in _path_folders()):
-                raise NotReady(
-                    f"sandbox.writable: {opened} is on PATH, where a build could put programs that you run",
-                    hint="take it out of your configuration, or out of PATH",
-                )
+            if fault := self._fault_of_opening(opened, homes):
+                raise NotReady(f"sandbox.writable: {opened} {fault[0]}", hint=fault[1])
+
+    def _fault_of_opening(self, opened: str, homes: Sequence[str]) -> tuple[str, str] | None:
+        """Return why `opened` cannot be opened, and what to do; or None."""
+        missing = [path for path in (*map(str, self._hidden), *credential_stores(homes)) if not os.path.lexists(path)]
+        private = str(private_place(self._root, os.environ))
+        kept = (*homes, *missing, private)
+        held = next((path for path in kept if within(path, opened)), "")
+        if within(opened, private) or (held and (held != opened or held not in missing)):
+            return f"is or holds {held or private}, which no process may change", "name folders below it"
+        if any(within(opened, folder) for folder in _path_folders()):
+            return (
+                "is on PATH, where a build could put programs that you run",
+                "take it out of your configuration, or out of PATH",
+            )
+        return None
 
     def why_not(self) -> str:
         """Return why the sandbox does not work here, or "". The first call runs it to find out.
@@ -156,8 +156,15 @@ class Sandbox:
 
     def advice(self, output: str) -> str:
         """Return what the user can do if `output` shows a failed write to a read-only place, on one line; or ""."""
-        writable = ("/tmp", "/var/tmp", self._cache, self._root, *self._writable)  # noqa: S108 - they are private
-        return read_only_advice(output, project=self._root, home=home_folder(os.environ), writable=writable)
+        homes = [home_folder(os.environ), *_homes()]
+        stores = tuple(credential_stores(homes))
+
+        def may_open(folder: str) -> bool:
+            inside = any(within(folder, store) for store in stores)
+            return not inside and self._fault_of_opening(os.path.realpath(folder), homes) is None
+
+        writable = ("/tmp", "/var/tmp", self._cache, *self._writable)  # noqa: S108 - they are private
+        return read_only_advice(output, project=self._root, homes=homes, writable=writable, may_open=may_open)
 
     def close(self) -> None:
         """Remove the temporary folders."""
@@ -173,7 +180,7 @@ class Sandbox:
             return "bubblewrap (bwrap) is not installed"
         self._folders = PrivateFolders(self._root, os.environ)
         mounts = arrange(self._mounts(self._folders), empty=self._folders.empty)
-        link_cargo_configuration(self._folders.cache, home_folder(os.environ))
+        link_configurations(self._folders.cache, home_folder(os.environ))
         reason = ""
         for namespace in ((), ("--unshare-user",)) if os.geteuid() == 0 else ((),):
             options = [*_isolation(self._root, network=self._network), *namespace, *mounts]
