@@ -7,8 +7,12 @@ site shows beside the pages is made of docs/index.md: each of its headings is a 
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import posixpath
 import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from sphinx.application import Sphinx
 
@@ -55,6 +59,14 @@ html_show_copyright = False
 _PART = re.compile(r"^## (?P<title>.+)\n\n(?P<entries>(?:(?:- |  ).*\n)+)", re.MULTILINE)
 _ENTRY = re.compile(r"^- \[(?P<title>[^\]]+)\]\((?P<page>[^)]+)\.md\)", re.MULTILINE)
 _TITLED = re.compile(r"^(?P<fence>`{3,})(?P<language>\w+) title=\"(?P<title>[^\"]+)\"$", re.MULTILINE)
+_TABLE = re.compile(r"<table.*?</table>", re.DOTALL)
+_HEAD = re.compile(r"<th\b[^>]*>(.*?)</th>", re.DOTALL)
+_ROW = re.compile(r"<tr\b.*?</tr>", re.DOTALL)
+_CELL = re.compile(r"<td\b")
+_HEADER_LINK = re.compile(r'<a class="headerlink".*?</a>')
+_BLOCK = re.compile(r"</?(?:p|li|td|h\d|pre)\b[^>]*>")
+_INLINE = re.compile(r"<(?!/?(?:section|dl|dt|dd)\b)[^>]+>")  # the search looks for the anchors of the others
+_TAG = re.compile(r"<[^>]+>")
 
 
 def navigation(index: str) -> str:
@@ -84,8 +96,39 @@ def mark_code(_app: Sphinx, _what: str, _name: str, _object: object, _options: o
             lines[number:number] = ["::", ""]
 
 
+def label_cells(app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
+    """Give each cell of a table the title of its column: a narrow screen shows the cells below each other."""
+
+    def labelled_row(row: str, titles: Iterator[str]) -> str:
+        return _CELL.sub(lambda _: f'<td data-title="{next(titles, "")}"', row)
+
+    def labelled(table: re.Match[str]) -> str:
+        titles = [_TAG.sub("", head).strip() for head in _HEAD.findall(table[0])]
+        return _ROW.sub(lambda row: labelled_row(row[0], iter(titles)), table[0])
+
+    if "body" in context:
+        context["body"] = _TABLE.sub(labelled, context["body"])
+    if page == "search":
+        app.add_js_file("search_from_files.js")
+
+
+def write_excerpts(app: Sphinx, error: Exception | None) -> None:
+    """Write the text of all pages into a script, for a search in a site that no server serves."""
+    if error or app.builder.format != "html":
+        return
+    site, pages = Path(app.outdir), {}
+    for page in sorted(app.env.found_docs):
+        html = (site / f"{page}.html").read_text("utf-8")
+        main = html.partition('<article role="main"')[2].partition(">")[2].partition("</article>")[0]
+        text = _INLINE.sub("", _BLOCK.sub(" ", _HEADER_LINK.sub("", main)))
+        pages[f"{page}.html"] = f'<article role="main">{text}</article>'
+    (site / "_static" / "search_texts.js").write_text(f"searchTexts({json.dumps(pages)});\n", "utf-8")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Hook into the reading of pages and docstrings."""
     app.connect("autodoc-process-docstring", mark_code)
     app.connect("source-read", prepare)
+    app.connect("html-page-context", label_cells)
+    app.connect("build-finished", write_excerpts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -147,3 +149,45 @@ def test_the_reference_shows_types(site: Path) -> None:
     text = re.sub(r"<[^>]+>", "", (site / "docs/plugins/reference.html").read_text("utf-8"))
     for signature in ("complete(request: Request, *, label: str)", "options: Any", "input: int | None"):
         assert signature in text
+
+
+def in_browser(address: str, folder: Path, *more: str) -> str:
+    """Return a page as a browser shows it at last."""
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None:
+        pytest.skip("chromium is not installed: the site is not tested in a browser")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage"]
+    flags += ["--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={folder}", "--virtual-time-budget=20000"]
+    environ = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+    done = subprocess.run(
+        [program, *flags, *more, "--dump-dom", address], env=environ, capture_output=True, check=True, timeout=120
+    )
+    return done.stdout.decode("utf-8", "replace")
+
+
+def test_the_search_shows_excerpts_without_a_server(site: Path, tmp_path: Path) -> None:
+    page = in_browser(f"{(site / 'search.html').as_uri()}?q=bubblewrap", tmp_path)
+    results = page.partition('id="search-results"')[2].partition("</ul>")[0]
+    text = re.sub(r"<[^>]+>", "", results)
+    assert "Builds run in bubblewrap where it works" in text  # of docs/security.md, which its title does not have
+
+
+def test_tables_fit_a_narrow_screen(site: Path, tmp_path: Path) -> None:
+    page = site / "docs/configuration.html"
+    text = page.read_text("utf-8")
+    assert '<td data-title="default"' in text
+    widths = "[...document.querySelectorAll('table')].map((each) => each.scrollWidth)"
+    narrowest = "Math.min(...[...document.querySelectorAll('td')].map((each) => each.clientWidth))"
+    script = (
+        f"<script>onload = () => {{ document.title = JSON.stringify([innerWidth, {narrowest}, ...{widths}]) }}</script>"
+    )
+    copy = tmp_path / "copy.html"
+    copy.write_text(
+        text.replace("<head>", f'<head><base href="{page.as_uri()}">').replace("</body>", f"{script}</body>")
+    )
+    shown = in_browser(copy.as_uri(), tmp_path, "--window-size=500,900")
+    [measured] = re.findall(r"<title>(\[.*?\])</title>", shown)
+    window, cell, *tables = json.loads(measured)
+    assert len(tables) > 5
+    assert max(tables) <= window
+    assert cell > 0.8 * window
