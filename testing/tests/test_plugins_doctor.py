@@ -10,8 +10,8 @@ GOOD = """
 from pydantic import BaseModel
 from dataclasses import dataclass
 from typing import ClassVar
-from code_commit.plugin_api import CommandDefinition, Event, Flag, ProviderDefinition, WorkflowDefinition
-from code_commit.plugin_api import hookimpl, hookspec
+from code_commit.plugin_api import CheckDefinition, CommandDefinition, Event, Flag, ProviderDefinition
+from code_commit.plugin_api import WorkflowDefinition, hookimpl, hookspec
 
 class Config(BaseModel):
     model: str = "m"
@@ -80,6 +80,13 @@ def say(host, arguments):
 def code_commit_commands():
     return [CommandDefinition("sound", "a command", "sound_plugin:say", "sound_plugin:add")]
 
+def look(host, context):
+    return []
+
+@hookimpl
+def code_commit_checks():
+    return [CheckDefinition("sound", "sound_plugin:look")]
+
 def layer(call, next):
     return next(call)
 
@@ -131,6 +138,9 @@ WRONG = {
     "a command that is not there": ("sound_plugin:say", "nowhere:say", "command sound", "No module named 'nowhere'"),
     "arguments that are not callable": ("sound_plugin:add", "sound_plugin:GIVEN", "command sound", "arguments 'sound_plugin:GIVEN' is not callable"),
     "a command of the host": ('CommandDefinition("sound"', 'CommandDefinition("undo"', "command", "claimed by code-commit and code-commit-sound"),
+    "a check that is not there": ("sound_plugin:look", "nowhere:look", "check sound", "No module named 'nowhere'"),
+    "a check without a context": ("def look(host, context)", "def look(host)", "check sound", "is called with 2 arguments"),
+    "a check that is none": ('[CheckDefinition("sound", "sound_plugin:look")]', "[look]", "code_commit_checks", "must be a CheckDefinition"),
     "a layer that cannot be called": ("return [layer]", "return [7]", "code_commit_model_layers", "int is not callable"),
     "an async layer": ("def layer(", "async def layer(", "code_commit_model_layers", "layer is async; use a plain function"),
     "a layer without `next`": ("layer(call, next)", "layer(call)", "code_commit_model_layers", "layer is called with 2 arguments: too many"),

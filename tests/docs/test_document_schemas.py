@@ -24,6 +24,7 @@ KEY = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q"}
 COMMAND_LINES: dict[str, tuple[tuple[str, ...], int]] = {
     "check": (("check", "a.txt", ".git/config"), 1),
     "config": (("config",), 0),
+    "doctor": (("doctor",), 3),
     "init": (("init",), 0),
     "models": (("models",), 0),
     "plugins": (("plugins", "--disable-plugin", "otel"), 0),

@@ -20,6 +20,7 @@ from code_commit.config.keys import address_of
 from code_commit.config.loading import Settings
 from code_commit.plugin_api import (
     Change,
+    CheckDefinition,
     CodeCommitError,
     CommandDefinition,
     Event,
@@ -30,6 +31,7 @@ from code_commit.plugin_api import (
 )
 from code_commit.plugins.host import (
     ADDHOOKS,
+    CHECKS,
     CODE,
     HOST,
     PATH_RULES,
@@ -71,6 +73,7 @@ def problems(registry: Registry, settings: Settings) -> list[Problem]:
             _settings(plugin_host, plugin, settings),
             _offers(registry, plugin, settings),
             _hooks(plugin_host, plugin, arguments),
+            _checks(plugin_host, plugin),
             _own_hooks(plugin_host, plugin),
             _events(plugin),
         ):
@@ -208,6 +211,15 @@ def _hooks(plugin_host: PluginHost, plugin: Plugin, arguments: Any) -> _Findings
     for hook in hooks:
         if hook not in failed and is_async(getattr(plugin.code, hook)):
             yield hook, "it is async; use a plain function"
+
+
+def _checks(plugin_host: PluginHost, plugin: Plugin) -> _Findings:
+    """Check that the checks of `code-commit doctor` can be imported. They are not run."""
+    for _, item in plugin_host.collect(CHECKS, only=plugin):
+        if not isinstance(item, CheckDefinition):
+            yield CHECKS, f"a check must be a CheckDefinition, not {item!r:.100}"
+            continue
+        yield from ((f"check {item.name}", fault) for fault in _import_all(item)[1])
 
 
 class _EmptyTree:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from code_commit.cli.host import CommandHost
 from code_commit.config.sources import Name, redacted_value
-from code_commit.plugin_api.errors import ExitCode, NotReady
+from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady
 from code_commit.plugin_api.run_files import find_run, run_folders
 from code_commit_workspace import count_by_folder, uninterrupted
 
@@ -171,11 +171,38 @@ def config_arguments(parser: ArgumentParser) -> None:
 def config(host: CommandHost, arguments: Namespace) -> int:
     """Print the settings of a run in this folder."""
     rows = setting_rows(host.configuration, host.registry.plugin_host)
+    key: dict[str, str | None] = {"config": None, "key": None, "source": None, "problem": None}
+    try:
+        key |= key_of_model(host)
+    except CodeCommitError as error:
+        key["problem"] = error.message
     if arguments.json:
-        host.out.document({"settings": [asdict(row) for row in rows]})
+        host.out.document({"settings": [asdict(row) for row in rows], "key": key})
     else:
-        host.out.table([(row.name, json.dumps(row.value, ensure_ascii=False), row.origin) for row in rows])
+        table = [(row.name, json.dumps(row.value, ensure_ascii=False), row.origin) for row in rows]
+        name = f"key of {key['config']}" if key["config"] else "key"
+        host.out.table([*table, (name, json.dumps(key["key"]), key["source"] or key["problem"] or "none is needed")])
     return ExitCode.REACHED
+
+
+def key_of_model(host: CommandHost) -> dict[str, str | None]:
+    """Return the config of the model that a run here would ask, its key without all but two characters, and its source.
+
+    The key and its source are None if the provider needs none.
+
+    Raises:
+        CodeCommitError: there is no such model, or its key is missing.
+    """
+    from code_commit.models.resolution import resolve
+
+    _, resolved = resolve(host.registry, host.configuration, "default")
+    definition = resolved.provider
+    found: dict[str, str | None] = {"config": f"{definition.name}.{resolved.config}", "key": None, "source": None}
+    if definition.base_url:
+        table = host.configuration.connection(definition.name, resolved.config)
+        if key := host.keys_for(host.redactor).key_for(definition, resolved.config, table):
+            found |= {"key": redacted_value(key.value), "source": key.source}
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,10 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from code_commit.cli.arguments import BUILTIN, Parser, load_registry
@@ -36,8 +38,11 @@ _HIGHEST_CODE = 255  # that a process can return
 class CommandHost:
     """Implements `plugin_api.Host`, and has more for the host's own commands.
 
-    `plugin` offers the command: its settings and secrets are the ones that the command gets.
+    `plugin` offers the command: its settings and secrets are the ones that the command gets. `flags` maps settings to
+    values from the command line.
     """
+
+    flags: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(
         self,
@@ -86,10 +91,16 @@ class CommandHost:
 
         redactor = Redactor()
         with suppress(NotReady):  # such a project reads no key
-            self._keys_for(redactor).redact_all(self.registry.secret_variables())
+            self.keys_for(redactor).redact_all(self.registry.secret_variables())
         return redactor
 
-    def _keys_for(self, redactor: Redactor) -> KeyStore:
+    def of(self, plugin: Plugin) -> CommandHost:
+        """Return this host for code of another plugin."""
+        host = copy(self)
+        host._plugin = plugin  # noqa: SLF001 - its own
+        return host
+
+    def keys_for(self, redactor: Redactor) -> KeyStore:
         from code_commit.config.keys import KeyStore
 
         return KeyStore(self.root, redactor.add, self.environ)
@@ -112,7 +123,7 @@ class CommandHost:
         if redactor:
             from code_commit.run.assembly import sandbox_settings
 
-            keys = self._keys_for(redactor)
+            keys = self.keys_for(redactor)
             sandbox = sandbox_settings(self.configuration, keys, self.registry.secret_variables())
         return Workspace.open(
             root or self.root,
@@ -139,7 +150,7 @@ class CommandHost:
 
         if os.path.lexists(self.root / "agent-config"):
             check_private_folder(self.root)  # before any setting of the project is read
-        return load_settings(self.root, environ=self.environ)
+        return load_settings(self.root, flags=self.flags, environ=self.environ)
 
     def collect(self, hook: str, *, plugin: str = "") -> Iterator[tuple[str, Any]]:
         """Call a hook of each plugin, or of one; yield (plugin, item)."""
@@ -179,7 +190,7 @@ class CommandHost:
     def _secret_of(self, plugin: Plugin) -> Callable[[str], str | None]:
         from code_commit.run.assembly import plugin_secret
 
-        return plugin_secret(self.registry, self._keys_for(self.redactor).secret, plugin)
+        return plugin_secret(self.registry, self.keys_for(self.redactor).secret, plugin)
 
     def _section_of(self, plugin: Plugin) -> Any:
         from code_commit.run.assembly import settings_model

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from code_commit.plugin_api import CommandDefinition, hookimpl
+from code_commit.plugin_api import CheckDefinition, CommandDefinition, hookimpl
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import LogSink
@@ -25,9 +25,18 @@ def code_commit_commands() -> list[CommandDefinition]:
                           "code_commit.cli.commands:models", "code_commit.cli.commands:models_arguments"),
         CommandDefinition("config", "print every setting and where it comes from",
                           "code_commit.cli.commands:config", "code_commit.cli.commands:config_arguments"),
+        CommandDefinition("doctor", "check what a run needs, and say what to do",
+                          "code_commit.cli.doctor:doctor", "code_commit.cli.doctor:doctor_arguments"),
         CommandDefinition("completion", "print a script that completes the command line",
                           "code_commit.cli.completion:completion", "code_commit.cli.completion:completion_arguments"),
     ]  # fmt: skip
+
+
+@hookimpl
+def code_commit_checks() -> list[CheckDefinition]:
+    """Return the checks of what the host needs."""
+    names = "git, ignore line, settings, model, key, address, sandbox, plugins".split(", ")  # noqa: SIM905 - like a command line
+    return [CheckDefinition(name, f"code_commit.cli.doctor:check_{name.replace(' ', '_')}") for name in names]
 
 
 @hookimpl

@@ -23,7 +23,7 @@ from code_commit.run.assembly import RunPlan, settings_model
 from code_commit.run.session import RunEnding, run_session
 from code_commit_workspace import check_private_folder, printable, read_answer
 
-_INIT = "`code-commit init` adds the line, and creates what else a first run needs"
+INIT = "`code-commit init` adds the line, and creates what else a first run needs"
 
 
 class QuitError(Exception):
@@ -83,7 +83,7 @@ def plan_run(
         raise QuitError
     if not root.is_dir():
         raise NotReady(f"there is no folder {root}")
-    check_private_folder(root, hint=_INIT * ("init" in registry.commands))  # before any setting is read
+    check_private_folder(root, hint=INIT * ("init" in registry.commands))  # before any setting is read
     section_model = settings_model(registry.plugin_host, plugin)
     shared = section_model.model_fields if section_model else {}  # a flag overrides the setting of the same name
     own = {f"plugins.{plugin.name}.{name}": value for name, value in flags.items() if name in shared}
@@ -114,8 +114,18 @@ def _settings(root: Path, flags: Mapping[str, Any], registry: Registry, environ:
     Raises:
         NotReady: the configuration is wrong.
     """
-    plugin_host = registry.plugin_host
     settings = load_settings(root, flags=flags, environ=environ)
+    require_known_names(settings, registry)
+    return settings
+
+
+def require_known_names(settings: Settings, registry: Registry) -> None:
+    """Check that the settings name known plugins, providers and roles only.
+
+    Raises:
+        NotReady: they name another.
+    """
+    plugin_host = registry.plugin_host
     names = [each.name for each in plugin_host.plugins if each.distribution != HOST]
     names += [each.plugin for each in plugin_host.failures]
     settings.require_known(
@@ -123,7 +133,6 @@ def _settings(root: Path, flags: Mapping[str, Any], registry: Registry, environ:
         providers=registry.known_providers(),
         roles=registry.known_roles(),
     )
-    return settings
 
 
 def _ask(workflow: WorkflowDefinition, question: str) -> str | None:

@@ -205,7 +205,8 @@ class KeyStore:
             )
         else:
             hint = f'set api_key, or api_key_file = "{key_file}", in {config} {in_file}'
-        return NotReady(f"no key for {definition.name}.{config_name} at {address}", hint=hint)
+        check = "; `code-commit doctor` checks it"
+        return NotReady(f"no key for {definition.name}.{config_name} at {address}", hint=hint + check)
 
 
 def likely_keys(environ: Mapping[str, str]) -> Iterator[str]:

@@ -110,12 +110,7 @@ class Services:
     def _connect(self, resolved: ResolvedModel) -> Service:
         definition, distribution = resolved.provider, resolved.plugin.distribution
         table = self.settings.connection(definition.name, resolved.config)
-        section = {name: value for name, value in table.items() if name not in HOST_FIELDS}
-        if resolved.model is not None:
-            section["model"] = resolved.model
-        elif "model" not in section and definition.models:
-            section["model"] = next(iter(definition.models))
-        config, built, token = self._make(resolved, section)
+        config, built, token = make_provider(resolved, self.settings, self.root)
         bound = getattr(config, "max_tokens", None)
         if hasattr(built, "encode"):
             address = address_of(definition, resolved.config, table, self.environ).url
@@ -129,25 +124,36 @@ class Services:
         model = exact if isinstance(exact, str) else config.model
         return Service(built, definition, distribution, model, token, bound)
 
-    def _make(self, resolved: ResolvedModel, section: Mapping[str, Any]) -> tuple[Any, Any, str | None]:
-        """Return the validated config, the provider or wire made from it, and the token of the run that it replays."""
-        from code_commit.config.schema import validated
 
-        definition = resolved.provider
-        owner = f"the provider {definition.name} of {resolved.plugin.distribution}"
-        try:
-            config: Any = validated(import_object(definition.config), section, _section_name(resolved))
-            factory = import_object(definition.factory)
-            takes_root = "root" in inspect.signature(factory).parameters
-            built = require_sync(factory(config, root=self.root) if takes_root else factory(config))
-            token = import_object(definition.run_token)(config.model, self.root) if definition.run_token else None
-        except (CodeCommitError, KeyboardInterrupt):
-            raise
-        except BaseException as error:
-            raise NotReady(f"{owner} cannot be made: {describe(error)}", hint=AT_FAULT) from error
-        if not any(callable(getattr(built, name, None)) for name in ("encode", "complete")):
-            raise NotReady(f"the factory of {owner} gave {type(built).__name__}, not a provider", hint=AT_FAULT)
-        return config, built, token
+def make_provider(resolved: ResolvedModel, settings: Settings, root: Path) -> tuple[Any, Any, str | None]:
+    """Return the validated config, the provider or wire made from it, and the token of the run that it replays.
+
+    Raises:
+        NotReady: the config is wrong, or the plugin is broken.
+    """
+    from code_commit.config.schema import validated
+
+    definition = resolved.provider
+    table = settings.connection(definition.name, resolved.config)
+    section = {name: value for name, value in table.items() if name not in HOST_FIELDS}
+    if resolved.model is not None:
+        section["model"] = resolved.model
+    elif "model" not in section and definition.models:
+        section["model"] = next(iter(definition.models))
+    owner = f"the provider {definition.name} of {resolved.plugin.distribution}"
+    try:
+        config: Any = validated(import_object(definition.config), section, _section_name(resolved))
+        factory = import_object(definition.factory)
+        takes_root = "root" in inspect.signature(factory).parameters
+        built = require_sync(factory(config, root=root) if takes_root else factory(config))
+        token = import_object(definition.run_token)(config.model, root) if definition.run_token else None
+    except (CodeCommitError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise NotReady(f"{owner} cannot be made: {describe(error)}", hint=AT_FAULT) from error
+    if not any(callable(getattr(built, name, None)) for name in ("encode", "complete")):
+        raise NotReady(f"the factory of {owner} gave {type(built).__name__}, not a provider", hint=AT_FAULT)
+    return config, built, token
 
 
 def _section_name(resolved: ResolvedModel) -> str:

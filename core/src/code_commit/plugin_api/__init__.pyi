@@ -17,6 +17,9 @@ from .conversation import ToolSpec as ToolSpec
 from .conversation import Usage as Usage
 from .conversation import cost_of as cost_of
 from .conversation import request_text as request_text
+from .definitions import Check as Check
+from .definitions import CheckContext as CheckContext
+from .definitions import CheckDefinition as CheckDefinition
 from .definitions import CommandDefinition as CommandDefinition
 from .definitions import Ending as Ending
 from .definitions import Flag as Flag

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from code_commit.plugin_api.errors import ExitCode
 
@@ -135,6 +135,49 @@ class CommandDefinition:
     help: str
     run: str
     arguments: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckDefinition:
+    """A check of `code-commit doctor`; `name` is one or two words.
+
+    `run` is `"package.module:name"` of a `Callable[[Host, CheckContext], Iterable[Check]]`, imported when the check
+    runs. If it raises a `CodeCommitError`, its message and hint are shown as a problem; any other exception is a
+    problem of the plugin. It calls no service and asks nothing.
+    """
+
+    name: str
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A line of `code-commit doctor`: what a check found, and what to do.
+
+    A "problem" prevents a run, a "warning" does not; "skipped" means that nothing was checked. Further lines of `text`
+    are indented. `hint` holds commands that work as printed. `data` is for programs.
+    """
+
+    state: Literal["ok", "warning", "problem", "skipped"]
+    text: str
+    hint: str = ""
+    data: Json = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.state not in {"ok", "warning", "problem", "skipped"}:  # plugins may not be type-checked
+            raise ValueError(f"the state of a Check is ok, warning, problem or skipped, not {self.state!r:.50}")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckContext:
+    """What a check of `code-commit doctor` may need to know.
+
+    `model` is the id of the model that a run here would ask, or "" if there is none. `builds` is whether the check may
+    run the project's build.
+    """
+
+    model: str = ""
+    builds: bool = True
 
 
 @dataclass(frozen=True, slots=True)

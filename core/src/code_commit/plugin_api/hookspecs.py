@@ -14,7 +14,13 @@ import pluggy
 if TYPE_CHECKING:  # only for annotations: every start imports this module
     from collections.abc import Callable, Iterable
 
-    from code_commit.plugin_api.definitions import CommandDefinition, Ending, ProviderDefinition, WorkflowDefinition
+    from code_commit.plugin_api.definitions import (
+        CheckDefinition,
+        CommandDefinition,
+        Ending,
+        ProviderDefinition,
+        WorkflowDefinition,
+    )
     from code_commit.plugin_api.event import LogSink
     from code_commit.plugin_api.provider import ModelLayer
     from code_commit.plugin_api.run import Run
@@ -47,6 +53,15 @@ def code_commit_commands() -> Iterable[CommandDefinition]:
     """Return commands: `code-commit NAME`. Called when the user runs a command, and for `--help`: import nothing slow.
 
     An error is reported and disables the plugin; it ends the program only if the user runs a command of this plugin.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def code_commit_checks() -> Iterable[CheckDefinition]:
+    """Return checks of what a run needs. Called by `code-commit doctor` only.
+
+    An error in this hook or in a check becomes a line of `doctor` that names the plugin; the other checks still run.
     """
     raise NotImplementedError
 

@@ -19,7 +19,12 @@ import pluggy
 from code_commit import __version__
 from code_commit.imports import import_object
 from code_commit.plugin_api import hookspecs
-from code_commit.plugin_api.definitions import CommandDefinition, ProviderDefinition, WorkflowDefinition
+from code_commit.plugin_api.definitions import (
+    CheckDefinition,
+    CommandDefinition,
+    ProviderDefinition,
+    WorkflowDefinition,
+)
 from code_commit.plugin_api.errors import CodeCommitError, Interrupted, UsageError, describe, did_you_mean
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
@@ -29,6 +34,7 @@ PREFIX = "code_commit_"
 ADDHOOKS = "code_commit_addhooks"
 PATH_RULES = "code_commit_path_rules"
 AFTER_RUN = "code_commit_after_run"
+CHECKS = "code_commit_checks"
 HOST = "code-commit"
 _LONGEST_ERROR = 2000  # characters
 _OPTIONAL = "mark a hook of a plugin that may be absent with @hookimpl(optionalhook=True)"
@@ -284,6 +290,7 @@ CODE: Mapping[type[Any] | str, Mapping[str, int | str | None]] = {
     ProviderDefinition: {"config": PYDANTIC, "factory": None, "run_token": 2},
     WorkflowDefinition: {"run": 1, "options": PYDANTIC, "root": 2},
     CommandDefinition: {"run": 2, "arguments": 1},
+    CheckDefinition: {"run": 2},
     PATH_RULES: {"judge": 2},
     "code_commit_log_sinks": {"receive": 1, "close": 0},
     "code_commit_model_layers": {"__call__": 2},

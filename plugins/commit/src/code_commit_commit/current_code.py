@@ -12,7 +12,16 @@ from code_commit_commit.rollup_text import LARGEST, Rollup, batches
 from code_commit_workspace import RolledUp
 
 if TYPE_CHECKING:
-    from code_commit.plugin_api import Run
+    from typing import Protocol
+
+    from code_commit.plugin_api import Tree
+
+    class Source(Protocol):
+        """A `Run`, or a `Workspace`."""
+
+        @property
+        def tree(self) -> Tree: ...
+        def files(self, patterns: Sequence[str] = ()) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +37,18 @@ class CurrentCode:
         return f"{files:,} file{'s' * (files != 1)}, about {self.rollup.tokens:,} tokens"
 
 
-def collect_current_code(run: Run, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> CurrentCode:
+def collect_current_code(source: Source, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> CurrentCode:
     """Collect the files that `code-commit rollup` would collect with these patterns.
 
     Raises:
         NotReady: no file matches, or there is no git repository.
     """
     rollup = Rollup()
-    visible = run.files()
-    wanted = run.files(include) if include else visible
-    contents = run.tree.contents(exclude_paths(wanted, exclude)[0], LARGEST)
+    visible = source.files()
+    wanted = source.files(include) if include else visible
+    contents = source.tree.contents(exclude_paths(wanted, exclude)[0], LARGEST)
     text = b"".join(batches(contents, rollup))
     if not rollup.files:
         raise NotReady("there is no code to collect", hint="no file that git tracks here is text")
     others = [path for path in visible if path not in rollup.files]
-    return CurrentCode(text.decode(), RolledUp.of_files(run.tree, text, rollup.files, others), rollup)
+    return CurrentCode(text.decode(), RolledUp.of_files(source.tree, text, rollup.files, others), rollup)

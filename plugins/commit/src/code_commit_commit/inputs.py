@@ -14,7 +14,7 @@ from code_commit_commit.prompts import Context
 from code_commit_workspace import RolledUp, join_paths
 
 if TYPE_CHECKING:
-    from code_commit.plugin_api import Run
+    from code_commit.plugin_api import Run, Tree
 
 _LONGEST_LINE = 200  # characters of the query, for lists of runs
 QUERY = "agent-config/query.txt"
@@ -33,7 +33,7 @@ def read_context(run: Run) -> tuple[Context, RolledUp]:
     Raises:
         NotReady: one of them is missing, empty, or not UTF-8; build.sh is missing; or files changed since the rollup.
     """
-    _require_build(run)
+    require_build(run.tree)
     query = _query(run)
     if not query.strip():
         raise NotReady("the query is empty", hint="describe the change")
@@ -110,9 +110,14 @@ def warn_of_uncommitted_changes(run: Run) -> None:
         run.emit(MessageLogged(f"{there}; `code-commit runs diff` will show those of this run alone"))
 
 
-def _require_build(run: Run) -> None:
+def require_build(tree: Tree) -> None:
+    """Check that `build.sh` is a regular file.
+
+    Raises:
+        NotReady: it is not there, or not a regular file.
+    """
     try:
-        if run.tree.read("build.sh") is not None:
+        if tree.read("build.sh") is not None:
             return
     except OSError as error:
         what = "a link" if error.errno == errno.ELOOP else "not a readable regular file"

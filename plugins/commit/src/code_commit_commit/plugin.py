@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from code_commit.plugin_api import CommandDefinition, Flag, WorkflowDefinition, hookimpl
+from code_commit.plugin_api import CheckDefinition, CommandDefinition, Flag, WorkflowDefinition, hookimpl
 
 
 @hookimpl
@@ -39,6 +39,15 @@ def code_commit_commands() -> list[CommandDefinition]:
         _command("rollup", "collect the code for the model", "commands.rollup"),
         _command("check", "check whether a response may change paths", "commands.check"),
         _command("demo", "replay a recorded run in a scratch folder", "demo.play"),
+    ]
+
+
+@hookimpl
+def code_commit_checks() -> list[CheckDefinition]:
+    """Return the checks of what a commit needs."""
+    return [
+        CheckDefinition("build.sh", "code_commit_commit.checks:check_build"),
+        CheckDefinition("rollup", "code_commit_commit.checks:check_rollup"),
     ]
 
 

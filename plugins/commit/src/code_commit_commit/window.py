@@ -22,7 +22,7 @@ def require_window(model: str, prompt: str, codebase: str) -> None:
         NotReady: the prompt is too long; the hint names the largest folders of the `codebase`.
     """
     tokens = len(prompt.encode()) // BYTES_PER_TOKEN
-    if tokens <= _ALWAYS_FITS or (window := _window_of(model)) is None or tokens <= window:
+    if tokens <= _ALWAYS_FITS or (window := window_of(model)) is None or tokens <= window:
         return
     largest = list(_largest_folders(codebase))
     named = ", ".join(f"{folder} (about {size // BYTES_PER_TOKEN:,} tokens)" for folder, size in largest)
@@ -34,7 +34,7 @@ def require_window(model: str, prompt: str, codebase: str) -> None:
     )
 
 
-def _window_of(model: str) -> int | None:
+def window_of(model: str) -> int | None:
     """Return the window of `model` in tokens, or None if nobody knows it."""
     from genai_prices import data_snapshot
 

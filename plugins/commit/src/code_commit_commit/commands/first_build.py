@@ -1,4 +1,4 @@
-"""The build that `init` runs, so that a project that cannot be built is known before a call is paid for."""
+"""The build that `init` and `doctor` run, so that a project that cannot be built is known before a call is paid for."""
 
 from __future__ import annotations
 
@@ -15,12 +15,27 @@ _TIME_LIMIT = 3600.0  # seconds, the default of `build.timeout_seconds`
 
 @dataclass(frozen=True, slots=True)
 class FirstBuild:
-    """How `build.sh` ended. `output` holds the last lines of its output."""
+    """How `build.sh` ended. `output` holds the last lines of its output, `tampered` what it must not change and did."""
 
     passed: bool
     exit_code: int | None
     seconds: float
     output: str
+    tampered: tuple[str, ...] = ()
+
+    @property
+    def ending(self) -> str:
+        """How long it took, and if it failed, how."""
+        if self.passed:
+            return f"passed in {self.seconds:.1f} s"
+        how = f"exit code {self.exit_code}" if self.exit_code is not None else "it was killed"
+        return f"failed ({how}) after {self.seconds:.1f} s"
+
+    @property
+    def last_lines(self) -> tuple[str, ...]:
+        """The end of its output, and what it altered, for people."""
+        altered = (f"build.sh altered {path}, which a build must not change" for path in self.tampered)
+        return (*(line.rstrip() for line in self.output.splitlines()), *altered)
 
     def document(self) -> dict[str, Any]:
         """Return the fields for `--json`."""
@@ -28,12 +43,11 @@ class FirstBuild:
 
 
 def run_first_build(host: Host) -> FirstBuild:
-    """Run `build.sh` as a run does, and print its result and duration on stderr.
+    """Run `build.sh` as a run does.
 
     Raises:
         NotReady: the configuration is invalid, or asks for a sandbox that does not work here.
     """
-    host.out.note("\nRunning build.sh ...")
     with (
         tempfile.TemporaryDirectory(prefix="code-commit-") as folder,
         host.workspace(processes=True, repository="optional") as workspace,
@@ -41,15 +55,15 @@ def run_first_build(host: Host) -> FirstBuild:
         start = time.monotonic()
         done = workspace.run_build(log=Path(folder, "build.txt"), timeout=_TIME_LIMIT)
         seconds = time.monotonic() - start
-    build = FirstBuild(done.passed, done.exit_code, seconds, done.last_lines())
+    return FirstBuild(done.passed, done.exit_code, seconds, done.last_lines(), tuple(done.tampered))
+
+
+def print_first_build(host: Host, build: FirstBuild) -> None:
+    """Print how the build ended on stderr."""
     if build.passed:
-        host.out.note(f"build.sh passed in {build.seconds:.1f} s")
-        return build
-    how = f"exit code {build.exit_code}" if build.exit_code is not None else "it was killed"
-    host.out.note(f"build.sh failed ({how}) after {build.seconds:.1f} s, before any change. Its last lines:")
-    for line in build.output.splitlines():
-        host.out.note(f"  {line.rstrip()}")
-    for path in done.tampered:
-        host.out.note(f"  build.sh altered {path}, which a build must not change")
+        host.out.note(f"build.sh {build.ending}")
+        return
+    host.out.note(f"build.sh {build.ending}, before any change. Its last lines:")
+    for line in build.last_lines:
+        host.out.note(f"  {line}")
     host.out.note("Fix the project or build.sh first: no change can pass this build.")
-    return build

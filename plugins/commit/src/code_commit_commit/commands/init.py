@@ -13,7 +13,7 @@ from code_commit.plugin_api import ExitCode, Host, NotReady
 from code_commit_commit.build_scripts.detection import find_parts
 from code_commit_commit.build_scripts.folder import project_folder
 from code_commit_commit.build_scripts.part import Part, build_script
-from code_commit_commit.commands.first_build import FirstBuild, run_first_build
+from code_commit_commit.commands.first_build import FirstBuild, print_first_build, run_first_build
 from code_commit_commit.inputs import QUERY, SAMPLE_QUERY
 from code_commit_workspace import Git, NoRepository, ProjectTree, require_gitignore_line
 
@@ -68,7 +68,11 @@ def init(host: Host, arguments: Namespace) -> int:
         raise NotReady(f"cannot create {where} in {root}: {why}", hint="move it away") from error
     if not arguments.json:
         _print_files(host, laid_out, parts)
-    build = None if arguments.no_build else run_first_build(host)
+    build = None
+    if not arguments.no_build:
+        host.out.note("\nRunning build.sh ...")
+        build = run_first_build(host)
+        print_first_build(host, build)
     next_command = _next_command(host, parts, build)
     if arguments.json:
         languages = [{"language": part.language, "folder": part.folder or "."} for part in parts]
@@ -79,6 +83,8 @@ def init(host: Host, arguments: Namespace) -> int:
         host.out.note(f"\nNext: {next_command}")
         if next_command == _COMMIT and (missing := _missing_key(host)):
             host.out.note(f"It needs a key, unless you use a local model: {missing}")
+        if next_command == _COMMIT:
+            host.out.note("`code-commit doctor` checks all that it needs.")
     return ExitCode.NOT_REACHED if build and not build.passed else ExitCode.REACHED
 
 

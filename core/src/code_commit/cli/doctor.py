@@ -1,0 +1,215 @@
+"""`code-commit doctor`: check what a run here needs, one line each. The host's checks, and those of plugins."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import redirect_stdout, suppress
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from code_commit.cli.commands import add_json, key_of_model
+from code_commit.cli.host import CommandHost
+from code_commit.plugin_api.definitions import Check, CheckContext, CheckDefinition
+from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady, describe
+from code_commit.plugins.host import CHECKS, Plugin, import_code
+from code_commit_workspace import checked_result, require_sync
+
+if TYPE_CHECKING:
+    from code_commit.plugins.registry import ResolvedModel
+
+_DESCRIPTION = (
+    "Check what a run in this folder needs: git, the ignore line, settings, model, key, address, sandbox and plugins; "
+    "and what plugins add, such as build.sh and the code for the model. It calls no service. The exit code is 3 if a "
+    "run could not start or could not succeed. `code-commit plugins doctor` is another command, for authors of plugins."
+)
+_REPAIR = "repair or uninstall the plugin, or leave it out with --disable-plugin NAME"
+
+
+def doctor_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of `doctor`."""
+    parser.description = _DESCRIPTION
+    parser.add_argument("--model", metavar="NAME", help="check this model instead of the configured one")
+    parser.add_argument("--no-build", action="store_true", help="do not run build.sh")
+    add_json(parser)
+
+
+def doctor(host: CommandHost, arguments: Namespace) -> int:
+    """Run every check, and print what it finds at once; return 3 if there is a problem."""
+    host.flags = {"model": arguments.model}
+    definitions = list(_definitions(host))
+    context = CheckContext(_model_id(host), builds=not arguments.no_build)
+    lines: list[dict[str, Any]] = []
+    for plugin, definition in definitions:
+        found = _run(host.of(plugin), plugin, definition, context, {line["text"]: line["name"] for line in lines})
+        lines += found
+        if not arguments.json:
+            _print(host, found, width=max(len(each.name) for _, each in definitions))
+    count = {state: sum(line["state"] == state for line in lines) for state in ("problem", "warning")}
+    if arguments.json:
+        host.out.document({"checks": lines, "problems": count["problem"], "warnings": count["warning"]})
+    else:
+        numbers = [f"{number} {state}{'s' * (number != 1)}" for state, number in count.items() if number]
+        host.out.line(" and ".join(numbers) or "no problems")
+    return ExitCode.NOT_READY if count["problem"] else ExitCode.REACHED
+
+
+def _definitions(host: CommandHost) -> Iterator[tuple[Plugin, CheckDefinition]]:
+    plugin_host = host.registry.plugin_host
+    for plugin, item in plugin_host.collect(CHECKS):
+        if isinstance(item, CheckDefinition):
+            yield plugin, item
+        else:
+            plugin_host.reject(plugin, CHECKS, f"a check must be a CheckDefinition, not {item!r:.100}")
+
+
+def _run(
+    host: CommandHost, plugin: Plugin, definition: CheckDefinition, context: CheckContext, before: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return what a check finds, for `--json`. An error is a problem; one that a check `before` had is named once."""
+    found: list[Check] = []
+    try:
+        with redirect_stdout(sys.stderr):
+            for each in require_sync(import_code(definition, "run")(host, context)):
+                checked_result(each, Check, state=str, text=str, hint=str)
+                found.append(replace(each, data=json.loads(json.dumps(each.data))))  # a plugin may give anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+        message, hint = f"the check of {plugin.distribution} failed: {describe(error)}", _REPAIR
+        if isinstance(error, CodeCommitError):
+            message, hint = error.message, error.hint
+        seen = before.get(message)
+        found.append(Check("skipped", f"not checked, see {seen}") if seen else Check("problem", message, hint))
+    return [{"name": definition.name, "plugin": plugin.distribution, **asdict(each)} for each in found]
+
+
+def _print(host: CommandHost, lines: Sequence[Mapping[str, Any]], *, width: int) -> None:
+    for line in lines:
+        first, *more = host.out.redacted(line["text"]).splitlines() or [""]
+        host.out.line(f"{line['state']:<8} {line['name']:<{width}}  {first}")
+        for text in [*more, *[f"hint: {line['hint']}"] * bool(line["hint"])]:
+            host.out.line(f"{'':<8} {'':<{width}}  {text}")
+
+
+# --- the host's checks ------------------------------------------------------------------------------------------------
+
+
+def check_git(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - every check takes it
+    """Check that the folder is in a git repository, and that git works there."""
+    from code_commit_workspace import Git
+
+    git = Git(host.root)
+    top = git.top()
+    start = "" if git.head() else ", without a commit"
+    yield Check("ok", f"the repository in {top}{start}")
+
+
+def check_ignore_line(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
+    """Check that git keeps out of `agent-config`."""
+    from code_commit.cli.workflow import INIT
+    from code_commit_workspace import check_private_folder
+
+    check_private_folder(host.root, hint=INIT * ("init" in host.registry.commands))
+    yield Check("ok", "git ignores /agent-config, the folder of keys and settings")
+
+
+def check_settings(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
+    """Check the configuration, with the sections of plugins."""
+    from code_commit.cli.workflow import require_known_names
+
+    require_known_names(host.configuration, host.registry)
+    for plugin in host.plugins:
+        try:
+            host.of(plugin).settings()
+        except NotReady as error:
+            yield Check("problem", error.message, error.hint)
+            return
+    yield Check("ok", "all settings are valid; `code-commit config` prints them")
+
+
+def check_model(host: CommandHost, context: CheckContext) -> Iterator[Check]:
+    """Check that the model exists, and that its provider can be made."""
+    from code_commit.models.resolution import make_provider, resolve
+
+    choice, resolved = resolve(host.registry, host.configuration, "default")
+    config, _, _ = make_provider(resolved, host.configuration, host.root)
+    data = {"model": config.model, "provider": resolved.provider.name}
+    yield Check("ok", f"{context.model or config.model} of {resolved.provider.name} ({choice.reason})", data=data)
+
+
+def check_key(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
+    """Check that the model's service has a key."""
+    found = key_of_model(host)
+    shown = f"{found['key']} from {found['source']}" if found["key"] else f"{found['config']} needs none"
+    yield Check("ok", shown, data=found)
+
+
+def check_address(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
+    """Check the address of the model's service. Nothing is sent there."""
+    from code_commit.config.keys import address_of
+
+    resolved = _resolved(host)
+    definition = resolved.provider
+    if not definition.base_url:
+        yield Check("ok", f"{definition.name} has none")
+        return
+    table = host.configuration.connection(definition.name, resolved.config)
+    address = address_of(definition, resolved.config, table, host.environ)
+    source = "" if address.own else f", not {definition.name}'s own"
+    yield Check("ok", f"{address.url}{source}", data={"url": address.url, "own": address.own})
+
+
+def check_sandbox(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
+    """Check the sandbox of builds, by a start of it."""
+    from code_commit_workspace import Workspace
+
+    try:
+        workspace = host.workspace(processes=True, repository="optional")
+    except NotReady:  # the settings are another check's: whether it works here does not depend on them
+        workspace = Workspace.open(host.root, writes=False, repository="optional")
+    with workspace:
+        used = workspace.sandbox_in_use
+        data = {"mode": workspace.sandbox.mode, "used": used}
+        if warning := workspace.sandbox_warning():
+            hint = "install bubblewrap" if "not installed" in warning else "see docs/security.md, The sandbox"
+            yield Check("warning", warning, hint, data)
+        elif used == "off":
+            yield Check("warning", "off, by the setting sandbox.mode", "take the setting out", data)
+        else:
+            yield Check("ok", f"{used} works (mode {workspace.sandbox.mode})", data=data)
+
+
+def check_plugins(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
+    """List the loaded plugins, and what failed. A failed path rule stops every run that writes."""
+    from code_commit.plugins.dependents import unusable_dependents
+    from code_commit.plugins.first_party import installation
+    from code_commit.plugins.registry import DEFAULT_WORKFLOW
+
+    host.registry.secret_variables()  # reports invalid names
+    names = [plugin.name for plugin in host.plugins]
+    yield Check("ok", f"{len(names)} loaded: {', '.join(names)}" if names else "none is installed")
+    for each in dict.fromkeys([*host.failures, *unusable_dependents(host.registry.plugin_host.disabled)]):
+        text = f"{each.plugin} of {each.distribution} failed ({each.stage}): {each.error}"
+        yield Check("problem" if each.guards_paths else "warning", text, _REPAIR)
+    if DEFAULT_WORKFLOW not in host.registry.workflows:
+        yield Check("warning", f"the workflow {DEFAULT_WORKFLOW} is not installed", installation("code-commit-commit"))
+
+
+def _resolved(host: CommandHost) -> ResolvedModel:
+    from code_commit.models.resolution import resolve
+
+    return resolve(host.registry, host.configuration, "default")[1]
+
+
+def _model_id(host: CommandHost) -> str:
+    """Return the id of the model that a run here would ask, or "": `check_model` says why."""
+    from code_commit.models.resolution import make_provider
+
+    with suppress(CodeCommitError):
+        built_from, built, _ = make_provider(_resolved(host), host.configuration, host.root)
+        exact = getattr(built, "model", None)
+        return str(exact if isinstance(exact, str) else built_from.model)
+    return ""

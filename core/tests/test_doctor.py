@@ -1,0 +1,180 @@
+"""`code-commit doctor`, and the key in `code-commit config`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from code_commit_testing import Finished, Project, ScriptedServer, install_plugin
+
+KEY = "AIzaSy-canary-0123456789-key7Q"
+ENVIRON = {"GEMINI_API_KEY": KEY}
+HOST_CHECKS = ["git", "ignore line", "settings", "model", "key", "address", "sandbox", "plugins"]
+CHECKS = """\
+from code_commit.plugin_api import Check, CheckDefinition, NotReady, hookimpl
+@hookimpl
+def code_commit_checks():
+    return [CheckDefinition(name, f"own_plugin:{name}") for name in ("fine", "broken", "unready", "odd", "after")]
+def fine(host, context):
+    print("to stdout")
+    yield Check("warning", f"asks {context.model}", "look", {"builds": context.builds})
+def broken(host, context):
+    yield Check("ok", "as far as here")
+    raise RuntimeError("what a pity")
+def unready(host, context):
+    raise NotReady("there is no coffee", hint="make some")
+def odd(host, context):
+    return [Check("ok", "odd", data={"set": {1}})]
+def after(host, context):
+    raise NotReady("there is no coffee", hint="make some")
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project.create(tmp_path / "made")
+
+
+def lines_of(finished: Finished) -> dict[str, list[tuple[str, str]]]:
+    """Return state and text of each line of `doctor --json`, by the name of the check."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for line in finished.document["checks"]:
+        found.setdefault(line["name"], []).append((line["state"], line["text"]))
+    return found
+
+
+def examined(project: Project, *arguments: str, **options: Any) -> dict[str, list[tuple[str, str]]]:
+    return lines_of(project.command("doctor", "--no-build", "--json", *arguments, **options))
+
+
+def test_a_ready_project_has_no_problem_and_no_service_is_called(project) -> None:
+    with ScriptedServer() as server:
+        finished = project.command("doctor", "--json", environ={**ENVIRON, **server.environment()})
+        assert server.requests == []
+        found = lines_of(finished)
+        assert found["address"] == [("ok", f"{server.url('gemini')}, not gemini's own")]
+    assert (finished.exit_code, finished.document["problems"]) == (0, 0)
+    assert list(found)[:8] == HOST_CHECKS
+    assert found["model"] == [("ok", "gemini-2.5-pro of gemini (model, default)")]
+    assert found["key"] == [("ok", "***7Q from variable GEMINI_API_KEY")]
+    assert found["build.sh"][0][0] == "ok"
+    assert KEY not in finished.stdout + finished.stderr
+
+
+def test_people_read_one_line_each(project) -> None:
+    finished = project.command("doctor", "--no-build", "--model", "sonnet")
+    assert finished.exit_code == 3
+    lines = finished.stdout.splitlines()
+    assert lines[0] == f"ok       git          the repository in {project.root}"
+    assert "problem  key          no key for anthropic.default at https://api.anthropic.com" in lines
+    assert any(line.startswith(" " * 22 + "hint: put it into ") for line in lines)
+    assert lines[-1] == "1 problem"
+
+
+def test_an_empty_folder_has_problems_with_hints(tmp_path) -> None:
+    project = Project(tmp_path / "empty", tmp_path / "home")
+    project.root.mkdir()
+    project.home.mkdir()
+    finished = project.command("doctor", "--json")
+    found = lines_of(finished)
+    assert finished.exit_code == 3
+    assert [found[name][0][0] for name in HOST_CHECKS[:6]] == ["problem", "problem", "ok", "ok", "skipped", "ok"]
+    assert found["key"] == [("skipped", "not checked, see ignore line")]
+    assert found["rollup"] == [("skipped", "not checked, see git")]
+    assert all(line["hint"] for line in finished.document["checks"] if line["state"] == "problem")
+    assert list(project.root.iterdir()) == []
+
+
+def test_broken_settings_do_not_stop_what_does_not_need_them(project) -> None:
+    project.write({"agent-config/config.toml": "model = ["})
+    found = examined(project, environ=ENVIRON)
+    assert found["settings"][0][0] == "problem"
+    assert found["settings"][0][1].startswith("agent-config/config.toml, line ")
+    assert [found[name] for name in ("model", "key", "address")] == [[("skipped", "not checked, see settings")]] * 3
+    assert found["git"][0][0] == "ok"
+    assert found["sandbox"][0][1].startswith(("bubblewrap works", "no sandbox: "))
+
+
+def test_a_setting_of_a_plugin_is_checked(project) -> None:
+    project.write({"agent-config/config.toml": "[plugins.commit]\nrepairs = -1\n"})
+    ((state, text),) = examined(project, environ=ENVIRON)["settings"]
+    assert (state, "[plugins.commit]" in text, "repairs" in text) == ("problem", True, True)
+    project.write({"agent-config/config.toml": "[plugins.comit]\n"})
+    assert "did you mean commit?" in examined(project, environ=ENVIRON)["settings"][0][1]
+
+
+def test_an_unknown_model_is_a_problem(project) -> None:
+    found = examined(project, "--model", "no-such-model", environ=ENVIRON)
+    assert found["model"] == [("problem", "there is no model 'no-such-model'")]
+    assert found["key"] == found["address"] == [("skipped", "not checked, see model")]
+
+
+def test_a_missing_git_is_a_problem(project, tmp_path) -> None:
+    finished = project.command("doctor", "--no-build", "--json", environ={"PATH": str(tmp_path), **ENVIRON}, cold=True)
+    assert finished.exit_code == 3
+    assert lines_of(finished)["git"] == [("problem", "git was not found on PATH")]
+
+
+def test_a_broken_sandbox_is_a_warning_unless_it_is_required(project, no_sandbox) -> None:
+    environ = {**ENVIRON, **no_sandbox}
+    ((state, text),) = examined(project, environ=environ)["sandbox"]
+    assert (state, text[:12]) == ("warning", "no sandbox: ")
+    project.write({"agent-config/config.toml": 'sandbox = "require"\n'})
+    assert examined(project, environ=environ)["sandbox"][0][0] == "problem"
+
+
+def test_a_plugin_adds_checks_and_its_errors_are_lines(project, tmp_path) -> None:
+    plugins = [install_plugin(tmp_path / "plugins", "own", CHECKS, distribution="acme-own")]
+    finished = project.command("doctor", "--no-build", "--json", environ=ENVIRON, plugins=plugins)
+    found = lines_of(finished)
+    assert found["fine"] == [("warning", "asks gemini-2.5-pro")]
+    assert found["broken"][0] == ("ok", "as far as here")
+    assert found["broken"][1] == ("problem", "the check of acme-own failed: RuntimeError: what a pity")
+    assert found["unready"] == [("problem", "there is no coffee")]
+    assert found["odd"][0][0] == "problem"
+    assert found["after"] == [("skipped", "not checked, see unready")]
+    (fine,) = [line for line in finished.document["checks"] if line["name"] == "fine"]
+    assert (fine["plugin"], fine["hint"], fine["data"]) == ("acme-own", "look", {"builds": False})
+    assert "to stdout" in finished.stderr
+
+
+def test_a_failed_plugin_is_a_warning_and_a_failed_path_rule_a_problem(project, tmp_path) -> None:
+    folder = install_plugin(tmp_path / "plugins", "own", "raise ValueError('no good')")
+    found = examined(project, environ=ENVIRON, plugins=[folder])["plugins"]
+    assert [state for state, _ in found] == ["ok", "warning"]
+    assert "own of code-commit-own failed (import): ValueError: no good" in found[1][1]
+    install_plugin(folder, "rule", "raise ValueError('no rule')", group="code_commit.path_rules")
+    found = examined(project, environ=ENVIRON, plugins=[folder])["plugins"]
+    assert sorted(state for state, _ in found) == ["ok", "problem", "warning"]
+
+
+def test_doctor_works_without_plugins(project) -> None:
+    names = [plugin["name"] for plugin in project.command("plugins", "--json").document["plugins"]]
+    leave_out = [word for name in names for word in ("--disable-plugin", name)]
+    finished = project.command("doctor", "--json", *leave_out)
+    found = lines_of(finished)
+    assert (finished.exit_code, list(found)) == (3, HOST_CHECKS)
+    assert found["plugins"][0] == ("ok", "none is installed")
+
+
+# --- config -----------------------------------------------------------------------------------------------------------
+
+
+def test_config_names_the_source_of_the_key(project) -> None:
+    project.write({"agent-config/gemini-key.txt": f"{KEY}\n"})
+    finished = project.command("config", "--json")
+    source = "agent-config/gemini-key.txt"
+    assert finished.document["key"] == {"config": "gemini.default", "key": "***7Q", "source": source, "problem": None}
+    assert KEY not in finished.stdout
+    last = project.command("config").stdout.splitlines()[-1].split()
+    assert last == ["key", "of", "gemini.default", '"***7Q"', "agent-config/gemini-key.txt"]
+
+
+def test_config_says_why_there_is_no_key(project) -> None:
+    key = project.command("config", "--json").document["key"]
+    assert (key["key"], key["problem"]) == (
+        None,
+        "no key for gemini.default at https://generativelanguage.googleapis.com",
+    )
+    assert project.command("config").exit_code == 0

@@ -1,0 +1,107 @@
+"""The checks of `code-commit doctor` about a commit: the build, and the code for the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from code_commit.plugin_api import Check, CheckContext, Host, NotReady, Usage, cost_of, read_text
+from code_commit_commit.commands.first_build import run_first_build
+from code_commit_commit.current_code import CurrentCode, collect_current_code
+from code_commit_commit.inputs import CODEBASE, FRESH, require_build
+from code_commit_commit.prompts import Context, initial_prompt
+from code_commit_commit.rollup_text import BYTES_PER_TOKEN
+from code_commit_commit.window import require_window, window_of
+from code_commit_workspace import RolledUp, Workspace
+
+_REPLY = 10_000  # tokens, for the price
+
+
+def check_build(host: Host, context: CheckContext) -> Iterator[Check]:
+    """Check that `build.sh` is there, and that it passes before any change.
+
+    Raises:
+        NotReady: it is missing, or cannot be run.
+    """
+    with host.workspace(repository="optional") as workspace:
+        require_build(workspace.tree)
+    if not context.builds:
+        yield Check("skipped", "not run, because of --no-build")
+        return
+    host.out.note("running build.sh ...")
+    build = run_first_build(host)
+    if build.passed:
+        yield Check("ok", build.ending, data=build.document())
+        return
+    hint = "fix it first: no change can pass this build; `bash build.sh` shows the whole output"
+    yield Check("problem", "\n".join([f"{build.ending}, before any change", *build.last_lines]), hint, build.document())
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """The code that the next run would send, what to say about the rollup, and how many files changed since."""
+
+    text: str
+    standing: str
+    changed: int = 0
+    hint: str = ""
+
+
+def check_rollup(host: Host, context: CheckContext) -> Iterator[Check]:
+    """Check the code that the next run would send: is it up to date, does the model read all of it, its price.
+
+    Raises:
+        NotReady: the next run could not send it.
+    """
+    with host.workspace() as workspace:
+        code = _next_code(workspace, host.settings().changed_since_rollup)
+    yield Check("warning" if code.hint else "ok", code.standing, code.hint, {"changed_files": code.changed})
+    prompt = initial_prompt(Context("", code.text))
+    require_window(context.model, prompt, code.text)
+    yield _size(len(prompt.encode()) // BYTES_PER_TOKEN, context.model)
+
+
+def _size(tokens: int, model: str) -> Check:
+    """Compare the tokens of a prompt with the window of `model`, and say what it costs, as far as that is known."""
+    text, window = f"a prompt has about {tokens:,} tokens", window_of(model) if model else None
+    data: dict[str, int | float | None] = {"tokens": tokens, "window": window, "cost": None, "reply_cost": None}
+    if window:
+        text += f"; {model} reads {window:,}"
+    costs = [cost_of(model, Usage(tokens, reply)) for reply in (0, _REPLY)] if model else []
+    match costs:
+        case [float(cost), float(whole)]:
+            text += f"; a call costs about ${cost:.4f}, and ${whole - cost:.4f} for {_REPLY:,} tokens of reply"
+            data |= {"cost": cost, "reply_cost": whole - cost}
+    return Check("ok", text, data=data)
+
+
+def _next_code(workspace: Workspace, setting: str) -> _Code:
+    """Return the code that the next run would send.
+
+    Raises:
+        NotReady: the run would not start.
+    """
+    given = read_text(workspace.tree, CODEBASE)
+    if given is None:
+        code = collect_current_code(workspace)
+        return _Code(code.text, f"none yet, a run with --query collects {_count(code)}")
+    if not given.strip():
+        raise NotReady(f"{CODEBASE} is empty", hint="`code-commit rollup` writes it")
+    rolled_up = RolledUp.of(workspace.tree, given)
+    if rolled_up.patterns is None:
+        return _Code(given, "from another program, so perhaps out of date")
+    changed = rolled_up.changed()
+    if not changed or setting == "ignore":
+        return _Code(given, "up to date" if not changed else "out of date, which the settings ignore", len(changed))
+    what = f"{len(changed):,} file{'s' * (len(changed) != 1)} changed since"
+    if setting == "refresh":
+        code = collect_current_code(workspace, *rolled_up.patterns)
+        return _Code(code.text, f"{what}, so the next run collects {_count(code)}", len(changed))
+    if setting == "stop":
+        raise NotReady(what, hint=FRESH)
+    return _Code(given, what, len(changed), FRESH)
+
+
+def _count(code: CurrentCode) -> str:
+    files = len(code.rollup.files)
+    return f"{files:,} file{'s' * (files != 1)}"
