@@ -168,7 +168,7 @@ def test_a_model_that_refuses_in_words_is_quoted(change):
 def test_the_last_lines_name_cost_and_log(change, answer, price):
     model = ("--model", "scripted/gpt-5", "--max-cost", "9") if price else ()
     *_, cost, log = change([answer], "--repairs", "0", *model).stderr.splitlines()
-    assert re.fullmatch(f"cost: {price}10 tokens in, 5 tokens out, 1 call", cost)
+    assert re.fullmatch(rf"cost: {price}10 tokens in, 5 tokens out, 1 call, 0:\d\d", cost)
     name = log.removeprefix("log: ")
     assert (change.project.root / name).exists()
     assert change.project.run_folder.name in name
@@ -224,7 +224,12 @@ def test_a_build_that_alters_its_own_checks_ends_the_run(change):
 @pytest.mark.parametrize(
     ("answers", "written", "deleted", "summary"),
     [
-        ([block("n.txt", "n\n"), "^^^n.txt\n^^^delete\n" + GREEN], ["a.txt"], [], "1 file changed, the build passes"),
+        (
+            [block("n.txt", "n\n"), "^^^n.txt\n^^^delete\n" + GREEN],
+            ["a.txt"],
+            [],
+            "1 file changed, the build passes after 2 attempts",
+        ),
         ([GREEN + "^^^nosuch\n^^^delete\n"], ["a.txt"], [], "1 file changed, the build passes"),
         ([GREEN + block("b/c.txt", "c\n")], ["a.txt", "b/c.txt"], [], "2 files changed, the build passes"),
         ([GREEN + "^^^./gone.txt\n^^^delete\n"], ["a.txt"], ["gone.txt"], "2 files changed, the build passes"),
@@ -236,7 +241,7 @@ def test_the_result_is_the_difference_between_start_and_end(change, answers, wri
     finished = change(answers)
     assert finished.exit_code == 0, finished.stderr
     assert change.result() == {"written": written, "deleted": deleted}
-    assert f"{summary}\ncost: " in finished.stderr
+    assert f"{summary}\nhint: " in finished.stderr
 
 
 def test_a_dry_run_counts_only_what_would_change(change):

@@ -17,10 +17,11 @@ from code_commit_planner.machine import ASKING, FINAL, TABLE, Event, State, next
 from code_commit_planner.planner_model import PLANNER_TOOLS
 from code_commit_planner.prompts import filled
 from code_commit_planner.requirements_text import has_heading, is_answered, with_tag
-from code_commit_planner.staging import Entry, is_temporary, read_status, select
+from code_commit_planner.staging import is_temporary, select
 from code_commit_planner.todo import read_todos
 from code_commit_planner.wrapping import columns
 from code_commit_toolbox.outcome import CalledTool
+from code_commit_workspace import StatusEntry, git_status
 
 SEED = (Path(__file__).parent / "cases/seed-003.txt").read_text("utf-8")
 
@@ -246,7 +247,7 @@ names = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
 )
 def test_the_status_supports_any_file_name(rows):
     listing = "".join(f"{state} {path}\0" for state, path in rows)
-    entries = read_status(listing)
+    entries = git_status(lambda *_, **__: listing.encode())
     assert [(entry.index + entry.tree, entry.path) for entry in entries] == rows
     chosen = select(entries, {rows[0][1]} if rows else (), "")
     everything = [*chosen.stage, *chosen.temporary, *chosen.unclear]
@@ -258,12 +259,16 @@ def test_the_status_supports_any_file_name(rows):
 
 
 def test_a_codebase_may_be_in_a_temporary_folder():
-    entries = [Entry(" ", "M", "tmp/app/src/a.py"), Entry("?", "?", "tmp/app/tmp/b"), Entry("?", "?", "tmp/c")]
+    entries = [
+        StatusEntry(" ", "M", "tmp/app/src/a.py"),
+        StatusEntry("?", "?", "tmp/app/tmp/b"),
+        StatusEntry("?", "?", "tmp/c"),
+    ]
     assert select(entries, (), "tmp/app/").stage == ("tmp/app/src/a.py",)
 
 
 def test_a_nested_repository_is_not_staged():
-    assert select([Entry("?", "?", "inner/")], (), "").unclear == ("inner/",)
+    assert select([StatusEntry("?", "?", "inner/")], (), "").unclear == ("inner/",)
 
 
 # --- output ---------------------------------------------------------------------------------------------------------

@@ -13,6 +13,12 @@ from .errors import no_room as no_room
 from .git import Git as Git
 from .git import GitError as GitError
 from .git import NoRepository as NoRepository
+from .git.committing import GitCommand as GitCommand
+from .git.committing import StatusEntry as StatusEntry
+from .git.committing import git_status as git_status
+from .git.committing import require_settled as require_settled
+from .git.committing import skipped_by_commit as skipped_by_commit
+from .git.committing import unknown_author as unknown_author
 from .interruption import call_on_interruption as call_on_interruption
 from .interruption import uninterrupted as uninterrupted
 from .output_folder import OutputFolder as OutputFolder

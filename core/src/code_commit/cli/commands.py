@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from code_commit.cli.host import CommandHost
 from code_commit.config.sources import Name, redacted_value
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady
-from code_commit.plugin_api.run_files import find_run, run_folders
+from code_commit.plugin_api.project_files import LOGS
+from code_commit.plugin_api.run_files import find_run, open_run_file, run_folders
 from code_commit_workspace import count_by_folder, uninterrupted
 
 if TYPE_CHECKING:  # imported by the command that needs it: each is to start quickly
@@ -22,6 +25,8 @@ if TYPE_CHECKING:  # imported by the command that needs it: each is to start qui
     from code_commit_workspace import Checkpoints
 
 _SECRET_WORDS = frozenset({"key", "keys", "apikey", "token", "secret", "password", "authorization", "headers"})
+
+_SHOWN_PATHS = 10
 
 
 def add_json(parser: ArgumentParser) -> None:
@@ -61,7 +66,18 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
     for line in count_by_folder(restored):
         host.out.line(line)
     host.out.note(f"restored {len(restored)} file{'s' * (len(restored) != 1)} from before {run}")
+    if commit := _commit_of(host.root / LOGS / run):
+        paths = shlex.join(restored) if len(restored) <= _SHOWN_PATHS else "PATHS"
+        by_hand = f"`git add -A -- {paths}` and `git commit` take it back, too"
+        host.out.note(f"hint: the commit {commit} stays; {by_hand} (`git revert` does both, in place of `undo`)")
     return ExitCode.REACHED
+
+
+def _commit_of(folder: Path) -> str:
+    """Return the commit that a run made, or an empty text."""
+    with suppress(OSError, ValueError, LookupError, TypeError), open_run_file(folder, "run.json") as file:
+        return str(json.load(file)["data"]["committed"])[:12]
+    return ""
 
 
 def _run_to_undo(host: CommandHost, name: str | None, checkpoints: Checkpoints) -> str:

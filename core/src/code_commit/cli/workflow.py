@@ -162,7 +162,7 @@ def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> No
         figures.append(f"log: {log.relative_to(ending.folder.parent.parent)}")
     if ending.exit_code is ExitCode.REACHED:
         if not invocation.quiet:
-            print_note("\n".join([ending.summary, *figures]))
+            print_note("\n".join([ending.summary, *[f"hint: {ending.hint}"] * bool(ending.hint), *figures]))
         return
     if invocation.debug:
         print_note(ending.trace.rstrip())

@@ -102,11 +102,12 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a workflow: its outcome, one line for people, and JSON for programs."""
+    """The result of a workflow: its outcome, one line for people, JSON for programs, and what people can do next."""
 
     outcome: Outcome
     summary: str
     data: Json = field(default_factory=dict)
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

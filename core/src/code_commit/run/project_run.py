@@ -101,6 +101,11 @@ class ProjectRun:
         return run
 
     @property
+    def has_written(self) -> bool:
+        """Whether the run changed files, as far as its checkpoints tell."""
+        return self._start is not None and (self._unsaved or self._start != self._latest)
+
+    @property
     def repository_root(self) -> Path:
         """The root of the git work tree, which may be above `root`."""
         return self.workspace.git.top()

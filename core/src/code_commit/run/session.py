@@ -14,6 +14,7 @@ from typing import Any
 from code_commit.config.keys import likely_keys
 from code_commit.config.loading import Settings
 from code_commit.imports import import_object
+from code_commit.log.progress import clock
 from code_commit.log.run_log import RunLog
 from code_commit.models.resolution import Services, resolve
 from code_commit.plugin_api.definitions import Ending, Outcome, Result
@@ -45,7 +46,7 @@ class RunEnding:
     folder: Path
     trace: str = field(default="", repr=False)
     notes: tuple[str, ...] = ()
-    cost: str = ""  # of its calls, for people
+    cost: str = ""  # of its calls, and the time, for people
     late_failures: tuple[PluginFailed, ...] = ()  # of sinks, after the last event
 
 
@@ -79,9 +80,12 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
             on_failure = "keep" if plan.workflow.interactive else plan.settings.on_failure
             with _clean_up(run, plan.settings, on_failure, state), call_on_interruption(run.end_calls_and_processes):
                 value = import_object(plan.workflow.run)(run)
-                state.result = checked_result(value, Result, outcome=Outcome, summary=str, data=Mapping)
+                state.result = checked_result(value, Result, outcome=Outcome, summary=str, data=Mapping, hint=str)
+                state.may_undo = state.reached and run.has_written and not plan.workflow.interactive
     registry.plugin_host.traces += [*workspace.rule_traces, *log.sink_traces]
-    return replace(state.ending(log.folder), late_failures=state.late_failures, cost=describe_cost(log.document.fields))
+    cost = describe_cost(log.document.fields)
+    cost += f", {clock(log.document.fields['seconds']['total'])}" if cost else ""
+    return replace(state.ending(log.folder), late_failures=state.late_failures, cost=cost)
 
 
 @dataclass(slots=True)
@@ -93,6 +97,7 @@ class _RunState:
     plugin: Plugin  # the one that offers the workflow
     take_back: str  # the hint about changed files
     changed: tuple[str, ...] = ()  # visible files that differ from the start, if the goal was not reached
+    may_undo: bool = False  # the goal was reached with changed files, and no person was asked about them
     notes: tuple[str, ...] = ()  # for people
     result: Result | None = None
     error: BaseException | None = None
@@ -117,11 +122,14 @@ class _RunState:
     def data(self) -> dict[str, Any]:
         """Return the data of `run.finished`."""
         data = dict(self.result.data) if self.result and not self.error else {}
-        more = {"changed": list(self.changed), "hint": self.redactor.text(self._hint())}
+        more = {"changed": list(self.changed), "hint": "" if self.reached else self.redactor.text(self._hint())}
         return data | {name: value for name, value in more.items() if value}
 
     def _hint(self) -> str:
-        return "; ".join(filter(None, [self._describe()[2], self.take_back if self.changed else ""]))
+        hint = self._describe()[2]
+        if hint and self.reached:
+            return hint
+        return "; ".join(filter(None, [hint, self.take_back if self.changed or self.may_undo else ""]))
 
     def ending(self, folder: Path) -> RunEnding:
         redacted = self.redactor.text
@@ -134,7 +142,7 @@ class _RunState:
     def _describe(self) -> tuple[ExitCode, str, str]:
         match self.error:
             case None if self.result is not None:
-                return ExitCode(self.result.outcome.value), self.result.summary, ""
+                return ExitCode(self.result.outcome.value), self.result.summary, self.result.hint
             case CodeCommitError() as error:
                 return exit_code_of(error), error.message, error.hint
             case KeyboardInterrupt():

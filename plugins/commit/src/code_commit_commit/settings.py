@@ -32,6 +32,10 @@ class CommitSettings(BaseModel):
         description="When to run build.sh on the files from before the run: after a run whose last build is red, to "
         "say whether it was red before; before the first call, which a red build prevents; or never.",
     )
+    auto_commit: bool = Field(False, description="Whether each success ends with a git commit, as with --commit.")
+    commit_hooks: bool = Field(
+        False, description="Whether the repository's own hooks run, and commits are signed, with --commit."
+    )
 
 
 class CommitOptions(BaseModel):
@@ -44,9 +48,14 @@ class CommitOptions(BaseModel):
     rollup: bool = False
     dry_run: bool = False
     repairs: int = _REPAIRS
+    commit: bool = False
+    no_commit: bool = False
 
     @model_validator(mode="after")
-    def _one_query(self) -> Self:
+    def _fit_together(self) -> Self:
         if self.query is not None and self.query_file is not None:
             raise ValueError("--query cannot be used with --query-file")
+        for other in ("dry_run", "no_commit"):
+            if self.commit and getattr(self, other):
+                raise ValueError(f"--commit cannot be used with --{other.replace('_', '-')}")
         return self

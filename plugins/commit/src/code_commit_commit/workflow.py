@@ -24,20 +24,25 @@ from code_commit_commit.window import require_window
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Run
+    from code_commit_commit.git_commit import GitCommit
+
+
+ABBREVIATED = 12  # characters of a commit's id
 
 
 def commit(run: Run) -> Result:
     """Change the code as the query describes until `build.sh` passes, with up to `repairs` repairs.
 
     Raises:
-        NotReady: the query, the rollup or build.sh is missing, files changed since the rollup, or the prompt does not
-            fit into the model's window.
+        NotReady: the query, the rollup or build.sh is missing, files changed since the rollup, the prompt does not
+            fit into the model's window, or git could not commit.
         ResponseRefused: no response was applied: the last one is not usable, changes a path that is not allowed or a
             file that changed in the meantime, or contains a key.
     """
     context, rolled_up = read_context(run)
     model, prompt = run.model(), initial_prompt(context)
     require_window(model.name, prompt, context.codebase)
+    git = _git_commit(run, context.query, model.name)
     if not run.options.dry_run:
         warn_of_uncommitted_changes(run)
     if run.settings.build_untouched == "before":
@@ -64,7 +69,7 @@ def commit(run: Run) -> Result:
             else:
                 red = run.build()
                 if red.passed:
-                    return _passed(replacements)
+                    return _passed(replacements, number, git)
                 if red.tampered:
                     return _tampered(red)
                 rolled_up.renew()
@@ -79,11 +84,36 @@ def _request(prompt: str) -> Request:
     return Request(messages=(Message("user", (Text(prompt),)),))
 
 
-def _passed(replacements: Replacements) -> Result:
+def _git_commit(run: Run, query: str, model: str) -> GitCommit | None:
+    """Prepare the commit that the user asked for, if any.
+
+    Raises:
+        NotReady: git could not make it.
+    """
+    options = run.options
+    if options.dry_run or options.no_commit or not (options.commit or run.settings.auto_commit):
+        return None
+    from code_commit_commit.git_commit import GitCommit, commit_message
+
+    return GitCommit(run, commit_message(run.redacted(query), run.folder.name, model))
+
+
+def _passed(replacements: Replacements, attempts: int, git: GitCommit | None) -> Result:
     changes = replacements.net
     if not changes:
         return Result(Outcome.NOT_REACHED, "the build passes, but the files are as before the run", paths(changes))
-    return Result(Outcome.REACHED, f"{count(changes)} changed, the build passes", paths(changes))
+    summary = f"{count(changes)} changed, the build passes" + f" after {attempts} attempts" * (attempts > 1)
+    if git is None:
+        return Result(Outcome.REACHED, summary, paths(changes))
+    try:
+        commit_id = git.make(changes)
+    except NotReady as error:
+        summary += f", but nothing is committed: {error.message}"
+        return Result(Outcome.NOT_REACHED, summary, paths(changes), error.hint)
+    short = commit_id[:ABBREVIATED]
+    summary += f"; committed as {short} on {git.branch()}"
+    hint = f"`git show {short}` shows it, `git revert {short}` takes it back"
+    return Result(Outcome.REACHED, summary, {**paths(changes), "committed": commit_id}, hint)
 
 
 def _tampered(build: ProcessResult) -> Result:

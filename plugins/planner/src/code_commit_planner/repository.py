@@ -6,25 +6,16 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
-from code_commit.plugin_api import NotReady, Run
+from code_commit.plugin_api import Run
 from code_commit_planner.commit_message import CommitMessage
 from code_commit_planner.plan_folder import FOLDER, NEW
 from code_commit_planner.staged_by_others import IndexEntry, Staging, read_index_changes, read_staging
-from code_commit_planner.staging import Entry, Selection, read_status, select
+from code_commit_planner.staging import Selection, select
+from code_commit_workspace import StatusEntry, git_status, require_settled, unknown_author
 
-_STATUS = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all")
 _COMMIT = ("-c", "i18n.commitEncoding=utf-8", "commit", "--quiet", "--cleanup=whitespace", "--file=-")
 _NOT_YET = ("--ita-invisible-in-index",)  # files added with `--intent-to-add` are not staged
-_IN_PROGRESS = {
-    "MERGE_HEAD": "a merge",
-    "CHERRY_PICK_HEAD": "a cherry-pick",
-    "REVERT_HEAD": "a revert",
-    "rebase-merge": "a rebase",
-    "rebase-apply": "a rebase",
-}
-"""Files in git's folder that show an unfinished operation, such as a merge."""
 
 
 class Repository:
@@ -50,27 +41,19 @@ class Repository:
 
     def unknown_author(self) -> str | None:
         """Return why git cannot commit without an author name or address, or None."""
-        try:
-            for who in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
-                self._git("var", who)
-        except NotReady as error:
-            return error.message.strip().rpartition("\n")[2]
-        return None
+        return unknown_author(self._git)
 
     def require_settled(self) -> None:
         """Check that no other operation would end with the next commit.
 
         Raises:
-            NotReady: a merge or the like is in progress; a commit by planning would end it incompletely.
+            NotReady: a merge or the like is in progress.
         """
-        folder = Path(os.fsdecode(self._git("rev-parse", "--absolute-git-dir").removesuffix(b"\n")))
-        for name, what in _IN_PROGRESS.items():
-            if os.path.lexists(folder / name):
-                raise NotReady(f"{what} is in progress in {self.top}", hint="finish it or abort it, then start again")
+        require_settled(self._git)
 
-    def dirty(self) -> list[Entry]:
+    def dirty(self) -> list[StatusEntry]:
         """Return all untracked, uncommitted or changed files of the repository, except the new requirements."""
-        return [entry for entry in self._status() if entry.path != f"{self.prefix}{NEW}"]
+        return [entry for entry in git_status(self._git) if entry.path != f"{self.prefix}{NEW}"]
 
     def is_committed(self, path: str) -> bool:
         """Return whether the last commit contains `path`, relative to the codepath."""
@@ -126,7 +109,7 @@ class Repository:
         Record them first: after an interruption, they must not look like entries of others.
         """
         foreign = self.foreign()
-        chosen = select(self._status(), (entry.path for entry in foreign), self.prefix)
+        chosen = select(git_status(self._git), (entry.path for entry in foreign), self.prefix)
         others = {entry.path for entry in foreign}
         before = [entry.path for entry in self._staged(self.head()) if entry.path not in others]
         ours = dict.fromkeys([*before, *chosen.stage])
@@ -164,7 +147,7 @@ class Repository:
     def stage_plan(self) -> None:
         """Stage the plan folder again, after the last lines of the history."""
         inside = f"{self.prefix}{FOLDER}/"
-        chosen = select(self._status(), (), self.prefix)
+        chosen = select(git_status(self._git), (), self.prefix)
         self._add([path for path in chosen.stage if path.startswith(inside)])
 
     def commit(self, message: CommitMessage) -> str:
@@ -199,9 +182,6 @@ class Repository:
             self.put_back()
 
     # --- git itself -------------------------------------------------------------------------------------------------
-
-    def _status(self) -> list[Entry]:
-        return read_status(os.fsdecode(self._git(*_STATUS)))
 
     def _staged(self, head: str | None) -> list[IndexEntry]:
         """Return how the index differs from the commit `head`; None compares with an empty tree."""

@@ -12,6 +12,8 @@ from code_commit_planner.wrapping import legible
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+    from code_commit_workspace import StatusEntry
+
 # Temporary artifacts of running, testing or editing, in .gitignore syntax. The first lines are from seed 003.
 TEMPORARY = (
     *("target/", "node_modules/", "__pycache__/", ".venv/"),
@@ -23,35 +25,6 @@ TEMPORARY = (
     *("*.pyo", ".coverage", "coverage.xml", "htmlcov/", "desktop.ini", "*.pid", "core.[0-9]*"),
     *("*~", "*.swp", "*.swo", "*.orig", "*.rej", ".#*", "\\#*#"),
 )
-_UNMERGED = frozenset({"DD", "AU", "UD", "UA", "DU", "AA", "UU"})
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A line of `git status`: the state in the index, the state in the work tree, the path from the top."""
-
-    index: str
-    tree: str
-    path: str
-
-    @property
-    def unmerged(self) -> bool:
-        """Return whether a merge left it unresolved."""
-        return self.index + self.tree in _UNMERGED
-
-    @property
-    def staged(self) -> bool:
-        """Return whether the index differs from the last commit."""
-        return self.index not in {" ", "?"} and not self.unmerged
-
-    @property
-    def unstaged(self) -> bool:
-        """Return whether the work tree differs from the index."""
-        return self.tree != " " and not self.unmerged
-
-    def __str__(self) -> str:
-        """Return the line for people."""
-        return f"{self.index}{self.tree} {self.path}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +36,7 @@ class Selection:
     unclear: tuple[str, ...]
 
 
-def read_status(listing: str) -> list[Entry]:
-    """Read `git status --porcelain=v1 -z --no-renames`."""
-    return [Entry(row[0], row[1], row[3:]) for row in listing.split("\0") if row]
-
-
-def select(entries: Iterable[Entry], foreign: Iterable[str], prefix: str) -> Selection:
+def select(entries: Iterable[StatusEntry], foreign: Iterable[str], prefix: str) -> Selection:
     """Choose the files to stage.
 
     `foreign` files were staged before by someone else and stay unchanged. `prefix` is the codepath below the top, with

@@ -11,6 +11,7 @@ common_folder  the folder from which git takes configuration, attributes and hoo
 config         chooses settings
 config_file    reads a configuration file as data
 process        one git process
+committing     what differs from the last commit, and what would spoil the next one
 reading        which commands change nothing
 """
 

@@ -1,0 +1,114 @@
+"""One git commit of what a run changed, after its success."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from code_commit.plugin_api import Change, MessageLogged, NotReady
+from code_commit_commit.replacements import path_of
+from code_commit_workspace import (
+    git_status,
+    join_paths,
+    printable,
+    require_settled,
+    skipped_by_commit,
+    unknown_author,
+)
+
+if TYPE_CHECKING:
+    from code_commit.plugin_api import Run
+
+WIDTH = 72
+_MOST_LINES = 20  # of the body
+_MOST_PATHS = 10  # in a command for people
+_COMMIT = ("-c", "i18n.commitEncoding=utf-8", "commit", "--quiet", "--cleanup=whitespace")
+_FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
+_AUTHOR = '`git config --global user.name "Your Name"` and `git config --global user.email you@example.com` say who'
+
+
+class GitCommit:
+    """The commit that a run makes at its end. It knows which files had uncommitted changes before the run.
+
+    Raises:
+        NotReady: git could not make the commit.
+    """
+
+    def __init__(self, run: Run, message: str) -> None:
+        self._run = run
+        self._message = message
+        self._hooks: bool = run.settings.commit_hooks
+        self._prefix = os.fsdecode(run.git("rev-parse", "--show-prefix", hooks=self._hooks)).removesuffix("\n")
+        require_settled(self._git)
+        if reason := unknown_author(self._git):
+            raise NotReady(f"git does not know who commits: {reason}", hint=_AUTHOR)
+        before = git_status(self._git)
+        if unmerged := [entry.path for entry in before if entry.unmerged]:
+            raise NotReady(f"not merged yet: {join_paths(unmerged)}", hint="resolve the conflicts, then `git add` them")
+        self._before = frozenset(entry.path for entry in before)
+        if not self._hooks and (skipped := skipped_by_commit(self._git)):
+            text = f"the commit will go without {join_paths(skipped)}: commit_hooks is off in [plugins.commit]"
+            run.emit(MessageLogged(text))
+
+    def make(self, changes: Sequence[Change]) -> str:
+        """Commit the files of `changes` as they are on disk, and nothing else; return the commit's id.
+
+        Raises:
+            NotReady: git refused, or the commit would hold changes that are not of the run. The index is as before.
+        """
+        paths = [path_of(change) for change in changes]
+        by_hand = f"to commit by hand: `git add -A -- {shlex.join(paths)}`, then `git commit`"
+        if len(paths) > _MOST_PATHS:
+            by_hand = "to commit by hand: `git status`, `git add` and `git commit`"
+        try:
+            return self._committed(paths)
+        except NotReady as error:
+            raise NotReady(error.message, hint=by_hand) from error
+
+    def branch(self) -> str:
+        """Return the name of the branch, or "a detached HEAD"."""
+        name = self._git("branch", "--show-current").decode("utf-8", "backslashreplace").strip()
+        return name or "a detached HEAD"
+
+    def _committed(self, paths: Sequence[str]) -> str:
+        require_settled(self._git)
+        status = {entry.path: entry for entry in git_status(self._git)}
+        ours = [path for path in (self._prefix + each for each in paths) if path in status]
+        if not ours:
+            raise NotReady("git sees no difference from the last commit")
+        if mixed := [path for path in ours if path in self._before or status[path].staged]:
+            raise NotReady(f"besides the change, {join_paths(mixed)} had changes that were not committed")
+        others_staged = any(entry.staged for entry in status.values())
+        try:
+            self._git("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=_listing(ours))
+            # --only leaves alone what others staged; without that, the index is the commit.
+            only = ("--only", *_FROM_STDIN) if others_staged else ()
+            options = (*_COMMIT, f"--message={self._message}", *only)
+            self._git("--literal-pathspecs", *options, stdin=_listing(ours), hooks=self._hooks)
+        except BaseException:
+            self._git("--literal-pathspecs", "reset", "--quiet", *_FROM_STDIN, stdin=_listing(ours), check=False)
+            raise
+        if others := sorted(status.keys() - self._before - set(ours)):
+            text = f"not in the commit, as no response changed them: {join_paths(others, 5)}"
+            self._run.emit(MessageLogged(text))
+        return self._git("rev-parse", "HEAD").decode().strip()
+
+    def _git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
+        return self._run.git("-C", str(self._run.repository_root), *args, stdin=stdin, check=check, hooks=hooks)
+
+
+def commit_message(query: str, run: str, model: str) -> str:
+    """Return the message of the commit: the query's first line, the rest of its first paragraph, trailers."""
+    lines = [" ".join(printable(line, newlines=False).split()) for line in query.strip().splitlines()]
+    first, *others = lines[: lines.index("")] if "" in lines else lines
+    subject, *rest = textwrap.wrap(first.lstrip("# ") or "Change the code", WIDTH)
+    body = [row for line in (" ".join(rest), *others) for row in textwrap.wrap(line, WIDTH)][:_MOST_LINES]
+    trailers = [f"Code-Commit-Run: {run}", f"Model: {printable(model, newlines=False)}"]
+    return "\n".join([subject, "", *body, *[""] * bool(body), *trailers, ""])
+
+
+def _listing(paths: Sequence[str]) -> bytes:
+    return os.fsencode("\0".join(paths))

@@ -1,0 +1,104 @@
+"""What a workflow that commits asks git first: what differs from the last commit, and what would spoil a commit."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from code_commit_workspace.errors import NotReady
+
+_STATUS = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all")
+_UNMERGED = frozenset({"DD", "AU", "UD", "UA", "DU", "AA", "UU"})
+_IN_PROGRESS = {
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+}
+"""Files in git's folder that show an unfinished operation, such as a merge."""
+_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
+
+
+class GitCommand(Protocol):
+    """Runs `git *args` in the project, as `Run.git` does, and returns its standard output.
+
+    Raises:
+        NotReady: git failed.
+    """
+
+    def __call__(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class StatusEntry:
+    """A line of `git status`: the state in the index, the state in the work tree, the path from the top."""
+
+    index: str
+    tree: str
+    path: str
+
+    @property
+    def unmerged(self) -> bool:
+        """Return whether a merge left it unresolved."""
+        return self.index + self.tree in _UNMERGED
+
+    @property
+    def staged(self) -> bool:
+        """Return whether the index differs from the last commit."""
+        return self.index not in {" ", "?"} and not self.unmerged
+
+    @property
+    def unstaged(self) -> bool:
+        """Return whether the work tree differs from the index."""
+        return self.tree != " " and not self.unmerged
+
+    def __str__(self) -> str:
+        """Return the line for people."""
+        return f"{self.index}{self.tree} {self.path}"
+
+
+def git_status(git: GitCommand) -> list[StatusEntry]:
+    """Return every file of the repository that differs from the last commit, untracked files included."""
+    rows = os.fsdecode(git(*_STATUS)).split("\0")
+    return [StatusEntry(row[0], row[1], row[3:]) for row in rows if row]
+
+
+def unknown_author(git: GitCommand) -> str | None:
+    """Return why git cannot commit without an author name or address, or None."""
+    try:
+        for who in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
+            git("var", who)
+    except NotReady as error:
+        return error.message.strip().rpartition("\n")[2]
+    return None
+
+
+def require_settled(git: GitCommand) -> None:
+    """Check that no other operation would end with the next commit.
+
+    Raises:
+        NotReady: a merge or the like is in progress; a commit would end it incompletely.
+    """
+    folder = _ask(git, "--absolute-git-dir")
+    for name, what in _IN_PROGRESS.items():
+        if os.path.lexists(folder / name):
+            top = _ask(git, "--show-toplevel")
+            raise NotReady(f"{what} is in progress in {top}", hint="finish it or abort it, then start again")
+
+
+def skipped_by_commit(git: GitCommand) -> list[str]:
+    """Return what a commit without `hooks` skips although the repository has it: the signature, hooks."""
+    *configured, _ = git("config", "--type=bool", "--get-all", "commit.gpgSign").split()  # the last is ours
+    skipped = ["the signature"] * (configured[-1:] == [b"true"])
+    try:
+        folder = os.fsdecode(git("config", "--get", "core.hooksPath", hooks=True).removesuffix(b"\n"))
+    except NotReady:
+        return [*skipped, "the hooks in the project"]
+    return skipped + [f"the hook {name}" for name in _HOOKS if os.access(f"{folder}/{name}", os.X_OK)]
+
+
+def _ask(git: GitCommand, what: str) -> Path:
+    return Path(os.fsdecode(git("rev-parse", what).removesuffix(b"\n")))
