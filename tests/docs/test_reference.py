@@ -199,8 +199,8 @@ def test_the_addresses_and_distributions_match_the_providers(registry: Registry)
     assert addresses == {
         name: [definition.base_url, definition.base_url_variable] for name, definition in services(registry).items()
     }
-    assert [row[0] for row in rows(models["Models"])] == ["gemini", "openai", "anthropic"]
-    for row in rows(models["Models"]):
+    assert [row[0] for row in rows(models["Change the model"])] == ["gemini", "openai", "anthropic"]
+    for row in rows(models["Change the model"]):
         plugin, definition = registry.providers[row[0]]
         assert CODE.findall(row[1]) == [plugin.distribution]
         assert set(CODE.findall(row[2])) <= definition.models.keys()
