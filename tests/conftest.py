@@ -6,7 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
@@ -39,6 +39,7 @@ def forms_of_windows(key: str) -> frozenset[bytes]:
     return frozenset(form.encode() for window in windows for form in forms_of(window))
 
 
+@lru_cache(10_000)  # most files of a project are those of the one before
 def traces_in(content: bytes, key: str) -> list[str]:
     """Return every window of `key`, in any form, that `content` contains, also in lines and groups."""
     in_lines = re.sub(rb"\\+[nrt]|[\s\0]", b"", content)

@@ -24,7 +24,7 @@ from code_commit_testing import Finished, Project, Reply, ScriptedServer
 KEY = "sk-network-0123456789-canary-Zq7"
 GOOD = Reply("^^^a.txt\nnew\n^^^end\n")
 TIMEOUT = 60.0  # seconds
-SHORT = {"CODE_COMMIT_HTTP__DEADLINE_SECONDS": "2"}
+SHORT = {"CODE_COMMIT_HTTP__DEADLINE_SECONDS": "1"}
 ONCE = {"CODE_COMMIT_HTTP__RETRIES": "0"}
 MODELS = {
     "openai": ("gpt-5", "OPENAI_API_KEY"),

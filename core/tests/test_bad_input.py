@@ -307,9 +307,8 @@ def test_a_second_run_at_the_same_time_is_exit_3(project, server):
     project.git("commit", "-qam", "a build that waits")
     os.mkfifo(project.root / "fifo")
     gate = os.open(project.root / "fifo", os.O_RDWR)  # for reading and writing: no open waits for the other end
-    environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
-    command = [sys.executable, "-m", "code_commit", "--model", "gpt-5", "--quiet", "--json"]
-    with subprocess.Popen(command, cwd=project.root, env=environ, stdout=subprocess.PIPE) as first:
+    environ = {"OPENAI_API_KEY": KEY, **server.environment()}
+    with project.start("--model", "gpt-5", "--quiet", "--json", environ=environ) as first:
         assert any(b'"process.started"' in line for line in first.stdout)
         second = run(project, server)
         os.write(gate, b"continue\n")

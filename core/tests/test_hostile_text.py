@@ -211,12 +211,12 @@ def test_text_and_names_of_a_service_are_harmless(project, flags) -> None:
         assert "EVIL" in shown or reply.text == EVIL
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", COMMANDS)
-def test_each_escape_sequence_in_a_dry_run_is_harmless(project, name) -> None:
-    with ScriptedServer([f"^^^a.txt\n{COMMANDS[name]}|seen\n^^^end\n"]) as server:
+def test_each_escape_sequence_in_a_dry_run_is_harmless(project) -> None:
+    with ScriptedServer(
+        ["".join(f"^^^{name}.txt\n{text}|seen\n^^^end\n" for name, text in COMMANDS.items())]
+    ) as server:
         code, shown = commit_on_terminal(project, server, "--dry-run")
-    assert (code, "|seen" in shown) == (0, True)
+    assert (code, shown.count("|seen")) == (0, len(COMMANDS))
     assert_harmless(shown)
 
 

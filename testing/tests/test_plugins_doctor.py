@@ -243,38 +243,46 @@ def test_an_address_of_this_machine_is_allowed(project, tmp_path, address):
     assert examined(project, tmp_path, GOOD.replace("https://example.org/v1", address))[1] == []
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong", "group", "words"),
-    [
-        ("", "", "code_commit.path_rules", None),
-        ("    name = 'rule'", "    nam = 1", "code_commit.path_rules", "no `name`"),
-        ("def judge", "async def judge", "code_commit.path_rules", "Rule.judge is async; use a plain function"),
-        ("(self, changes, tree)", "(self, changes)", "code_commit.path_rules", "Rule.judge is called with 2 arguments"),
-        ("Rule()", "Rule", "code_commit.path_rules", "Rule is a class; give an object of it"),
-        ("def judge", "def decide", "code_commit.path_rules", "Rule.judge is missing"),
-        (
-            "return ()",
-            "return True",
-            "code_commit.path_rules",
-            "Rule.judge must return Refusals, and failed for a new file",
-        ),
-        (
-            "return ()",
-            "return None",
-            "code_commit.path_rules",
-            "Rule.judge must return Refusals, and failed for a new file",
-        ),
-        ("return ()", "return [False]", "code_commit.path_rules", "Rule.judge must return Refusals, not False"),
-        ("return ()", "raise KeyError(1)", "code_commit.path_rules", "Rule.judge failed for a new file: KeyError"),
-        ("", "", "code_commit", "entry point group code_commit.path_rules"),
-    ],
-)
-def test_a_path_rule_is_examined_with_its_group(project, tmp_path, right, wrong, group, words):
-    code = RULE.replace('"rule"', "'rule'")
-    exit_code, ours, row, _ = examined(project, tmp_path, code.replace(right, wrong), group)
-    assert (exit_code, row["sound"]) == ((1, False) if words else (0, True))
-    assert [each["stage"] for each in ours] == ["code_commit_path_rules"] * bool(words)
-    assert not words or words in ours[0]["error"]
+def test_a_sound_path_rule_is_found_sound(project, tmp_path):
+    exit_code, ours, row, _ = examined(project, tmp_path, RULE, "code_commit.path_rules")
+    assert (exit_code, ours, row["sound"]) == (0, [], True)
+
+
+WRONG_RULES = [
+    ('    name = "rule"', "    nam = 1", "code_commit.path_rules", "no `name`"),
+    ("def judge", "async def judge", "code_commit.path_rules", "Rule.judge is async; use a plain function"),
+    ("(self, changes, tree)", "(self, changes)", "code_commit.path_rules", "Rule.judge is called with 2 arguments"),
+    ("Rule()", "Rule", "code_commit.path_rules", "Rule is a class; give an object of it"),
+    ("def judge", "def decide", "code_commit.path_rules", "Rule.judge is missing"),
+    (
+        "return ()",
+        "return True",
+        "code_commit.path_rules",
+        "Rule.judge must return Refusals, and failed for a new file",
+    ),
+    (
+        "return ()",
+        "return None",
+        "code_commit.path_rules",
+        "Rule.judge must return Refusals, and failed for a new file",
+    ),
+    ("return ()", "return [False]", "code_commit.path_rules", "Rule.judge must return Refusals, not False"),
+    ("return ()", "raise KeyError(1)", "code_commit.path_rules", "Rule.judge failed for a new file: KeyError"),
+    ("", "", "code_commit", "entry point group code_commit.path_rules"),
+]
+
+
+def test_a_path_rule_is_examined_with_its_group(project, tmp_path):
+    for number, (right, wrong, group, _) in enumerate(WRONG_RULES):
+        assert right in RULE
+        folder = install_plugin(tmp_path / "plugins", f"rule{number}", RULE.replace(right, wrong), group=group)
+    finished = project.command("plugins", "doctor", "--json", plugins=[folder])
+    assert finished.exit_code == 1
+    for number, (*_, words) in enumerate(WRONG_RULES):
+        ours, row = findings(finished.document, f"rule{number}")
+        assert not row["sound"]
+        assert [each["stage"] for each in ours] == ["code_commit_path_rules"], words
+        assert words in ours[0]["error"]
 
 
 def test_everything_that_is_installed_here_is_sound(project):
@@ -299,28 +307,30 @@ def test_a_section_that_does_not_fit_is_told(tmp_path):
     assert any("twice" in each["error"] for each in ours)
 
 
-@pytest.mark.parametrize(
-    ("needed", "wrong"),
-    [
-        ("code-commit>=9.1", True),
-        ("code_commit[testing] (<0.1)", True),
-        ("code-commit~=0.0.9", True),
-        ("code-commit==0.2", True),
-        ("code-commit!=0.1.0", True),
-        ("code-commit==0.1.*", False),
-        ("code-commit>=9; python_version < '3'", False),
-        ("code-commit>=0.1,<1", False),
-        ("code-commit~=0.1", False),
-        ("code-commit-toolbox>=9", False),
-    ],
-)
-def test_a_plugin_for_another_version_of_the_host_is_told(project, tmp_path, needed, wrong):
-    metadata = tmp_path / "plugins" / "code_commit_sound-1.0.dist-info" / "METADATA"
-    install_plugin(tmp_path / "plugins", "sound", GOOD)
-    metadata.write_text(f"Metadata-Version: 2.1\nName: code-commit-sound\nVersion: 1.0\nRequires-Dist: {needed}\n")
-    problems = project.command("plugins", "doctor", "--json", plugins=[metadata.parents[1]]).document["problems"]
-    told = [each["error"] for each in problems if (each["plugin"], each["stage"]) == ("sound", "version")]
-    assert [error.startswith("it needs code-commit") for error in told] == [True] * wrong
+NEEDED = {
+    "code-commit>=9.1": True,
+    "code_commit[testing] (<0.1)": True,
+    "code-commit~=0.0.9": True,
+    "code-commit==0.2": True,
+    "code-commit!=0.1.0": True,
+    "code-commit==0.1.*": False,
+    "code-commit>=9; python_version < '3'": False,
+    "code-commit>=0.1,<1": False,
+    "code-commit~=0.1": False,
+    "code-commit-toolbox>=9": False,
+}
+
+
+def test_a_plugin_for_another_version_of_the_host_is_told(project, tmp_path):
+    for number, needed in enumerate(NEEDED):
+        folder = install_plugin(tmp_path / "plugins", f"sound{number}", renamed(GOOD, number))
+        with (folder / f"code_commit_sound{number}-1.0.dist-info/METADATA").open("a") as metadata:
+            metadata.write(f"Requires-Dist: {needed}\n")
+    document = project.command("plugins", "doctor", "--json", plugins=[folder]).document
+    for number, (needed, wrong) in enumerate(NEEDED.items()):
+        problems, _ = findings(document, f"sound{number}")
+        told = [each["error"].startswith("it needs code-commit") for each in problems if each["stage"] == "version"]
+        assert told == [True] * wrong, needed
 
 
 def test_a_wrong_group_of_entry_points_is_named(project, tmp_path):
