@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from functools import cache
 
 import pytest
 
@@ -26,7 +27,17 @@ def code_commit_providers():
 @hookimpl
 def code_commit_commands():
     return [CommandDefinition("look", EVIL, "nowhere:run", "odd_plugin:arguments"),
+            CommandDefinition("past", EVIL, "nowhere:run", "odd_plugin:actions"),
             CommandDefinition("broken", EVIL, "nowhere:run", "nowhere:arguments")]
+
+@hookimpl
+def code_commit_log_sinks():
+    return []
+
+def actions(parser):
+    action = parser.add_subparsers(dest="action")
+    action.add_parser("show").add_argument("run", nargs="?", metavar="RUN")
+    action.add_parser("export").add_argument("--sink", metavar="NAME")
 
 def arguments(parser):
     parser.add_argument("paths", nargs="+", metavar="PATH", help=EVIL)
@@ -74,6 +85,8 @@ OFFERS = pytest.mark.parametrize(
         (["code-commit", "--on-failure", ""], ["keep", "restore"]),
         (["code-commit", "--sandbox", "r"], ["require"]),
         (["code-commit", "--model", "odd-"], ["odd-1"]),
+        (["code-commit", "--model", "replay/"], ["replay/2026-01-01-00-00-00-x", "replay/latest"]),
+        (["code-commit", "--model", "replay/l"], ["replay/latest"]),
         (["code-commit", "--disable-plugin", "od"], ["odd"]),
         (["code-commit", "undo", ""], ["2026-01-01-00-00-00-x", "latest"]),
         (["code-commit", "undo", "2026"], ["2026-01-01-00-00-00-x"]),
@@ -81,6 +94,9 @@ OFFERS = pytest.mark.parametrize(
         (["code-commit", "plugins", ""], ["doctor", "new"]),
         (["code-commit", "plugins", "doctor", "--js"], ["--json"]),
         (["code-commit", "completion", "z"], ["zsh"]),
+        (["code-commit", "past", "s"], ["show"]),
+        (["code-commit", "past", "show", ""], ["2026-01-01-00-00-00-x", "latest"]),
+        (["code-commit", "past", "export", "--sink", "od"], ["odd"]),
         (["code-commit", "--from", "a."], ["a.txt"]),
         (["code-commit", "look", "a."], ["a.txt"]),
         (["code-commit", "look", "a.txt", "--de"], ["--deep"]),
@@ -89,14 +105,17 @@ OFFERS = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture
-def odd(tmp_path):
-    return [install_plugin(tmp_path / "plugins", "odd", ODD)]
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory):
+    """Return a function that gives the script of a shell with the odd plugin."""
+    folder = tmp_path_factory.mktemp("odd")
+    project, plugins = Project.create(folder), [install_plugin(folder / "plugins", "odd", ODD)]
+    return cache(lambda shell: script(project, shell, plugins=plugins))
 
 
 @OFFERS
 def test_bash_offers_what_may_follow(project, odd, words, offered):
-    assert sorted(completed(project, script(project, "bash", plugins=odd), *words)) == offered
+    assert sorted(completed(project, odd("bash"), *words)) == offered
 
 
 @OFFERS
@@ -104,7 +123,7 @@ def test_bash_offers_what_may_follow(project, odd, words, offered):
 def test_fish_offers_what_may_follow(project, odd, words, offered):
     line = " ".join(words)
     done = subprocess.run(
-        ["fish", "--no-config", "-c", f"{script(project, 'fish', plugins=odd)}\ncomplete -C '{line}'"],
+        ["fish", "--no-config", "-c", f"{odd('fish')}\ncomplete -C '{line}'"],
         cwd=project.root,
         env=project.environment(),
         capture_output=True,
@@ -113,6 +132,36 @@ def test_fish_offers_what_may_follow(project, odd, words, offered):
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert sorted(each.partition("\t")[0] for each in done.stdout.splitlines()) == offered
+
+
+# A terminal with zsh: the widget that ends each completion prints all that was added.
+ZSH = """
+zmodload zsh/zpty
+zpty z 'zsh -f -i'
+zpty -w z "PS1=; autoload -U compinit; compinit -D -u; source $1"
+zpty -w z 'added=(); compadd() { local -a some; [[ "$*" == *-[OAD]* ]] || { builtin compadd -O some "$@"; added+=($some); }; builtin compadd "$@"; }'
+zpty -w z 'tell() { print -r -- "<ADD""ED $added ADD""ED>"; exit; }; comppostfuncs=(tell); bindkey "^I" complete-word; print REA""DY'
+zpty -r z out '*READY*'
+zpty -n -w z "$2"$'\\t'
+zpty -r z out '*ADDED>*'
+print -r -- "${${out##*<ADDED}%%ADDED>*}"
+"""
+
+
+@OFFERS
+@pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
+def test_zsh_offers_what_may_follow(project, odd, tmp_path, words, offered):
+    (tmp_path / "script").write_text(odd("zsh"))
+    done = subprocess.run(
+        ["zsh", "-f", "-c", ZSH, "zsh", tmp_path / "script", " ".join(words)],
+        cwd=project.root,
+        env={**project.environment(), "TERM": "dumb"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert sorted(set(done.stdout.split())) == offered
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -7,6 +7,7 @@ import sys
 from argparse import Action, ArgumentParser, Namespace, _SubParsersAction
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from importlib.resources import files
 
 from code_commit.cli.arguments import Parser, workflow_parser
 from code_commit.cli.host import CommandHost, add_arguments
@@ -21,27 +22,29 @@ Have the shell ask for it when it starts:
   ~/.config/fish/config.fish  code-commit completion fish | source
 """
 _PLAIN = re.compile(r"[\w./@+-]+")  # needs no quotes in any shell: shtab adds none
-_LIST_RUNS = {
-    "bash": """\
-_code_commit_runs() { compgen -W "$(compgen -G 'logs/*/events.jsonl' | cut -d/ -f2) latest" -- "$1"; }""",
-    "fish": """\
-function _code_commit_runs; echo latest; for each in logs/*/events.jsonl; string split -f 2 / $each; end; end""",
-    "zsh": "_code_commit_runs() { compadd latest logs/*/events.jsonl(N:h:t) }",
-}
-_RUNS = {"bash": "_code_commit_runs", "fish": "(_code_commit_runs)", "zsh": "_code_commit_runs"}
+_SHELLS = ("bash", "fish", "zsh")
+
+
+def _complete(function: str) -> dict[str, str]:
+    return {"bash": function, "fish": f"({function})", "zsh": function}
 
 
 def completion_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `completion`."""
     parser.description, parser.epilog = _DESCRIPTION, _EPILOG
-    parser.add_argument("shell", choices=sorted(_LIST_RUNS), help="for which shell")
+    parser.add_argument("shell", choices=_SHELLS, help="for which shell")
 
 
 def completion(host: CommandHost, arguments: Namespace) -> int:
     """Print the script of one shell, for the plugins installed now."""
     from shtab import complete
 
-    script = complete(_whole_parser(host), arguments.shell, preamble=_LIST_RUNS)  # type: ignore[arg-type]
+    names = [name for _, definition in host.registry.providers.values() for name in definition.models]
+    names += ["replay/latest"] * ("replay" in host.registry.providers)
+    models = filter(_PLAIN.fullmatch, names)
+    text = (files("code_commit.cli") / f"completion.{arguments.shell}").read_text("utf-8")
+    functions = {arguments.shell: text.replace("{models}", " ".join(models))}
+    script = complete(_whole_parser(host), arguments.shell, preamble=functions)  # type: ignore[arg-type]
     # shtab registers nothing when the script is read by `source`, only by `eval`.
     script = script.replace("$zsh_eval_context[-1] == eval", "$zsh_eval_context[-1] != loadautofunc")
     write_stdout(sys.stdout, f"{script}\n")
@@ -62,8 +65,8 @@ def _whole_parser(host: CommandHost) -> Parser:
         with suppress(Exception):  # of a broken command, complete the name
             add_arguments(command, plugin, definition)
         command.description = definition.help
-    models = [name for _, definition in host.registry.providers.values() for name in definition.models]
-    _add_choices(parser, {"model": models, "disable_plugin": sorted({each.name for each in host.plugins})})
+    sinks = {each.name for each in host.plugins if hasattr(each.code, "code_commit_log_sinks")}
+    _add_choices(parser, {"sink": sorted(sinks), "disable_plugin": sorted({each.name for each in host.plugins})})
     return parser
 
 
@@ -81,7 +84,9 @@ def _add_choices(parser: ArgumentParser, choices: Mapping[str, Sequence[str]]) -
         if action.metavar in {"FILE", "PATH", "FOLDER"}:
             action.complete = FILE  # type: ignore[attr-defined]
         elif action.metavar == "RUN":
-            action.complete = _RUNS  # type: ignore[attr-defined]
+            action.complete = _complete("_code_commit_runs")  # type: ignore[attr-defined]
+        elif action.dest == "model":
+            action.complete = _complete("_code_commit_models")  # type: ignore[attr-defined]
         else:
             alternatives = str(action.metavar).split("|")  # "keep|restore"
             found = choices.get(action.dest) or action.choices or (alternatives if alternatives[1:] else ())
