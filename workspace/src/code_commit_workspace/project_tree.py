@@ -12,6 +12,7 @@ from typing import Self
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NOT_NAMES = frozenset({"", ".", ".."})
 
 
 class ProjectTree:
@@ -40,9 +41,14 @@ class ProjectTree:
             NotADirectoryError: the folder or a part of the path is a file or a link.
             ValueError: `path` is not a plain relative path.
         """
+        with self._open(parts_of(path) if path else ()) as handle:
+            yield handle
+
+    @contextmanager
+    def _open(self, folders: Sequence[str]) -> Iterator[int]:
         handle = self.handle
         try:
-            for folder in parts_of(path) if path else ():
+            for folder in folders:
                 below = os.open(folder, _FOLDER, dir_fd=handle)
                 if handle != self.handle:
                     os.close(handle)
@@ -62,7 +68,7 @@ class ProjectTree:
             ValueError: `path` is not a plain relative path.
         """
         *folders, name = parts_of(path)
-        with self.folder("/".join(folders)) as handle:
+        with self._open(folders) as handle:
             yield handle, name
 
     def lstat(self, path: str) -> os.stat_result | None:
@@ -114,6 +120,6 @@ def parts_of(path: str) -> list[str]:
         ValueError: a part is empty, `.` or `..`, or the path is absolute.
     """
     parts = path.split("/")
-    if any(part in {"", ".", ".."} for part in parts):
+    if not _NOT_NAMES.isdisjoint(parts):
         raise ValueError(f"not a plain relative path: {path!r}")
     return parts

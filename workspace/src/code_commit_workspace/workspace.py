@@ -8,7 +8,7 @@ with Workspace.open(root, writes=True) as workspace:
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
@@ -66,6 +66,7 @@ class Workspace:
     _lock: ProjectLock | None = field(repr=False)
     _held: ExitStack = field(repr=False)
     _started: list[RunningProcess] = field(default_factory=list, repr=False)
+    _warnings: set[str] = field(default_factory=set, repr=False)
 
     @classmethod
     def open(
@@ -194,9 +195,18 @@ class Workspace:
         """Ask every path rule about `changes`; empty if all are allowed. `warn` gets the warnings."""
         found = self._guard.check(changes, rules)
         if warn:
-            for text in self._guard.warnings(changes, found):
+            written = [change.path for change in self.normalise(changes) if change.content is not None]
+            for text in (*(str(each) for each in found if each.then == "warn"), *self.executed(written)):
                 warn(text)
         return tuple(each for each in found if each.then != "warn")
+
+    def executed(self, written: Collection[str]) -> list[str]:
+        """Return the warnings about those of the files `written` that other programs execute, each only once."""
+        from code_commit_workspace.guard.executed import executed
+
+        texts = [text for text in executed(written, self.project) if text not in self._warnings]
+        self._warnings.update(texts)
+        return texts
 
     def apply(
         self, changes: Sequence[Change], rules: Rules = (), *, around: AbstractContextManager[object] | None = None

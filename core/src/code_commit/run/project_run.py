@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from code_commit.run.assembly import RunPlan
 
 _LARGEST_DIFF = 8 * 1024 * 1024  # bytes of new content
+_MOST_IN_DIFF = 2000  # files: each is written twice for git
 START, END = "start", "end"  # the labels of the checkpoints before the first write and after the last
 
 
@@ -274,7 +275,7 @@ class ProjectRun:
         if not self._unsaved:
             return
         try:
-            self._latest = self._checkpoints.take(self.folder.name, END)
+            self._take_checkpoint(END)
         except CodeCommitError as error:
             self.emit(MessageLogged(f"this run cannot be undone: {error.message}", level="warning"))
 
@@ -307,7 +308,8 @@ class ProjectRun:
     def _diff_for_sinks(self, changes: Sequence[Change]) -> str | None:
         """Return the diff for log sinks, or None if there are no sinks or it is too large."""
         size = sum(len(change.content or b"") for change in changes)
-        return self.workspace.diff(changes) if self._keeps_diffs and size <= _LARGEST_DIFF else None
+        shown = self._keeps_diffs and size <= _LARGEST_DIFF and len(changes) <= _MOST_IN_DIFF
+        return self.workspace.diff(changes) if shown else None
 
     def _keep_diff(self, name: str, text: str | bytes) -> str | None:
         """Write the diff of applied changes. Ignore a full disk, so that the event is still logged."""
@@ -327,10 +329,14 @@ class ProjectRun:
                 self._take_checkpoint("applied")
 
     def _take_checkpoint(self, label: str) -> None:
+        """Take a checkpoint, and warn of files that other programs execute and that a process wrote."""
         with self._tree_lock:
             self._taken += 1
-            self._latest = self._checkpoints.take(self.folder.name, f"{label}-{self._taken}")
+            name = label if label == END else f"{label}-{self._taken}"
+            before, self._latest = self._latest, self._checkpoints.take(self.folder.name, name)
             self._unsaved = False
+            for text in self.workspace.executed(self._checkpoints.written(before, self._latest)):
+                self.emit(MessageLogged(text, "warning"))
 
     @property
     def _checkpoints(self) -> Checkpoints:

@@ -14,6 +14,7 @@ from code_commit_report.coloring import Colors, plain
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)")
 _ROWS = 3000  # per file
+FILES = 500  # of one diff that the page shows
 _Line = TypeVar("_Line", bound=str)
 
 
@@ -70,20 +71,20 @@ class Hunk:
 def file_diffs(
     text: str, contents: Callable[[str], Iterable[str]] = lambda _: (), colors: Colors | None = None
 ) -> list[FileDiff]:
-    """Parse git's output; skip everything that is not a diff.
+    """Parse git's output; skip everything that is not a diff. Only the first `FILES` get their rows.
 
     `contents` returns what the file at a path may contain after the change. The colors of a hunk need the one that
     fits: a hunk can begin inside a string.
     """
     colors = colors or Colors()
+    parts = [part for part in re.split(r"^(?=diff --git )", text, flags=re.MULTILINE) if part[:10] == "diff --git"]
     return [
-        _file(part.split("\n"), contents, colors)
-        for part in re.split(r"^(?=diff --git )", text, flags=re.MULTILINE)
-        if part[:10] == "diff --git"
+        _file(part.split("\n"), contents, colors, most=_ROWS if number < FILES else 0)
+        for number, part in enumerate(parts)
     ]
 
 
-def _file(lines: Sequence[str], contents: Callable[[str], Iterable[str]], colors: Colors) -> FileDiff:
+def _file(lines: Sequence[str], contents: Callable[[str], Iterable[str]], colors: Colors, *, most: int) -> FileDiff:
     begin = next((index for index, line in enumerate(lines) if line.startswith("@@ ")), len(lines))
     diff = FileDiff(_path(lines[:begin]))
     for line in lines[:begin]:
@@ -94,13 +95,13 @@ def _file(lines: Sequence[str], contents: Callable[[str], Iterable[str]], colors
         elif line.startswith("Binary files"):
             diff.rows.append(Row("note", note="not text"))
     hunks = list(_hunks(lines[begin:]))
-    for hunk, (old, new) in zip(hunks, _sides(hunks, diff.path, contents, colors), strict=True):
-        diff.removed += sum(line.startswith("-") for line in hunk.lines)
-        diff.added += sum(line.startswith("+") for line in hunk.lines)
-        if len(diff.rows) < _ROWS:
+    diff.removed = sum(line.startswith("-") for hunk in hunks for line in hunk.lines)
+    diff.added = sum(line.startswith("+") for hunk in hunks for line in hunk.lines)
+    for hunk, (old, new) in zip(hunks, _sides(hunks, diff.path, contents, colors) if most else (), strict=most > 0):
+        if len(diff.rows) < most:
             diff.rows += _rows(hunk, old, new)
-    diff.cut = len(diff.rows) > _ROWS
-    del diff.rows[_ROWS:]
+    diff.cut = len(diff.rows) > most
+    del diff.rows[most:]
     return diff
 
 

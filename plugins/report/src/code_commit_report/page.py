@@ -18,7 +18,7 @@ from markupsafe import Markup
 from code_commit.plugin_api import Usage, cost_of
 from code_commit_report.coloring import Colors
 from code_commit_report.contents import Contents
-from code_commit_report.diff_view import FileDiff, file_diffs
+from code_commit_report.diff_view import FILES, FileDiff, file_diffs
 from code_commit_report.run_view import CallView, ChangeView, ProcessView, RunView
 from code_commit_report.text import OutputLine, Shown, read_new, read_output, read_shown, visible
 from code_commit_report.timeline import Bar, bars, ticks
@@ -83,6 +83,7 @@ def report_page(view: RunView, folder: Path, limit: int, *, index: bool = True, 
         state=view.outcome or ("running" if running else "killed"),
         texts=texts,
         whole=texts.whole(),
+        most=FILES,
         bars=timeline,
         ticks=ticks(view.seconds),
         index=index,

@@ -19,7 +19,7 @@ from code_commit_workspace.project_tree import ProjectTree
 
 if TYPE_CHECKING:  # imported on first use: most runs only take checkpoints
     from code_commit_workspace.checkpoint.restore import Restorer
-    from code_commit_workspace.checkpoint.saved import Saved
+    from code_commit_workspace.checkpoint.saved import Difference, Saved
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
@@ -37,6 +37,7 @@ class Checkpoints:
         self._repository = PrivateRepository(git, home)
         self._snapshots = Snapshots(tree, git, self._repository)
         self._labels: dict[str, list[str]] = {}
+        self._trees: dict[str, str] = {}  # of the commits made here
 
     def take(self, run: str, label: str) -> str:
         """Save the visible tree under `label` and return its commit id. A label in use becomes `label-2`, and so on.
@@ -55,6 +56,7 @@ class Checkpoints:
         free = next(name for name in names if name not in labels)
         snapshot, _files = self._snapshots.look()
         commit = self._snapshots.keep(snapshot, subject=str(len(labels) + 1))
+        self._trees[commit] = snapshot.tree
         self._repository.set_ref(f"{REFS}{run}/{free}", commit)
         labels.append(free)
         return commit
@@ -69,7 +71,15 @@ class Checkpoints:
 
     def changes(self, old: str, new: str) -> tuple[str, ...]:
         """Return the paths whose content, kind or executable bit differs between two commits."""
-        return tuple(difference.path for difference in self._saved.differences(old, new))
+        return tuple(difference.path for difference in self._differences(old, new))
+
+    def written(self, old: str, new: str) -> tuple[str, ...]:
+        """Return those of `changes` that `new` has."""
+        return tuple(difference.path for difference in self._differences(old, new) if not difference.removed)
+
+    def _differences(self, old: str, new: str) -> list[Difference]:
+        known, tree = self._trees.get(old), self._trees.get(new)
+        return [] if known and known == tree else self._saved.differences(old, new)
 
     def diff(self, old: str, new: str) -> bytes:
         """Return the unified diff between two commits."""

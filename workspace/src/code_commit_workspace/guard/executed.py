@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.records import Change
 
+_NAMED = 20  # files with a warning each; more share one
+
+# A build may replace a whole folder by a link, so the folders count, too.
 _EXECUTED = re.compile(
     r"(?:.*/)?(?:"
     r"\.(?:gitconfig|gitmodules|envrc|gitlab-ci\.ya?ml|pre-commit-config\.ya?ml|devcontainer\.json)"
-    r"|\.(?:husky|githooks|idea|devcontainer|circleci)/.+"
-    r"|\.vscode/[^/]+\.json|\.github/(?:workflows|actions)/.+|jenkinsfile"
+    r"|\.(?:husky|githooks|idea|devcontainer|circleci)(?:/.+)?"
+    r"|\.vscode(?:/[^/]+\.json)?|\.github(?:/(?:workflows|actions)(?:/.+)?)?|jenkinsfile"
     r"|hooks/(?:(?:pre|post)-[a-z-]+|applypatch-msg|commit-msg|prepare-commit-msg|update|proc-receive"
     r"|push-to-checkout|reference-transaction|sendemail-validate|fsmonitor-watchman)"
     r")"
 )
 
 
-def executed(changes: Sequence[Change], tree: ProjectTree) -> Iterator[str]:
-    """Yield a warning for each change that other programs execute, git in a folder of another name included."""
-    paths = {change.path for change in changes if change.content is not None}
-    for path in sorted(paths):
-        if _EXECUTED.fullmatch(path.casefold()) or _is_in_git_folder(path, paths, tree):
-            yield f"{path}: other programs run what this file says; read it before you use git or an editor here"
+def executed(written: Collection[str], tree: ProjectTree) -> Iterator[str]:
+    """Yield a warning for each `written` file that other programs execute, git in a folder of another name included."""
+    paths = frozenset(written)
+    found = [path for path in sorted(paths) if _EXECUTED.fullmatch(path.casefold()) or _is_git(path, paths, tree)]
+    for path in found[:_NAMED]:
+        yield f"{path}: other programs run what this file says; read it before you use git or an editor here"
+    if more := found[_NAMED:]:
+        yield f"{more[0]} and {len(more) - 1} more: other programs run what these files say, too"
 
 
-def _is_in_git_folder(path: str, paths: Collection[str], tree: ProjectTree) -> bool:
-    """Return whether `path` is the configuration of what git takes for a repository, on disk or in the change."""
+def _is_git(path: str, paths: Collection[str], tree: ProjectTree) -> bool:
+    """Return whether `path` is the configuration of what git takes for a repository, on disk or among `paths`."""
     folder, _, name = path.rpartition("/")
-    return bool(folder) and name in {"config", "commondir"} and _exists(f"{folder}/HEAD", paths, tree)
+    return bool(folder) and name in {"config", "commondir", "hooks"} and _exists(f"{folder}/HEAD", paths, tree)
 
 
 def _exists(path: str, paths: Collection[str], tree: ProjectTree) -> bool:

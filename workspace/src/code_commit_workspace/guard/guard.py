@@ -81,13 +81,6 @@ class Guard:
         ]
         return (*whole, *(refusal for _, refusal in sorted(as_given, key=lambda pair: pair[0])))
 
-    def warnings(self, changes: Sequence[Change], found: Iterable[Refusal]) -> Iterator[str]:
-        """Yield the warnings among `found`, and one for each change that other programs execute."""
-        from code_commit_workspace.guard.executed import executed
-
-        yield from (str(each) for each in found if each.then == "warn")
-        yield from executed(changes, self._tree)
-
     def may_read(self, path: str) -> Refusal | None:
         """Return the refusal if a model may not see `path`, else None. It may be a folder, or absent."""
         return self.unreadable([path]).get(path)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import stat
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Literal
 
 from code_commit_workspace.folding import folded
@@ -43,7 +43,8 @@ class Plan:
 
     def encode(self) -> bytes:
         """Return the stored form: one line of JSON, one line with its checksum."""
-        text = json.dumps(asdict(self)).encode()
+        files = [{field: getattr(step, field) for field in FileStep.__slots__} for step in self.files]
+        text = json.dumps({"token": self.token, "files": files, "gone": self.gone, "made": self.made}).encode()
         return text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n"
 
 

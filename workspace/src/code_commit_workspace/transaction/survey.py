@@ -52,10 +52,11 @@ def survey(tree: ProjectTree, writes: Sequence[Write], private_folder: str, *, o
         NotReady: a path cannot be written; the message names what is in the way.
         OSError: a path cannot be inspected.
     """
-    current = _CurrentTree(tree, _distinct(writes, private_folder), over_links)
+    by_path = _distinct(writes, private_folder)
+    kept = {folder for write in writes if write.content is not None for folder in _above(write.path)}
+    current = _CurrentTree(tree, by_path, kept, over_links)
     targets = [target for write in writes if (target := current.target(write)) is not None]
     removed = {target.write.path for target in targets if target.write.content is None}
-    kept = {folder for write in writes if write.content is not None for folder in _above(write.path)}
     gone: dict[str, int] = {}
     must_go: set[str] = set()
     for target in targets:
@@ -100,9 +101,16 @@ def _distinct(writes: Sequence[Write], private_folder: str) -> dict[str, Write]:
 class _CurrentTree:
     """The current state of the project; each folder is inspected once."""
 
-    def __init__(self, tree: ProjectTree, writes: dict[str, Write], over_links: bool) -> None:  # noqa: FBT001 - private
+    def __init__(
+        self,
+        tree: ProjectTree,
+        writes: dict[str, Write],
+        kept: set[str],
+        over_links: bool,  # noqa: FBT001 - private
+    ) -> None:
         self._tree = tree
         self._writes = writes
+        self._kept = kept  # the folders above what is written
         self._over_links = over_links
         self._folders: dict[str, os.stat_result | None] = {"": os.fstat(tree.handle)}
 
@@ -122,10 +130,10 @@ class _CurrentTree:
         if going and self._replaceable(status):
             return None
         if stat.S_ISREG(status.st_mode):
-            below = [p for p, w in self._writes.items() if w.content is not None and p.startswith(path + "/")]
-            if not below:
+            if path not in self._kept:
                 return None  # paths to remove below it are absent anyway
-            raise _in_the_way(below[0], f"{path} is a file")
+            below = next(p for p, w in self._writes.items() if w.content is not None and p.startswith(path + "/"))
+            raise _in_the_way(below, f"{path} is a file")
         raise _in_the_way(path, "it is a link" if stat.S_ISLNK(status.st_mode) else "it is no folder")
 
     def target(self, write: Write) -> Target | None:

@@ -1,0 +1,39 @@
+"""A response with many files or folders costs time in proportion to their number, from the reply to the report."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from code_commit_testing import Project, Reply, ScriptedServer
+
+FEW, MANY = 1000, 4000
+
+
+def seconds(folder: Path, count: int, path: Callable[[int], str]) -> float:
+    """Return the processor time of a run that writes `count` files."""
+    project = Project.create(folder, build="true\n")
+    response = "".join(f"^^^{path(number)}\nx{number}\n^^^end\n" for number in range(count))
+    with ScriptedServer([Reply(response)]) as server:
+        environ = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q", **server.environment()}
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = project.command("--model=gpt-5", environ=environ, cold=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.exit_code == 0, done.stderr
+    assert f"{count} file" in done.stderr
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "path",
+    [lambda number: f"d{number // 500}/f{number}.txt", lambda number: f"g/d{number}/f.txt", "f{}.txt".format],
+    ids=["files", "folders", "one folder"],
+)
+def test_time_grows_with_the_number_of_files(tmp_path: Path, path: Callable[[int], str]) -> None:
+    start, few, many = (seconds(tmp_path / str(count), count, path) for count in (1, FEW, MANY))
+    factor = (many - start) / (few - start)
+    assert factor < 2 * MANY / FEW, f"{start:.2f} s, {few:.2f} s, {many:.2f} s"
