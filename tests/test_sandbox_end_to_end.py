@@ -150,3 +150,22 @@ def test_a_failed_build_says_what_to_open(tmp_path: Path) -> None:
 
     assert finished.exit_code == 1
     assert 'sandbox.writable = ["~/.tool"]' in finished.stderr
+
+
+@pytest.mark.usefixtures("isolated")
+@pytest.mark.skipif(not (shutil.which("ccache") and shutil.which("gcc")), reason="needs gcc and ccache")
+def test_the_second_run_builds_with_the_caches_of_the_first(tmp_path: Path) -> None:
+    build = """
+        echo 'int main(void) { return 0; }' > main.c
+        ccache -z > /dev/null && ccache gcc -c main.c -o main.o && ccache --print-stats > stats
+    """
+    project = Project.create(tmp_path, build=build)
+    misses = []
+    for _ in range(2):
+        project.write({"a.txt": "old\n"})
+        finished, _ = run(project, "--sandbox", "require")
+        assert finished.exit_code == 0, finished.stderr
+        misses.append("cache_miss\t1\n" in project.read("stats"))
+
+    assert misses == [True, False]
+    assert not (project.home / ".cache/ccache").exists()
