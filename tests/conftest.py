@@ -8,14 +8,15 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
 import pytest
 
 if TYPE_CHECKING:  # the test set `host` does not have it
-    from code_commit_testing import Finished, Project
+    from code_commit_testing import Finished, Project, ScriptedServer
 
+KEY_VARIABLES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
 WINDOW = 8  # this many consecutive characters of a key count as a leak
 # These contain unchanged files of the project and are never shown.
 _NOT_SEARCHED = ("agent-config/.code-commit/journal", "agent-config/.code-commit/checkpoint.git")
@@ -76,6 +77,22 @@ def key_traces() -> Traces:
         }
 
     return search
+
+
+@pytest.fixture
+def run(project: Project, key_traces: Traces) -> Callable[..., Finished]:
+    """Return a function that runs the command with a key for each provider, and checks that no output contains one."""
+
+    def run(
+        key: str, *arguments: str, server: ScriptedServer | None = None, kept: tuple[str, ...] = (), **options: Any
+    ) -> Finished:
+        known = dict.fromkeys(KEY_VARIABLES, key) | (server.environment() if server else {})
+        environ = {**known, "CODE_COMMIT_HTTP__RETRIES": "0", **options.pop("environ", {})}
+        finished = project.command(*arguments, environ=environ, **options)
+        assert key_traces(project, finished, key, kept=kept) == {}
+        return finished
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,31 @@ import pytest
 
 from code_commit.log.run_log import RunLog
 from code_commit.plugin_api.errors import ExitCode
-from code_commit_testing import Project
+from code_commit_testing import Project, install_plugin
 from code_commit_workspace import Redactor
+
+_ASKING = """
+from code_commit.plugin_api import (
+    Flag, Message, Outcome, ProviderFailed, Request, Result, Text, WorkflowDefinition, hookimpl,
+)
+from code_commit_testing.loopback_provider import code_commit_providers
+
+@hookimpl
+def code_commit_workflows():
+    flag = Flag(("--ask",), "ask twice", selects=True)
+    return [WorkflowDefinition("asking", "ask twice", (flag,), "asking_plugin:run", writes=False)]
+
+def run(run):
+    answers = []
+    for prompt in ("one", "two"):
+        try:
+            answers.append(run.model().complete(Request((Message("user", (Text(prompt),)),)), label="ask").text)
+        except ProviderFailed as error:
+            if error.kind is None:
+                raise
+            answers.append(f"failed: {error.kind}")
+    return Result(Outcome.REACHED, "done", {"answers": answers})
+"""
 
 
 @pytest.fixture
@@ -54,3 +77,9 @@ def no_sandbox(tmp_path: Path) -> dict[str, str]:
     (folder / "bwrap").write_text("#!/bin/sh\nexit 1\n")
     (folder / "bwrap").chmod(0o755)
     return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+
+
+@pytest.fixture
+def asking(tmp_path: Path) -> Path:
+    """Return a folder of plugins with a workflow that asks twice."""
+    return install_plugin(tmp_path / "plugins", "asking", _ASKING)

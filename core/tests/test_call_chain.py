@@ -2,35 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from code_commit_testing import Finished, Project, Reply, ScriptedServer, install_plugin
 
-WORKFLOW = """
-from code_commit.plugin_api import (
-    Flag, Message, Outcome, ProviderFailed, Request, Result, Text, WorkflowDefinition, hookimpl,
-)
-from code_commit_testing.loopback_provider import code_commit_providers
-
-@hookimpl
-def code_commit_workflows():
-    flag = Flag(("--ask",), "ask twice", selects=True)
-    return [WorkflowDefinition("asking", "ask twice", (flag,), "asking_plugin:run", writes=False)]
-
-def run(run):
-    answers = []
-    for prompt in ("one", "two"):
-        try:
-            answers.append(run.model().complete(Request((Message("user", (Text(prompt),)),)), label="ask").text)
-        except ProviderFailed as error:
-            if error.kind is None:
-                raise
-            answers.append(f"failed: {error.kind}")
-    return Result(Outcome.REACHED, "done", {"answers": answers})
-"""
 LAYERS = """
 from dataclasses import replace
 from code_commit.plugin_api import *
@@ -65,11 +42,6 @@ def code_commit_model_layers(settings):
 
 
 @pytest.fixture
-def plugins(tmp_path):
-    return install_plugin(tmp_path / "plugins", "asking", WORKFLOW)
-
-
-@pytest.fixture
 def server():
     with ScriptedServer() as server:
         yield server
@@ -97,24 +69,24 @@ def of_kind(finished: Finished, kind: str) -> list[dict]:
 # --- the budget in a run
 
 
-def test_lost_tries_count_in_a_run(project, plugins, server):
+def test_lost_tries_count_in_a_run(project, asking, server):
     server.script(Reply.error(500), Reply.error(500), Reply.error(500), Reply("good"))
-    finished = run(project, plugins, server, "--max-cost", "0.4")
+    finished = run(project, asking, server, "--max-cost", "0.4")
     assert (finished.exit_code, len(server.requests)) == (6, 1), finished.stderr
     assert "the next call could cost up to $0.32" in finished.stderr
     assert "$0.32" in finished.stderr.partition("; ")[2], "the lost try is counted in full"
     assert of_kind(finished, "call.finished")[0]["cost_usd"] is None
 
 
-def test_a_call_that_the_limit_stops_before_its_first_try_costs_nothing(project, plugins, server):
-    finished = run(project, plugins, server, "--max-cost", "0.0001")
+def test_a_call_that_the_limit_stops_before_its_first_try_costs_nothing(project, asking, server):
+    finished = run(project, asking, server, "--max-cost", "0.0001")
     assert (finished.exit_code, server.requests) == (6, []), finished.stderr
     assert of_kind(finished, "call.finished")[0]["cost_usd"] == 0.0
 
 
-def test_what_the_service_did_not_work_on_costs_nothing(project, plugins, server):
+def test_what_the_service_did_not_work_on_costs_nothing(project, asking, server):
     server.script(Reply.error(429, retry_after="0"), Reply.error(401), Reply("good"))
-    finished = run(project, plugins, server, "--max-cost", "0.4")
+    finished = run(project, asking, server, "--max-cost", "0.4")
     assert answers(finished) == ["failed: auth", "good"]
     assert of_kind(finished, "call.finished")[0]["error_kind"] == "auth"
     assert 0 < of_kind(finished, "call.finished")[1]["cost_usd"] < 0.001
@@ -136,10 +108,10 @@ def code_commit_providers():
 """
 
 
-def test_the_limit_of_a_completion_in_the_config_counts(project, plugins, server):
-    install_plugin(plugins, "bounded", BOUNDED)
+def test_the_limit_of_a_completion_in_the_config_counts(project, asking, server):
+    install_plugin(asking, "bounded", BOUNDED)
     project.write({"agent-config/config.toml": "[providers.bounded.default]\nmax_tokens = 7\n"})
-    finished = run(project, plugins, server, "--model", "bounded/gpt-5", "--max-cost", "0.00001")
+    finished = run(project, asking, server, "--model", "bounded/gpt-5", "--max-cost", "0.00001")
     assert (finished.exit_code, server.requests) == (6, [])
     assert "at most 7 tokens of reply" in finished.stderr
 
@@ -177,35 +149,35 @@ def run(run):
         (Reply.error(500, retry_after="30"), "'call.retried' in (run.folder / 'events.jsonl').read_text()"),
     ],
 )
-def test_the_end_of_a_run_ends_a_call_and_the_wait_for_its_next_try(project, plugins, server, reply, until):
-    install_plugin(plugins, "leaving", LEAVING.format(until=until))
+def test_the_end_of_a_run_ends_a_call_and_the_wait_for_its_next_try(project, asking, server, reply, until):
+    install_plugin(asking, "leaving", LEAVING.format(until=until))
     server.script(reply)
     environ = {"LOOPBACK_BASE_URL": server.url("openai")}
-    finished = project.command("--leave", "--json", "--model", "loopback-1", plugins=[plugins], environ=environ)
+    finished = project.command("--leave", "--json", "--model", "loopback-1", plugins=[asking], environ=environ)
     assert finished.exit_code == 0
     assert [each["error"] for each in of_kind(finished, "call.finished")] == ["the run ended before the call did"]
 
 
-def test_a_call_that_ctrl_c_ends_says_so(project, plugins, server):
-    add_layers(plugins, "stopper", "return [stop]")
-    finished = run(project, plugins, server)
+def test_a_call_that_ctrl_c_ends_says_so(project, asking, server):
+    add_layers(asking, "stopper", "return [stop]")
+    finished = run(project, asking, server)
     assert finished.exit_code == 130
     assert [each["error"] for each in of_kind(finished, "call.finished")] == ["interrupted"]
     assert (project.run_folder / "1-ask-response.txt").read_text() == "ERROR\ninterrupted\n"
 
 
-def test_layers_run_by_the_name_of_their_plugin_the_first_outermost(project, plugins, server):
+def test_layers_run_by_the_name_of_their_plugin_the_first_outermost(project, asking, server):
     for name in ("zoo", "ark", "mid"):
-        add_layers(plugins, name, "return [tag, tag]")
+        add_layers(asking, name, "return [tag, tag]")
     server.script(Reply("1"), Reply("2"))
-    finished = run(project, plugins, server)
+    finished = run(project, asking, server)
     assert answers(finished) == ["ark(ark(mid(mid(zoo(zoo(1))))))", "ark(ark(mid(mid(zoo(zoo(2))))))"]
 
 
-def test_a_cached_answer_costs_nothing_and_the_log_counts_what_was_asked(project, plugins, server):
-    add_layers(plugins, "keeper", "return [cache]")
+def test_a_cached_answer_costs_nothing_and_the_log_counts_what_was_asked(project, asking, server):
+    add_layers(asking, "keeper", "return [cache]")
     server.script(Reply("1"))
-    finished = run(project, plugins, server, "--max-cost", "0.4")
+    finished = run(project, asking, server, "--max-cost", "0.4")
     assert answers(finished) == ["1", "1"]
     first, second = of_kind(finished, "call.finished")
     assert (first["cost_usd"] > 0, second["cost_usd"]) == (True, 0.0)
@@ -226,18 +198,18 @@ def test_a_cached_answer_costs_nothing_and_the_log_counts_what_was_asked(project
         ("other", "a model layer of code-commit-odd: it passed on another call than it got"),
     ],
 )
-def test_a_layer_that_breaks_its_promise_ends_the_call_by_name(project, plugins, server, layer, says):
-    add_layers(plugins, "odd", f"return [{layer}]")
-    add_layers(plugins, "outer", "return [through]")  # which is not to blame
-    finished = run(project, plugins, server)
+def test_a_layer_that_breaks_its_promise_ends_the_call_by_name(project, asking, server, layer, says):
+    add_layers(asking, "odd", f"return [{layer}]")
+    add_layers(asking, "outer", "return [through]")  # which is not to blame
+    finished = run(project, asking, server)
     assert (finished.exit_code, server.requests) == (4, []), finished.stderr
     assert says in finished.stderr
     assert of_kind(finished, "call.finished")[0]["error"].startswith(says)
 
 
-def test_an_error_of_the_host_raised_by_a_layer_is_the_runs(project, plugins, server):
-    add_layers(plugins, "odd", "return [policy]")
-    finished = run(project, plugins, server)
+def test_an_error_of_the_host_raised_by_a_layer_is_the_runs(project, asking, server):
+    add_layers(asking, "odd", "return [policy]")
+    finished = run(project, asking, server)
     assert finished.exit_code == 6, finished.stderr
     assert "a model layer of code-commit-odd: not on a Sunday" in finished.stderr
 
@@ -253,19 +225,19 @@ def test_an_error_of_the_host_raised_by_a_layer_is_the_runs(project, plugins, se
         ("return policy", "TypeError: it must return a list or None, not function"),
     ],
 )
-def test_a_run_does_not_start_with_a_broken_layer(project, plugins, server, gives, says):
-    add_layers(plugins, "odd", gives)
-    finished = run(project, plugins, server)
+def test_a_run_does_not_start_with_a_broken_layer(project, asking, server, gives, says):
+    add_layers(asking, "odd", gives)
+    finished = run(project, asking, server)
     assert (finished.exit_code, server.requests) == (3, []), finished.stderr
     assert (
         f"the plugin odd of code-commit-odd offers layers around model calls and is broken: {says}" in finished.stderr
     )
     assert "--disable-plugin odd" in finished.stderr
     server.script(Reply("1"), Reply("2"))
-    assert answers(run(project, plugins, server, "--disable-plugin", "odd")) == ["1", "2"]
+    assert answers(run(project, asking, server, "--disable-plugin", "odd")) == ["1", "2"]
 
 
-def test_a_layer_gets_its_section_and_its_secret(project, plugins, server):
+def test_a_layer_gets_its_section_and_its_secret(project, asking, server):
     code = """
 import os
 from code_commit.plugin_api import *
@@ -289,71 +261,19 @@ def code_commit_model_layers(settings, secret):
         return next(call)
     return [layer]
 """
-    install_plugin(plugins, "toll", code)
+    install_plugin(asking, "toll", code)
     server.script(Reply("1"), Reply("2"))
     environ = {"LOOPBACK_BASE_URL": server.url("openai"), "TOLL_TOKEN": "toll-canary-0123456789"}
     command = ("--ask", "--json", "--model", "loopback/gpt-5")
-    finished = project.command(*command, plugins=[plugins], environ=environ)
+    finished = project.command(*command, plugins=[asking], environ=environ)
     assert answers(finished) == ["1", "2"]
     assert [each["text"] for each in of_kind(finished, "message")] == ["north 22", "north 22"]
-
-
-# --- how far it is
-
-
-FRAMES = """
-import json, os, sys, threading, traceback
-from code_commit_testing.loopback_provider import LOOPBACK, LoopbackWire
-from code_commit.plugin_api import hookimpl
-from dataclasses import replace
-
-def frames(frame):
-    return [each.filename for each in traceback.extract_stack(frame)]
-
-def watched(config):
-    import httpx
-
-    post = httpx.HTTPTransport.handle_request
-
-    def handle_request(self, request):
-        waits = frames(sys._current_frames()[threading.main_thread().ident])
-        sends = frames(sys._getframe(1))
-        with open(os.environ["FRAMES"], "w") as file:
-            json.dump(waits + sends, file)
-        return post(self, request)
-
-    httpx.HTTPTransport.handle_request = handle_request
-    return LoopbackWire(config.model)
-
-@hookimpl
-def code_commit_providers():
-    return [replace(LOOPBACK, name="watched", factory="watched_plugin:watched")]
-"""
-
-
-def test_from_the_workflow_to_httpx_are_few_frames_and_no_module_twice(project, plugins, server, tmp_path):
-    install_plugin(plugins, "watched", FRAMES)
-    server.script(Reply("1"), Reply("2"))
-    seen = tmp_path / "frames.json"
-    environ = {"LOOPBACK_BASE_URL": server.url("openai"), "FRAMES": str(seen)}
-    command = ("--ask", "--model", "watched/gpt-5", "--max-cost", "5")
-    finished = project.command(*command, plugins=[plugins], environ=environ)
-    assert finished.exit_code == 0, finished.stderr
-    stack = json.loads(seen.read_text())
-    loop = max(index for index, name in enumerate(stack) if name.endswith("asking_plugin.py"))
-    ours = [Path(name) for name in stack[loop + 1 :] if "code_commit/" in name]
-    assert len(ours) <= 8, ours
-    entered = [one for one, before in zip(ours, [None, *ours], strict=False) if one != before]
-    assert len(entered) == len(set(entered)), entered
-    assert [path.stem for path in entered] == [
-        "chain", "call_log", "retry", "budget", "plugin_code", "provider", "connection",
-    ]  # fmt: skip
 
 
 # --- factories
 
 
-def test_a_factory_gets_the_root_if_it_asks_for_it(project, plugins, server):
+def test_a_factory_gets_the_root_if_it_asks_for_it(project, asking, server):
     code = """
 from dataclasses import replace
 from code_commit.plugin_api import hookimpl
@@ -372,15 +292,15 @@ def code_commit_providers():
 def token(model, root):
     return f"{model} in {root.name}"
 """
-    install_plugin(plugins, "rooted", code)
-    finished = project.command("--ask", "--json", "--model", "rooted/x", "--max-cost", "0.001", plugins=[plugins])
+    install_plugin(asking, "rooted", code)
+    finished = project.command("--ask", "--json", "--model", "rooted/x", "--max-cost", "0.001", plugins=[asking])
     assert answers(finished)[0] == "project, runs: 0"
     assert of_kind(finished, "run.started")[0]["token"] == "x in project"
     assert of_kind(finished, "call.started")[0]["model"] == "the-exact-name"
     assert of_kind(finished, "call.finished")[0]["cost_usd"] == 0.0
 
 
-def test_a_layer_sees_what_the_host_gave_up_on(project, plugins, server):
+def test_a_layer_sees_what_the_host_gave_up_on(project, asking, server):
     code = """
 from code_commit.plugin_api import *
 
@@ -395,15 +315,15 @@ def second_chance(call, next):
 def code_commit_model_layers():
     return [second_chance]
 """
-    install_plugin(plugins, "chance", code)
+    install_plugin(asking, "chance", code)
     server.script(Reply.error(400), Reply("1"), Reply("2"))
-    finished = run(project, plugins, server)
+    finished = run(project, asking, server)
     assert answers(finished) == ["1", "2"]
     assert [each["text"][:7] for each in of_kind(finished, "message")] == ["gpt-5: "]
     assert len(of_kind(finished, "call.started")) == 2
 
 
-def test_the_redacted_request_is_what_layers_see(project, plugins, server):
+def test_the_redacted_request_is_what_layers_see(project, asking, server):
     code = """
 from code_commit.plugin_api import *
 
@@ -415,11 +335,11 @@ def code_commit_model_layers():
         return next(call)
     return [layer]
 """
-    install_plugin(plugins, "eye", code)
-    asking = WORKFLOW.replace('("one", "two")', '("one", "the key is sk-canary-0123456789")')
-    (plugins / "asking_plugin.py").write_text(asking)
+    install_plugin(asking, "eye", code)
+    module = asking / "asking_plugin.py"
+    module.write_text(module.read_text().replace('("one", "two")', '("one", "the key is sk-canary-0123456789")'))
     server.script(Reply("1"), Reply("my key is sk-canary-0123456789"))
     environ = {"LOOPBACK_BASE_URL": server.url("openai"), "LOOPBACK_API_KEY": "sk-canary-0123456789"}
-    finished = project.command("--ask", "--json", "--model", "loopback/gpt-5", plugins=[plugins], environ=environ)
+    finished = project.command("--ask", "--json", "--model", "loopback/gpt-5", plugins=[asking], environ=environ)
     assert (finished.exit_code, len(server.requests)) == (5, 2), finished.stderr
     assert "the response of call 2 holds a live API key" in finished.stderr

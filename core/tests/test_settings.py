@@ -13,11 +13,9 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from code_commit.cli import commands
 from code_commit.config.loading import Settings, load_settings
-from code_commit.config.schema import validated
 from code_commit.plugin_api.errors import NotReady, UsageError
 from code_commit_testing import Project
 
@@ -344,78 +342,6 @@ def test_rows_are_json(root: Path) -> None:
     rows = {row.name: row.value for row in setting_rows(load(root, max_cost="1.5"))}
     assert json.loads(json.dumps(rows)) == rows
     assert (rows["plugins.x.day"], rows["plugins.x.deep.number"]) == ("2026-01-02", 1.5)
-
-
-class Thresholds(BaseModel):
-    low: float = 0.1
-    high: float = 0.9
-
-
-class Scale(BaseModel):
-    small: float = 1
-
-
-class Section(BaseModel):
-    scales: list[Scale] = []
-    shrink_below: float = Field(default=0.5, gt=0)
-    names: list[str] = []
-    thresholds: Thresholds = Thresholds()
-
-    @field_validator("names")
-    @classmethod
-    def short(cls, names: list[str]) -> list[str]:
-        if len(names) > 2:
-            raise ValueError("there should be two names at most")
-        return names
-
-
-class Anything(BaseModel):
-    model_config = ConfigDict(extra="allow")
-
-
-def test_a_plugins_section_is_merged_and_becomes_its_model(root: Path) -> None:
-    user(root, "[plugins.truncation]\nshrink_below = 0.2\nthresholds.low = 0.3")
-    project(root, "[plugins.truncation]\nthresholds.high = 0.7")
-    found = load(
-        root, {"CODE_COMMIT_PLUGINS__TRUNCATION__NAMES": '["a", "b"]'}, **{"plugins.truncation.shrink_below": 1}
-    )
-    section = found.plugin("truncation", Section)
-    assert section == Section(shrink_below=1, names=["a", "b"], thresholds=Thresholds(low=0.3, high=0.7))
-
-
-def test_a_plugin_without_settings_takes_none(root: Path) -> None:
-    project(root, "[plugins.empty]\n[plugins.full]\na = 1")
-    found = load(root)
-    assert found.plugin("empty", None) is found.plugin("absent", None) is None
-    with pytest.raises(NotReady, match="the plugin full has no settings"):
-        found.plugin("full", None)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("shrink_bellow = 1", "there is no setting shrink_bellow; did you mean shrink_below?"),
-        ("thresholds.hihg = 1", "there is no setting thresholds.hihg; did you mean thresholds.high?"),
-        ('shrink_below = "much"', "shrink_below should be a valid number"),
-        ('names = ["a", "b", "c"]', "names: there should be two names at most"),
-        ("scales = [{ smal = 1 }]", "there is no setting scales.0.smal"),
-    ],
-)
-def test_a_mistake_in_a_plugins_section_names_place_and_section(root: Path, text: str, said: str) -> None:
-    project(root, f"[plugins.truncation]\n{text}")
-    with pytest.raises(NotReady) as caught:
-        load(root).plugin("truncation", Section)
-    start = "agent-config/config.toml: [plugins.truncation]: "
-    assert str(caught.value).startswith(start)
-    assert said in str(caught.value)
-
-
-def test_validated_stands_alone_and_shows_no_value() -> None:
-    with pytest.raises(NotReady) as caught:
-        validated(Section, {"shrink_below": KEY}, "[providers.openai.player]")
-    assert str(caught.value).startswith("[providers.openai.player]: shrink_below should be a valid number")
-    assert KEY not in repr(caught.value)
-    assert validated(Anything, {"free": 1}, "x").model_dump() == {"free": 1}
 
 
 def test_names_that_nobody_brings_are_errors_except_in_the_users_shared_file(root: Path) -> None:

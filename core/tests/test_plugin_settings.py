@@ -1,0 +1,139 @@
+"""The settings of a plugin: its section of the configuration, and how `config` shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from code_commit.config.loading import Settings, load_settings
+from code_commit.config.schema import validated
+from code_commit.plugin_api.errors import NotReady
+from code_commit_testing import install_plugin
+
+KEY = "sk-live-0123456789abcXY"
+
+
+@pytest.fixture
+def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Return a function that loads the settings of a project with these files, variables and flags."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
+
+    def load(text: str, *, user: str = "", environ=None, flags=None) -> Settings:
+        for folder, content in (("project/agent-config", text), ("user/code-commit", user)):
+            (tmp_path / folder).mkdir(parents=True)
+            (tmp_path / folder / "config.toml").write_text(content)
+        return load_settings(tmp_path / "project", flags=flags or {}, environ=environ or {})
+
+    return load
+
+
+class Thresholds(BaseModel):
+    low: float = 0.1
+    high: float = 0.9
+
+
+class Scale(BaseModel):
+    small: float = 1
+
+
+class Section(BaseModel):
+    scales: list[Scale] = []
+    shrink_below: float = Field(default=0.5, gt=0)
+    names: list[str] = []
+    thresholds: Thresholds = Thresholds()
+
+    @field_validator("names")
+    @classmethod
+    def short(cls, names: list[str]) -> list[str]:
+        if len(names) > 2:
+            raise ValueError("there should be two names at most")
+        return names
+
+
+class Anything(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+def test_a_plugins_section_is_merged_and_becomes_its_model(load) -> None:
+    user = "[plugins.truncation]\nshrink_below = 0.2\nthresholds.low = 0.3"
+    environ = {"CODE_COMMIT_PLUGINS__TRUNCATION__NAMES": '["a", "b"]'}
+    flags = {"plugins.truncation.shrink_below": 1}
+    found = load("[plugins.truncation]\nthresholds.high = 0.7", user=user, environ=environ, flags=flags)
+    section = found.plugin("truncation", Section)
+    assert section == Section(shrink_below=1, names=["a", "b"], thresholds=Thresholds(low=0.3, high=0.7))
+
+
+def test_a_plugin_without_settings_takes_none(load) -> None:
+    found = load("[plugins.empty]\n[plugins.full]\na = 1")
+    assert found.plugin("empty", None) is found.plugin("absent", None) is None
+    with pytest.raises(NotReady, match="the plugin full has no settings"):
+        found.plugin("full", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("shrink_bellow = 1", "there is no setting shrink_bellow; did you mean shrink_below?"),
+        ("thresholds.hihg = 1", "there is no setting thresholds.hihg; did you mean thresholds.high?"),
+        ('shrink_below = "much"', "shrink_below should be a valid number"),
+        ('names = ["a", "b", "c"]', "names: there should be two names at most"),
+        ("scales = [{ smal = 1 }]", "there is no setting scales.0.smal"),
+    ],
+)
+def test_a_mistake_in_a_plugins_section_names_place_and_section(load, text: str, said: str) -> None:
+    found = load(f"[plugins.truncation]\n{text}")
+    with pytest.raises(NotReady) as caught:
+        found.plugin("truncation", Section)
+    start = "agent-config/config.toml: [plugins.truncation]: "
+    assert str(caught.value).startswith(start)
+    assert said in str(caught.value)
+
+
+def test_validated_stands_alone_and_shows_no_value() -> None:
+    with pytest.raises(NotReady) as caught:
+        validated(Section, {"shrink_below": KEY}, "[providers.openai.player]")
+    assert str(caught.value).startswith("[providers.openai.player]: shrink_below should be a valid number")
+    assert KEY not in repr(caught.value)
+    assert validated(Anything, {"free": 1}, "x").model_dump() == {"free": 1}
+
+
+SETTINGS = """
+from pydantic import BaseModel, Field
+from code_commit.plugin_api import hookimpl
+
+class Deep(BaseModel):
+    steps: int = Field(3, description="How many.")
+
+class Section(BaseModel):
+    deep: Deep = Deep()
+    token: str = "sk-secret-0123456789"
+    words: list[str] = []
+
+@hookimpl
+def code_commit_settings():
+    return "many_plugin:Section"
+"""
+
+
+def test_config_shows_the_settings_of_plugins_with_their_defaults(project, tmp_path):
+    plugins = [install_plugin(tmp_path / "many", "many", SETTINGS)]
+    project.write({"agent-config/config.toml": '[plugins.many]\nwords = ["a"]\n'})
+    rows = project.command("config", "--json", plugins=plugins).document["settings"]
+    found = {row["name"]: (row["value"], row["origin"]) for row in rows if row["name"].startswith("plugins.many.")}
+    assert found == {
+        "plugins.many.deep.steps": (3, "default"),
+        "plugins.many.token": ("***89", "default"),
+        "plugins.many.words": (["a"], "agent-config/config.toml"),
+    }
+    assert "How many." in {row["description"] for row in rows}
+
+
+def test_config_shows_a_section_that_is_not_valid_as_it_is_written(project, tmp_path):
+    plugins = [install_plugin(tmp_path / "many", "many", SETTINGS)]
+    project.write({"agent-config/config.toml": "[plugins.many]\nwords = 1\n"})
+    finished = project.command("config", plugins=plugins)
+    assert finished.exit_code == 0
+    assert "plugins.many.words" in finished.stdout
+    assert "plugins.many.token" not in finished.stdout
