@@ -12,7 +12,6 @@ import pytest
 
 from code_commit_workspace import Git, GitError, NotReady
 from code_commit_workspace.git.common_folder import CommonFolder
-from code_commit_workspace.git.config_file import parse_config
 
 AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "protocol.file.allow=always")
 
@@ -379,42 +378,6 @@ def test_rules_that_the_repository_names_still_count(root, tmp_path):
     (tmp_path / "rules").write_text("*.secret\n")
     plain_git(root, "config", "core.excludesFile", str(tmp_path / "rules"))
     assert Git(root).ignored(["a.secret", "b"]) == {"a.secret"}
-
-
-CONFIG = """\ufeff# a comment
-[core] bare = false ; behind it
-\trepositoryformatversion=0
-[Filter "With.Dots \\"and\\\\ quotes\\""]
-\tclean = "a  # b" c ; d
-\tSmudge = one \\
-  two\\tthree\\n "x y"  \t
-[old.Style]
-key
-other-Key =
-[empty]
-[a]b=c"""
-
-
-def test_a_configuration_file_is_read_as_git_reads_it(tmp_path, home):
-    file = tmp_path / "config"
-    for text in (CONFIG, CONFIG.replace("\n", "\r\n"), "", "\n\n", '[a]\nb = \\\\\\"\n'):
-        file.write_bytes(text.encode())
-        listing = plain_git(tmp_path, "config", "--file", str(file), "--list", "-z").split("\0")[:-1]
-        entries = [
-            (name, value if line else "true") for name, line, value in (each.partition("\n") for each in listing)
-        ]
-        assert parse_config(text, "config") == entries
-
-
-@pytest.mark.parametrize(
-    "text", ["[core\n", "[a]\n= b\n", '[a]\nb = "c\n', "[a]\nb = \\x\n", "[a]\n1b = c\n", "[a]\nb c\n"]
-)
-def test_a_broken_configuration_file_is_an_error_as_for_git(tmp_path, home, text):
-    (tmp_path / "config").write_text(text)
-    with pytest.raises(GitError, match="bad config line"):
-        parse_config(text, "config")
-    with pytest.raises(subprocess.CalledProcessError):
-        plain_git(tmp_path, "config", "--file", "config", "--list")
 
 
 def test_what_a_killed_process_left_is_removed(root):

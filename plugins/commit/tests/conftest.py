@@ -1,9 +1,12 @@
-"""A project and a model with scripted answers."""
+"""Projects, a model with scripted answers, and the build of a project."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,3 +49,67 @@ def change(tmp_path: Path) -> Change:
     build = 'echo "looking at a.txt"; echo "complaint about $(cat a.txt)" >&2; grep -q good a.txt\n'
     plugins = install_plugin(tmp_path / "plugins", "scripted", SCRIPTED)
     return Change(Project.create(tmp_path, build=build), plugins)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project.create(tmp_path, files={"b.py": "print(2)\n", "a/x.txt": "no newline"}, rollup=None)
+
+
+@pytest.fixture
+def plugins(tmp_path: Path) -> list[Path]:
+    return [install_plugin(tmp_path / "plugins", "scripted", SCRIPTED)]
+
+
+@pytest.fixture
+def answered(plugins: list[Path]) -> Callable[..., Finished]:
+    """Return a function that runs the command in a project with replies of the model."""
+
+    def run(project: Project, *replies: str, settings: str = "", arguments: Sequence[str] = ()) -> Finished:
+        model = '[providers]\ndefault_provider = "scripted.default"\n[providers.scripted.default]\n'
+        config = f"{model}replies = {json.dumps(replies)}\n{settings}"
+        project.write({"agent-config/config.toml": config})
+        return project.command(*arguments, plugins=plugins)
+
+    return run
+
+
+@pytest.fixture
+def project_with() -> Callable[[Path, Mapping[str, str]], Project]:
+    """Return a function that creates a project without a build.sh."""
+
+    def create(folder: Path, files: Mapping[str, str]) -> Project:
+        project = Project.create(folder, files=dict(files), query=None, rollup=None)
+        project.git("rm", "--quiet", "build.sh")
+        return project
+
+    return create
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Variables: a cache folder for all tests, so that pytest is compiled once; and the toolchain of the real home."""
+    rustup = os.environ.get("RUSTUP_HOME", str(Path.home() / ".rustup"))
+    # The plugins of this environment's pytest would cost more than the tests of a project.
+    own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache")), "RUSTUP_HOME": rustup, **own}
+
+
+@pytest.fixture
+def build() -> Callable[..., Finished]:
+    """Return a function that runs the build.sh of a project."""
+
+    def run(project: Project, *, path: str | None = None, environ: Mapping[str, str] | None = None) -> Finished:
+        environ = project.environment({**(environ or {}), **({"PATH": path} if path else {})})
+        done = subprocess.run(
+            [shutil.which("bash") or "bash", "build.sh"],
+            cwd=project.root,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return Finished(done.returncode, done.stdout, done.stderr)
+
+    return run

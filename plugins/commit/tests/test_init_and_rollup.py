@@ -1,4 +1,4 @@
-"""`code-commit init` and `code-commit rollup`, and how the commit workflow uses the rollup's manifest."""
+"""`code-commit init` and `code-commit rollup`."""
 
 from __future__ import annotations
 
@@ -14,27 +14,6 @@ import pytest
 from code_commit_testing import Project
 
 SCRIPTED = '[providers]\ndefault_provider = "scripted.default"\n[providers.scripted.default]\nmodel = "scripted"\n'
-
-
-@pytest.fixture
-def project(tmp_path):
-    return Project.create(tmp_path, files={"b.py": "print(2)\n", "a/x.txt": "no newline"}, rollup=None)
-
-
-@pytest.fixture
-def plugins(tmp_path):
-    folder = tmp_path / "plugins"
-    info = folder / "scripted-1.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[code_commit]\nscripted = code_commit_testing.scripted_provider\n")
-    return [folder]
-
-
-def answered(project, plugins, *replies, settings="", arguments=()):
-    config = f"{SCRIPTED}replies = {json.dumps(list(replies))}\n{settings}"
-    project.write({"agent-config/config.toml": config})
-    return project.command(*arguments, plugins=plugins)
 
 
 # --- init -------------------------------------------------------------------------------------------------------------
@@ -70,13 +49,13 @@ def test_init_keeps_existing_files_and_adds_the_gitignore_line(tmp_path):
     assert (project.read("build.sh"), project.read("agent-config/query.txt")) == ("true\n", "mine\n")
 
 
-def test_a_run_works_after_init_and_rollup(tmp_path, plugins):
+def test_a_run_works_after_init_and_rollup(tmp_path, answered):
     project = Project.create(tmp_path, files={"main.py": "print(1)\n"}, gitignore="", query=None, rollup=None)
     (project.root / "build.sh").unlink()
     assert "build.sh is for Python. " in project.command("init").stderr
     assert project.command("rollup").exit_code == 0
     project.write({"agent-config/query.txt": "Print 2.\n"})
-    finished = answered(project, plugins, "^^^main.py\nprint(2\n^^^end\n", "^^^main.py\nprint(2)\n^^^end\n")
+    finished = answered(project, "^^^main.py\nprint(2\n^^^end\n", "^^^main.py\nprint(2)\n^^^end\n")
     assert (finished.exit_code, project.read("main.py")) == (0, "print(2)\n")
     assert "SyntaxError" in (project.run_folder / "1-build.txt").read_text()
 
@@ -127,25 +106,25 @@ def test_init_ignores_what_a_new_build_leaves(tmp_path):
     assert "changed" not in project.command("init", "--no-build").stdout
 
 
-def test_the_first_hint_in_a_new_project_names_init(tmp_path, plugins):
+def test_the_first_hint_in_a_new_project_names_init(tmp_path, plugins, answered):
     project = Project.create(tmp_path, gitignore="", query=None, rollup=None)
     finished = project.command("--query", "Change it.", plugins=plugins)
     assert (finished.exit_code, finished.stderr.count("hint: `code-commit init` ")) == (3, 1)
     (project.root / "build.sh").unlink()
     project.write({".gitignore": "/agent-config\n"})
-    finished = answered(project, plugins, arguments=["--query", "Change it."])
+    finished = answered(project, arguments=["--query", "Change it."])
     assert (finished.exit_code, "there is no build.sh here\nhint: `code-commit init` " in finished.stderr) == (3, True)
 
 
-def test_the_sample_query_is_not_sent(tmp_path, plugins):
+def test_the_sample_query_is_not_sent(tmp_path, answered):
     project = Project.create(tmp_path, query=None)
     project.command("init", "--no-build")
-    finished = answered(project, plugins, "^^^a.txt\nnew\n^^^end\n")
+    finished = answered(project, "^^^a.txt\nnew\n^^^end\n")
     assert (finished.exit_code, project.read("a.txt")) == (3, "old\n")
     assert "still holds the sample text" in finished.stderr
     assert not list(project.root.glob("logs/*/1-initial-query.txt"))
     project.write({"agent-config/query.txt": project.read("agent-config/query.txt") + "Write new to a.txt.\n"})
-    assert answered(project, plugins, "^^^a.txt\nnew\n^^^end\n").exit_code == 0
+    assert answered(project, "^^^a.txt\nnew\n^^^end\n").exit_code == 0
 
 
 def test_init_follows_no_link(tmp_path):
@@ -332,114 +311,3 @@ def test_the_script_of_init_writes_the_rollup(project):
     environ = project.environment({"PATH": f"{bin_folder}:{os.environ['PATH']}"})
     subprocess.run(["bash", str(project.root / "codeRollup.sh")], cwd="/", env=environ, check=True, capture_output=True)
     assert "--- codeRollup.sh ---" in project.read("agent-config/codeRollup.txt")
-
-
-# --- the commit workflow compares the files with the rollup -----------------------------------------------------------
-
-CHANGE = "^^^b.py\nprint(3)\n^^^end\n"
-
-
-def test_a_run_with_a_current_rollup_starts(project, plugins):
-    project.command("rollup")
-    assert answered(project, plugins, CHANGE).exit_code == 0
-    assert project.read("b.py") == "print(3)\n"
-
-
-STOP = '[plugins.commit]\nchanged_since_rollup = "stop"\n'
-
-
-@pytest.mark.parametrize(("path", "text"), [("b.py", "mine\n"), ("a/x.txt", "mine\n")])
-def test_a_file_that_changed_since_the_rollup_ends_the_run_before_a_call(project, plugins, path, text):
-    project.command("rollup")
-    project.write({path: text})
-    finished = answered(project, plugins, CHANGE, settings=STOP)
-    assert finished.exit_code == 3
-    assert path in finished.stderr
-    assert "code-commit rollup" in finished.stderr
-    assert not list(project.root.glob("logs/*/"))
-    assert (project.read("b.py") == "mine\n") is (path == "b.py")
-
-
-def test_a_run_after_a_run_gets_the_code_as_it_is_now(project, plugins):
-    project.write({"left-out.txt": "x\n", "c.py": "c\n"})
-    project.command("rollup", "--include", "*.py", "--exclude", "c.py")
-    assert answered(project, plugins, CHANGE).exit_code == 0
-    finished = answered(project, plugins, "^^^b.py\nprint(4)\n^^^end\n", arguments=["--query", "Print 4."])
-    assert (finished.exit_code, project.read("b.py")) == (0, "print(4)\n")
-    assert "1 file changed since the rollup: collected the code again, 1 file, about 5 tokens" in finished.stderr
-    prompt = (project.run_folder / "1-initial-query.txt").read_text()
-    assert "--- b.py ---\nprint(3)\n" in prompt
-    assert "--- c.py ---" not in prompt
-
-
-@pytest.mark.parametrize("arguments", [["--query", "Print 3."], ["--query-file", "b.py"]])
-def test_a_run_with_a_query_flag_and_no_rollup_collects_the_code(project, plugins, arguments):
-    project.write({"package-lock.json": "{}\n", "binary": "\0"})
-    finished = answered(project, plugins, CHANGE, arguments=arguments)
-    assert (finished.exit_code, project.read("b.py")) == (0, "print(3)\n")
-    assert "there is no agent-config/codeRollup.txt: collected 4 files, about " in finished.stderr
-    prompt = (project.run_folder / "1-initial-query.txt").read_text()
-    assert "--- a/x.txt ---\nno newline\n--- b.py ---\nprint(2)\n" in prompt
-    assert not (project.root / "agent-config/codeRollup.txt").exists()
-    finished = answered(project, plugins, CHANGE)  # the query is in agent-config/query.txt
-    assert (finished.exit_code, "codeRollup.txt is missing" in finished.stderr) == (3, True)
-
-
-PROTECT = '[plugins.commit]\nchanged_since_rollup = "protect"\n'
-
-
-def test_protect_calls_the_model_and_overwrites_no_changed_file(project, plugins):
-    project.command("rollup")
-    project.write({"b.py": "mine\n"})
-    finished = answered(project, plugins, CHANGE, settings=PROTECT)
-    assert (finished.exit_code, project.read("b.py")) == (5, "mine\n")
-    assert "b.py" in finished.stderr
-    assert "code-commit rollup" in finished.stderr
-
-
-def test_a_file_created_since_the_rollup_is_not_overwritten(project, plugins):
-    project.write({"left-out.txt": "known\n"})
-    project.command("rollup", "--exclude", "left-out.txt")
-    project.write({"newer.txt": "mine\n"})
-    finished = answered(project, plugins, "^^^newer.txt\ntheirs\n^^^end\n")
-    assert (finished.exit_code, project.read("newer.txt")) == (5, "mine\n")
-    assert "newer.txt" in finished.stderr
-    finished = answered(project, plugins, "^^^left-out.txt\ntheirs\n^^^end\n")
-    assert (finished.exit_code, project.read("left-out.txt")) == (0, "theirs\n")
-
-
-def test_a_repair_may_change_files_that_the_run_or_its_build_created(project, plugins):
-    project.write({"build.sh": "touch built.txt\ngrep -q 4 b.py\n"})
-    project.command("rollup")
-    first, second = (f"^^^b.py\nprint({number})\n^^^end\n^^^new.txt\n{number}\n^^^end\n" for number in (3, 4))
-    finished = answered(project, plugins, first, second + "^^^built.txt\nx\n^^^end\n")
-    assert (finished.exit_code, project.read("new.txt"), project.read("built.txt")) == (0, "4\n", "x\n")
-
-
-def test_protect_lets_other_files_change(project, plugins):
-    project.command("rollup")
-    project.write({"a/x.txt": "mine\n"})
-    finished = answered(project, plugins, CHANGE, settings=PROTECT)
-    assert (finished.exit_code, project.read("b.py"), project.read("a/x.txt")) == (0, "print(3)\n", "mine\n")
-
-
-def test_a_rollup_without_a_manifest_is_not_compared(project, plugins):
-    project.command("rollup")
-    project.write({"agent-config/codeRollup.txt": "mine\n", "b.py": "mine\n"})
-    assert answered(project, plugins, CHANGE).exit_code == 0
-    assert project.read("b.py") == "print(3)\n"
-
-
-def test_ignore_turns_the_comparison_off(project, plugins):
-    project.command("rollup")
-    project.write({"b.py": "mine\n"})
-    finished = answered(project, plugins, CHANGE, settings='[plugins.commit]\nchanged_since_rollup = "ignore"\n')
-    assert finished.exit_code == 0
-
-
-def test_a_repair_may_change_files_that_the_build_rewrote(project, plugins):
-    project.write({"build.sh": "echo built >> a/x.txt\ngrep -q 4 b.py\n"})
-    project.command("rollup")
-    second = "^^^b.py\nprint(4)\n^^^end\n^^^a/x.txt\nmended\n^^^end\n"
-    finished = answered(project, plugins, CHANGE, second)
-    assert (finished.exit_code, project.read("a/x.txt")) == (0, "mended\nbuilt\n")

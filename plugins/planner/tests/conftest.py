@@ -225,6 +225,9 @@ class Codebase:
         )
         return [path for path in os.fsdecode(done.stdout).split("\0") if path]
 
+    def staged(self) -> set[str]:
+        return {*self._paths("diff", "--cached", "--name-only", "--no-renames", "-z")}
+
     def subjects(self) -> list[str]:
         return self.project.git("log", "--format=%s").splitlines()
 
@@ -241,6 +244,20 @@ class Codebase:
 def codebase(tmp_path) -> Iterator[Codebase]:
     project = Project.create(tmp_path, files={"one.txt": "1\n"})
     yield from started(project)
+
+
+@pytest.fixture
+def to_review(codebase: Codebase) -> Callable[..., Person]:
+    """Plan from new requirements to the review of the staged files."""
+    codebase.write(NEW, "old words\n")
+
+    def go(*flags: str, dirty: bool = False) -> Person:
+        person = codebase.start(*flags)
+        person.answers(*(["yes", "yes"] if dirty else ["yes"]), "", "yes")
+        assert "Please review the currently staged files" in person.question()
+        return person
+
+    return go
 
 
 def started(project: Project) -> Iterator[Codebase]:

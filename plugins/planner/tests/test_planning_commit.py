@@ -5,30 +5,10 @@ from __future__ import annotations
 import os
 import re
 
-import pytest
-
 from code_commit_testing import Project, Reply
 
 NEW, CURRENT, TODO = "g3-plan/new_requirements.md", "g3-plan/current_requirements.md", "g3-plan/todo.g3.md"
 HOOKS = "[plugins.planner]\ncommit_hooks = true\n"
-
-
-@pytest.fixture
-def to_review(codebase):
-    """Plan from new requirements to the review of the staged files."""
-    codebase.write(NEW, "old words\n")
-
-    def go(*flags, dirty=False):
-        person = codebase.start(*flags)
-        person.answers(*(["yes", "yes"] if dirty else ["yes"]), "", "yes")
-        assert "Please review the currently staged files" in person.question()
-        return person
-
-    return go
-
-
-def staged(codebase):
-    return set(codebase.project.git("diff", "--cached", "--name-only", "--no-renames", "-z").split("\0")) - {""}
 
 
 def test_files_are_staged_one_by_one(codebase):
@@ -120,7 +100,7 @@ def test_files_staged_before_the_work_survive_a_quit_at_the_review(codebase, to_
     person.quits()
     assert "theirs.txt" not in codebase.committed()
     assert "two.txt" in codebase.committed()
-    assert staged(codebase) == {"theirs.txt"}
+    assert codebase.staged() == {"theirs.txt"}
 
 
 def test_staging_during_the_review_changes_the_commit(codebase, to_review):
@@ -135,102 +115,6 @@ def test_staging_during_the_review_changes_the_commit(codebase, to_review):
     person.quits()
     assert {path for path in codebase.committed() if not path.startswith("g3-plan/")} == {"x.log", "theirs.txt"}
     assert codebase.status() == ["?? two.txt"]
-
-
-def test_hooks_run_only_if_enabled(codebase, to_review):
-    hook(codebase, "touch hook-ran\nexit 1\n")
-    person = to_review()
-    person.says("")
-    person.quits()
-    assert codebase.subjects()[0] == "Add a second file"
-    assert not codebase.has("hook-ran")
-
-
-def test_a_commit_that_a_hook_refuses_can_be_repeated(codebase, to_review):
-    codebase.write("agent-config/config.toml", codebase.read("agent-config/config.toml") + HOOKS)
-    hook(codebase, "test -e fixed && exit 0\necho 'the hook says no' >&2\nexit 1\n")
-    person = to_review()
-    person.says("")
-    assert person.question() == "Commit now? [yes/no/quit]"
-    history = codebase.history
-    assert history.endswith("- GIT COMMIT (Add a second file)\n")
-    assert codebase.subjects() == ["start"]
-    assert "two.txt" in staged(codebase)
-    (codebase.project.root / ".git/fixed").touch()
-    hook(codebase, "exit 0\n")
-    person.says("yes")
-    person.quits()
-    assert codebase.subjects() == ["Add a second file", "start"]
-    assert codebase.history == history
-    assert codebase.status() == []
-
-
-def test_a_failed_commit_is_offered_at_the_next_start(codebase, to_review):
-    config = codebase.read("agent-config/config.toml")
-    codebase.write("agent-config/config.toml", config + HOOKS)
-    hook(codebase, "exit 1\n")
-    person = to_review()
-    person.says("")
-    person.quits()
-    codebase.write("agent-config/config.toml", config)
-    person = codebase.start()
-    person.answers("yes", "yes", "yes")
-    person.quits()
-    assert "commit failed" in person.states
-    assert codebase.subjects() == ["Add a second file", "start"]
-    assert codebase.status() == []
-    assert codebase.history.count("GIT COMMIT") == 1
-
-
-def test_a_failed_commit_is_offered_after_other_commits(codebase, to_review):
-    project = codebase.project
-    codebase.write("agent-config/config.toml", codebase.read("agent-config/config.toml") + HOOKS)
-    hook(codebase, "exit 1\n")
-    codebase.write("theirs.txt", "staged\n")
-    project.git("add", "theirs.txt")
-    person = to_review(dirty=True)
-    person.says("")
-    person.quits()
-    hook(codebase, "exit 0\n")
-    codebase.write("one.txt", "mended by hand\n")
-    project.git("commit", "-qm", "by hand", "one.txt")
-    person = codebase.start()
-    person.answers("yes", "yes", "yes")
-    person.quits()
-    assert codebase.subjects() == ["Add a second file", "by hand", "start"]
-    assert "two.txt" in codebase.committed()
-    assert codebase.status() == ["A  theirs.txt"]
-
-
-def test_the_files_of_a_declined_commit_go_into_the_next(codebase, to_review):
-    config = codebase.read("agent-config/config.toml")
-    codebase.write("agent-config/config.toml", config + HOOKS)
-    hook(codebase, "exit 1\n")
-    person = to_review()
-    person.says("")
-    person.answers("no")
-    person.quits()
-    codebase.write("agent-config/config.toml", config)
-    codebase.write(NEW, "again\n")
-    codebase.cast.planner = [codebase.cast.writes(NEW, "{{CURRENT REQUIREMENTS}}\nThree.\n"), codebase.cast.done()]
-    codebase.cast.player = [
-        codebase.cast.called("todo_write", content="- [x] three\n"),
-        codebase.cast.writes("three.txt", "3\n"),
-        codebase.cast.done(),
-    ]
-    person = codebase.start()
-    person.answers("yes", "yes", "", "yes", "")
-    person.quits()
-    assert "commit failed" not in person.states
-    assert {"two.txt", "three.txt"} <= set(codebase.committed())
-    assert codebase.status() == []
-
-
-def hook(codebase, script):
-    path = codebase.project.root / ".git/hooks/pre-commit"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{script}")
-    path.chmod(0o755)
 
 
 def test_the_message_is_wrapped_and_lists_the_files(codebase, to_review):
@@ -368,24 +252,6 @@ def test_the_message_is_utf_8_despite_the_configuration_of_git(codebase, to_revi
     person.quits()
     assert codebase.subjects()[0] == "Füge 字 hinzu"
     assert "\nencoding " not in codebase.project.git("cat-file", "commit", "HEAD")
-
-
-def test_a_commit_that_cannot_be_signed_shows_the_reason(codebase, to_review):
-    codebase.write("agent-config/config.toml", codebase.read("agent-config/config.toml") + HOOKS)
-    codebase.project.git("config", "--global", "commit.gpgSign", "true")
-    codebase.project.git("config", "--global", "gpg.program", "false")
-    person = to_review()
-    person.says("")
-    person.question()
-    assert "The commit was not made: `git commit` failed: error: gpg failed to sign the data" in person.notices()
-
-
-def test_hooks_that_a_model_can_write_are_refused_before_the_work(codebase):
-    codebase.write("agent-config/config.toml", codebase.read("agent-config/config.toml") + HOOKS)
-    codebase.project.git("config", "core.hooksPath", ".husky")
-    done = codebase.project.command("--planning", f"--codepath={codebase.project.root}")
-    assert (done.exit_code, "where a model can write" in done.stderr) == (3, True)
-    assert not codebase.cast.requests
 
 
 def test_large_files_are_committed_by_the_users_own_git_lfs(codebase, to_review, tmp_path):

@@ -17,14 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from code_commit_workspace.errors import ChangeSetRefused, NotReady
-from code_commit_workspace.git import Git, GitError, NoRepository
+from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.interruption import uninterrupted
+from code_commit_workspace.opening import Repository, home_of, needs_private_git, recover_for_reading
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Protected, SandboxSettings
 from code_commit_workspace.redaction import Redactor
 from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER, open_home
 from code_commit_workspace.transaction.lock import ProjectLock
-from code_commit_workspace.transaction.recover import in_force, recover
+from code_commit_workspace.transaction.recover import recover
 
 if TYPE_CHECKING:  # imported on first use: a command that only reads starts no process and checks no change
     from code_commit_workspace.checkpoint import Checkpoints
@@ -34,10 +35,6 @@ if TYPE_CHECKING:  # imported on first use: a command that only reads starts no 
     from code_commit_workspace.records import Change, PathRule, ProcessResult, Refusal
 
 _ENDS_WITHIN = 2.0  # seconds for another thread to notice the end of its process
-
-Repository = Literal["required", "optional", "private", "existing"]
-"""Where the root lies in no git repository: `required` refuses, `optional` leaves it to whoever needs git, `private`
-works on an empty repository in the state folder, `existing` does so where an earlier workspace already has."""
 
 Rules = Sequence[tuple[str, "PathRule"]]
 """Path rules besides the built-in ones, each with the name of its distribution."""
@@ -93,20 +90,20 @@ class Workspace:
         Raises:
             NotReady: something is missing, or another run is in the way.
         """
-        home = _home(root, private_folder, state_folder)
+        home = home_of(root, private_folder, state_folder)
         with ExitStack() as held:
             try:
                 tree = held.enter_context(ProjectTree(root))
             except OSError as error:
                 raise NotReady(f"the folder {root} cannot be opened: {error.strerror}") from error
             git = Git(root)
-            private = _needs_private_git(git, repository, home)
+            private = needs_private_git(git, repository, home)
             lock = held.enter_context(ProjectLock(home)) if writes else None
             if private:
                 from code_commit_workspace.private_git import private_git
 
                 git = private_git(root, home, anew=writes)
-            recovered = recover(tree, home) if writes else _recover_for_reading(tree, home)
+            recovered = recover(tree, home) if writes else recover_for_reading(tree, home)
             return cls(
                 root=root,
                 writes=writes,
@@ -377,41 +374,3 @@ class Workspace:
             return ()  # a reader may run without git
         rules = (parent / ".gitignore" for parent in self.root.parents if parent.is_relative_to(layout.top))
         return (*(folder for folder in layout.folders if folder != self.root / ".git"), *rules)
-
-
-def _home(root: Path, private_folder: str, state_folder: str) -> Path:
-    above, _, name = state_folder.rpartition("/")
-    if not name or above != private_folder or "/" in private_folder or {private_folder, name} & {".", ".."}:
-        raise ValueError(f"{state_folder!r} is not a folder directly in {private_folder!r}")
-    return root / private_folder / name
-
-
-def _needs_private_git(git: Git, repository: Repository, home: Path) -> bool:
-    """Return whether the root lies in no repository, so that a private one must stand in for it.
-
-    Raises:
-        NotReady: it must lie in one and does not, or git does not work there.
-    """
-    if repository == "optional":
-        return False
-    try:
-        git.require_repository()
-    except NoRepository:
-        from code_commit_workspace.private_git import PRIVATE_GIT
-
-        if repository == "required" or (repository == "existing" and not (home / PRIVATE_GIT).is_dir()):
-            raise
-        return True
-    return False
-
-
-def _recover_for_reading(tree: ProjectTree, home: Path) -> str | None:
-    """Undo the incomplete change set of a killed run, unless a running process will finish it."""
-    while in_force(home):
-        try:
-            with ProjectLock(home):
-                return recover(tree, home)
-        except NotReady:
-            if in_force(home):  # otherwise the other run has finished meanwhile
-                raise
-    return None

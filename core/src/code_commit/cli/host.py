@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from code_commit.plugin_api.definitions import CommandDefinition, Invocation
     from code_commit.plugin_api.host import RunSummary
     from code_commit_workspace import Redactor, Workspace
-    from code_commit_workspace.workspace import Repository
+    from code_commit_workspace.opening import Repository
 
 _HIGHEST_CODE = 255  # that a process can return
 

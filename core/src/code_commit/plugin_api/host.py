@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     )
     from code_commit.plugin_api.errors import ExitCode
     from code_commit_workspace import Redactor, Workspace
-    from code_commit_workspace.workspace import Repository
+    from code_commit_workspace.opening import Repository
 
 
 @dataclass(frozen=True, slots=True)

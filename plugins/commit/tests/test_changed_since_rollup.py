@@ -1,0 +1,113 @@
+"""The commit workflow compares the files with the manifest of the rollup."""
+
+from __future__ import annotations
+
+import pytest
+
+CHANGE = "^^^b.py\nprint(3)\n^^^end\n"
+
+
+def test_a_run_with_a_current_rollup_starts(project, plugins, answered):
+    project.command("rollup")
+    assert answered(project, CHANGE).exit_code == 0
+    assert project.read("b.py") == "print(3)\n"
+
+
+STOP = '[plugins.commit]\nchanged_since_rollup = "stop"\n'
+
+
+@pytest.mark.parametrize(("path", "text"), [("b.py", "mine\n"), ("a/x.txt", "mine\n")])
+def test_a_file_that_changed_since_the_rollup_ends_the_run_before_a_call(project, path, text, answered):
+    project.command("rollup")
+    project.write({path: text})
+    finished = answered(project, CHANGE, settings=STOP)
+    assert finished.exit_code == 3
+    assert path in finished.stderr
+    assert "code-commit rollup" in finished.stderr
+    assert not list(project.root.glob("logs/*/"))
+    assert (project.read("b.py") == "mine\n") is (path == "b.py")
+
+
+def test_a_run_after_a_run_gets_the_code_as_it_is_now(project, answered):
+    project.write({"left-out.txt": "x\n", "c.py": "c\n"})
+    project.command("rollup", "--include", "*.py", "--exclude", "c.py")
+    assert answered(project, CHANGE).exit_code == 0
+    finished = answered(project, "^^^b.py\nprint(4)\n^^^end\n", arguments=["--query", "Print 4."])
+    assert (finished.exit_code, project.read("b.py")) == (0, "print(4)\n")
+    assert "1 file changed since the rollup: collected the code again, 1 file, about 5 tokens" in finished.stderr
+    prompt = (project.run_folder / "1-initial-query.txt").read_text()
+    assert "--- b.py ---\nprint(3)\n" in prompt
+    assert "--- c.py ---" not in prompt
+
+
+@pytest.mark.parametrize("arguments", [["--query", "Print 3."], ["--query-file", "b.py"]])
+def test_a_run_with_a_query_flag_and_no_rollup_collects_the_code(project, plugins, arguments, answered):
+    project.write({"package-lock.json": "{}\n", "binary": "\0"})
+    finished = answered(project, CHANGE, arguments=arguments)
+    assert (finished.exit_code, project.read("b.py")) == (0, "print(3)\n")
+    assert "there is no agent-config/codeRollup.txt: collected 4 files, about " in finished.stderr
+    prompt = (project.run_folder / "1-initial-query.txt").read_text()
+    assert "--- a/x.txt ---\nno newline\n--- b.py ---\nprint(2)\n" in prompt
+    assert not (project.root / "agent-config/codeRollup.txt").exists()
+    finished = answered(project, CHANGE)  # the query is in agent-config/query.txt
+    assert (finished.exit_code, "codeRollup.txt is missing" in finished.stderr) == (3, True)
+
+
+PROTECT = '[plugins.commit]\nchanged_since_rollup = "protect"\n'
+
+
+def test_protect_calls_the_model_and_overwrites_no_changed_file(project, answered):
+    project.command("rollup")
+    project.write({"b.py": "mine\n"})
+    finished = answered(project, CHANGE, settings=PROTECT)
+    assert (finished.exit_code, project.read("b.py")) == (5, "mine\n")
+    assert "b.py" in finished.stderr
+    assert "code-commit rollup" in finished.stderr
+
+
+def test_a_file_created_since_the_rollup_is_not_overwritten(project, answered):
+    project.write({"left-out.txt": "known\n"})
+    project.command("rollup", "--exclude", "left-out.txt")
+    project.write({"newer.txt": "mine\n"})
+    finished = answered(project, "^^^newer.txt\ntheirs\n^^^end\n")
+    assert (finished.exit_code, project.read("newer.txt")) == (5, "mine\n")
+    assert "newer.txt" in finished.stderr
+    finished = answered(project, "^^^left-out.txt\ntheirs\n^^^end\n")
+    assert (finished.exit_code, project.read("left-out.txt")) == (0, "theirs\n")
+
+
+def test_a_repair_may_change_files_that_the_run_or_its_build_created(project, answered):
+    project.write({"build.sh": "touch built.txt\ngrep -q 4 b.py\n"})
+    project.command("rollup")
+    first, second = (f"^^^b.py\nprint({number})\n^^^end\n^^^new.txt\n{number}\n^^^end\n" for number in (3, 4))
+    finished = answered(project, first, second + "^^^built.txt\nx\n^^^end\n")
+    assert (finished.exit_code, project.read("new.txt"), project.read("built.txt")) == (0, "4\n", "x\n")
+
+
+def test_protect_lets_other_files_change(project, answered):
+    project.command("rollup")
+    project.write({"a/x.txt": "mine\n"})
+    finished = answered(project, CHANGE, settings=PROTECT)
+    assert (finished.exit_code, project.read("b.py"), project.read("a/x.txt")) == (0, "print(3)\n", "mine\n")
+
+
+def test_a_rollup_without_a_manifest_is_not_compared(project, answered):
+    project.command("rollup")
+    project.write({"agent-config/codeRollup.txt": "mine\n", "b.py": "mine\n"})
+    assert answered(project, CHANGE).exit_code == 0
+    assert project.read("b.py") == "print(3)\n"
+
+
+def test_ignore_turns_the_comparison_off(project, plugins, answered):
+    project.command("rollup")
+    project.write({"b.py": "mine\n"})
+    finished = answered(project, CHANGE, settings='[plugins.commit]\nchanged_since_rollup = "ignore"\n')
+    assert finished.exit_code == 0
+
+
+def test_a_repair_may_change_files_that_the_build_rewrote(project, answered):
+    project.write({"build.sh": "echo built >> a/x.txt\ngrep -q 4 b.py\n"})
+    project.command("rollup")
+    second = "^^^b.py\nprint(4)\n^^^end\n^^^a/x.txt\nmended\n^^^end\n"
+    finished = answered(project, CHANGE, second)
+    assert (finished.exit_code, project.read("a/x.txt")) == (0, "mended\nbuilt\n")
