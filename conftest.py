@@ -59,6 +59,26 @@ def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", guarded)
 
 
+@pytest.fixture(scope="session")
+def sandbox_fault(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Why bubblewrap does not work here, or an empty text."""
+    from code_commit_workspace.process.sandbox import Sandbox
+
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        sandbox = Sandbox(tmp_path_factory.mktemp("sandbox"), network=True)
+        reason = sandbox.why_not()
+        sandbox.close()
+        return reason
+
+
+@pytest.fixture
+def bubblewrap(sandbox_fault: str) -> None:
+    """Skip the test where bubblewrap does not work."""
+    if sandbox_fault:
+        pytest.skip(f"needs bubblewrap: {sandbox_fault}")
+
+
 @cache
 def _load_profile() -> None:
     import hypothesis

@@ -12,26 +12,9 @@ import pytest
 
 import code_commit_workspace
 from code_commit_testing import Finished, Project, Reply, ScriptedServer
-from code_commit_workspace.process.sandbox import Sandbox
 
 KEY = "sk-canary-0123456789-key7Q"
 CHANGE = "^^^a.txt\ngood\n^^^end\n"
-
-
-@pytest.fixture(scope="session")
-def sandbox_fault(tmp_path_factory: pytest.TempPathFactory) -> str:
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        sandbox = Sandbox(tmp_path_factory.mktemp("sandbox"), network=True)
-        reason = sandbox.why_not()
-        sandbox.close()
-        return reason
-
-
-@pytest.fixture
-def isolated(sandbox_fault: str) -> None:
-    if sandbox_fault:
-        pytest.skip(f"needs bubblewrap: {sandbox_fault}")
 
 
 def run(project: Project, *flags: str, environ: dict[str, str] | None = None) -> tuple[Finished, int]:
@@ -42,7 +25,7 @@ def run(project: Project, *flags: str, environ: dict[str, str] | None = None) ->
         return finished, len(server.requests)
 
 
-@pytest.mark.usefixtures("isolated")
+@pytest.mark.usefixtures("bubblewrap")
 def test_a_build_changes_nothing_that_another_run_or_program_reads(tmp_path: Path) -> None:
     build = """
         mv ~/.config/code-commit ~/.config/old; mkdir -p ~/.config/code-commit
@@ -102,7 +85,7 @@ def path_without_bubblewrap(folder: Path) -> str:
     return str(tools)
 
 
-@pytest.mark.usefixtures("isolated")
+@pytest.mark.usefixtures("bubblewrap")
 @pytest.mark.parametrize("home", ["/nonexistent", "/proc/self"])
 def test_without_a_home_folder_to_write_to_nothing_is_paid_for(tmp_path: Path, home: str) -> None:
     project = Project.create(tmp_path, build="true\n")
@@ -123,7 +106,7 @@ def test_a_project_that_is_the_home_folder_is_refused(tmp_path: Path, mode: str)
     assert "is or holds the home folder" in finished.stderr
 
 
-@pytest.mark.usefixtures("isolated")
+@pytest.mark.usefixtures("bubblewrap")
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes root to limit namespaces for one process")
 def test_where_user_namespaces_are_forbidden_nothing_is_paid_for(tmp_path: Path) -> None:
     """Root without the capability to mount, in a namespace that allows no further ones."""
@@ -142,7 +125,7 @@ def test_where_user_namespaces_are_forbidden_nothing_is_paid_for(tmp_path: Path)
     assert "error: no sandbox: bubblewrap does not work" in done.stderr
 
 
-@pytest.mark.usefixtures("isolated")
+@pytest.mark.usefixtures("bubblewrap")
 def test_a_failed_build_says_what_to_open(tmp_path: Path) -> None:
     project = Project.create(tmp_path, build="touch ~/.tool\n")
 
@@ -152,7 +135,7 @@ def test_a_failed_build_says_what_to_open(tmp_path: Path) -> None:
     assert 'sandbox.writable = ["~/.tool"]' in finished.stderr
 
 
-@pytest.mark.usefixtures("isolated")
+@pytest.mark.usefixtures("bubblewrap")
 @pytest.mark.skipif(not (shutil.which("ccache") and shutil.which("gcc")), reason="needs gcc and ccache")
 def test_the_second_run_builds_with_the_caches_of_the_first(tmp_path: Path) -> None:
     build = """

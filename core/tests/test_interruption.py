@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -37,6 +36,18 @@ def wait_for(process: subprocess.Popen[bytes], kind: str) -> list[dict]:
     raise AssertionError(f"no {kind} in {events}, {process.stderr.read()!r}")
 
 
+def interrupt(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    """Send the signal, and check that the run ends at once with the right outcome."""
+    process.send_signal(number)
+    began = time.monotonic()
+    stdout, stderr = process.communicate(timeout=60)
+    took = time.monotonic() - began
+    last = json.loads(stdout.splitlines()[-1])
+    assert (process.returncode, last["kind"], last["data"]["outcome"]) == (130, "run.finished", "interrupted"), stderr
+    assert b"Traceback" not in stderr
+    assert took < 10  # far from the 600 s that a server or a process would take
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("moment", ["call.started", "process.started"])
 def test_an_interrupted_run_ends_at_once_with_130(project, number, moment):
@@ -44,15 +55,7 @@ def test_an_interrupted_run_ends_at_once_with_130(project, number, moment):
     with ScriptedServer([reply]) as server:
         process = start(project, server)
         wait_for(process, moment)
-        process.send_signal(number)
-        began = time.monotonic()
-        stdout, stderr = process.communicate(timeout=30)
-        took = time.monotonic() - began
-    last = json.loads(stdout.splitlines()[-1])
-    assert process.returncode == 130
-    assert (last["kind"], last["data"]["outcome"]) == ("run.finished", "interrupted")
-    assert b"Traceback" not in stderr
-    assert took < 10  # far from the 600 s that the server and the build would take
+        interrupt(process, number)
     assert json.loads((project.run_folder / "run.json").read_bytes())["exit_code"] == 130
 
 
@@ -101,14 +104,7 @@ def test_waiting_threads_end_too(project, tmp_path, how, number):
     with ScriptedServer([Reply(fault="hang")] * 4) as server:
         process = start(project, server, *arguments, plugins=[plugins])
         wait_for(process, moment)
-        process.send_signal(number)
-        began = time.monotonic()
-        stdout, stderr = process.communicate(timeout=60)
-        took = time.monotonic() - began
-    last = json.loads(stdout.splitlines()[-1])
-    assert (process.returncode, last["kind"], last["data"]["outcome"]) == (130, "run.finished", "interrupted"), stderr
-    assert b"Traceback" not in stderr
-    assert took < 10  # far from the 600 s that the server and the command would take
+        interrupt(process, number)
 
 
 def test_an_interrupt_in_generated_code_is_exit_130(project, tmp_path):
@@ -150,10 +146,10 @@ def test_a_closed_stdout_does_not_change_the_outcome(project):
 def test_a_full_disk_at_stdout_does_not_change_the_outcome(project):
     project.write({"build.sh": "exit 0\n"})
     with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server, Path("/dev/full").open("wb") as full:
-        environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
-        command = [sys.executable, "-m", "code_commit", "--model", "gpt-5", "--json", "--quiet"]
-        done = subprocess.run(command, cwd=project.root, env=environ, stdout=full, stderr=subprocess.PIPE, check=False)
-    assert (done.returncode, project.read("a.txt")) == (0, "new\n"), done.stderr
+        environ = {"OPENAI_API_KEY": KEY, **server.environment()}
+        with project.start("--model", "gpt-5", "--json", environ=environ, stdout=full.fileno()) as process:
+            _, stderr = process.communicate()
+    assert (process.returncode, project.read("a.txt")) == (0, "new\n"), stderr
 
 
 def test_ctrl_c_during_the_import_of_the_command(tmp_path):

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace.process.runner import ProcessRunner
-from code_commit_workspace.process.sandbox import Sandbox
 from code_commit_workspace.records import ProcessResult, Protected, SandboxSettings
 from code_commit_workspace.redaction import Redactor
 from code_commit_workspace.transaction import disk
@@ -40,24 +39,6 @@ def protected() -> tuple[Protected, ...]:
         Protected("agent-config", "anything in the agent-config folder", readable=False),
         Protected("logs", readable=False),
     )
-
-
-@pytest.fixture(scope="session")
-def sandbox_fault(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Why bubblewrap does not work here, or an empty text."""
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        sandbox = Sandbox(tmp_path_factory.mktemp("sandbox"), network=True)
-        reason = sandbox.why_not()
-        sandbox.close()
-        return reason
-
-
-@pytest.fixture
-def bubblewrap(sandbox_fault: str) -> None:
-    """Skip the test where bubblewrap does not work."""
-    if sandbox_fault:
-        pytest.skip(f"needs bubblewrap: {sandbox_fault}")
 
 
 @pytest.fixture
