@@ -91,10 +91,18 @@ def test_the_wheel_contains_exactly_the_files_of_the_package(build, folder: Path
         for path in source.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    packed = {name for name in build(folder).namelist() if ".dist-info/" not in name}
+    packed = {name for name in build(folder).namelist() if ".dist-info/" not in name and ".data/" not in name}
     assert packed == files
     assert f"{import_name(folder)}/py.typed" in packed
     assert {name.split("/")[0] for name in packed} == {import_name(folder)}
+
+
+def test_the_host_brings_its_man_page(build) -> None:
+    wheel = build(ROOT / "core")
+    [page] = [name for name in wheel.namelist() if ".data/" in name]
+    assert page.endswith(".data/data/share/man/man1/code-commit.1")
+    assert wheel.read(page) == (ROOT / "core/man/code-commit.1").read_bytes()
+    assert not [name for folder in DISTRIBUTIONS[2:] for name in build(folder).namelist() if ".data/" in name]
 
 
 @each_distribution
