@@ -152,3 +152,26 @@ def test_the_second_run_builds_with_the_caches_of_the_first(tmp_path: Path) -> N
 
     assert misses == [True, False]
     assert not (project.home / ".cache/ccache").exists()
+
+
+@pytest.mark.parametrize("way", ["a missing folder", "a linked folder", "a linked program"])
+def test_no_build_can_plant_a_program_that_the_next_run_takes(tmp_path: Path, way: str) -> None:
+    project = Project.create(tmp_path, build="true\n")
+    tool, links = project.home / "tool", project.home / "links"
+    for folder in (tool / "version1", links):
+        folder.mkdir(parents=True)
+    real = Path(shutil.which("git") or "")
+    if way == "a linked folder":
+        (tool / "current").symlink_to("version1")
+    elif way == "a linked program":
+        (tool / "version1/git").symlink_to(real)
+        (links / "git").symlink_to(tool / "version1/git")
+    folder = {"a missing folder": tool / "bin", "a linked folder": tool / "current"}.get(way, links)
+    config = Path(project.environment({}).get("XDG_CONFIG_HOME") or project.home / ".config") / "code-commit"
+    config.mkdir(parents=True)
+    (config / "config.toml").write_text('[sandbox]\nwritable = ["~/tool"]\n')
+
+    finished, calls = run(project, environ={"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"})
+
+    assert (finished.exit_code, calls, project.read("a.txt")) == (3, 0, "old\n")
+    assert f"error: sandbox.writable: {tool} holds what {folder}" in finished.stderr

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import select
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.guard.ignore_rules import ignore_rules
+from code_commit_workspace.records import Change, SandboxSettings
+from code_commit_workspace.workspace import Workspace
 
 AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.org")
 
@@ -93,6 +96,22 @@ def test_git_is_never_taken_from_the_project(root, tmp_path, monkeypatch, folder
     monkeypatch.setenv("PATH", folder.format(root=root, link=link) + os.pathsep + os.environ["PATH"])
     Git(root).run(["version"])
     assert not (root / "ran").exists()
+
+
+@pytest.mark.parametrize("folder", ["tool", "links"])
+def test_git_is_never_taken_from_a_folder_that_builds_can_write(root, tmp_path, monkeypatch, folder):
+    for name in ("tool", "links"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "tool/git").write_text("#!/bin/sh\ntouch ran\n")
+    (tmp_path / "tool/git").chmod(0o755)
+    (tmp_path / "links/git").symlink_to(tmp_path / "tool/git")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path / folder}{os.pathsep}{os.environ['PATH']}")
+    settings = SandboxSettings("off", writable=(Path("~/tool"),))
+    with Workspace.open(root, writes=False, sandbox=settings) as workspace:
+        workspace.git.run(["version"])
+        assert "+new" in workspace.diff([Change("file", b"new\n")])
+    assert not list(root.rglob("ran"))
 
 
 def test_a_repository_cannot_make_git_run_programs(root, tmp_path):

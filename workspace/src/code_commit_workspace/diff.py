@@ -15,10 +15,11 @@ from code_commit_workspace.records import Change
 _DIFF = ("diff", "--no-index", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=", "--dst-prefix=")
 
 
-def unified_diff(tree: ProjectTree, changes: Sequence[Change]) -> str:
+def unified_diff(tree: ProjectTree, changes: Sequence[Change], writable: Sequence[Path] = ()) -> str:
     """Return a unified diff from the files of `tree` to `changes`. The project is not touched.
 
-    Where a file and a folder swap places, or a file is unreadable, the old content is left out.
+    Where a file and a folder swap places, or a file is unreadable, the old content is left out. git is not taken from
+    the folders `writable`.
     """
     with TemporaryDirectory(prefix="code-commit-diff-") as scratch:
         for change in changes:
@@ -28,7 +29,7 @@ def unified_diff(tree: ProjectTree, changes: Sequence[Change]) -> str:
         for side in ("a", "b"):
             Path(scratch, side).mkdir(exist_ok=True)
         # git exits with 1 when there is a difference.
-        shown = Git(tree.root).run(["-C", scratch, *_DIFF, "a", "b"], check=False, env=NO_REPOSITORY)
+        shown = Git(tree.root, writable=writable).run(["-C", scratch, *_DIFF, "a", "b"], check=False, env=NO_REPOSITORY)
     return shown.decode("utf-8", "replace")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
@@ -13,18 +14,18 @@ from code_commit_workspace.transaction.home import open_home
 PRIVATE_GIT = "no-repository.git"  # in the state folder
 
 
-def private_git(root: Path, home: Path, *, anew: bool) -> Git:
+def private_git(root: Path, home: Path, *, anew: bool, writable: Sequence[Path]) -> Git:
     """Return git in `root`, on a private repository in the state folder that is always empty.
 
     git still decides what a change may touch and a model may see: `.gitignore` files count in it, and nothing is ever
-    committed there. `anew` replaces an old one, which somebody may have edited.
+    committed there. `anew` replaces an old one, which somebody may have edited. `writable`: see `Git`.
 
     Raises:
         NotReady: it cannot be made.
     """
     os.close(open_home(home))  # raises if it is a link
     folder = home / PRIVATE_GIT
-    git = Git(root, repository=folder)
+    git = Git(root, repository=folder, writable=writable)
     if anew or not folder.exists():
         try:
             if folder.exists():

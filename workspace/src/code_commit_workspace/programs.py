@@ -29,7 +29,8 @@ def trusted_path(root: Path, path: str | None = None, writable: Iterable[str | P
 
 
 def _real(root: Path, writable: Iterable[str | Path]) -> tuple[str, ...]:
-    return tuple(os.path.realpath(folder) for folder in (root, *writable))
+    opened = (os.path.expanduser(str(folder)) for folder in writable)  # noqa: PTH111 - it does not raise
+    return tuple(os.path.realpath(folder) for folder in (str(root), *opened))
 
 
 @lru_cache(maxsize=16)

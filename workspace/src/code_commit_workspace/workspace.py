@@ -96,13 +96,13 @@ class Workspace:
                 tree = held.enter_context(ProjectTree(root))
             except OSError as error:
                 raise NotReady(f"the folder {root} cannot be opened: {error.strerror}") from error
-            git = Git(root)
+            git = Git(root, writable=sandbox.writable if sandbox else ())
             private = needs_private_git(git, repository, home)
             lock = held.enter_context(ProjectLock(home)) if writes else None
             if private:
                 from code_commit_workspace.private_git import private_git
 
-                git = private_git(root, home, anew=writes)
+                git = private_git(root, home, anew=writes, writable=git.writable)
             recovered = recover(tree, home) if writes else recover_for_reading(tree, home)
             return cls(
                 root=root,
@@ -235,7 +235,7 @@ class Workspace:
         """Return a unified diff of `changes` against the disk."""
         from code_commit_workspace.diff import unified_diff
 
-        return unified_diff(self.project, self.normalise(changes))
+        return unified_diff(self.project, self.normalise(changes), self.git.writable)
 
     @cached_property
     def checkpoints(self) -> Checkpoints:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 
@@ -11,5 +12,6 @@ def parent_death_command() -> tuple[str, ...]:
 
     CPU time is limited in any case.
     """
-    setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
+    # Not from PATH, where a build could put one.
+    setpriv = shutil.which("setpriv", path=os.defpath) if sys.platform == "linux" else None
     return (setpriv, "--pdeathsig", "KILL") if setpriv else ()

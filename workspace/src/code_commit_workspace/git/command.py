@@ -60,10 +60,12 @@ class Git:
     """Runs git in the folder `root`, which may be below the top of its repository.
 
     With `repository`, git uses that folder instead of searching for one, and `root` is the top of its work tree.
+    No program is taken from the folders `writable`, nor from the root.
     """
 
-    def __init__(self, root: Path, *, repository: Path | None = None) -> None:
+    def __init__(self, root: Path, *, repository: Path | None = None, writable: Sequence[Path] = ()) -> None:
         self.root = root
+        self.writable = writable
         self._place = Place(root, repository, repository, found=False) if repository else None
         self._program: str | None = None
         self._repository: Repository | None = None
@@ -76,7 +78,7 @@ class Git:
             GitError: one of them is unusable.
         """
         for place in find_repositories(self.root, self._environ()):
-            git = Git(self.root)
+            git = Git(self.root, writable=self.writable)
             git._place = place
             yield git
 
@@ -271,13 +273,12 @@ class Git:
     def _environ(self) -> dict[str, str]:
         environ = {name: os.environ[name] for name in _KEPT if name in os.environ} | _SET
         # git finds git-lfs and gpg on PATH: not in the project.
-        return environ | {
-            name: trusted_path(self.root, environ[name]) for name in ("PATH", *_LIBRARIES) if name in environ
-        }
+        searched = [name for name in ("PATH", *_LIBRARIES) if name in environ]
+        return environ | {name: trusted_path(self.root, environ[name], self.writable) for name in searched}
 
     def _found(self) -> str:
         if self._program is None:
-            self._program = find_program("git", self.root)
+            self._program = find_program("git", self.root, self.writable)
         if self._program is None:
             raise NotReady("git was not found on PATH", hint="install git, outside of the project")
         return self._program

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import site
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,14 @@ from pathlib import Path
 
 def own_code() -> Iterator[str]:
     """Yield the real paths of this interpreter, of the folders that it imports from, and of our packages."""
-    folders = {sys.prefix, sys.exec_prefix, sys.base_prefix, *filter(os.path.isabs, sys.path)}
+    # Deno may be among the programs of an installation for one user.
+    folders = {
+        f"{site.getuserbase()}/bin",
+        sys.prefix,
+        sys.exec_prefix,
+        sys.base_prefix,
+        *filter(os.path.isabs, sys.path),
+    }
     for name, module in tuple(sys.modules.items()):
         file = getattr(module, "__file__", None)
         if name.startswith("code_commit") and "." not in name and file:

@@ -20,6 +20,7 @@ from code_commit_workspace.errors import NotReady
 from code_commit_workspace.process.caches import cache_variables, link_configurations
 from code_commit_workspace.process.hidden import SERVICE_VARIABLES, credential_stores, service_sockets
 from code_commit_workspace.process.mounts import Mount, arrange
+from code_commit_workspace.process.opened import fault_of_opening
 from code_commit_workspace.process.own_code import own_code
 from code_commit_workspace.process.private_folders import PrivateFolders, home_folder, private_place
 from code_commit_workspace.process.read_only import read_only_advice
@@ -109,19 +110,8 @@ class Sandbox:
                 raise NotReady(f"sandbox.writable: {opened} {fault[0]}", hint=fault[1])
 
     def _fault_of_opening(self, opened: str, homes: Sequence[str]) -> tuple[str, str] | None:
-        """Return why `opened` cannot be opened, and what to do; or None."""
-        missing = [path for path in (*map(str, self._hidden), *credential_stores(homes)) if not os.path.lexists(path)]
-        private = str(private_place(self._root, os.environ))
-        kept = (*homes, *missing, private)
-        held = next((path for path in kept if within(path, opened)), "")
-        if within(opened, private) or (held and (held != opened or held not in missing)):
-            return f"is or holds {held or private}, which no process may change", "name folders below it"
-        if any(within(opened, folder) for folder in _path_folders()):
-            return (
-                "is on PATH, where a build could put programs that you run",
-                "take it out of your configuration, or out of PATH",
-            )
-        return None
+        hidden = [str(path) for path in self._hidden]
+        return fault_of_opening(opened, homes=homes, hidden=hidden, private=str(private_place(self._root, os.environ)))
 
     def why_not(self) -> str:
         """Return why the sandbox does not work here, or "". The first call runs it to find out.

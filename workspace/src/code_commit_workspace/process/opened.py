@@ -1,0 +1,66 @@
+"""What the user must not open with `sandbox.writable`: a build could plant there what runs outside of the sandbox."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from code_commit_workspace.process.hidden import credential_stores
+from code_commit_workspace.programs import within
+
+# What the host starts, and what git starts for commits that the user asked for.
+_PROGRAMS = ("bash", "sh", "bwrap", "git", "git-lfs", "gpg", "ssh-keygen")
+_MOST_LINKS = 40  # as Linux
+
+
+def fault_of_opening(
+    opened: str, *, homes: Sequence[str], hidden: Sequence[str], private: str
+) -> tuple[str, str] | None:
+    """Return why no process may write to `opened`, a real path, and what to do; or None.
+
+    `hidden` is what no process sees, existing or not; `private` holds the private folders.
+    """
+    missing = [path for path in (*hidden, *credential_stores(homes)) if not os.path.lexists(path)]
+    held = next((path for path in (*homes, *missing, private) if within(path, opened)), "")
+    if within(opened, private) or (held and (held != opened or held not in missing)):
+        return f"is or holds {held or private}, which no process may change", "name folders below it"
+    searched = [folder for folder in os.get_exec_path() if folder.startswith("/")]
+    if any(within(opened, os.path.realpath(folder)) for folder in searched if Path(folder).is_dir()):
+        return (
+            "is on PATH, where a build could put programs that you run",
+            "take it out of your configuration, or out of PATH",
+        )
+    found = (shutil.which(name, path=folder) for name in _PROGRAMS for folder in searched)
+    for path in (*searched, *filter(None, found)):
+        *links, last = _resolved(path)
+        # A folder of PATH that exists is mounted read-only, with the programs in it.
+        planted = [last] if not Path(last).exists() or not (Path(last).is_dir() or _is_kept(last, searched)) else []
+        if any(within(each, opened) for each in (*links, *planted)):
+            return (
+                f"holds what {path} on PATH leads to, so that a build could put a program there",
+                "take it out of your configuration, or out of PATH",
+            )
+    return None
+
+
+def _is_kept(program: str, searched: Sequence[str]) -> bool:
+    return any(within(program, os.path.realpath(folder)) for folder in searched)
+
+
+def _resolved(path: str) -> Iterator[str]:
+    """Yield the real place of each link on the way to `path`, then that of `path`, existing or not."""
+    done, ahead, links = "/", [*reversed(Path(path).parts[1:])], 0
+    while ahead:
+        part = ahead.pop()
+        here = os.path.dirname(done) if part == ".." else os.path.join(done, part)  # noqa: PTH118, PTH120
+        if not os.path.islink(here) or links == _MOST_LINKS:  # noqa: PTH114
+            done = here
+            continue
+        yield here
+        links += 1
+        target = Path(here).readlink()
+        done = "/" if target.is_absolute() else done
+        ahead += reversed([each for each in target.parts if each != "/"])
+    yield done
