@@ -275,3 +275,17 @@ def test_the_example(root, content, code, left):
     assert done.returncode == code, done.stderr.decode()
     assert (root / "a").read_text() == left
     assert (b"the build failed" in done.stderr) == bool(code)
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_a_closed_workspace_leaves_no_handle_open(root, writes):
+    handles = Path("/proc/self/fd" if sys.platform == "linux" else "/dev/fd")
+    left = []
+
+    for _ in range(2):  # the first one makes git's folder, which all share
+        with Workspace.open(root, writes=writes) as workspace:
+            workspace.tree.read("a")
+            workspace.check([Change("a", b"new")])
+        left.append(len(list(handles.iterdir())))
+
+    assert left[0] == left[1]

@@ -1,0 +1,94 @@
+"""Which files changed since a rollup was made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+
+from code_commit_workspace import RolledUp, Workspace
+
+TEXT = "old a|old b"
+FILES = {"a": [0, 5], "b": [6, 11]}  # where each file is in TEXT
+
+
+@pytest.fixture
+def root(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(f"old {name}")
+    (tmp_path / "image").write_bytes(b"\x00")
+    return tmp_path
+
+
+@pytest.fixture
+def tree(root):
+    with Workspace.open(root, writes=False, repository="private") as workspace:
+        yield workspace.tree
+
+
+def write_manifest(root, rollup=TEXT, **more):
+    folder = root / "agent-config/.code-commit"
+    folder.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256(rollup.encode()).hexdigest()
+    manifest = {"version": 2, "rollup": digest, "files": FILES, "others": ["image"], **more}
+    (folder / "rollup.json").write_text(json.dumps(manifest))
+
+
+def test_changed_and_removed_files_are_named(root, tree):
+    write_manifest(root)
+    rolled_up = RolledUp.of(tree, TEXT)
+    assert rolled_up.changed() == []
+
+    (root / "a").write_text("new a")
+    (root / "b").unlink()
+
+    assert rolled_up.changed() == ["a", "b"]
+    assert rolled_up.changed(["b", "c"]) == ["b"]
+
+
+def test_new_files_count_among_given_paths_and_files_left_out_do_not(root, tree):
+    write_manifest(root)
+    (root / "new").write_text("new")
+
+    assert RolledUp.of(tree, TEXT).changed(["a", "image", "missing", "new"]) == ["new"]
+
+
+def test_what_a_build_wrote_is_no_change_after_renew(root, tree):
+    write_manifest(root)
+    rolled_up = RolledUp.of(tree, TEXT)
+    (root / "a").write_text("by the build")
+    (root / "made").write_text("by the build")
+
+    rolled_up.renew()
+
+    assert rolled_up.changed() == []
+    assert rolled_up.changed(["a", "made"]) == []
+    (root / "a").write_text("later")
+    assert rolled_up.changed() == ["a"]
+
+
+@pytest.mark.parametrize(("more", "patterns"), [({}, None), ({"include": ["*.py"], "exclude": []}, (("*.py",), ()))])
+def test_patterns_are_those_of_the_manifest(root, tree, more, patterns):
+    write_manifest(root, **more)
+    assert RolledUp.of(tree, TEXT).patterns == patterns
+
+
+def test_a_manifest_of_another_rollup_is_not_used(root, tree):
+    write_manifest(root, rollup="another", include=[], exclude=[])
+    (root / "a").write_text("new a")
+
+    rolled_up = RolledUp.of(tree, TEXT)
+
+    assert (rolled_up.changed(), rolled_up.patterns) == ([], None)
+
+
+@pytest.mark.parametrize("manifest", [None, "", "{", "[]", "[" * 100_000, '{"version": 1}'])
+def test_without_a_usable_manifest_no_file_counts_as_changed(root, tree, manifest):
+    if manifest is not None:
+        write_manifest(root)
+        (root / "agent-config/.code-commit/rollup.json").write_text(manifest)
+    (root / "a").write_text("new a")
+
+    assert RolledUp.of(tree, TEXT).changed() == []
+    assert RolledUp.of(tree, TEXT).changed(["a", "new"]) == []
