@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from pathlib import Path
 
 import pytest
 
 from code_commit.plugin_api import ToolCall
-from code_commit_testing import Project, Reply, ScriptedServer
+from code_commit_testing import Project, Reply, ScriptedServer, install_plugin
 
 
 def called(name: str, **arguments: object) -> ToolCall:
     return ToolCall(f"call_{name}", name, arguments)
 
 
+# Sets the umask before the run begins, and tells what it was in the end.
+UMASK = """
+import os
+from code_commit.plugin_api import hookimpl
+
+os.umask(0)
+
+@hookimpl
+def code_commit_after_run(run):
+    (run.root / "umask").write_text(f"{os.umask(0):o}")
+"""
 TASK = "```typescript\nasync function agent_code(): Promise<any> {\n  return 'done';\n}\n```\n"
 RUNS = {
     "commit": (
@@ -43,13 +53,11 @@ def test_only_the_owner_can_read_the_files_of_a_run(tmp_path: Path, name: str) -
     arguments, replies = RUNS[name]
     project = Project.create(tmp_path / "made", build="cat a.txt; test $(cat a.txt) != red\n")
     project.write({"requirements.md": "Good.\n", "agent-config/config.toml": "[plugins.html]\nlive = true\n"})
-    before = os.umask(0)
-    try:
-        with ScriptedServer(replies) as server:
-            environ = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q", **server.environment()}
-            done = project.command("--model=gpt-5", "--sandbox=off", *arguments, environ=environ, cold=True)
-    finally:
-        os.umask(before)
+    plugin = install_plugin(tmp_path / "plugins", "umask", UMASK)
+    with ScriptedServer(replies) as server:
+        environ = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q", **server.environment()}
+        done = project.command("--model=gpt-5", "--sandbox=off", *arguments, environ=environ, plugins=[plugin])
+    assert (project.root / "umask").read_text() == "0"
     assert list(project.root.glob("logs/2*")), done.stderr
     modes = {path: stat.S_IMODE(path.lstat().st_mode) for path in project.run_folder.rglob("*")}
     assert {f"{mode:o}" for path, mode in modes.items() if path.is_file()} == {"600"}, modes
