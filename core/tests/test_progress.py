@@ -9,6 +9,7 @@ import pty
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ def shown(*told: Event, workflow_reports: bool = False) -> list[str]:
     ("event", "line"),
     [
         (ASKED, "call 1, initial-query: asking gemini-2.5-pro (https://x, key from a file)"),
-        (ANSWERED, "gemini-2.5-pro answered in 12.3 s, 1200 tokens in, 300 tokens out"),
+        (ANSWERED, "gemini-2.5-pro answered in 12.3 s, 1,200 tokens in, 300 tokens out"),
         (
             events.CallFinished(1, "q", "gpt-5", "length", "max_tokens", 1.0, None, None),
             "gpt-5 answered in 1.0 s, ended with max_tokens",
@@ -156,6 +157,8 @@ from code_commit.plugin_api import event as events
 from code_commit.plugin_api.event import Record
 from code_commit.log.progress import Progress
 from code_commit.log.json_lines import data_of
+from code_commit.log import progress as module
+module._SHORTEST = 0  # seconds
 progress = Progress(sys.stderr, os.environ)
 def tell(event):
     progress.receive(Record(1, 0.0, "run", 1, None, event.kind, data_of(event)))
@@ -166,6 +169,7 @@ print("person", end="\\n", file=sys.stderr)
 tell(events.QuestionAnswered("person"))
 tell(events.CallFinished(1, "query", "gemini-2.5-pro", "stop", "STOP", 12.3, 1200, 300))
 tell(events.ProcessStarted(("bash", "build.sh"), "off", "1-build.txt"))
+tell(events.MessageLogged("while it builds"))
 tell(events.ProcessFinished(("bash", "build.sh"), 1, 3.0, False, (), "1-build.txt"))
 progress.close()
 print("rich" in sys.modules)
@@ -187,11 +191,18 @@ def run(run):
 
 @pytest.mark.parametrize(("environment", "colored"), [({"NO_COLOR": "1"}, False), ({}, True)])
 def test_a_run_on_a_terminal_has_a_status_line_and_colors_unless_they_are_off(tmp_path, environment, colored):
-    project = Project.create(tmp_path / "project", build="exit 1\n")
+    project = Project.create(tmp_path / "project", build="read -r line < go; exit 1\n")
     plugin = install_plugin(tmp_path / "plugins", "builder", BUILDER)
+    os.mkfifo(project.root / "go")
     environ = project.environment({"TERM": "xterm", "COLUMNS": "80", "PYTHONPATH": str(plugin), **environment})
     command = [sys.executable, "-m", "code_commit", "--just-build"]
-    code, written, _ = written_to_a_terminal(command, environ, cwd=project.root)
+
+    def go_on(written: bytes) -> None:
+        if b"build... 0 s" in written and not (project.root / "gone").exists():
+            (project.root / "gone").touch()
+            (project.root / "go").write_text("go\n")
+
+    code, written, _ = written_to_a_terminal(command, environ, cwd=project.root, watch=go_on)
     assert code == 1
     assert "build... 0 s" in written
     assert ("\x1b[31mbuild failed" in written) == colored
@@ -207,7 +218,10 @@ def on_a_terminal(**environment: str) -> tuple[str, bool]:
 
 
 def written_to_a_terminal(
-    command: list[str], environ: dict[str, str], cwd: Path | None = None
+    command: list[str],
+    environ: dict[str, str],
+    cwd: Path | None = None,
+    watch: Callable[[bytes], None] = lambda _: None,
 ) -> tuple[int, str, bytes]:
     """Return the exit code, what the command writes to a terminal, and its stdout."""
     ours, theirs = pty.openpty()
@@ -217,6 +231,7 @@ def written_to_a_terminal(
     with contextlib.suppress(OSError):  # how a terminal says that nobody is left to write
         while chunk := os.read(ours, 65536):
             written += chunk
+            watch(written)
     os.close(ours)
     with child:
         stdout = child.stdout.read()
@@ -230,7 +245,6 @@ def test_a_terminal_shows_what_goes_on():
     assert "build... 0 s" in written
     assert "\x1b]" not in written
     assert "\x1b[31mbuild failed" in written
-    assert written.count("\x1b[?25h") == written.count("\x1b[?25l") >= 1
 
 
 def test_a_terminal_ends_up_with_the_lines_alone():
@@ -239,8 +253,9 @@ def test_a_terminal_ends_up_with_the_lines_alone():
         "call 1, query: asking gemini-2.5-pro\\x1b]52;c;eA==\\x07 (https://x)",
         "while it thinks",
         "person",
-        "gemini-2.5-pro answered in 12.3 s, 1200 tokens in, 300 tokens out",
+        "gemini-2.5-pro answered in 12.3 s, 1,200 tokens in, 300 tokens out",
         "build (not isolated)",
+        "while it builds",
         "build failed (exit 1) after 3.0 s, see logs/run/1-build.txt",
     ]
 
@@ -303,3 +318,102 @@ def test_a_failure_is_explained_when_the_run_goes_on():
     again = events.CallStarted(2, "q", "openai", "gpt-5", "", "", "2.txt")
     lines = [line.partition("] ")[2] for line in shown(failed, again, again)]
     assert lines == ["gpt-5 failed after 1.0 s", "  no network", *["call 2, q: asking gpt-5"] * 2]
+
+
+class Terminal(io.StringIO):
+    """A terminal on which nothing is painted but on events, at times that the test sets."""
+
+    def __init__(self, monkeypatch, columns: int = 80) -> None:
+        super().__init__()
+        self.now = 0.0
+        monkeypatch.setattr("code_commit.log.progress._REPAINT", 3600)
+        monkeypatch.setattr("code_commit.log.progress.time.monotonic", lambda: self.now)
+        monkeypatch.setenv("COLUMNS", str(columns))
+        self.progress = Progress(self, {"TERM": "xterm", "NO_COLOR": "1"})
+
+    def isatty(self) -> bool:
+        return True
+
+    def receive(self, event: Event, at: float) -> str:
+        """Return what is written about an event."""
+        before, self.now = len(self.getvalue()), at
+        self.progress.receive(record(event, at))
+        return self.getvalue()[before:]
+
+
+def test_an_activity_shorter_than_50_ms_is_not_painted(monkeypatch):
+    terminal = Terminal(monkeypatch)
+    terminal.receive(BUILDING, 0)
+    assert "..." not in terminal.receive(events.MessageLogged("words"), 0.049)
+    assert "[0:00] build... 0 s" in terminal.receive(events.MessageLogged("words"), 0.051)
+    passed = events.ProcessFinished(BUILD, 0, 3.0, timed_out=False, tampered=(), log="1-build.txt")
+    assert terminal.receive(passed, 3).startswith("\r\x1b[2K")
+    assert "\x1b[2K" not in terminal.receive(events.MessageLogged("words"), 4)
+    terminal.progress.close()
+
+
+@pytest.mark.parametrize(
+    ("cost", "spent"), [(None, "; 1,500 tokens so far"), (0.0123, "; 1,500 tokens, $0.0123 so far")]
+)
+def test_the_status_line_tells_tokens_and_cost_so_far_where_they_are_known(monkeypatch, cost, spent):
+    terminal = Terminal(monkeypatch)
+    terminal.receive(ASKED, 0)
+    assert "[0:01] asking gemini-2.5-pro... 1 s\r" in terminal.receive(events.MessageLogged("words"), 1) + "\r"
+    answered = events.CallFinished(1, "q", "unknown-model", "stop", "STOP", 12.3, 1200, 300, cost_usd=cost)
+    terminal.receive(answered, 2)
+    terminal.receive(BUILDING, 2)
+    assert terminal.receive(events.MessageLogged("words"), 65).endswith(f"[1:05] build... 63 s{spent}")
+    terminal.progress.close()
+
+
+@pytest.mark.parametrize("columns", [20, 40])
+def test_the_status_line_fits_into_a_narrow_terminal(monkeypatch, columns):
+    terminal = Terminal(monkeypatch, columns)
+    terminal.receive(events.CallStarted(1, "q", "gemini", "字" * 50, "https://x", "", "1.txt"), 0)
+    status = terminal.receive(events.MessageLogged("words"), 1).split("\n")[-1]
+    assert status.startswith("[0:01] asking 字")
+    assert sum(1 + (character == "字") for character in status) in {columns - 2, columns - 1}
+    terminal.progress.close()
+
+
+SHRINKING = """
+import fcntl, struct, sys, termios
+def resize(columns):
+    fcntl.ioctl(sys.stderr, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+resize(80)
+"""
+
+
+def test_a_status_line_that_wraps_after_a_resize_is_erased_as_a_whole():
+    script = SHRINKING + SCRIPT.replace("tell(events.QuestionAsked", "resize(20)\ntell(events.QuestionAsked")
+    environ = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "TERM", "COLUMNS"}}
+    code, written, _ = written_to_a_terminal([sys.executable, "-c", script], environ | {"TERM": "xterm"})
+    assert code == 0
+    assert "\r\x1b[2K" + "\x1b[1A\x1b[2K" * 2 in written  # 59 columns in lines of 20
+
+
+RED = events.ProcessFinished(BUILD, 1, 3.0, timed_out=False, tampered=(), log="1-build.txt", last_lines="one\ntwo")
+
+
+def test_the_last_lines_of_a_red_build_are_shown_when_the_run_goes_on():
+    last = ["[0:01] the last lines of the build:", "       one", "       two"]
+    again = Record(1, 1001.0, "run", 1, None, "attempt.started", {"number": 2})
+    progress = Progress(stream := io.StringIO(), {})
+    for each in (record(RED), again, again):
+        progress.receive(each)
+    assert stream.getvalue().splitlines()[1:] == [*last, *["[0:01] attempt 2"] * 2]
+    assert len(shown(RED, events.MessageLogged("words"))) == 2
+    assert len(shown(RED, ASKED, workflow_reports=True)) == 1
+
+
+STARTED = events.RunStarted("committing-code", "/p", "logs/run")
+
+
+@pytest.mark.parametrize(
+    ("then", "lines"),
+    [(ASKED, ["committing-code, log in logs/run", "words", "call 1, initial-query: asking"]),
+     (events.RunFinished("not_ready", 3, "no"), ["words"])],
+)  # fmt: skip
+def test_the_headline_is_the_first_line_of_a_run_that_begins(then, lines):
+    found = [line.partition("] ")[2] for line in shown(STARTED, events.MessageLogged("words"), then)]
+    assert [line[: len(expected)] for line, expected in zip(found, lines, strict=True)] == lines

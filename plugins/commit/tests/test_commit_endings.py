@@ -181,7 +181,7 @@ def test_files_with_uncommitted_changes_are_named_at_the_start(change):
     change.project.write({"untracked.txt": "x\n"})
     finished = change([block("a.txt", "good, too\n")])
     line = "changes that are not committed: a.txt; `code-commit runs diff` will show those of this run alone\n"
-    assert finished.stderr.splitlines(keepends=True)[0].endswith(f"] {line}")
+    assert finished.stderr.splitlines(keepends=True)[1].endswith(f"] {line}")
 
 
 def test_restored_files_do_not_stay_changed(change):

@@ -127,6 +127,9 @@ class SandboxSettings:
     log_limit: int = 64 * 1024 * 1024
 
 
+_LONGEST_LINE = 400  # characters of a line for people
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessResult:
     """How a process ended. `exit_code` is None after a signal or the time limit.
@@ -151,11 +154,15 @@ class ProcessResult:
         return self.exit_code == 0 and not self.tampered
 
     def last_lines(self, most: int = 10) -> str:
-        """Return the last lines of stdout and stderr for people, `most` together, without blank ones."""
+        """Return the last lines of stdout and stderr for people, `most` together, without blank ones; long ones cut."""
         stdout, stderr = (
-            [line for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
+            [_cut(line) for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
             for output in (self.stdout, self.stderr)
         )
         for_stderr = min(len(stderr), max(most // 2, most - len(stdout)))
         for_stdout = min(len(stdout), most - for_stderr)
         return "\n".join(stdout[len(stdout) - for_stdout :] + stderr[len(stderr) - for_stderr :])
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..."

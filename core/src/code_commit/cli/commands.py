@@ -67,9 +67,9 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
         host.out.line(line)
     host.out.note(f"restored {len(restored)} file{'s' * (len(restored) != 1)} from before {run}")
     if commit := _commit_of(host.root / LOGS / run):
-        paths = shlex.join(restored) if len(restored) <= _SHOWN_PATHS else "PATHS"
-        by_hand = f"`git add -A -- {paths}` and `git commit` take it back, too"
-        host.out.note(f"hint: the commit {commit} stays; {by_hand} (`git revert` does both, in place of `undo`)")
+        add = f"git add -A -- {shlex.join(restored)}" if len(restored) <= _SHOWN_PATHS else "git add"
+        back = f"`{add}` and `git commit` take it back, too (`git revert` does both, in place of `undo`)"
+        host.out.note(f"hint: the commit {commit} stays; {back}")
     return ExitCode.REACHED
 
 

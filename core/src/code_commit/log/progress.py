@@ -11,10 +11,11 @@ from typing import IO, Any, Literal, TextIO, cast
 
 from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.project_files import LOGS
-from code_commit.plugin_api.run_json import BEFORE_WORK, is_build
+from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument, clock, describe_spent, is_build
 from code_commit_workspace import SafeStream, can_repaint, join_paths, may_color, printable
 
-_REPAINT = 0.5  # seconds
+_REPAINT = 0.1  # seconds
+_SHORTEST = 0.05  # seconds; a shorter activity would only flicker
 _PLAIN_TICK = 60.0  # seconds; CI services end a job after a longer silence
 _SHOWN_PATHS = 5
 _SHOWN_COMMAND = 80
@@ -48,21 +49,23 @@ class Progress:
         self._workflow_reports = workflow_reports
         self._lock = threading.RLock()
         self._started = time.monotonic()
-        self._start_time: float | None = None
+        self._start_time = 0.0
         self._activities: dict[tuple[str, Any], tuple[str, float]] = {}
-        self._opening: Sequence[Line] = ()  # names the run folder, which a run that does not begin does not leave
+        self._held: list[tuple[str, Line]] = []
+        self._holds = False  # the first line names the run folder, which a run that does not begin does not leave
         self._attempt = ""
         self._shown_calls: set[str] = set()
         self._user_types = False
-        self._error: str | None = None  # of the last call
+        self._reason: Sequence[Line] = ()  # why the last call or build failed
+        self._document = RunDocument()
         self._ticker: threading.Thread | None = None
         self._closed = threading.Event()
 
     def receive(self, record: Record) -> None:
         """Print the lines of a record, and update the status line."""
         with self._lock:
-            if self._start_time is None:
-                self._start_time = record.time
+            self._start_time = self._start_time or record.time
+            self._document.receive(record)
             if record.kind == "attempt.started":
                 self._attempt = f"attempt {record.data.get('number')}, "
             if record.kind in {"question.asked", "question.answered"}:
@@ -71,20 +74,21 @@ class Progress:
             activity = what, record.data.get("number", record.data.get("log"))
             if step == "finished":
                 self._activities.pop(activity, None)
-                self._painter.status(self._status())
-            lines = self._lines(record)
-            if record.kind == "call.finished":
-                self._error = record.data.get("error")
-            elif record.kind == "call.started" and self._error:
-                # The run goes on, so its last line will not show why the call failed.
-                lines = (Line(f"  {self._error}", "bad"), *lines)
-                self._error = None
-            for line in lines:
-                self._painter.print(f"[{clock(record.time - self._start_time)}] ", line)
+            prefix = f"[{clock(record.time - self._start_time)}] "
+            self._held += [(prefix, line) for line in self._lines(record)]
+            if record.kind == "run.finished":
+                del self._held[: self._holds]
+            self._holds = record.kind == "run.started" or (
+                self._holds and record.kind in BEFORE_WORK - {"run.finished"}
+            )
+            self._painter.status(self._status())
+            while self._held and not self._holds:
+                self._painter.print(*self._held.pop(0))
             if record.kind in _ACTIVITIES:
                 self._activities[activity] = _ACTIVITIES[record.kind](record.data), time.monotonic()
-                self._start_ticker()
-            self._painter.status(self._status())
+                if self._ticker is None and not self._closed.is_set():
+                    self._ticker = threading.Thread(target=self._repaint, name="progress", daemon=True)
+                    self._ticker.start()
 
     def close(self) -> None:
         """Remove the status line and stop repainting."""
@@ -95,40 +99,32 @@ class Progress:
             self._painter.status("")
 
     def _lines(self, record: Record) -> Sequence[Line]:
-        lines = self._new_lines(record)
-        if record.kind == "run.started":
-            self._opening, lines = lines, ()
-        elif record.kind not in BEFORE_WORK:
-            self._opening, lines = (), (*self._opening, *lines)
+        lines = (lines_beside_workflow if self._workflow_reports else lines_of)(record)
+        if record.kind == "call.started" and self._workflow_reports:
+            lines = [line for line in lines if line.text not in self._shown_calls]  # once for each model and address
+            self._shown_calls.update(line.text for line in lines)
+        if record.kind in {"call.started", "attempt.started"}:  # the run goes on: its last lines will not show why
+            lines, self._reason = (*self._reason, *lines), ()
+        elif record.kind == "call.finished":
+            self._reason = [Line(f"  {record.data['error']}", "bad")] if record.data.get("error") else ()
+        elif record.kind == "process.finished" and not self._workflow_reports:
+            last = record.data.get("last_lines")
+            self._reason = [Line(f"the last lines of the build:\n{last}", "faint")] if last else ()
         return lines
 
-    def _new_lines(self, record: Record) -> Sequence[Line]:
-        if not self._workflow_reports:
-            return lines_of(record)
-        lines = lines_beside_workflow(record)
-        if record.kind != "call.started":
-            return lines
-        new = [line for line in lines if line.text not in self._shown_calls]  # once for each model and address
-        self._shown_calls.update(line.text for line in new)
-        return new
-
     def _status(self) -> str:
-        if not self._activities or self._user_types:
-            return ""
         now = time.monotonic()
-        texts = ", ".join(f"{text}... {int(now - since)} s" for text, since in self._activities.values())
-        return f"[{clock(now - self._started)}] {self._attempt}{texts}"
-
-    def _start_ticker(self) -> None:
-        if self._ticker is None and not self._closed.is_set():
-            self._ticker = threading.Thread(target=self._repaint, name="progress", daemon=True)
-            self._ticker.start()
+        shown = [each for each in self._activities.values() if now - each[1] >= _SHORTEST]
+        if not shown or self._user_types:
+            return ""
+        spent = describe_spent(self._document.fields)
+        texts = ", ".join(f"{text}... {int(now - since)} s" for text, since in shown)
+        return f"[{clock(now - self._started)}] {self._attempt}{texts}" + f"; {spent} so far" * bool(spent)
 
     def _repaint(self) -> None:
         while not self._closed.wait(self._tick):
             with self._lock:
-                status = self._status()
-                if status and not self._closed.is_set():
+                if status := self._status():
                     self._painter.tick(status)
 
 
@@ -154,29 +150,35 @@ class _LivePainter(_PlainPainter):
 
     def __init__(self, stream: TextIO | None, *, color: bool) -> None:
         from rich.console import Console
-        from rich.live import Live
         from rich.text import Text
 
-        self._text = Text
-        file = cast("IO[str]", SafeStream(stream))  # it has the methods that rich uses
+        super().__init__(stream)
+        file = cast("IO[str]", self._stream)  # it has the methods that rich uses
         self._console = Console(file=file, force_terminal=True, no_color=not color, highlight=False)
-        self._live = Live(
-            console=self._console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
-        )
+        self._text = Text
+        self._status = Text()  # on the screen
 
     def print(self, prefix: str, line: Line) -> None:
+        self._erase()
         text = self._text.assemble((prefix, "dim"), (_shown(line.text, len(prefix)), _STYLES[line.tone]))
         self._console.print(text, soft_wrap=True)
+        self._console.print(self._status, end="", soft_wrap=True)
 
     def status(self, text: str) -> None:
-        if not text:
-            self._live.stop()
-            return
-        self._live.start()
-        self._live.update(self._text(_shown(text, 0), no_wrap=True, overflow="ellipsis"), refresh=True)
+        status = self._text(_shown(text, 0).replace("\n", " "))
+        status.truncate(self._console.width - 1, overflow="ellipsis")
+        if status != self._status:
+            self._erase()
+            self._console.print(status, end="", soft_wrap=True)
+            self._status = status
 
-    def tick(self, text: str) -> None:
-        self.status(text)
+    tick = status
+
+    def _erase(self) -> None:
+        """Erase the status line, which takes several rows after the terminal became narrower."""
+        if self._status:
+            rows = (self._status.cell_len - 1) // self._console.width
+            self._stream.write("\r\x1b[2K" + "\x1b[1A\x1b[2K" * rows)
 
 
 def _shown(text: str, indent: int) -> str:
@@ -193,24 +195,12 @@ def lines_of(record: Record) -> Sequence[Line]:
 
 def lines_beside_workflow(record: Record) -> Sequence[Line]:
     """Return the lines that a workflow with its own reports leaves out: models, failures, messages."""
-    data = record.data
-    match record.kind:
-        case "call.started":
-            return (Line(_asking(data)),)
-        case "state.entered" | "changes.applied" | "process.started":
-            return ()
-        case "call.finished" if data.get("error") is None:
-            return ()
-        case "process.finished" if not data.get("tampered"):
-            return ()
-    return lines_of(record)
-
-
-def clock(seconds: float) -> str:
-    """Return a time since the start: 0:07, 12:34, 1:02:03."""
-    minutes, rest = divmod(int(max(0, seconds)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    kind, data = record.kind, record.data
+    if kind == "call.started":
+        return (Line(_asking(data)),)
+    told = kind in {"state.entered", "changes.applied", "process.started"}
+    told |= kind == "call.finished" and data.get("error") is None
+    return () if told or (kind == "process.finished" and not data.get("tampered")) else lines_of(record)
 
 
 def _process(data: Mapping[str, Any]) -> str:
@@ -230,17 +220,17 @@ def _asking(data: Mapping[str, Any]) -> str:
 
 
 def _call_retried(data: Mapping[str, Any]) -> Sequence[Line]:
-    return (
-        Line(f"try {data.get('attempt')} failed: {data.get('reason')}; next in {_seconds(data.get('wait'))}", "bad"),
-    )
+    failed = f"try {data.get('attempt')} failed: {data.get('reason')}"
+    return (Line(f"{failed}; next in {_seconds(data.get('wait'))}", "bad"),)
 
 
 def _call_finished(data: Mapping[str, Any]) -> Sequence[Line]:
     if data.get("error") is not None:
-        failed = "was not asked" if data.get("cost_usd") == 0 else f"failed after {_seconds(data.get('seconds'))}"
+        how = "interrupted" if data["error"] == "interrupted" else "failed"
+        failed = "was not asked" if data.get("cost_usd") == 0 else f"{how} after {_seconds(data.get('seconds'))}"
         return (Line(f"{data.get('model')} {failed}", "bad"),)
     tokens = [
-        f"{data[name]} tokens {way}"
+        f"{data[name]:,} tokens {way}"
         for way, name in (("in", "input_tokens"), ("out", "output_tokens"))
         if data.get(name)
     ]

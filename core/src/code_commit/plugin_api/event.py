@@ -155,7 +155,8 @@ class ProcessStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class ProcessFinished(Event):
-    """A build or a command ended; `exit_code` is None after a signal or the time limit."""
+    """A build or a command ended; `exit_code` is None after a signal or the time limit. `last_lines` is the end of the
+    output of a build that failed."""
 
     kind: ClassVar[str] = "process.finished"
     argv: tuple[str, ...]
@@ -164,6 +165,7 @@ class ProcessFinished(Event):
     timed_out: bool
     tampered: tuple[str, ...]
     log: str
+    last_lines: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,17 +134,36 @@ def run_document(records: Iterable[Record]) -> dict[str, Any]:
 
 
 def describe_cost(document: Mapping[str, Any]) -> str:
-    """Return cost, tokens and calls of a run for people. Without a model call, it is empty.
+    """Return cost, tokens, calls and time of a run for people. Without a model call, it is empty."""
+    calls, tokens = document["calls"]["finished"], document["tokens"]
+    parts = [f"{tokens[name]:,} tokens {way}" for name, way in _WAYS.items() if tokens[name] is not None]
+    parts += [f"{calls} call{'s' * (calls != 1)}", clock(document["seconds"]["total"])]
+    return ", ".join([*_cost(document), *parts]) if calls else ""
+
+
+def describe_spent(document: Mapping[str, Any]) -> str:
+    """Return tokens and cost of a run so far in few words; what is unknown is left out."""
+    known = [document["tokens"][name] for name in _WAYS if document["tokens"][name] is not None]
+    return ", ".join([f"{sum(known):,} tokens"] * bool(known) + _cost(document))
+
+
+def _cost(document: Mapping[str, Any]) -> list[str]:
+    """Return the cost for people, or nothing.
 
     The list of prices loads in a fifth of a second: the cost of calls that took no longer is left out.
     """
-    calls, tokens, usd = document["calls"]["finished"], document["tokens"], document["cost_usd"]
+    usd = document["cost_usd"]
     if usd is None and document["seconds"]["model"] >= 1:
-        known = [cost_of(row["model"], Usage(*row["tokens"].values())) for row in document["models"]]
-        usd = None if None in known else sum(filter(None, known))
-    parts = [] if usd is None else [f"${usd:.4f}"]
-    parts += [f"{tokens[name]:,} tokens {way}" for name, way in _WAYS.items() if tokens[name] is not None]
-    return ", ".join([*parts, f"{calls} call{'s' * (calls != 1)}"]) if calls else ""
+        costs = [cost_of(row["model"], Usage(*row["tokens"].values())) for row in document["models"]]
+        usd = None if None in costs else sum(filter(None, costs))
+    return [] if usd is None else [f"${usd:.4f}"]
+
+
+def clock(seconds: float) -> str:
+    """Return a time since the start: 0:07, 12:34, 1:02:03."""
+    minutes, rest = divmod(int(max(0, seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def is_build(argv: Any) -> bool:

@@ -25,6 +25,7 @@ from code_commit.plugin_api.event import (
     QuestionAsked,
 )
 from code_commit.plugin_api.run_files import find_run
+from code_commit.plugin_api.run_json import is_build
 from code_commit.plugins.host import Plugin, PluginHost
 from code_commit_workspace import (
     Change,
@@ -370,9 +371,9 @@ class ProjectRun:
             finally:
                 self._unsaved = self.writes  # another thread may have taken a checkpoint meanwhile
             seconds = round(time.monotonic() - started, 3)
-            self.emit(
-                ProcessFinished(tuple(argv), result.exit_code, seconds, result.timed_out, result.tampered, log.name)
-            )
+            last = "" if result.passed or not is_build(argv) else result.last_lines()
+            ended = (result.exit_code, seconds, result.timed_out, result.tampered)
+            self.emit(ProcessFinished(tuple(argv), *ended, log.name, last))
             if result.advice:
                 self.emit(MessageLogged(result.advice, "warning"))
         return result

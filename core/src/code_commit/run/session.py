@@ -14,7 +14,6 @@ from typing import Any
 from code_commit.config.keys import likely_keys
 from code_commit.config.loading import Settings
 from code_commit.imports import import_object
-from code_commit.log.progress import clock
 from code_commit.log.run_log import RunLog
 from code_commit.models.resolution import Services, resolve
 from code_commit.plugin_api.definitions import Ending, Outcome, Result
@@ -83,9 +82,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
                 state.result = checked_result(value, Result, outcome=Outcome, summary=str, data=Mapping, hint=str)
                 state.may_undo = state.reached and run.has_written and not plan.workflow.interactive
     registry.plugin_host.traces += [*workspace.rule_traces, *log.sink_traces]
-    cost = describe_cost(log.document.fields)
-    cost += f", {clock(log.document.fields['seconds']['total'])}" if cost else ""
-    return replace(state.ending(log.folder), late_failures=state.late_failures, cost=cost)
+    return replace(state.ending(log.folder), late_failures=state.late_failures, cost=describe_cost(log.document.fields))
 
 
 @dataclass(slots=True)
@@ -127,9 +124,8 @@ class _RunState:
 
     def _hint(self) -> str:
         hint = self._describe()[2]
-        if hint and self.reached:
-            return hint
-        return "; ".join(filter(None, [hint, self.take_back if self.changed or self.may_undo else ""]))
+        may_undo = self.changed or (self.may_undo and not hint)
+        return "; ".join(filter(None, [hint, self.take_back if may_undo else ""]))
 
     def ending(self, folder: Path) -> RunEnding:
         redacted = self.redactor.text
