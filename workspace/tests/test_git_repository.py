@@ -144,6 +144,18 @@ def test_every_kind_of_repository_can_be_read_and_committed_to(tmp_path, home, k
     assert plain_git(folder, "fsck", "--no-dangling", "--connectivity-only") == ""
 
 
+@pytest.mark.parametrize(("enabled", "author"), [("true", "Worktree"), ("false", "Home")])
+def test_a_worktree_has_settings_of_its_own_where_they_are_enabled(tmp_path, home, enabled, author):
+    root = linked(tmp_path)
+    plain_git(root, "config", "extensions.worktreeConfig", "true")
+    plain_git(root, "config", "--worktree", "user.name", "Worktree")
+    plain_git(root, "config", "extensions.worktreeConfig", enabled)
+
+    commit(root)
+
+    assert plain_git(root, "log", "-1", "--format=%an") == author
+
+
 def test_a_repository_of_another_user_is_refused_until_it_is_declared_safe(root, home):
     if os.geteuid():
         pytest.skip("only root can give files away")
