@@ -49,6 +49,7 @@ _PUBLIC = {
         "write_stdout",
     ),
     "threads": ("Worker", "run_concurrently"),
+    "tree_removal": ("remove_tree",),
     "workspace": ("Workspace",),
 }
 _MODULES = {name: module for module, names in _PUBLIC.items() for name in names}

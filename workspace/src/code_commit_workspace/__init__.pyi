@@ -53,6 +53,7 @@ from .terminal import read_answer as read_answer
 from .terminal import write_stdout as write_stdout
 from .threads import Worker as Worker
 from .threads import run_concurrently as run_concurrently
+from .tree_removal import remove_tree as remove_tree
 from .workspace import Workspace as Workspace
 
 __version__: str

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git import Git
 from code_commit_workspace.transaction.home import open_home
+from code_commit_workspace.tree_removal import remove_tree
 
 PRIVATE_GIT = "no-repository.git"  # in the state folder
 
@@ -29,7 +29,7 @@ def private_git(root: Path, home: Path, *, anew: bool, writable: Sequence[Path])
     if anew or not folder.exists():
         try:
             if folder.exists():
-                shutil.rmtree(folder)
+                remove_tree(folder)
         except OSError as error:
             raise NotReady(f"{folder} cannot be replaced: {error.strerror}", hint="remove it") from error
         git.init()

@@ -26,7 +26,7 @@ from code_commit_history.changes import whole_change
 from code_commit_history.past_runs import PastRun, named_run, read_run
 from code_commit_history.runs.command import RUN
 from code_commit_history.story import Story, read_story
-from code_commit_workspace import Git, ProjectTree, Workspace, check_private_folder
+from code_commit_workspace import Git, ProjectTree, Workspace, check_private_folder, remove_tree
 
 _CONFIG = Path("agent-config")
 _INPUTS = ("query.txt", "codeRollup.txt")  # in the run folder as `input-NAME`; other names could be settings
@@ -89,7 +89,8 @@ def replay(host: Host, arguments: Namespace) -> int:
         if keep:
             _delete_configuration(root, scratch)
         else:
-            shutil.rmtree(scratch, ignore_errors=True)
+            with suppress(OSError):
+                remove_tree(scratch)
     folder = again.folder if keep else None
     if arguments.json:
         compared = [asdict(row) | {"same": row.same} for row in rows]
@@ -115,7 +116,7 @@ def _copy_project(host: Host, recorded: PastRun, scratch: Path) -> dict[str, str
                 _copy_current_files(host, project, target, state, recorded)
     log = scratch / "logs" / recorded.run
     if log.exists():  # part of the checkpoint, with links, if git does not ignore it
-        shutil.rmtree(log)
+        remove_tree(log)
     shutil.copytree(recorded.folder, log, ignore=_not_regular)
     (scratch / "logs" / ".gitignore").unlink(missing_ok=True)
     (scratch / "logs" / ".gitignore").write_text("*\n", "utf-8")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import stat
 import tempfile
 import weakref
@@ -16,6 +15,7 @@ from pathlib import Path
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.programs import within
 from code_commit_workspace.transaction.home import FOLDER, open_folder
+from code_commit_workspace.tree_removal import remove_tree
 
 _RUN = "run-"
 
@@ -106,7 +106,7 @@ def _remove_unless(expected: Callable[[int], bool], name: str, folder: int) -> N
     except FileNotFoundError:
         return
     if stat.S_ISDIR(mode) and not expected(mode):
-        shutil.rmtree(name, dir_fd=folder)
+        remove_tree(name, dir_fd=folder)
     elif not expected(mode):
         os.unlink(name, dir_fd=folder)
 
@@ -137,13 +137,7 @@ def _locked(run: Path) -> int:
 
 def _remove_run(run: Path, handle: int) -> None:
     try:
-        shutil.rmtree(run, ignore_errors=True)
-        if run.exists():
-            # A process left folders that nobody may write to, such as a cache of Go modules.
-            for folder, names, _ in os.walk(run):
-                for path in (Path(folder, name) for name in names):
-                    if not path.is_symlink():
-                        path.chmod(0o700)
-            shutil.rmtree(run, ignore_errors=True)
+        with suppress(OSError):
+            remove_tree(run)  # also folders that nobody may write to, such as a cache of Go modules
     finally:
         os.close(handle)

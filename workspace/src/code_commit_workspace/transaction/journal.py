@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import Self
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.transaction.home import FOLDER, open_folder, open_home, unlock
+from code_commit_workspace.tree_removal import remove_tree
 
 STAGING, ACTIVE, DONE = "staging", "active", "done"
 
@@ -99,6 +99,6 @@ class Journal:
         """
         with suppress(FileNotFoundError):
             if stat.S_ISDIR(os.stat(stage, dir_fd=self.handle, follow_symlinks=False).st_mode):
-                shutil.rmtree(stage, dir_fd=self.handle)
+                remove_tree(stage, dir_fd=self.handle)
             else:
                 os.unlink(stage, dir_fd=self.handle)

@@ -116,13 +116,16 @@ class _CurrentTree:
 
     def folder(self, path: str) -> os.stat_result | None:
         """Return the status of the folder at `path`, or None when it is missing but the changes may make it."""
-        if path not in self._folders:
-            self._folders[path] = self._look(path)
+        unknown = []
+        while path not in self._folders:
+            unknown.append(path)
+            path = _parent(path)
+        for each in reversed(unknown):
+            self._folders[each] = None if self._folders[path] is None else self._look(each)
+            path = each
         return self._folders[path]
 
     def _look(self, path: str) -> os.stat_result | None:
-        if self.folder(_parent(path)) is None:
-            return None
         status = self._tree.lstat(path)
         if status is None or stat.S_ISDIR(status.st_mode):
             return status
@@ -179,16 +182,19 @@ class _CurrentTree:
 
 def _emptied(tree: ProjectTree, path: str, mode: int, removed: set[str]) -> Iterator[tuple[str, int]]:
     """Yield the folder at `path` and all folders in it. Every file in them must be in `removed`."""
-    yield path, mode & 0o777
-    with tree.folder(path) as handle:
-        names = sorted(os.listdir(handle))  # noqa: PTH208 - a handle has no pathlib
-        entries = [(name, os.stat(name, dir_fd=handle, follow_symlinks=False)) for name in names]
-    for name, status in entries:
-        below = f"{path}/{name}"
-        if stat.S_ISDIR(status.st_mode):
-            yield from _emptied(tree, below, status.st_mode, removed)
-        elif below not in removed:
-            raise _in_the_way(path, f"it is a folder that holds {name}")
+    ahead = [(path, mode)]
+    while ahead:
+        path, mode = ahead.pop()
+        yield path, mode & 0o777
+        with tree.folder(path) as handle:
+            names = sorted(os.listdir(handle))  # noqa: PTH208 - a handle has no pathlib
+            entries = [(name, os.stat(name, dir_fd=handle, follow_symlinks=False)) for name in names]
+        for name, status in entries:
+            below = f"{path}/{name}"
+            if stat.S_ISDIR(status.st_mode):
+                ahead.append((below, status.st_mode))
+            elif below not in removed:
+                raise _in_the_way(path, f"it is a folder that holds {name}")
 
 
 def _above(path: str) -> Iterator[str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 
 from code_commit.plugin_api import ExitCode, Host, NotReady, run_folders
 from code_commit_history.past_runs import list_runs
+from code_commit_workspace import remove_tree
 
 
 def prune(host: Host, arguments: argparse.Namespace) -> int:
@@ -20,7 +20,7 @@ def prune(host: Host, arguments: argparse.Namespace) -> int:
         old = [summary for summary in found[: max(0, len(found) - arguments.keep)] if summary.state != "running"]
         for summary in old:
             try:
-                shutil.rmtree(summary.folder)
+                remove_tree(summary.folder)
             except OSError as error:
                 raise NotReady(f"cannot delete {summary.folder}: {error.strerror}") from error
         kept = {folder.name for folder in run_folders(host.root)}

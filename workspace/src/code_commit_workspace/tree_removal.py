@@ -1,0 +1,75 @@
+"""Remove a folder of any depth: `shutil.rmtree` recurses, and keeps a handle open for each level."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def remove_tree(path: str | Path, *, dir_fd: int | None = None) -> None:
+    """Remove the folder at `path`, relative to `dir_fd`, and all that is in it. Links are not followed.
+
+    Folders that their owner may not read or write are removed too.
+
+    Raises:
+        OSError: something cannot be removed.
+    """
+    with suppress(RecursionError, OSError):
+        shutil.rmtree(path, dir_fd=dir_fd)
+        return
+    top = _open(path, dir_fd)
+    try:
+        _empty(top)
+    finally:
+        os.close(top)
+    os.rmdir(path, dir_fd=dir_fd)
+
+
+def _empty(top: int) -> None:
+    """Remove everything in `top`. Each folder below is moved into `top`, so that no path gets long."""
+    prefix = f".{secrets.token_hex(8)}-"
+    moved = 0
+    ahead = _remove_files(top)
+    while ahead:
+        name = ahead.pop()
+        folder = _open(name, top)
+        try:
+            for below in _remove_files(folder):
+                os.close(_open(below, folder))  # a folder that moves must be writable
+                moved += 1
+                os.rename(below, f"{prefix}{moved}", src_dir_fd=folder, dst_dir_fd=top)
+                ahead.append(f"{prefix}{moved}")
+        finally:
+            os.close(folder)
+        os.rmdir(name, dir_fd=top)
+
+
+def _remove_files(folder: int) -> list[str]:
+    """Remove all but the folders in `folder`, and return their names."""
+    with os.scandir(folder) as entries:
+        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_folder in found:
+        if not is_folder:
+            os.unlink(name, dir_fd=folder)
+    return [name for name, is_folder in found if is_folder]
+
+
+def _open(path: str | Path, parent: int | None) -> int:
+    """Open a folder, and let its owner do everything there."""
+    try:
+        handle = os.open(path, _FOLDER, dir_fd=parent)
+    except PermissionError:
+        closed = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+        try:
+            Path(f"/proc/self/fd/{closed}").chmod(0o700)  # by its handle: a name could be a link by now
+        finally:
+            os.close(closed)
+        handle = os.open(path, _FOLDER, dir_fd=parent)
+    with suppress(OSError):
+        os.fchmod(handle, 0o700)
+    return handle
