@@ -90,6 +90,29 @@ def test_a_change_is_checked_applied_built_and_taken_back(root, tmp_path):
         assert workspace.tree.read("b") == b"old"
 
 
+@pytest.mark.parametrize(
+    ("patterns", "recursive", "found"),
+    [
+        ([], True, ["a.py", "src/b.py", "src/deep/c.py", "src/deep/d.txt"]),
+        ([], False, ["a.py", "src/b.py", "src/deep/c.py", "src/deep/d.txt"]),
+        (["*.py"], True, ["a.py", "src/b.py", "src/deep/c.py"]),
+        (["*.py"], False, ["a.py"]),
+        (["src/"], True, ["src/b.py", "src/deep/c.py", "src/deep/d.txt"]),
+        (["src/"], False, ["src/b.py"]),
+        (["src/**/*.py"], False, ["src/b.py"]),
+        (["*.py", "!b.py"], True, ["a.py", "src/deep/c.py"]),
+        (["nothing"], True, []),
+    ],
+)
+def test_files_are_selected_by_patterns(tmp_path, patterns, recursive, found):
+    for path in ("a.py", "src/b.py", "src/deep/c.py", "src/deep/d.txt"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    git(tmp_path, "init", "-q")
+    with Workspace.open(tmp_path, writes=False) as workspace:
+        assert list(workspace.files(patterns, recursive=recursive)) == found
+
+
 def test_a_change_that_is_refused_changes_nothing(root):
     class NoB:
         name = "no-b"

@@ -58,6 +58,25 @@ def test_undo_brings_back_what_a_run_changed_added_and_removed(root, checkpoints
     assert not list((root / "agent-config/.code-commit/journal").iterdir())
 
 
+def test_a_patch_takes_git_apply_from_one_tree_to_the_other(root, of, git, plant):
+    plant(root, {"sub/text": b"1\n", "sub/bytes": bytes(range(256)), "beside": b"x\n"})
+    git(root, "add", "-A")
+    git(root, "commit", "--quiet", "-m", "first")
+    with ProjectTree(root / "sub") as tree:
+        checkpoints = of(tree)
+        start = checkpoints.take(RUN, "start")
+        plant(root, {"sub/text": b"2\n", "sub/bytes": b"\xff\x00", "sub/new/n": b"3\n"})
+        end = checkpoints.take(RUN, "end")
+        patch = checkpoints.patch(start, end)
+        checkpoints.undo(RUN)
+
+    (root.parent / "patch").write_bytes(patch)
+    git(root, "apply", "../patch")
+
+    found = {path: (root / "sub" / path).read_bytes() for path in ("text", "bytes", "new/n")}
+    assert found == {"text": b"2\n", "bytes": b"\xff\x00", "new/n": b"3\n"}
+
+
 def test_bytes_are_exact_whatever_git_would_convert(root, checkpoints, tmp_path, git, plant):
     evidence = tmp_path / "filter-ran"
     plant(
