@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -17,24 +22,50 @@ FLAGS = {"commit": "--query", "consistency": "--consistency-check", "tasks": "--
 COMMANDS = {"commit": ["init", "rollup", "check", "demo"], "history": ["runs", "replay"]}
 
 
+@cache
 def installed_plugins() -> set[str]:
     names = {distribution.metadata["Name"] for distribution in importlib.metadata.distributions()}
     return {name.removeprefix("code-commit-") for name in names - NO_PLUGINS if name.startswith("code-commit-")}
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an empty repository, which no test changes."""
+    folder = tmp_path_factory.mktemp("empty")
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+    (folder / ".gitignore").write_text("/agent-config\n")
+    return folder
+
+
+def run(folder: Path, command: list[str], start: Callable[..., subprocess.Popen[bytes]]) -> Done:
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with start(command, cwd=folder, env=dict(os.environ), **streams) as process:
+        stdout, stderr = process.communicate()
+    return Done(process.returncode, stdout.decode(), stderr.decode())
+
+
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture(scope="module")
+def command(folder: Path) -> Callable[..., Done]:
+    """Return a function that runs the installed command, each line once."""
+    program = Path(sys.executable).with_name("code-commit")
+    return cache(lambda *arguments: run(folder, [str(program), *arguments], subprocess.Popen))
+
+
 @pytest.fixture
-def command(tmp_path: Path):
-    """Return a function that runs the installed command in an empty repository."""
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    (tmp_path / ".gitignore").write_text("/agent-config\n")
+def module(folder: Path) -> Callable[..., Done]:
+    """Return a function that runs the command as a module, warm where the tools for it are installed."""
+    start: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen
+    with suppress(ModuleNotFoundError):
+        from code_commit_testing.warm_start import fastest_start
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        program = Path(sys.executable).with_name("code-commit")
-        return subprocess.run(
-            [program, *arguments], cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-        )
-
-    return run
+        start = fastest_start(os.environ)
+    return lambda *arguments: run(folder, [sys.executable, "-P", "-m", "code_commit", *arguments], start)
 
 
 def test_version_matches_the_distribution(command) -> None:
@@ -75,8 +106,8 @@ def test_help_without_the_default_workflow_shows_how_to_install_it(command) -> N
 
 
 def test_models_without_a_provider_shows_how_to_install_one(command) -> None:
-    output = command("models").stdout
     if not installed_plugins() & (PROVIDERS | {"history"}):
+        output = command("models").stdout
         assert all(f'pip install ".[{name}]"' in output for name in PROVIDERS)
 
 
@@ -101,7 +132,7 @@ def test_models_match_the_installed_providers(command) -> None:
     assert {model["provider"] for model in json.loads(done.stdout)["models"]} == installed_plugins() & PROVIDERS
 
 
-def test_flags_of_missing_plugins_show_what_to_install(command) -> None:
+def test_flags_of_missing_plugins_show_what_to_install(module) -> None:
     asked = [(name, [flag]) for name, flag in FLAGS.items()]
     asked += [(name, [each]) for name, commands in COMMANDS.items() for each in commands]
     if "commit" in installed_plugins():
@@ -111,6 +142,6 @@ def test_flags_of_missing_plugins_show_what_to_install(command) -> None:
         asked += [("commit", []), ("commit", ["--model", "gpt-5"])]
     for name, arguments in asked:
         if name not in installed_plugins():
-            done = command(*arguments)
+            done = module(*arguments)
             assert done.returncode == 2, arguments
             assert f'pip install ".[{name}]"' in done.stderr
