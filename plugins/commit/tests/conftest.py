@@ -14,6 +14,8 @@ import pytest
 
 from code_commit_testing import Finished, Project, install_plugin
 
+# The sandbox is shown with the scripts of `init`, and by other distributions; here it would only take time.
+NO_SANDBOX = {"CODE_COMMIT_SANDBOX": "off"}
 SCRIPTED = "from code_commit_testing.scripted_provider import code_commit_providers\n"
 
 
@@ -26,7 +28,7 @@ class Change:
 
     def __call__(self, answers: Sequence[str], *arguments: str, settings: str = "") -> Finished:
         self.script(answers, settings)
-        return self.project.command(*arguments, plugins=[self.plugins])
+        return self.project.command(*arguments, plugins=[self.plugins], environ=NO_SANDBOX)
 
     def script(self, answers: Sequence[str], settings: str = "") -> None:
         model = '[providers]\ndefault_provider = "scripted.default"\n[providers.scripted.default]\n'
@@ -69,7 +71,7 @@ def answered(plugins: list[Path]) -> Callable[..., Finished]:
         model = '[providers]\ndefault_provider = "scripted.default"\n[providers.scripted.default]\n'
         config = f"{model}replies = {json.dumps(replies)}\n{settings}"
         project.write({"agent-config/config.toml": config})
-        return project.command(*arguments, plugins=plugins)
+        return project.command(*arguments, plugins=plugins, environ=NO_SANDBOX)
 
     return run
 
