@@ -79,10 +79,10 @@ def test_an_answer_that_changes_the_same_files_is_not_an_echo(response: str) -> 
 
 
 def test_many_fences_and_blank_lines_are_checked_fast() -> None:
-    foreign = "^^^a.txt\nnew\n^^^end\n\n\n" * 100_000 + "\n" * 1_000_000
+    foreign = "^^^a.txt\nnew\n^^^end\n\n\n" * 30_000 + "\n" * 300_000
     assert is_echo("^^^a.txt\nnew\n^^^end\n", foreign)
     assert not is_echo("^^^a.txt\nnewer\n^^^end\n", foreign)
-    assert not is_echo("\n" * 1_000_000 + "x\n^^^a.txt\nnewer\n^^^end\n", foreign)
+    assert not is_echo("\n" * 300_000 + "x\n^^^a.txt\nnewer\n^^^end\n", foreign)
 
 
 LINES = st.lists(st.sampled_from(["^^^a", "^^^b/c", "^^^end", "^^^delete", "text", "", "  "]), max_size=12).map(

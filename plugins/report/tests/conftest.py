@@ -8,8 +8,9 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +53,30 @@ class Answered:
 
 @pytest.fixture
 def answered(tmp_path: Path) -> Answered:
-    info = tmp_path / "plugins" / "scripted-1.dist-info"
+    return answered_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def answered_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Answered]:
+    """Return a function that makes a run in a project of its own, for tests that only read its page."""
+
+    @cache
+    def run(*replies: str, arguments: tuple[str, ...] = (), more: tuple[tuple[str, str], ...] = ()) -> Answered:
+        answered = answered_in(tmp_path_factory.mktemp("once"))
+        answered.project.write(dict(more))
+        assert answered(*replies, arguments=arguments).exit_code == 0
+        return answered
+
+    return run
+
+
+def answered_in(folder: Path) -> Answered:
+    info = folder / "plugins" / "scripted-1.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted\nVersion: 1\n")
     (info / "entry_points.txt").write_text("[code_commit]\nscripted = code_commit_testing.scripted_provider\n")
     build = 'echo "checking <script>document.title = 1</script>"; echo "error: no good" >&2; grep -q good a.txt\n'
-    return Answered(Project.create(tmp_path, build=build), tmp_path / "plugins")
+    return Answered(Project.create(folder, build=build), folder / "plugins")
 
 
 @dataclass(frozen=True)

@@ -54,16 +54,16 @@ def test_the_page_shows_the_whole_run(answered):
     assert {"call-1", "call-2", "call-3", "change-1", "change-2", "change-3", "process-1", "process-2"} <= targets
 
 
-def test_a_diff_is_side_by_side(answered):
-    answered(block("bad\n"), block("good\n"))
+def test_a_diff_is_side_by_side(answered_once):
+    answered = answered_once(block("bad\n"), block("good\n"))
     whole, first, second = re.findall(r'<table class="diff">(.*?)</table>', answered.page, re.DOTALL)
     assert re.findall(r'<td class="(old|new)">([^<]*)</td>', whole) == [("old", "old"), ("new", "good")]
     assert re.findall(r'<td class="(old|new)">([^<]*)</td>', first) == [("old", "old"), ("new", "bad")]
     assert re.findall(r'<td class="(old|new)">([^<]*)</td>', second) == [("old", "bad"), ("new", "good")]
 
 
-def test_a_single_change_is_shown_once_at_the_top(answered):
-    answered(block("good\n"))
+def test_a_single_change_is_shown_once_at_the_top(answered_once):
+    answered = answered_once(block("good\n"))
     assert answered.page.count('<table class="diff">') == 1
     assert answered.page.index('id="changes"') < answered.page.index('<table class="diff">')
     assert answered.page.index('<table class="diff">') < answered.page.index('id="timeline"')
@@ -93,8 +93,8 @@ def test_a_run_that_was_not_ready_has_no_page(answered):
     assert "plugin" not in finished.stderr
 
 
-def test_errors_of_a_build_are_marked(answered):
-    answered(block("good\n"))
+def test_errors_of_a_build_are_marked(answered_once):
+    answered = answered_once(block("good\n"))
     marked = re.findall(r'<mark class="error" id="([^"]*)">([^<]*)</mark>', answered.page)
     assert marked == [("error-1-1", "error: no good")]
     assert re.findall(r'<a href="#(error[^"]*)">([^<]*)</a>', answered.page) == marked  # the link to it
@@ -134,11 +134,13 @@ EVIL = "</pre></td><script>document.title='owned'</script><img src=x onerror=\"d
 
 
 @pytest.fixture
-def hostile(answered):
-    answered.project.write({"<img src=x onerror=alert(1)>.py": "old\n"})
+def hostile(answered_once):
     written = block(f"# {EVIL}\nbad\n", "<img src=x onerror=alert(1)>.py")
-    answered(f"{EVIL}\n{written}", f"{EVIL}", block("good\n"), arguments=("--query", EVIL.replace("\x1b", "")))
-    return answered
+    return answered_once(
+        *(f"{EVIL}\n{written}", f"{EVIL}", block("good\n")),
+        arguments=("--query", EVIL.replace("\x1b", "")),
+        more=(("<img src=x onerror=alert(1)>.py", "old\n"),),
+    )
 
 
 def test_hostile_text_is_escaped(hostile):
