@@ -58,12 +58,13 @@ def play(folder: Path) -> tuple[Project, str]:
         socket = f"{folder}/tmux"
         script = f"env -i {settings} {command}; touch {folder}/done; sleep 60"
         tmux = ["tmux", "-S", socket]
-        subprocess.run([*tmux, "new-session", "-d", "-x", "100", "-y", "30", "-c", project.root, script], check=True)
+        subprocess.run([*tmux, "new-session", "-d", "-x", "100", "-y", "40", "-c", project.root, script], check=True)
         while not (folder / "done").exists():
             time.sleep(0.2)
         time.sleep(0.5)
         screen = subprocess.run([*tmux, "capture-pane", "-p", "-e"], check=True, capture_output=True, text=True).stdout
         subprocess.run([*tmux, "kill-server"], check=True)
+    screen = screen.replace(str(folder), "/home/ada")
     return project, f'\x1b[1m$ code-commit --query "{QUERY}"\x1b[0m\n{screen.rstrip()}'
 
 
