@@ -33,6 +33,7 @@ _PUBLIC = {
     "process.running": ("RunningProcess",),
     "project_text": ("decode_text", "read_text"),
     "project_tree": ("ProjectTree",),
+    "proxy": ("proxy_passwords",),
     "records": ("Change", "PathRule", "ProcessResult", "Protected", "Refusal", "SandboxSettings", "Tree"),
     "redaction": ("RedactingStream", "Redactor"),
     "rolled_up": ("RolledUp",),

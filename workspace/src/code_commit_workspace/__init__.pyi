@@ -29,6 +29,7 @@ from .process.running import RunningProcess as RunningProcess
 from .project_text import decode_text as decode_text
 from .project_text import read_text as read_text
 from .project_tree import ProjectTree as ProjectTree
+from .proxy import proxy_passwords as proxy_passwords
 from .records import Change as Change
 from .records import PathRule as PathRule
 from .records import ProcessResult as ProcessResult

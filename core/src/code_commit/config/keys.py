@@ -19,7 +19,7 @@ from urllib.parse import SplitResult, urlsplit
 from code_commit.config.sources import KEY_FIELDS, PROJECT_FILE, VARIABLE, Source, sources, user_file
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
-from code_commit_workspace import ProjectTree, read_anywhere, read_in_project, require_gitignore_line
+from code_commit_workspace import ProjectTree, proxy_passwords, read_anywhere, read_in_project, require_gitignore_line
 
 _SHORTEST = 8  # characters of a key
 _LIMIT = 16 * 1024  # bytes of a key file
@@ -80,13 +80,15 @@ class KeyStore:
         return found.value if found else None
 
     def redact_all(self, variables: Iterable[str]) -> None:
-        """Redact every configured key, used in this run or not, and the values of `variables`; skip invalid keys.
+        """Redact every configured key, the passwords of proxies, and the values of `variables`; skip invalid keys.
 
         `variables` are the names of environment variables (`Registry.secret_variables`).
 
         Raises:
             NotReady: a configuration is broken. Keys in other places are redacted anyway.
         """
+        for password in proxy_passwords(self._environ):
+            self._redact_key(password)
         for name in self._key_files():
             self._redact(self._key_file, name)
         for variable in variables:

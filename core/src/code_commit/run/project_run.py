@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from code_commit.run.assembly import RunPlan
 
 _LARGEST_DIFF = 8 * 1024 * 1024  # bytes of new content
-_MOST_IN_DIFF = 2000  # files: each is written twice for git
 START, END = "start", "end"  # the labels of the checkpoints before the first write and after the last
 
 
@@ -308,9 +307,8 @@ class ProjectRun:
 
     def _diff_for_sinks(self, changes: Sequence[Change]) -> str | None:
         """Return the diff for log sinks, or None if there are no sinks or it is too large."""
-        size = sum(len(change.content or b"") for change in changes)
-        shown = self._keeps_diffs and size <= _LARGEST_DIFF and len(changes) <= _MOST_IN_DIFF
-        return self.workspace.diff(changes) if shown else None
+        size = sum(4096 + len(change.content or b"") for change in changes)  # as blocks on disk
+        return self.workspace.diff(changes) if self._keeps_diffs and size <= _LARGEST_DIFF else None
 
     def _keep_diff(self, name: str, text: str | bytes) -> str | None:
         """Write the diff of applied changes. Ignore a full disk, so that the event is still logged."""
