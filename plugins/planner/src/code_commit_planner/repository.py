@@ -79,12 +79,16 @@ class Repository:
 
         Entries that appeared while the player worked are part of its work.
         """
-        staging, head = read_staging(self._run.state), self.head()
+        head = self.head()
+        return self._foreign(self._staged(head), head)
+
+    def _foreign(self, staged: Sequence[IndexEntry], head: str | None) -> tuple[IndexEntry, ...]:
+        staging = read_staging(self._run.state)
         ours = frozenset(staging.ours) if staging.head == head else frozenset()
         inside = f"{self.prefix}{FOLDER}/"
         return tuple(
             entry
-            for entry in self._staged(head)
+            for entry in staged
             if entry.path not in ours
             and not entry.path.startswith(inside)
             and (staging.before is None or entry.path in staging.before)
@@ -108,12 +112,14 @@ class Repository:
 
         Record them first: after an interruption, they must not look like entries of others.
         """
-        foreign = self.foreign()
+        head = self.head()
+        staged = self._staged(head)
+        foreign = self._foreign(staged, head)
         chosen = select(git_status(self._git), (entry.path for entry in foreign), self.prefix)
         others = {entry.path for entry in foreign}
-        before = [entry.path for entry in self._staged(self.head()) if entry.path not in others]
+        before = [entry.path for entry in staged if entry.path not in others]
         ours = dict.fromkeys([*before, *chosen.stage])
-        Staging(self.head(), tuple(ours), foreign).save(self._run.state)
+        Staging(head, tuple(ours), foreign).save(self._run.state)
         self._add(chosen.stage)
         return chosen, foreign
 
