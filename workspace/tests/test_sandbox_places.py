@@ -224,6 +224,29 @@ def test_what_the_user_opens_is_open_and_nothing_more(run: Run, home: Path) -> N
     assert result.stderr.count(b"Read-only file system") == 3
 
 
+@pytest.mark.parametrize("setting", ["readable", "writable"])
+def test_no_socket_is_reached_in_what_the_user_shows(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, setting: str
+) -> None:
+    (home / ".gnupg").mkdir()
+    (home / ".gnupg/conf").write_text("shown")
+    with socket.socket(socket.AF_UNIX) as listener:
+        monkeypatch.chdir(home)  # the path of a socket is short
+        listener.bind(".gnupg/agent")
+        listener.listen()
+        connect = "import socket; socket.socket(socket.AF_UNIX).connect('agent')"
+
+        result = run(f'cd ~/.gnupg; cat conf; python3 -c "{connect}"', **{setting: (home / ".gnupg",)})
+
+        assert result.stdout == b"shown"
+        assert b"Error: [Errno" in result.stderr
+        listener.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+        with pytest.raises(NotReady, match="is a socket: what listens there acts outside"):
+            run("true", **{setting: (home / ".gnupg/agent",)})
+
+
 def test_no_program_can_be_put_on_the_path(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "tool/bin").mkdir(parents=True)
     monkeypatch.setenv("PATH", f"{home}/tool/bin{os.pathsep}{os.environ['PATH']}")

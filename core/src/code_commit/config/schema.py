@@ -53,7 +53,7 @@ class SandboxTable(BaseModel):
         default=[], description="Folders that they may change besides the project; from the user's file alone."
     )
     readable: list[Path] = Field(
-        default=[], description="Files and folders that they may see although they are hidden; likewise."
+        default=[], description="Files and folders that they may see although hidden, but no sockets; likewise."
     )
 
 

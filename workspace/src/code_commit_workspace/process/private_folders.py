@@ -7,8 +7,8 @@ import os
 import stat
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 
@@ -17,6 +17,8 @@ from code_commit_workspace.programs import within
 from code_commit_workspace.transaction.home import FOLDER, open_folder
 from code_commit_workspace.tree_removal import remove_tree
 
+PROJECT = "project"
+"""The file in the private folders of a project that names it."""
 _RUN = "run-"
 
 
@@ -35,9 +37,13 @@ class PrivateFolders:
         place = private_place(root, environ)
         try:
             folder = place / blake2b(os.fsencode(root), digest_size=8).hexdigest()
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            (folder / "cache").mkdir(mode=0o700, exist_ok=True)
-            run, handle = _new_run(folder)
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with locked(place, fcntl.LOCK_SH):  # nobody removes old ones meanwhile
+                folder.mkdir(mode=0o700, exist_ok=True)
+                (folder / "cache").mkdir(mode=0o700, exist_ok=True)
+                if not (folder / PROJECT).exists():
+                    (folder / PROJECT).write_bytes(os.fsencode(root))
+                run, handle = _new_run(folder)
             for name in ("tmp", "var-tmp"):
                 (run / name).mkdir()
                 (run / name).chmod(0o1777)  # nobody else can enter the folder above
@@ -111,21 +117,42 @@ def _remove_unless(expected: Callable[[int], bool], name: str, folder: int) -> N
         os.unlink(name, dir_fd=folder)
 
 
-def _new_run(folder: Path) -> tuple[Path, int]:
-    """Make a folder for one run, locked while it is in use, and remove those of killed runs."""
+@contextmanager
+def locked(folder: Path, kind: int) -> Iterator[None]:
+    """Hold the lock of `folder`.
+
+    Raises:
+        OSError: it is missing, or, with `LOCK_NB`, somebody else holds the lock.
+    """
     handle = os.open(folder, FOLDER)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        for left in folder.glob(f"{_RUN}*"):
-            with suppress(OSError):
-                _remove_run(left, _locked(left))
-        run = Path(tempfile.mkdtemp(prefix=_RUN, dir=folder))
-        return run, _locked(run)
+        fcntl.flock(handle, kind)
+        yield
     finally:
         os.close(handle)
 
 
-def _locked(run: Path) -> int:
+def in_use(folder: Path) -> bool:
+    """Return whether a run uses the private folders in `folder`."""
+    for run in folder.glob(f"{_RUN}*"):
+        try:
+            os.close(_lock_of(run))
+        except OSError:
+            return True
+    return False
+
+
+def _new_run(folder: Path) -> tuple[Path, int]:
+    """Make a folder for one run, locked while it is in use, and remove those of killed runs."""
+    with locked(folder, fcntl.LOCK_EX):
+        for left in folder.glob(f"{_RUN}*"):
+            with suppress(OSError):
+                _remove_run(left, _lock_of(left))
+        run = Path(tempfile.mkdtemp(prefix=_RUN, dir=folder))
+        return run, _lock_of(run)
+
+
+def _lock_of(run: Path) -> int:
     handle = os.open(run, FOLDER)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

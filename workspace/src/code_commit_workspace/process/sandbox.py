@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import stat
 import subprocess
 import sys
 import threading
@@ -18,8 +19,10 @@ from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.process.caches import cache_variables, link_configurations
+from code_commit_workspace.process.hard_links import files_below
 from code_commit_workspace.process.hidden import SERVICE_VARIABLES, credential_stores, service_sockets
 from code_commit_workspace.process.mounts import Mount, arrange
+from code_commit_workspace.process.old_caches import remove_old_caches
 from code_commit_workspace.process.opened import fault_of_opening
 from code_commit_workspace.process.own_code import own_code
 from code_commit_workspace.process.private_folders import PrivateFolders, home_folder, private_place
@@ -99,15 +102,21 @@ class Sandbox:
                     f"the project {self._root} lies in {path}, which a build must not see or change",
                     hint="make it a folder or file of the project, not a link to what holds the project",
                 )
+        self._check_opened(homes)
+
+    def _check_opened(self, homes: Sequence[str]) -> None:
+        hidden = _real(self._hidden)
         for opened in (*self._writable, *self._readable):
-            if any(within(opened, path) for path in _real(self._hidden)):
-                raise NotReady(
-                    f"{opened}, which [sandbox] opens, lies in what no process may see",
-                    hint="take it out of your configuration",
-                )
+            if any(within(opened, path) for path in hidden):
+                fault = "lies in what no process may see"
+            elif Path(opened).is_socket():
+                fault = "is a socket: what listens there acts outside of the sandbox"
+            else:
+                continue
+            raise NotReady(f"{opened}, which [sandbox] opens, {fault}", hint="take it out of your configuration")
         for opened in self._writable:
-            if fault := self._fault_of_opening(opened, homes):
-                raise NotReady(f"sandbox.writable: {opened} {fault[0]}", hint=fault[1])
+            if found := self._fault_of_opening(opened, homes):
+                raise NotReady(f"sandbox.writable: {opened} {found[0]}", hint=found[1])
 
     def _fault_of_opening(self, opened: str, homes: Sequence[str]) -> tuple[str, str] | None:
         hidden = [str(path) for path in self._hidden]
@@ -169,6 +178,7 @@ class Sandbox:
         if bubblewrap is None:
             return "bubblewrap (bwrap) is not installed"
         self._folders = PrivateFolders(self._root, os.environ)
+        remove_old_caches(private_place(self._root, os.environ))
         mounts = arrange(self._mounts(self._folders), empty=self._folders.empty)
         link_configurations(self._folders.cache, home_folder(os.environ))
         reason = ""
@@ -214,12 +224,16 @@ class Sandbox:
                 yield Mount(path, "read-only")
 
     def _covered(self) -> Iterator[Mount]:
-        """Yield what is hidden, and what the user shows in spite of that."""
+        """Yield what is hidden, and what the user shows in spite of that: without the sockets in it."""
         for path in self._hidden_paths():
             yield Mount(path, "hidden")
-        for path in self._readable:
-            if os.path.lexists(path):
-                yield Mount(path, "read-only")
+        for path in filter(os.path.lexists, self._readable):
+            yield Mount(path, "read-only")
+        stores = {*_real(credential_stores(_homes()))}
+        for shown in (*self._readable, *(path for path in self._writable if path in stores)):
+            for path, status in files_below(shown):
+                if stat.S_ISSOCK(status.st_mode):
+                    yield Mount(path, "hidden")
 
     def _hidden_paths(self) -> list[str]:
         """Return the real paths that no process may see, of those that exist."""

@@ -1,0 +1,58 @@
+"""Remove the private caches of projects that are gone, or that nobody has built in the sandbox for a month."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from uuid import uuid4
+
+from code_commit_workspace.process.private_folders import PROJECT, in_use, locked
+from code_commit_workspace.tree_removal import remove_tree
+
+_DAY = 24 * 60 * 60.0
+_KEPT = 30 * _DAY
+_STAMP = "looked-for-old-ones"
+_REMOVED = "removed-"
+_NAME = re.compile(r"[0-9a-f]{16}")
+
+
+def remove_old_caches(place: Path) -> None:
+    """Remove the old ones of the private folders in `place` in the background, at most once a day."""
+    stamp = place / _STAMP
+    with suppress(OSError):
+        if stamp.exists() and abs(time.time() - stamp.stat().st_mtime) < _DAY:
+            return
+        stamp.touch()
+        # A process that ends meanwhile leaves the rest for the next day.
+        threading.Thread(target=_remove, args=[place], name="old caches", daemon=True).start()
+
+
+def _remove(place: Path) -> None:
+    with suppress(OSError):
+        with locked(place, fcntl.LOCK_EX | fcntl.LOCK_NB):  # no run begins meanwhile
+            for folder in [entry for entry in place.iterdir() if _NAME.fullmatch(entry.name) and _is_old(entry)]:
+                folder.rename(place / f"{_REMOVED}{uuid4().hex}")
+        for folder in place.glob(f"{_REMOVED}*"):
+            if not folder.is_symlink():
+                remove_tree(folder)
+
+
+def _is_old(folder: Path) -> bool:
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    unused = time.time() - folder.stat().st_mtime  # each run makes and removes a folder in it
+    if unused < _DAY or in_use(folder):
+        return False
+    return unused > _KEPT or _project_is_gone(folder)
+
+
+def _project_is_gone(folder: Path) -> bool:
+    try:
+        return not Path(os.fsdecode((folder / PROJECT).read_bytes())).is_dir()
+    except (OSError, ValueError):
+        return False  # unknown: made by an earlier version
