@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from code_commit import __version__
 from code_commit.cli.host import CommandHost
 from code_commit.cli.main import run_command
 from code_commit_history.runs.command import ACTIONS
@@ -30,13 +31,21 @@ def code_commit_workflows():
     flag = Flag(("--evil",), "red \\x1b[31m", selects=True)
     return [WorkflowDefinition(name="evil", help="title \\x1b]0;owned\\x07", flags=(flag,), run="evil_plugin:run")]
 """
+NAMED = """
+from code_commit.plugin_api import ProviderDefinition, hookimpl
+
+@hookimpl
+def code_commit_providers():
+    aliases = tuple(f"alias-{number}" for number in range(12))
+    return [ProviderDefinition("named", {"named-1": aliases}, "", None, None, ("a", "{key}"), "x:y", "x:y")]
+"""
 
 
-def on_a_terminal(project, words, plugins=(), **environ):
+def on_a_terminal(project, words, plugins=(), last="--help", **environ):
     """What the command writes to a terminal of 80 columns."""
     ours, theirs = pty.openpty()
     environ = {"TERM": "xterm", "COLUMNS": "80", "PYTHONPATH": os.pathsep.join(map(str, plugins)), **environ}
-    command = [sys.executable, "-m", "code_commit", *words, "--help"]
+    command = [sys.executable, "-m", "code_commit", *words, last]
     with subprocess.Popen(command, cwd=project.root, env=project.environment(environ), stdout=theirs) as process:
         os.close(theirs)
         shown = b""
@@ -69,10 +78,48 @@ def test_a_help_has_its_parts_and_fits(words, columns, monkeypatch, capsys):
     assert [line for line in shown.splitlines() if len(line) > max(columns, 80)] == []
 
 
+def test_without_a_terminal_a_help_has_80_columns(project):
+    shown = project.command("--help", environ={"COLUMNS": ""}).stdout
+    assert 70 < max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_table_is_wrapped_on_a_terminal_only(project, tmp_path):
+    plugins = [install_plugin(tmp_path / "plugins", "named", NAMED)]
+    rows = project.command("models", plugins=plugins).stdout.splitlines()
+    [row] = [line for line in rows if line.startswith("named-1 ")]
+    assert len(row) > 80
+    shown = on_a_terminal(project, [], plugins, last="models").replace("\r\n", "\n")
+    assert max(map(len, shown.splitlines())) <= 80
+    assert " ".join(row.split()) in " ".join(shown.split())
+    lines = shown[shown.index("named-1 ") :].splitlines()
+    assert lines[1].startswith(" " * row.index("alias-0")), "below the column of the aliases"
+
+
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        (["help"], ["--help"]),
+        (["help", "models"], ["models", "--help"]),
+        (["help", "runs", "show"], ["runs", "show", "--help"]),
+    ],
+    ids=str,
+)
+def test_help_is_also_a_command(words, same, capsys):
+    assert run_command(words) == run_command(same) == 0
+    shown = capsys.readouterr().out
+    assert shown[: len(shown) // 2] == shown[len(shown) // 2 :]
+
+
+@pytest.mark.parametrize("words", [["-V"], ["--version"], ["--version", "--json"]], ids=" ".join)
+def test_the_version_is_one_line(project, words):
+    finished = project.command(*words)
+    assert (finished.exit_code, finished.stdout) == (0, f"code-commit {__version__}\n")
+
+
 def test_on_a_terminal_names_and_headings_stand_out(project):
     shown = on_a_terminal(project, [])
     assert "\x1b[1mcommands:\x1b[0m" in shown
-    assert "\x1b[36m--model NAME\x1b[0m" in shown
+    assert "\x1b[36m--model" in shown
     assert "\x1b[36mrollup\x1b[0m" in shown
     plain = re.sub(r"\x1b\[\d*m", "", shown).replace("\r\n", "\n")
     assert plain == project.command("--help", environ={"COLUMNS": "80"}).stdout

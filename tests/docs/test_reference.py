@@ -117,7 +117,7 @@ def test_the_page_lists_the_commands() -> None:
 def test_each_command_has_its_flags_in_its_section(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         command_parser(*COMMANDS[command]).parse_args(["--help"])
-    known = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]*)", capsys.readouterr().out)) - {"--help"}
+    known = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]*|-[a-z]\b)", capsys.readouterr().out)) - {"--help", "-h"}
     assert flags_in(rows(USAGE[f"`code-commit {command}`"])) == known
 
 

@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_commit_workspace.terminal import SafeStream, can_repaint, may_color, printable, read_answer
+from code_commit_workspace.terminal import (
+    SafeStream,
+    align_columns,
+    can_repaint,
+    may_color,
+    printable,
+    read_answer,
+    terminal_columns,
+)
 
 DANGEROUS = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
@@ -154,3 +162,17 @@ def test_what_a_stream_cannot_encode_is_escaped():
         SafeStream(stream).write("né ☃")
     assert os.read(reader, 30) == b"n\\xe9 \\u2603"
     os.close(reader)
+
+
+def test_columns_are_aligned_and_the_last_one_is_wrapped():
+    rows = [("a", "one"), ("long", "several words that are wrapped")]
+    assert align_columns(rows) == "a     one\nlong  several words that are wrapped\n"
+    assert align_columns(rows, 24) == "a     one\nlong  several words that\n      are wrapped\n"
+    assert align_columns(rows, 20) == align_columns(rows), "no room is left"
+    assert align_columns([]) == ""
+
+
+@pytest.mark.parametrize(("columns", "expected"), [("100", 100), ("", 80), ("0", 80), ("-5", 80), ("9" * 5000, 80)])
+def test_the_columns_of_a_terminal(columns, expected, monkeypatch):
+    monkeypatch.setattr(sys, "__stdout__", None)
+    assert terminal_columns({"COLUMNS": columns}) == expected

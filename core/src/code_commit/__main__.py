@@ -16,7 +16,8 @@ def main() -> int:
     # Escape what stdout cannot encode; stderr does so by default.
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     arguments = sys.argv[1:]
-    if arguments == ["--version"]:
+    # `run_command` prints it too, for arguments with other words and to report errors: its imports cost 40 ms.
+    if arguments in (["--version"], ["-V"]):
         from code_commit import __version__
 
         try:

@@ -96,6 +96,30 @@ def test_init_ends_with_the_next_command_and_what_it_needs(tmp_path, variable):
     assert ("GEMINI_API_KEY (or agent-config/gemini-key.txt)" in needs) is (not variable)
 
 
+@pytest.mark.parametrize(
+    ("summary", "said"),
+    [
+        ("===== 3 skipped in 0.01s =====", True),
+        ("3 skipped, 1 warning in 0.01s", True),
+        ("===== 1 passed, 3 skipped in 0.01s =====", False),
+        ("Ran 3 tests in 0.000s\n\nOK (skipped=3)", True),
+        ("Ran 13 tests in 0.000s\n\nOK (skipped=3)", False),
+    ],
+)
+def test_init_says_that_every_test_was_skipped(tmp_path, summary, said):
+    project = Project.create(tmp_path, build=f"cat <<'END'\n{summary}\nEND\n")
+    finished = project.command("init")
+    assert finished.exit_code == 0
+    assert (" s, but every test was skipped\n" in finished.stderr) is said
+
+
+def test_init_ends_a_build_after_the_time_limit_of_builds(tmp_path):
+    project = Project.create(tmp_path, build="sleep 600\n")
+    finished = project.command("init", environ={"CODE_COMMIT_BUILD__TIMEOUT_SECONDS": "1"})
+    assert finished.exit_code == 1
+    assert "build.sh failed (it was killed) after 1." in finished.stderr
+
+
 def test_init_ignores_what_a_new_build_leaves(tmp_path):
     project = Project.create(tmp_path, files={"Cargo.toml": ""})
     assert "changed" not in project.command("init").stdout  # the project has a build of its own

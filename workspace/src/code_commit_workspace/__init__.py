@@ -40,6 +40,7 @@ _PUBLIC = {
     "small_file": ("open_regular", "read_anywhere", "read_in_project"),
     "terminal": (
         "SafeStream",
+        "align_columns",
         "can_repaint",
         "count_by_folder",
         "discard_output",
@@ -47,6 +48,7 @@ _PUBLIC = {
         "may_color",
         "printable",
         "read_answer",
+        "terminal_columns",
         "write_stdout",
     ),
     "threads": ("Worker", "run_concurrently"),

@@ -44,6 +44,7 @@ from .small_file import open_regular as open_regular
 from .small_file import read_anywhere as read_anywhere
 from .small_file import read_in_project as read_in_project
 from .terminal import SafeStream as SafeStream
+from .terminal import align_columns as align_columns
 from .terminal import can_repaint as can_repaint
 from .terminal import count_by_folder as count_by_folder
 from .terminal import discard_output as discard_output
@@ -51,6 +52,7 @@ from .terminal import join_paths as join_paths
 from .terminal import may_color as may_color
 from .terminal import printable as printable
 from .terminal import read_answer as read_answer
+from .terminal import terminal_columns as terminal_columns
 from .terminal import write_stdout as write_stdout
 from .threads import Worker as Worker
 from .threads import run_concurrently as run_concurrently

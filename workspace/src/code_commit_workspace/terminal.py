@@ -22,6 +22,8 @@ _UNSAFE = (
     "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
     "\ud800-\udfff"
 )
+_COLUMNS = 80  # of a terminal whose width is unknown
+_NARROWEST = 16  # a narrower column is hard to read
 _NAMED = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
@@ -121,6 +123,35 @@ class SafeStream:
         stream, self._stream = self._stream, None
         if stream is not None:
             discard_output(stream)
+
+
+def terminal_columns(environ: Mapping[str, str]) -> int:
+    """Return the columns of the terminal: `COLUMNS` in `environ`, else those of stdout; 80 without a terminal.
+
+    (`shutil` finds them too, and takes long to import.)
+    """
+    with suppress(ValueError):
+        if (columns := int(environ.get("COLUMNS", ""))) > 0:
+            return columns
+    with suppress(OSError, AttributeError, ValueError):
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or _COLUMNS  # type: ignore[union-attr]
+    return _COLUMNS
+
+
+def align_columns(rows: Sequence[Sequence[str]], columns: int = 0) -> str:
+    """Return a table, each column as wide as its widest cell. With `columns`, the last cells are wrapped to fit."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    begin = sum(widths[:-1]) + 2 * len(widths[:-1])
+    if max(map(len, lines), default=0) > columns >= begin + _NARROWEST:
+        import textwrap
+
+        indent = " " * begin
+        lines = [
+            textwrap.fill(line, columns, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
+            for line in lines
+        ]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def write_stdout(stream: TextIO, text: str) -> None:

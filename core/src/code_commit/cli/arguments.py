@@ -24,7 +24,11 @@ class HostFlag:
 
 HOST_FLAGS = (
     HostFlag(
-        Flag(("--model",), "the model to ask: an id or alias, provider/any-id, a named config, or replay/RUN", "NAME"),
+        Flag(
+            ("--model", "-m"),
+            "the model to ask: an id or alias, provider/any-id, a named config, or replay/RUN",
+            "NAME",
+        ),
         "model",
     ),
     HostFlag(Flag(("--max-cost",), "end the run before it could cost more than this", "USD"), "max_cost"),
@@ -45,7 +49,7 @@ HOST_FLAGS = (
     HostFlag(Flag(("--debug",), "show the traceback of an internal error")),
     HostFlag(Flag(("--disable-plugin",), "leave a plugin out; may be repeated", "NAME")),
 )
-RESERVED = ("--help", "-h", "--version", *(name for each in HOST_FLAGS for name in each.flag.names))
+RESERVED = ("--help", "-h", "--version", "-V", *(name for each in HOST_FLAGS for name in each.flag.names))
 BUILTIN = (("code-commit", "code_commit.cli.plugin"),)
 
 
@@ -88,7 +92,7 @@ def workflow_parser(registry: Registry) -> Parser:
     """Return the parser of a command line without a command, with the flags of every installed workflow."""
     parser = Parser(prog="code-commit", usage="code-commit [flags]\n       code-commit COMMAND [flags]")
     parser._optionals.title = "flags of every workflow"  # noqa: SLF001 - no public way
-    parser.add_argument("--version", action="store_true", help="show the version")
+    parser.add_argument("--version", "-V", action="store_true", help="show the version")
     for each in HOST_FLAGS:
         _add(parser, each.flag)
     added: set[str] = set()
@@ -164,8 +168,7 @@ def _foreign_flag(name: str, workflow: WorkflowDefinition, registry: Registry) -
 def _unknown(word: str, parser: argparse.ArgumentParser, registry: Registry) -> UsageError:
     flag = word.partition("=")[0]
     if flag.startswith("-"):
-        flags = [name for action in parser._actions for name in action.option_strings]  # noqa: SLF001 - no public way
-        return registry.missing("flag", flag, flags)
+        return registry.missing("flag", flag, parser._option_string_actions)  # noqa: SLF001 - no public way
     registry.command(word)  # raises where there is none
     return UsageError(f"the command {word} comes first, before all flags", hint=f"`code-commit {word} --help`")
 

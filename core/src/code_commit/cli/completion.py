@@ -41,10 +41,9 @@ def completion(host: CommandHost, arguments: Namespace) -> int:
 
     names = [name for _, definition in host.registry.providers.values() for name in definition.models]
     names += ["replay/latest"] * ("replay" in host.registry.providers)
-    models = filter(_PLAIN.fullmatch, names)
-    text = (files("code_commit.cli") / f"completion.{arguments.shell}").read_text("utf-8")
-    functions = {arguments.shell: text.replace("{models}", " ".join(models))}
-    script = complete(_whole_parser(host), arguments.shell, preamble=functions)  # type: ignore[arg-type]
+    functions = (files("code_commit.cli") / f"completion.{arguments.shell}").read_text("utf-8")
+    preamble = {arguments.shell: functions.replace("{models}", " ".join(filter(_PLAIN.fullmatch, names)))}
+    script = complete(_whole_parser(host), arguments.shell, preamble=preamble)  # type: ignore[arg-type]
     # shtab registers nothing when the script is read by `source`, only by `eval`.
     script = script.replace("$zsh_eval_context[-1] == eval", "$zsh_eval_context[-1] != loadautofunc")
     write_stdout(sys.stdout, f"{script}\n")

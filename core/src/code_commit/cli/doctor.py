@@ -31,7 +31,7 @@ _REPAIR = "repair or uninstall the plugin, or leave it out with --disable-plugin
 def doctor_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `doctor`."""
     parser.description = _DESCRIPTION
-    parser.add_argument("--model", metavar="NAME", help="check this model instead of the configured one")
+    parser.add_argument("--model", "-m", metavar="NAME", help="check this model instead of the configured one")
     parser.add_argument("--no-build", action="store_true", help="do not run build.sh")
     add_json(parser)
 

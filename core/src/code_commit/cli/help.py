@@ -8,12 +8,11 @@ import sys
 import textwrap
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Mapping
-from contextlib import suppress
 
 from code_commit.plugins.first_party import installation
 from code_commit.plugins.missing import failed_plugins
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
-from code_commit_workspace import may_color, printable, write_stdout
+from code_commit_workspace import align_columns, may_color, printable, terminal_columns, write_stdout
 
 _DESCRIPTION = """\
 Change a codebase through a language model, and let the project's own build judge the change. Without a command, \
@@ -46,7 +45,7 @@ def _epilog(registry: Registry) -> str:
     lines += ['code-commit --query "Rename the module util to text"', "git diff | code-commit --query-file - --dry-run"]
     return (
         "examples:\n" + "".join(f"  {line}\n" for line in lines) + "\n"
-        "`code-commit COMMAND --help` tells more of a command. The exit code is 0 when the goal was reached.\n"
+        "`code-commit help COMMAND` tells more of a command. The exit code is 0 when the goal was reached.\n"
         + failed_plugins(registry.plugin_host)
     )
 
@@ -66,19 +65,13 @@ class HelpFormatter(RawDescriptionHelpFormatter):
 
 
 def for_this_terminal(prog: str) -> HelpFormatter:
-    """Return a formatter as wide as the terminal. (`shutil` finds its width too, and takes long to import.)"""
-    columns = os.environ.get("COLUMNS", "")
-    width = int(columns) if columns.isdecimal() else 0
-    if not width:
-        with suppress(OSError, AttributeError, ValueError):  # no terminal
-            width = os.get_terminal_size(sys.__stdout__.fileno()).columns  # type: ignore[union-attr]
-    return HelpFormatter(prog, min(width or _WIDEST, _WIDEST))
+    """Return a formatter as wide as the terminal."""
+    return HelpFormatter(prog, min(terminal_columns(os.environ), _WIDEST))
 
 
 def two_columns(title: str, lines: Mapping[str, str]) -> str:
     """Return a block of a help text: names and their explanations in two columns."""
-    column = max(map(len, lines)) + 2
-    return f"{title}:\n" + "\n".join(f"  {name:<{column}}{text}" for name, text in lines.items())
+    return f"{title}:\n" + align_columns([(f"  {name}", text) for name, text in lines.items()]).removesuffix("\n")
 
 
 def show_help(text: str) -> None:

@@ -152,6 +152,11 @@ class CommandHost:
             check_private_folder(self.root)  # before any setting of the project is read
         return load_settings(self.root, flags=self.flags, environ=self.environ)
 
+    @property
+    def build_timeout(self) -> float:
+        """The setting `build.timeout_seconds`."""
+        return self.configuration.build.timeout_seconds
+
     def collect(self, hook: str, *, plugin: str = "") -> Iterator[tuple[str, Any]]:
         """Call a hook of each plugin, or of one; yield (plugin, item)."""
         implementing = {each.name: each for each in self.plugins if hasattr(each.code, hook)}
@@ -213,7 +218,8 @@ def run_named(
         return run_named(f"{name} {argv[0]}", argv[1:], environ, disabled, out)
     arguments, rest = parser.parse_known_args(argv)
     if unknown := [word for word in rest if word != "--debug"]:  # every command accepts it: see `main`
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+        close = did_you_mean(unknown[0].partition("=")[0], parser._option_string_actions)  # noqa: SLF001 - no public way
+        parser.error(f"unexpected argument {unknown[0]}{close}")
     with naming(plugin, definition):
         run: Callable[[CommandHost, Namespace], Any] = import_code(definition, "run")
     with noting(plugin, f"the command {name}"):

@@ -47,8 +47,9 @@ def run_command(argv: Sequence[str]) -> int:
 
 def _select(argv: Sequence[str], out: CommandOutput) -> Callable[[], int]:
     """Return a function that runs the command line. The caller calls it, so that tracebacks stay short."""
-    if "--version" in argv:
+    if "--version" in argv or argv[:1] == ["-V"]:
         return _print_version
+    argv = [*argv[1:], "--help"] if argv[:1] == ["help"] else argv
     from code_commit.cli.arguments import load_registry, parse_invocation, split_command, workflow_parser
 
     command, following, disabled = split_command(argv)

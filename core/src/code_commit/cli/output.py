@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api.errors import ExitCode
-from code_commit_workspace import printable, write_stdout
+from code_commit_workspace import align_columns, printable, terminal_columns, write_stdout
 
 if TYPE_CHECKING:
     from code_commit.plugins.registry import Registry
@@ -32,11 +32,9 @@ class CommandOutput:
         write_stdout(sys.stdout, printable(self._redact(text).rstrip(), newlines=False) + "\n")
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
-        """Print a table on stdout, each column as wide as its widest cell."""
+        """Print a table on stdout: on a terminal with wrapped cells, else a row a line."""
         shown = [[printable(self._redact(cell), newlines=False) for cell in row] for row in rows]
-        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-        lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in shown]
-        write_stdout(sys.stdout, "".join(f"{line.rstrip()}\n" for line in lines))
+        write_stdout(sys.stdout, align_columns(shown, terminal_columns(os.environ) if sys.stdout.isatty() else 0))
 
     def document(self, document: object) -> None:
         """Print a JSON document on stdout."""

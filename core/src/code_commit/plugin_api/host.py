@@ -89,7 +89,7 @@ class Host(Protocol):
     `root` is the working directory. `environ` are the environment variables. `argv0` is the program as the user
     started it, so that hints work as printed. `out` prints results. `plugins` are the loaded plugins, `failures` the
     failures of the others; reading either, or `registry`, loads all plugins. `redactor`
-    hides every configured key.
+    hides every configured key. `build_timeout` is the setting `build.timeout_seconds`.
     """
 
     @property
@@ -108,6 +108,8 @@ class Host(Protocol):
     def registry(self) -> Registry: ...
     @property
     def redactor(self) -> Redactor: ...
+    @property
+    def build_timeout(self) -> float: ...
 
     def workspace(
         self,

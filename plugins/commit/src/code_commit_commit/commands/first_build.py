@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import time
 from dataclasses import dataclass
@@ -10,7 +11,12 @@ from typing import Any
 
 from code_commit.plugin_api import Host
 
-_TIME_LIMIT = 3600.0  # seconds, the default of `build.timeout_seconds`
+# The summaries of pytest and unittest when they skipped every test: both end with exit code 0.
+_ALL_SKIPPED = re.compile(
+    r"^=* ?(?:\d+ deselected, )?\d+ skipped(?:, \d+ (?:deselected|warnings?))* in [\d.]+s"
+    r"|^Ran (\d+) tests? in .*\s+OK \(skipped=\1\)",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +33,8 @@ class FirstBuild:
     def ending(self) -> str:
         """How long it took, and if it failed, how."""
         if self.passed:
-            return f"passed in {self.seconds:.1f} s"
+            skipped = ", but every test was skipped" if _ALL_SKIPPED.search(self.output) else ""
+            return f"passed in {self.seconds:.1f} s{skipped}"
         how = f"exit code {self.exit_code}" if self.exit_code is not None else "it was killed"
         return f"failed ({how}) after {self.seconds:.1f} s"
 
@@ -53,7 +60,7 @@ def run_first_build(host: Host) -> FirstBuild:
         host.workspace(processes=True, repository="optional") as workspace,
     ):
         start = time.monotonic()
-        done = workspace.run_build(log=Path(folder, "build.txt"), timeout=_TIME_LIMIT)
+        done = workspace.run_build(log=Path(folder, "build.txt"), timeout=host.build_timeout)
         seconds = time.monotonic() - start
     return FirstBuild(done.passed, done.exit_code, seconds, done.last_lines(), tuple(done.tampered))
 
