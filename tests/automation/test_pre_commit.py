@@ -68,9 +68,9 @@ def environments(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("environments")
 
 
-@pytest.fixture
-def hooked(published: Project, environments: Path, tmp_path: Path) -> Hooked:
-    project = Project.create(tmp_path)
+@pytest.fixture(scope="module")
+def installed(published: Project, environments: Path, tmp_path_factory: pytest.TempPathFactory) -> Hooked:
+    project = Project.create(tmp_path_factory.mktemp("hooked"))
     config = EXAMPLE.replace("https://example.org/OWNER/code-commit", str(published.root))
     config = config.replace("0" * 40, published.git("rev-parse", "HEAD").strip())
     project.write({".pre-commit-config.yaml": config, "agent-config/gemini-key.txt": KEY})
@@ -85,9 +85,18 @@ def hooked(published: Project, environments: Path, tmp_path: Path) -> Hooked:
         **{f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
     }
     made = Hooked(project, environ)
-    installed = made.run(sys.executable, "-m", "pre_commit", "install", "--install-hooks")
-    assert installed.returncode == 0, installed.stdout
+    done = made.run(sys.executable, "-m", "pre_commit", "install", "--install-hooks")
+    assert done.returncode == 0, done.stdout
     return made
+
+
+@pytest.fixture
+def hooked(installed: Hooked, tmp_path: Path) -> Hooked:
+    """Return a copy of the project, for one test."""
+    shutil.copytree(installed.project.root, tmp_path / "project")
+    (tmp_path / "home").mkdir()
+    project = Project(tmp_path / "project", tmp_path / "home")
+    return Hooked(project, {**installed.environ, "HOME": str(project.home)})
 
 
 def without_code_commit(path: str) -> str:
