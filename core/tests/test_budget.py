@@ -107,5 +107,5 @@ def test_a_model_of_unknown_price_is_not_asked():
 
 def test_the_schemas_of_tools_count():
     request = replace(bounded(), tools=(ToolSpec("read", "x" * 100_000, {}),))
-    with pytest.raises(LimitReached, match=r"\(1000\d\d bytes of prompt"):
+    with pytest.raises(LimitReached, match=r"at most 6\d,\d\d\d tokens of prompt"):
         Budget(0.02).spend(model_call(request, model="gpt-5"), next=lambda _call: a_completion(), max_tokens=None)

@@ -34,7 +34,7 @@ def test_a_run_after_a_run_gets_the_code_as_it_is_now(project, answered):
     assert answered(project, CHANGE).exit_code == 0
     finished = answered(project, "^^^b.py\nprint(4)\n^^^end\n", arguments=["--query", "Print 4."])
     assert (finished.exit_code, project.read("b.py")) == (0, "print(4)\n")
-    assert "1 file changed since the rollup: collected the code again, 1 file, about 5 tokens" in finished.stderr
+    assert "1 file changed since the rollup: collected the code again, 1 file, about 10 tokens" in finished.stderr
     prompt = (project.run_folder / "1-initial-query.txt").read_text()
     assert "--- b.py ---\nprint(3)\n" in prompt
     assert "--- c.py ---" not in prompt

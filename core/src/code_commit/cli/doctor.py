@@ -8,17 +8,20 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from code_commit.cli.commands import add_json, key_of_model
 from code_commit.cli.host import CommandHost
+from code_commit.cli.workflow import INIT, require_known_names
+from code_commit.config.keys import address_of
+from code_commit.models.resolution import make_provider, resolve
 from code_commit.plugin_api.definitions import Check, CheckContext, CheckDefinition
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady, describe
+from code_commit.plugins.dependents import unusable_dependents
+from code_commit.plugins.first_party import installation
 from code_commit.plugins.host import CHECKS, Plugin, import_code
-from code_commit_workspace import checked_result, require_sync
-
-if TYPE_CHECKING:
-    from code_commit.plugins.registry import ResolvedModel
+from code_commit.plugins.registry import DEFAULT_WORKFLOW, ResolvedModel
+from code_commit_workspace import Git, Workspace, check_private_folder, checked_result, require_sync
 
 _DESCRIPTION = (
     "Check what a run in this folder needs: git, the ignore line, settings, model, key, address, sandbox and plugins; "
@@ -99,8 +102,6 @@ def _print(host: CommandHost, lines: Sequence[Mapping[str, Any]], *, width: int)
 
 def check_git(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - every check takes it
     """Check that the folder is in a git repository, and that git works there."""
-    from code_commit_workspace import Git
-
     git = Git(host.root)
     top = git.top()
     start = "" if git.head() else ", without a commit"
@@ -109,17 +110,12 @@ def check_git(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # n
 
 def check_ignore_line(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
     """Check that git keeps out of `agent-config`."""
-    from code_commit.cli.workflow import INIT
-    from code_commit_workspace import check_private_folder
-
     check_private_folder(host.root, hint=INIT * ("init" in host.registry.commands))
     yield Check("ok", "git ignores /agent-config, the folder of keys and settings")
 
 
 def check_settings(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
     """Check the configuration, with the sections of plugins."""
-    from code_commit.cli.workflow import require_known_names
-
     require_known_names(host.configuration, host.registry)
     for plugin in host.plugins:
         try:
@@ -132,8 +128,6 @@ def check_settings(host: CommandHost, context: CheckContext) -> Iterator[Check]:
 
 def check_model(host: CommandHost, context: CheckContext) -> Iterator[Check]:
     """Check that the model exists, and that its provider can be made."""
-    from code_commit.models.resolution import make_provider, resolve
-
     choice, resolved = resolve(host.registry, host.configuration, "default")
     config, _, _ = make_provider(resolved, host.configuration, host.root)
     data = {"model": config.model, "provider": resolved.provider.name}
@@ -149,8 +143,6 @@ def check_key(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # n
 
 def check_address(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
     """Check the address of the model's service. Nothing is sent there."""
-    from code_commit.config.keys import address_of
-
     resolved = _resolved(host)
     definition = resolved.provider
     if not definition.base_url:
@@ -164,8 +156,6 @@ def check_address(host: CommandHost, context: CheckContext) -> Iterator[Check]: 
 
 def check_sandbox(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
     """Check the sandbox of builds, by a start of it."""
-    from code_commit_workspace import Workspace
-
     try:
         workspace = host.workspace(processes=True, repository="optional")
     except NotReady:  # the settings are another check's: whether it works here does not depend on them
@@ -184,10 +174,6 @@ def check_sandbox(host: CommandHost, context: CheckContext) -> Iterator[Check]: 
 
 def check_plugins(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
     """List the loaded plugins, and what failed. A failed path rule stops every run that writes."""
-    from code_commit.plugins.dependents import unusable_dependents
-    from code_commit.plugins.first_party import installation
-    from code_commit.plugins.registry import DEFAULT_WORKFLOW
-
     host.registry.secret_variables()  # reports invalid names
     names = [plugin.name for plugin in host.plugins]
     yield Check("ok", f"{len(names)} loaded: {', '.join(names)}" if names else "none is installed")
@@ -199,15 +185,11 @@ def check_plugins(host: CommandHost, context: CheckContext) -> Iterator[Check]: 
 
 
 def _resolved(host: CommandHost) -> ResolvedModel:
-    from code_commit.models.resolution import resolve
-
     return resolve(host.registry, host.configuration, "default")[1]
 
 
 def _model_id(host: CommandHost) -> str:
     """Return the id of the model that a run here would ask, or "": `check_model` says why."""
-    from code_commit.models.resolution import make_provider
-
     with suppress(CodeCommitError):
         built_from, built, _ = make_provider(_resolved(host), host.configuration, host.root)
         exact = getattr(built, "model", None)

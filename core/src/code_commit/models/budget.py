@@ -5,7 +5,15 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
-from code_commit.plugin_api.conversation import Completion, ProviderError, Request, Usage, cost_of, request_text
+from code_commit.plugin_api.conversation import (
+    Completion,
+    ProviderError,
+    Request,
+    Usage,
+    cost_of,
+    most_tokens,
+    request_text,
+)
 from code_commit.plugin_api.errors import LimitReached, NotReady
 from code_commit.plugin_api.provider import ModelCall, NextLayer
 
@@ -50,23 +58,37 @@ class Budget:
         return replace(completion, cost=cost)
 
     def _reserve(self, model: str, request: Request) -> float:
-        """Reserve the highest cost of a request: a prompt has at most as many tokens as bytes."""
-        size = _size(request)
-        bound = cost_of(model, Usage(size, request.max_tokens))
-        if bound is None:
-            raise NotReady(f"the price of {model} is not known, so --max-cost cannot be kept", hint="run without it")
-        with self._lock:
-            if self._spent + self._reserved + bound > self._limit:
-                raise LimitReached(
-                    f"the next call could cost up to ${bound:.4f} ({size} bytes of prompt, at most "
-                    f"{request.max_tokens} tokens of reply); ${self._spent:.4f} of ${self._limit:.4f} is spent",
-                    hint="raise --max-cost, send less code, or lower max_tokens in the provider's config",
-                )
-            self._reserved += bound
-        return bound
+        """Reserve the highest cost of a request. A prompt has at most as many tokens as bytes: if that is too much,
+        find a closer bound.
+        """
+        text = _text(request)
+        for bound_of in (lambda text: len(text.encode("utf-8", "replace")), most_tokens):
+            tokens = bound_of(text)
+            bound = _cost(model, request, tokens)
+            with self._lock:
+                if self._spent + self._reserved + bound <= self._limit:
+                    self._reserved += bound
+                    return bound
+        raise LimitReached(
+            f"the next call could cost up to ${bound:.4f} (at most {tokens:,} tokens of prompt and "
+            f"{request.max_tokens:,} of reply); ${self._spent:.4f} of ${self._limit:.4f} is spent",
+            hint="raise --max-cost, send less code, or lower max_tokens in the provider's config",
+        )
 
 
-def _size(request: Request) -> int:
-    """Return the bytes of a request that count as tokens: all texts, and the schemas of the tools."""
-    tools = sum(len(tool.name) + len(tool.description) + len(str(tool.parameters)) for tool in request.tools)
-    return len(request_text(request).encode("utf-8", "replace")) + tools
+def _cost(model: str, request: Request, tokens: int) -> float:
+    """Return the cost of a call with a prompt of so many `tokens` and the longest reply.
+
+    Raises:
+        NotReady: the model's price is unknown.
+    """
+    writes = any(getattr(part, "cache_here", False) for message in request.messages for part in message.parts)
+    cost = cost_of(model, Usage(tokens, request.max_tokens, cache_write=tokens * writes))  # costs more than reading
+    if cost is None:
+        raise NotReady(f"the price of {model} is not known, so --max-cost cannot be kept", hint="run without it")
+    return cost
+
+
+def _text(request: Request) -> str:
+    """Return what counts as tokens: all texts, and the tools."""
+    return request_text(request) + "".join(f"{each.name}{each.description}{each.parameters}" for each in request.tools)

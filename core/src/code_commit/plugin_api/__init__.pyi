@@ -16,6 +16,7 @@ from .conversation import ToolResult as ToolResult
 from .conversation import ToolSpec as ToolSpec
 from .conversation import Usage as Usage
 from .conversation import cost_of as cost_of
+from .conversation import estimate_tokens as estimate_tokens
 from .conversation import request_text as request_text
 from .definitions import Check as Check
 from .definitions import CheckContext as CheckContext

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from code_commit.plugin_api import Check, CheckContext, Host, NotReady, Usage, cost_of, read_text
+from code_commit.plugin_api import Check, CheckContext, Host, NotReady, Usage, cost_of, estimate_tokens, read_text
 from code_commit_commit.commands.first_build import run_first_build
 from code_commit_commit.current_code import CurrentCode, collect_current_code
 from code_commit_commit.inputs import CODEBASE, FRESH, require_build
 from code_commit_commit.prompts import Context, initial_prompt
-from code_commit_commit.rollup_text import BYTES_PER_TOKEN
 from code_commit_commit.window import require_window, window_of
 from code_commit_workspace import RolledUp, Workspace
 
@@ -58,7 +57,7 @@ def check_rollup(host: Host, context: CheckContext) -> Iterator[Check]:
     yield Check("warning" if code.hint else "ok", code.standing, code.hint, {"changed_files": code.changed})
     prompt = initial_prompt(Context("", code.text))
     require_window(context.model, prompt, code.text)
-    yield _size(len(prompt.encode()) // BYTES_PER_TOKEN, context.model)
+    yield _size(estimate_tokens(prompt), context.model)
 
 
 def _size(tokens: int, model: str) -> Check:

@@ -4,31 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
-BYTES_PER_TOKEN = 4  # the estimate of the services for English and code; a text rarely has fewer tokens
+from code_commit.plugin_api import estimate_tokens
+
 LARGEST = 16 * 1024 * 1024  # bytes of one file
 UNREADABLE = "It cannot be read."
 _POINTER = b"version https://git-lfs.github.com/spec/"
+_SAMPLES, _SAMPLE = 64, 1024  # of a batch, for the number of tokens: how many, and the bytes of each
 _BATCH = 1024 * 1024  # bytes; a larger one does not stay in the processor's cache
 
 
-@dataclass(slots=True)
+@dataclass
 class Rollup:
     """Where each collected file begins and ends in the rollup, by path.
 
     `left_out` says why each other file that matches the patterns is not in it; `pointers` are collected files whose
-    contents are in Git LFS. `size` is in bytes.
+    contents are in Git LFS. `size` is in bytes. `samples` are parts of the text.
     """
 
     files: dict[str, tuple[int, int]] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     pointers: list[str] = field(default_factory=list)
     size: int = 0
+    samples: list[bytes] = field(default_factory=list, repr=False)
 
-    @property
+    @cached_property
     def tokens(self) -> int:
         """The approximate number of tokens; the exact number depends on the model."""
-        return self.size // BYTES_PER_TOKEN
+        sample = b"".join(self.samples)
+        return round(estimate_tokens(sample.decode("utf-8", "ignore")) * self.size / (len(sample) or 1))
 
 
 def batches(contents: Iterable[tuple[str, bytes | None]], rollup: Rollup) -> Iterator[bytes]:
@@ -59,6 +64,8 @@ def _add(batch: Sequence[tuple[str, bytes]], rollup: Rollup) -> bytes:
     rollup.files |= places
     rollup.pointers += [path for path, content in batch if content.startswith(_POINTER) and path in places]
     rollup.size += len(text)
+    step = max(len(text) // _SAMPLES, _SAMPLE)
+    rollup.samples += [text[start : start + _SAMPLE] for start in range(0, len(text), step)]
     return text
 
 

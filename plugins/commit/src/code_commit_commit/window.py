@@ -7,8 +7,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator
 
-from code_commit.plugin_api import NotReady
-from code_commit_commit.rollup_text import BYTES_PER_TOKEN
+from code_commit.plugin_api import NotReady, estimate_tokens
 
 _ALWAYS_FITS = 100_000  # tokens; the list of windows loads in a fifth of a second
 _HEADER = re.compile(r"^--- (?P<path>[^\n]+) ---\n", re.MULTILINE)
@@ -21,11 +20,11 @@ def require_window(model: str, prompt: str, codebase: str) -> None:
     Raises:
         NotReady: the prompt is too long; the hint names the largest folders of the `codebase`.
     """
-    tokens = len(prompt.encode()) // BYTES_PER_TOKEN
+    tokens = estimate_tokens(prompt)
     if tokens <= _ALWAYS_FITS or (window := window_of(model)) is None or tokens <= window:
         return
     largest = list(_largest_folders(codebase))
-    named = ", ".join(f"{folder} (about {size // BYTES_PER_TOKEN:,} tokens)" for folder, size in largest)
+    named = ", ".join(f"{folder} (about {size * tokens // len(prompt):,} tokens)" for folder, size in largest)
     pattern = shlex.quote(f"/{largest[0][0]}" if largest else "PATTERN")
     raise NotReady(
         f"the prompt has about {tokens:,} tokens, and {model} reads at most {window:,}",
