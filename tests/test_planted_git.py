@@ -193,13 +193,27 @@ def test_what_a_command_of_the_model_plants_does_not_run(planted):
     assert "late" not in planted.ran()
 
 
-def test_planning_commits_and_runs_nothing(planted):
-    (planted.project.root / ".gitattributes").unlink()  # a filter that only the repository has is refused: see below
+def without_the_filter_of_the_repository(planted):
+    """A commit that needs it is refused: see below."""
+    (planted.project.root / ".gitattributes").unlink()
     planted.project.git("config", "--file", ".git/config.worktree", "--remove-section", "filter.planted")
     planted.project.git("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "commit.gpgSign=false",
                         "commit", "-qam", "no attributes")  # fmt: skip
     for marker in planted.markers.iterdir():
         marker.unlink()
+
+
+def test_a_run_that_commits_runs_nothing(planted):
+    without_the_filter_of_the_repository(planted)
+    planted.server.script(Reply("^^^a.txt\nnew\n^^^end\n^^^c.txt\nnew\n^^^end\n"))
+    done = planted.command("--commit", *MODEL)
+    assert (done.exit_code, planted.ran()) == (0, []), done.stderr
+    assert "the commit will go without" in done.stderr
+    assert "; committed as " in done.stderr
+
+
+def test_planning_commits_and_runs_nothing(planted):
+    without_the_filter_of_the_repository(planted)
     planted.project.write({"g3-plan/new_requirements.md": "new, please\n"})
     planted.server.script(
         Reply(tool_calls=(called("write_file", path="g3-plan/new_requirements.md", content="{{CURRENT REQUIREMENTS}}\nNew.\n"),
