@@ -16,7 +16,7 @@ def main() -> int:
     # Escape what stdout cannot encode; stderr does so by default.
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     arguments = sys.argv[1:]
-    # `run_command` prints it too, for longer command lines and to report errors; its imports take twice as long as this.
+    # `run_command` prints it too, for longer command lines and for errors; its imports take twice as long as this.
     if arguments in (["--version"], ["-V"]):
         from code_commit import __version__
 
