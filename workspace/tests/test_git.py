@@ -30,6 +30,15 @@ def root(tmp_path, home):
     return folder
 
 
+def test_the_search_for_a_repository_ends_at_the_users_ceiling(root, tmp_path, monkeypatch):
+    (root / "sub/deep").mkdir(parents=True)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", f"{tmp_path}:{root / 'sub'}")
+    Git(root).require_repository()
+    Git(root / "sub").require_repository()  # a ceiling does not count where the search begins
+    with pytest.raises(NotReady, match="no git repository"):
+        Git(root / "sub/deep").require_repository()
+
+
 def test_a_repository_is_required(root, tmp_path):
     Git(root).require_repository()
     (root / "sub").mkdir()

@@ -116,7 +116,16 @@ def test_a_changed_file_keeps_its_mode(root, tree, mode):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-def test_a_changed_file_keeps_its_owner_and_group(root, tree):
+@pytest.mark.parametrize("across_a_mount", [False, True])
+def test_a_changed_file_keeps_its_owner_and_group(root, tree, monkeypatch, across_a_mount):
+    rename = os.rename
+
+    def across(source: str, target: str, **folders: int) -> None:
+        if across_a_mount and source.startswith("new-"):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        rename(source, target, **folders)
+
+    monkeypatch.setattr(os, "rename", across)
     plant(root, {"a.txt": b"old"})
     os.chown(root / "a.txt", 12345, 23456)
     run(tree, root, {"a.txt": b"new"})
