@@ -130,9 +130,9 @@ def test_the_gitignore_is_checked_before_a_key_is_read(project):
 @pytest.mark.parametrize(
     "line", ["/agent-config", "agent-config", "/agent-config/", "agent-config/", "/agent-config\r"]
 )
-def test_each_form_of_the_line_is_accepted(project, server, line):
+def test_each_form_of_the_line_is_accepted(project, line):
     (project.root / ".gitignore").write_bytes(f"x\n{line}\n".encode())
-    assert run(project, server, "--dry-run").exit_code == 0
+    assert project.command("config").exit_code == 0
 
 
 def test_a_missing_git_repository_is_exit_3(tmp_path, server):

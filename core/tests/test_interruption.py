@@ -94,8 +94,16 @@ def wait(run):
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("how", ["ask", "beside ask", "command", "beside command"])
+@pytest.mark.parametrize(
+    ("how", "number"),
+    [
+        ("ask", signal.SIGINT),
+        ("beside command", signal.SIGTERM),
+        *(pytest.param(how, signal.SIGTERM, marks=pytest.mark.slow) for how in ("ask", "beside ask", "command")),
+        *(pytest.param(f"{how}command", signal.SIGINT, marks=pytest.mark.slow) for how in ("", "beside ")),
+        pytest.param("beside ask", signal.SIGINT, marks=pytest.mark.slow),
+    ],
+)
 def test_waiting_threads_end_too(project, tmp_path, how, number):
     plugins = install_plugin(tmp_path / "plugins", "pool", POOL)
     moment = "call.started" if how.endswith("ask") else "process.started"

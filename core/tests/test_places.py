@@ -55,7 +55,9 @@ def test_a_run_changes_only_its_own_folder_and_can_be_undone(project, root):
     assert not (root / "made").exists()
 
 
-@pytest.mark.parametrize("path", ["hooks/pre-commit", "config", "info/exclude"])
+@pytest.mark.parametrize(
+    "path", ["hooks/pre-commit", *(pytest.param(each, marks=pytest.mark.slow) for each in ("config", "info/exclude"))]
+)
 def test_a_build_that_changes_the_git_folder_fails_everywhere(project, root, path):
     (root / "build.sh").write_text(f'echo hit >> "$(git rev-parse --git-path {path})"; exit 0\n')
     finished = run(project, root, "--repairs", "0", "--sandbox", "off")

@@ -53,12 +53,12 @@ def on_a_full_disk(project: Project, *arguments: str, cold: bool = False) -> tup
     [
         ("--model gpt-5 --dry-run", False),
         ("models", False),
-        ("plugins --json", False),
+        pytest.param("plugins --json", False, marks=pytest.mark.slow),
         ("--help", False),
-        ("rollup --help", False),
-        ("completion bash", False),
-        ("completion zsh", True),  # the interpreter writes what is left when it ends
-        ("--version", True),
+        pytest.param("rollup --help", False, marks=pytest.mark.slow),
+        pytest.param("completion bash", False, marks=pytest.mark.slow),
+        ("--version", True),  # the interpreter writes what is left when it ends
+        pytest.param("completion zsh", True, marks=pytest.mark.slow),
     ],
 )
 def test_a_full_disk_at_stdout_is_exit_3(project, arguments, cold):
