@@ -48,6 +48,47 @@ RUNS = {
 }
 
 
+CHAT = [Reply(tool_calls=(called("shell", command="echo x"),)), Reply("done")]
+PLAN = [
+    Reply(
+        tool_calls=(
+            called("write_file", path="g3-plan/new_requirements.md", content="{{CURRENT REQUIREMENTS}}\nGood.\n"),
+            called("final_output", summary="Write a.txt."),
+        )
+    ),
+    Reply("Write a.txt."),
+    Reply(tool_calls=(called("shell", command="echo x"),)),
+    Reply(tool_calls=(called("write_file", path="a.txt", content="good\n"),)),
+    Reply(tool_calls=(called("final_output", summary="done"),)),
+    Reply(tool_calls=(called("final_output", summary="IMPLEMENTATION_APPROVED"),)),
+    Reply("Change a.txt\n\nMakes it good."),
+]
+TYPED = {"chat": (["--chat"], CHAT, "hello\nquit\n"), "planning": (["--planning"], PLAN, "yes\n\nyes\n\nquit\n")}
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_only_the_owner_can_read_the_files_of_an_interactive_run(tmp_path: Path, name: str) -> None:
+    arguments, replies, typed = TYPED[name]
+    project = Project.create(tmp_path / "made")
+    project.git("config", "user.name", "Author")
+    project.git("config", "user.email", "author@example.org")
+    project.write({"g3-plan/new_requirements.md": "Good, please.\n"})
+    if name == "planning":
+        arguments = [*arguments, f"--codepath={project.root}"]
+    plugin = install_plugin(tmp_path / "plugins", "umask", UMASK)
+    with ScriptedServer(replies) as server:
+        environ = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q", **server.environment()}
+        flags = ("--model=gpt-5", "--sandbox=off", *arguments)
+        done = project.command(*flags, environ=environ, plugins=[plugin], stdin=typed)
+        assert (done.exit_code, server.unused) == (0, 0), done.stderr
+    modes = {path: stat.S_IMODE(path.lstat().st_mode) for path in (project.root / "logs").rglob("*")}
+    assert {path.name for path in modes} >= {"events.jsonl", "run.json", "report.html", "index.html"}, done.stderr
+    private = {path: mode for path, mode in modes.items() if path.name != ".gitignore"}
+    state = project.root / "agent-config/.code-commit"
+    private[state] = stat.S_IMODE(state.lstat().st_mode)
+    assert {path: f"{mode:o}" for path, mode in private.items() if mode & 0o77} == {}
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_only_the_owner_can_read_the_files_of_a_run(tmp_path: Path, name: str) -> None:
     arguments, replies = RUNS[name]
