@@ -110,6 +110,7 @@ def build(sandboxed: Callable[..., ProcessResult], sandbox_home: Path, monkeypat
     toolchains = os.environ.get("RUSTUP_HOME", f"{account}/.rustup")
     for name in [each for each in os.environ if each.lower().startswith(_TOOLS)]:
         monkeypatch.delenv(name)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     monkeypatch.setenv("RUSTUP_HOME", toolchains)
 
     def build(cold: str, warm: str, *, network: bool = False) -> tuple[str, str]:
@@ -270,6 +271,21 @@ def test_pnpm(build: Build, cache: Callable, sandbox_project: Path) -> None:
 
     assert cache("pnpm/store/*")
     assert not (sandbox_project / ".pnpm-store").exists()
+
+
+@pytest.mark.usefixtures("node_registry")
+def test_pnpm_keeps_what_was_installed_outside(
+    build: Build, cache: Callable, sandbox_home: Path, sandbox_project: Path
+) -> None:
+    need("pnpm")
+    subprocess.run(["pnpm", "install"], cwd=sandbox_project, capture_output=True, check=True)
+    state = sandbox_project / "node_modules/.modules.yaml"
+    before = [line for line in state.read_text().splitlines() if "storeDir" in line]
+    assert (sandbox_home / ".local/share/pnpm/store").is_dir()
+
+    build("pnpm install; pnpm test", "pnpm install --offline; pnpm test")
+
+    assert [line for line in state.read_text().splitlines() if "storeDir" in line] == before
 
 
 def test_cargo_with_a_git_dependency(build: Build, write: Callable, cache: Callable, sandbox_home: Path) -> None:

@@ -48,6 +48,22 @@ def test_build_tools_find_their_caches(run: Run, home: Path, monkeypatch: pytest
     ]
 
 
+def test_pnpms_store_is_private_and_stays_where_it_is(
+    run: Run, home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PNPM_HOME", raising=False)
+    store = home / ".local/share/pnpm/store"
+    store.mkdir(parents=True)
+    (store / "kept").write_text("the user's")
+
+    assert run("touch ~/.local/share/pnpm/store/{kept,made}; rm ~/.local/share/pnpm/store/kept").passed
+    result = run("ls ~/.local/share/pnpm/store; echo $pnpm_config_store_dir $PNPM_HOME; touch ~/.local/share/pnpm/x")
+
+    assert result.stdout.decode() == f"made\n{store}\n"
+    assert b"Read-only file system" in result.stderr
+    assert [(path.name, path.read_text()) for path in store.iterdir()] == [("kept", "the user's")]
+
+
 def test_cargo_and_gradle_keep_the_users_configuration(run: Run, home: Path) -> None:
     for name in (".cargo", ".gradle/init.d"):
         (home / name).mkdir(parents=True)

@@ -17,14 +17,21 @@ _CONFIGURATIONS = (
 _MAVEN_REPOSITORY = "-Dmaven.repo.local="
 
 
-def cache_variables(env: Mapping[str, str], cache: str) -> dict[str, str]:
+def pnpm_store(env: Mapping[str, str], home: str) -> str:
+    """Return where pnpm keeps its packages, if nothing but these variables says so."""
+    data = env.get("XDG_DATA_HOME") or f"{home}/.local/share"
+    return f"{env.get('PNPM_HOME') or f'{data}/pnpm'}/store"
+
+
+def cache_variables(env: Mapping[str, str], cache: str, store: str = "") -> dict[str, str]:
     """Return the variables that let build tools work with a read-only home folder, except those that `env` sets.
 
-    `cache` is where a process sees the private folder. `XDG_CACHE_HOME` and `PNPM_HOME` are set in any case.
+    `cache` is where a process sees the private folder, `store` where it sees another one for pnpm. `XDG_CACHE_HOME` is
+    set in any case, and `PNPM_HOME` without a `store`.
     """
     wanted = {
         "npm_config_cache": f"{cache}/npm",
-        "pnpm_config_store_dir": f"{cache}/pnpm/store",  # pnpm 11 and later would make one in the project
+        "pnpm_config_store_dir": store or f"{cache}/pnpm/store",  # pnpm 11 and later would make one in the project
         "YARN_GLOBAL_FOLDER": f"{cache}/yarn-berry",
         "GOMODCACHE": f"{cache}/go-mod",
         "GOFLAGS": "-modcacherw",  # without it, nobody could remove the private folder
@@ -38,8 +45,9 @@ def cache_variables(env: Mapping[str, str], cache: str) -> dict[str, str]:
     options = env.get("MAVEN_OPTS", "")
     if _MAVEN_REPOSITORY not in options and len(cache.split()) == 1:  # Maven splits its options at blanks
         new["MAVEN_OPTS"] = f"{options} {_MAVEN_REPOSITORY}{cache}/maven".lstrip()
-    # pnpm's store is there, and its programs are found on PATH all the same.
-    return new | {"XDG_CACHE_HOME": cache, "PNPM_HOME": f"{cache}/pnpm"}
+    if not store:  # pnpm's store is there, and its programs are found on PATH all the same
+        new["PNPM_HOME"] = f"{cache}/pnpm"
+    return new | {"XDG_CACHE_HOME": cache}
 
 
 def link_configurations(cache: str, home: str) -> None:

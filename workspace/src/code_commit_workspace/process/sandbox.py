@@ -18,14 +18,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.process.caches import cache_variables, link_configurations
+from code_commit_workspace.process.caches import cache_variables, link_configurations, pnpm_store
 from code_commit_workspace.process.hard_links import files_below
 from code_commit_workspace.process.hidden import SERVICE_VARIABLES, credential_stores, service_sockets
 from code_commit_workspace.process.mounts import Mount, arrange
 from code_commit_workspace.process.old_caches import remove_old_caches
 from code_commit_workspace.process.opened import fault_of_opening
 from code_commit_workspace.process.own_code import own_code
-from code_commit_workspace.process.private_folders import PrivateFolders, home_folder, private_place
+from code_commit_workspace.process.private_folders import PrivateFolders, home_folder, make_mount_point, private_place
 from code_commit_workspace.process.read_only import read_only_advice
 from code_commit_workspace.programs import find_program, within
 
@@ -77,6 +77,7 @@ class Sandbox:
         self._lock = threading.Lock()
         self._folders: PrivateFolders | None = None
         self._cache = ""
+        self._store = ""
         self._command: list[str] = []
         self._reason: str | None = None
         self.unprotected = ""
@@ -151,7 +152,7 @@ class Sandbox:
         for name in _TEMPORARY:
             if not within(os.path.realpath(inside.get(name) or "/"), self._root):
                 inside.pop(name, None)
-        return inside | cache_variables(inside, self._cache)
+        return inside | cache_variables(inside, self._cache, self._store)
 
     def advice(self, output: str) -> str:
         """Return what the user can do if `output` shows a failed write to a read-only place, on one line; or ""."""
@@ -207,6 +208,13 @@ class Sandbox:
             source = os.path.realpath(f"{real_cache}/{name}")
             if _is_plain_folder(source):
                 yield Mount(f"{self._cache}/{name}", "read-only", source)
+        store = pnpm_store(os.environ, home)
+        plain = _is_plain_folder(store) and os.path.realpath(store) == store
+        if plain and within(store, home) and not any(within(store, area) for area in (self._cache, self._root)):
+            # At another place, pnpm would install anew what is installed, in the sandbox and then outside of it.
+            make_mount_point(private.cache, "pnpm-store", folder=True)
+            yield Mount(store, "writable", f"{private.cache}/pnpm-store")
+            self._store = store
         for path in filter(os.path.lexists, self._writable):
             yield Mount(path, "writable")
             yield from (Mount(folder, "read-only") for folder in _path_folders() if within(folder, path))
