@@ -27,7 +27,7 @@ class Config(BaseModel):
 
 class Specs:
     @hookspec
-    def code_commit_checks(self, settings):
+    def code_commit_shapes(self, settings):
         "Names of checks."
 
 @hookimpl
@@ -128,7 +128,7 @@ def answers(run):
     return told
 
 def checks(run):
-    return sorted(run.collect("code_commit_checks"))
+    return sorted(run.collect("code_commit_shapes"))
 """.replace("KEY_HERE", KEY)
 
 
@@ -234,7 +234,7 @@ def test_each_line_answers_one_question_and_the_end_is_told(project, plugins, st
 
 def test_who_implements_a_declared_hook_wrongly_fails_alone(project, tmp_path, plugins):
     implementing = (
-        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_checks({0}):\n    yield '{1}'"
+        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_shapes({0}):\n    yield '{1}'"
     )
     install_plugin(plugins, "aright", implementing.format("settings", "right"))
     install_plugin(plugins, "awrong", implementing.format("run", "wrong"))
@@ -246,7 +246,7 @@ def test_who_implements_a_declared_hook_wrongly_fails_alone(project, tmp_path, p
 
 
 def test_a_hook_that_may_be_missing_is_no_failure(project, tmp_path):
-    code = "from code_commit.plugin_api import hookimpl\n@hookimpl{0}\ndef code_commit_checks(settings):\n    return []"
+    code = "from code_commit.plugin_api import hookimpl\n@hookimpl{0}\ndef code_commit_shapes(settings):\n    return []"
     folder = install_plugin(tmp_path / "two", "optional", code.format("(optionalhook=True)"))
     install_plugin(folder, "strict", code.format(""))
     listed = project.command("plugins", "--json", plugins=[folder]).document
