@@ -8,8 +8,9 @@ import pytest
 
 from code_commit_testing import Finished, Project, ScriptedServer, install_plugin
 
-KEY = "AIzaSy-canary-0123456789-key7Q"
-ENVIRON = {"GEMINI_API_KEY": KEY}
+KEY = "sk-canary-0123456789-key7Q"
+MODEL = {"CODE_COMMIT_MODEL": "gpt-5"}
+ENVIRON = {"OPENAI_API_KEY": KEY, **MODEL}
 HOST_CHECKS = ["git", "ignore line", "settings", "model", "key", "address", "sandbox", "plugins"]
 CHECKS = """\
 from code_commit.plugin_api import Check, CheckDefinition, NotReady, hookimpl
@@ -53,21 +54,21 @@ def test_a_ready_project_has_no_problem_and_no_service_is_called(project) -> Non
         finished = project.command("doctor", "--json", environ={**ENVIRON, **server.environment()})
         assert server.requests == []
         found = lines_of(finished)
-        assert found["address"] == [("ok", f"{server.url('gemini')}, not gemini's own")]
+        assert found["address"] == [("ok", f"{server.url('openai')}, not openai's own")]
     assert (finished.exit_code, finished.document["problems"]) == (0, 0)
     assert list(found)[:8] == HOST_CHECKS
-    assert found["model"] == [("ok", "gemini-2.5-pro of gemini (model, default)")]
-    assert found["key"] == [("ok", "***7Q from variable GEMINI_API_KEY")]
+    assert found["model"] == [("ok", "gpt-5 of openai (model, variable CODE_COMMIT_MODEL)")]
+    assert found["key"] == [("ok", "***7Q from variable OPENAI_API_KEY")]
     assert found["build.sh"][0][0] == "ok"
     assert KEY not in finished.stdout + finished.stderr
 
 
 def test_people_read_one_line_each(project) -> None:
-    finished = project.command("doctor", "--no-build", "--model", "sonnet")
+    finished = project.command("doctor", "--no-build", "--model", "gpt-5")
     assert finished.exit_code == 3
     lines = finished.stdout.splitlines()
     assert lines[0] == f"ok       git          the repository in {project.root}"
-    assert "problem  key          no key for anthropic.default at https://api.anthropic.com" in lines
+    assert "problem  key          no key for openai.default at https://api.openai.com/v1" in lines
     assert any(line.startswith(" " * 22 + "hint: put it into ") for line in lines)
     assert lines[-1] == "1 problem"
 
@@ -76,7 +77,7 @@ def test_an_empty_folder_has_problems_with_hints(tmp_path) -> None:
     project = Project(tmp_path / "empty", tmp_path / "home")
     project.root.mkdir()
     project.home.mkdir()
-    finished = project.command("doctor", "--json")
+    finished = project.command("doctor", "--json", environ=MODEL)
     found = lines_of(finished)
     assert finished.exit_code == 3
     assert [found[name][0][0] for name in HOST_CHECKS[:6]] == ["problem", "problem", "ok", "ok", "skipped", "ok"]
@@ -128,7 +129,7 @@ def test_a_plugin_adds_checks_and_its_errors_are_lines(project, tmp_path) -> Non
     plugins = [install_plugin(tmp_path / "plugins", "own", CHECKS, distribution="acme-own")]
     finished = project.command("doctor", "--no-build", "--json", environ=ENVIRON, plugins=plugins)
     found = lines_of(finished)
-    assert found["fine"] == [("warning", "asks gemini-2.5-pro")]
+    assert found["fine"] == [("warning", "asks gpt-5")]
     assert found["broken"][0] == ("ok", "as far as here")
     assert found["broken"][1] == ("problem", "the check of acme-own failed: RuntimeError: what a pity")
     assert found["unready"] == [("problem", "there is no coffee")]
@@ -162,19 +163,19 @@ def test_doctor_works_without_plugins(project) -> None:
 
 
 def test_config_names_the_source_of_the_key(project) -> None:
-    project.write({"agent-config/gemini-key.txt": f"{KEY}\n"})
-    finished = project.command("config", "--json")
-    source = "agent-config/gemini-key.txt"
-    assert finished.document["key"] == {"config": "gemini.default", "key": "***7Q", "source": source, "problem": None}
+    project.write({"agent-config/openai-key.txt": f"{KEY}\n"})
+    finished = project.command("config", "--json", environ=MODEL)
+    source = "agent-config/openai-key.txt"
+    assert finished.document["key"] == {"config": "openai.default", "key": "***7Q", "source": source, "problem": None}
     assert KEY not in finished.stdout
-    last = project.command("config").stdout.splitlines()[-1].split()
-    assert last == ["key", "of", "gemini.default", '"***7Q"', "agent-config/gemini-key.txt"]
+    last = project.command("config", environ=MODEL).stdout.splitlines()[-1].split()
+    assert last == ["key", "of", "openai.default", '"***7Q"', "agent-config/openai-key.txt"]
 
 
 def test_config_says_why_there_is_no_key(project) -> None:
-    key = project.command("config", "--json").document["key"]
+    key = project.command("config", "--json", environ=MODEL).document["key"]
     assert (key["key"], key["problem"]) == (
         None,
-        "no key for gemini.default at https://generativelanguage.googleapis.com",
+        "no key for openai.default at https://api.openai.com/v1",
     )
-    assert project.command("config").exit_code == 0
+    assert project.command("config", environ=MODEL).exit_code == 0
