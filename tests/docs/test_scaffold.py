@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from code_commit_testing import Project
 from code_commit_testing.scaffold import KINDS
 
 NAMES = [f"my-{kind}" for kind in KINDS]
@@ -25,11 +26,10 @@ def run(python: Path | str, *arguments: str, cwd: Path) -> subprocess.CompletedP
 @pytest.fixture(scope="module")
 def created(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a new plugin of every kind."""
-    folder = tmp_path_factory.mktemp("plugins")
+    folder, project = tmp_path_factory.mktemp("plugins"), Project.create(tmp_path_factory.mktemp("elsewhere"))
     for kind in KINDS:
-        arguments = ("plugins", "new", f"my-{kind}", "--kind", kind, "--folder", str(folder))
-        done = run(sys.executable, "-m", "code_commit", *arguments, cwd=folder)
-        assert done.returncode == 0, done.stderr
+        done = project.command("plugins", "new", f"my-{kind}", "--kind", kind, "--folder", str(folder), cwd=folder)
+        assert done.exit_code == 0, done.stderr
     return folder
 
 
