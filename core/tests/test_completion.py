@@ -76,31 +76,34 @@ def completed(project, text, *words):
     return done.stdout.split()
 
 
-OFFERS = pytest.mark.parametrize(
+CASES = [
+    (["code-commit", "plu"], ["plugins"]),
+    (["code-commit", "--sandb"], ["--sandbox"]),
+    (["code-commit", "--quiet", "--on-f"], ["--on-failure"]),
+    (["code-commit", "--on-failure", ""], ["keep", "restore"]),
+    (["code-commit", "--sandbox", "r"], ["require"]),
+    (["code-commit", "--model", "odd-"], ["odd-1"]),
+    (["code-commit", "--model", "replay/"], ["replay/2026-01-01-00-00-00-x", "replay/latest"]),
+    (["code-commit", "--model", "replay/l"], ["replay/latest"]),
+    (["code-commit", "--disable-plugin", "od"], ["odd"]),
+    (["code-commit", "undo", ""], ["2026-01-01-00-00-00-x", "latest"]),
+    (["code-commit", "undo", "2026"], ["2026-01-01-00-00-00-x"]),
+    (["code-commit", "undo", "--js"], ["--json"]),
+    (["code-commit", "plugins", ""], ["doctor", "new"]),
+    (["code-commit", "plugins", "doctor", "--js"], ["--json"]),
+    (["code-commit", "completion", "z"], ["zsh"]),
+    (["code-commit", "past", "s"], ["show"]),
+    (["code-commit", "past", "show", ""], ["2026-01-01-00-00-00-x", "latest"]),
+    (["code-commit", "past", "export", "--sink", "od"], ["odd"]),
+    (["code-commit", "--from", "a."], ["a.txt"]),
+    (["code-commit", "look", "a."], ["a.txt"]),
+    (["code-commit", "look", "a.txt", "--de"], ["--deep"]),
+]
+OFFERS = pytest.mark.parametrize(("words", "offered"), CASES, ids=" ".join)
+# A terminal with zsh takes a quarter of a second to start.
+ZSH_OFFERS = pytest.mark.parametrize(
     ("words", "offered"),
-    [
-        (["code-commit", "plu"], ["plugins"]),
-        (["code-commit", "--sandb"], ["--sandbox"]),
-        (["code-commit", "--quiet", "--on-f"], ["--on-failure"]),
-        (["code-commit", "--on-failure", ""], ["keep", "restore"]),
-        (["code-commit", "--sandbox", "r"], ["require"]),
-        (["code-commit", "--model", "odd-"], ["odd-1"]),
-        (["code-commit", "--model", "replay/"], ["replay/2026-01-01-00-00-00-x", "replay/latest"]),
-        (["code-commit", "--model", "replay/l"], ["replay/latest"]),
-        (["code-commit", "--disable-plugin", "od"], ["odd"]),
-        (["code-commit", "undo", ""], ["2026-01-01-00-00-00-x", "latest"]),
-        (["code-commit", "undo", "2026"], ["2026-01-01-00-00-00-x"]),
-        (["code-commit", "undo", "--js"], ["--json"]),
-        (["code-commit", "plugins", ""], ["doctor", "new"]),
-        (["code-commit", "plugins", "doctor", "--js"], ["--json"]),
-        (["code-commit", "completion", "z"], ["zsh"]),
-        (["code-commit", "past", "s"], ["show"]),
-        (["code-commit", "past", "show", ""], ["2026-01-01-00-00-00-x", "latest"]),
-        (["code-commit", "past", "export", "--sink", "od"], ["odd"]),
-        (["code-commit", "--from", "a."], ["a.txt"]),
-        (["code-commit", "look", "a."], ["a.txt"]),
-        (["code-commit", "look", "a.txt", "--de"], ["--deep"]),
-    ],
+    [*CASES[:3], *(pytest.param(*case, marks=pytest.mark.slow) for case in CASES[3:])],
     ids=" ".join,
 )
 
@@ -148,7 +151,7 @@ print -r -- "${${out##*<ADDED}%%ADDED>*}"
 """
 
 
-@OFFERS
+@ZSH_OFFERS
 @pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
 def test_zsh_offers_what_may_follow(project, odd, tmp_path, words, offered):
     (tmp_path / "script").write_text(odd("zsh"))
