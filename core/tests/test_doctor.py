@@ -11,7 +11,7 @@ from code_commit_testing import Finished, Project, ScriptedServer, install_plugi
 KEY = "sk-canary-0123456789-key7Q"
 MODEL = {"CODE_COMMIT_MODEL": "gpt-5"}
 ENVIRON = {"OPENAI_API_KEY": KEY, **MODEL}
-HOST_CHECKS = ["git", "ignore line", "settings", "model", "key", "address", "sandbox", "plugins"]
+HOST_CHECKS = ["git", "ignore line", "settings", "model", "address", "key", "sandbox", "plugins"]
 CHECKS = """\
 from code_commit.plugin_api import Check, CheckDefinition, NotReady, hookimpl
 @hookimpl
@@ -80,7 +80,7 @@ def test_an_empty_folder_has_problems_with_hints(tmp_path) -> None:
     finished = project.command("doctor", "--json", environ=MODEL)
     found = lines_of(finished)
     assert finished.exit_code == 3
-    assert [found[name][0][0] for name in HOST_CHECKS[:6]] == ["problem", "problem", "ok", "ok", "skipped", "ok"]
+    assert [found[name][0][0] for name in HOST_CHECKS[:6]] == ["problem", "problem", "ok", "ok", "ok", "skipped"]
     assert found["key"] == [("skipped", "not checked, see ignore line")]
     assert found["rollup"] == [("skipped", "not checked, see git")]
     assert all(line["hint"] for line in finished.document["checks"] if line["state"] == "problem")
@@ -179,3 +179,9 @@ def test_config_says_why_there_is_no_key(project) -> None:
         "no key for openai.default at https://api.openai.com/v1",
     )
     assert project.command("config", environ=MODEL).exit_code == 0
+
+
+def test_a_wrong_address_is_named_once(project) -> None:
+    found = examined(project, environ={**MODEL, "OPENAI_BASE_URL": "ftp://host"})
+    assert found["address"] == [("problem", "the address in variable OPENAI_BASE_URL is no http or https URL")]
+    assert found["key"] == [("skipped", "not checked, see address")]
