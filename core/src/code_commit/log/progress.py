@@ -251,7 +251,8 @@ def _changes_applied(data: Mapping[str, Any]) -> Sequence[Line]:
 
 def _changes_refused(data: Mapping[str, Any]) -> Sequence[Line]:
     rows = [f"{row.get('path')}: {row.get('reason')}".removeprefix(": ") for row in data.get("refusals") or ()]
-    reason = "" if rows and data.get("reason") == "\n".join(rows) else f" {data.get('reason')}"
+    reason = str(data.get("reason"))  # of many, it names the first
+    reason, rows = ("", reason.split("\n")) if rows and reason.startswith(rows[0]) else (f" {reason}", rows)
     return (Line(f"response refused:{reason}", "bad"), *(Line(f"  {row}", "bad") for row in rows))
 
 

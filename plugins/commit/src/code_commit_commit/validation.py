@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from code_commit.plugin_api import Run, Tree
     from code_commit_workspace import RolledUp
 
+_MOST_REASONS = 50  # refused paths that a message names; the event has all
 _HINT_TOO_LONG = "raise max_tokens in the provider's config, or ask for a smaller change"
 _HINT_FORMAT = "read the response in the run folder; try another model, or a smaller change"
 
@@ -52,7 +53,8 @@ def read_changes(completion: Completion, run: Run, shown: Sequence[str], rolled_
         raise _refused(str(problem), run.settings.unusable_response, hint) from None
     run.emit(ChangesParsed(written(changes), deleted(changes)))
     if refusals := run.check(changes):
-        reason = "\n".join(map(str, refusals))
+        more = [f"and {len(refusals) - _MOST_REASONS} more paths"] if len(refusals) > _MOST_REASONS else []
+        reason = "\n".join([*map(str, refusals[:_MOST_REASONS]), *more])
         rows = tuple({"path": each.path, "rule": each.rule, "reason": each.reason} for each in refusals)
         run.emit(ChangesRefused(reason, rows))
         final = next((each for each in refusals if each.then == "stop"), None)
