@@ -168,8 +168,8 @@ def test_one_forbidden_path_refuses_all_changes_and_ends_the_run(project, path):
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
-        ("d/" * 101 + "x", "The path has 101 folders; 100 are possible."),
-        ("d/" * 900 + "x", "The path has 900 folders; 100 are possible."),
+        ("d/" * 101 + "x", "The path has 101 folders; at most 100 are allowed."),
+        ("d/" * 900 + "x", "The path has 900 folders; at most 100 are allowed."),
         ("d/" * 2500 + "x", "the path is longer than 4096 characters"),
         ("d/" + "x" * 256, "A name in the path is longer than 255 bytes."),
         ("d/" + "é" * 128, "A name in the path is longer than 255 bytes."),
@@ -252,7 +252,7 @@ def test_a_reply_that_calls_a_function_is_called_so(project, provider):
 @pytest.mark.parametrize(
     ("replies", "exit_code", "words"),
     [
-        ([Reply.error(401, "bad key")], 4, "check the key"),
+        ([Reply.error(401, "bad key")], 4, "check that the key is for"),
         ([Reply.error(429, "out of money", code="insufficient_quota")], 4, "billing"),
         ([Reply("sorry", finish="content_filter")], 4, "filtered"),
         ([Reply.html()], 4, "address"),

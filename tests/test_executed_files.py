@@ -29,7 +29,7 @@ def warnings(tmp_path: Path, replies: Sequence[Reply], *arguments: str, build: s
         environ = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q", **server.environment()}
         done = project.command("--model=gpt-5", "--sandbox=off", *arguments, environ=environ)
     assert done.exit_code == 0, done.stderr
-    return re.findall(r"warning: (.+): other programs run what", done.stderr)
+    return re.findall(r"warning: (.+): other programs run commands", done.stderr)
 
 
 def test_a_build_is_warned_about(tmp_path: Path) -> None:

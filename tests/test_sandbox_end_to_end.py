@@ -52,7 +52,7 @@ def test_a_build_changes_nothing_that_another_run_or_program_reads(tmp_path: Pat
     ("flags", "config", "words"),
     [
         (["--sandbox", "require"], "", "no sandbox: bubblewrap (bwrap) is not installed"),
-        ([], "sandbox.network = false\n", "the network cannot be turned off for a build: bubblewrap"),
+        ([], "sandbox.network = false\n", "builds cannot run without a network: bubblewrap"),
         (["--sandbox", "require"], "sandbox.network = false\n", "no sandbox: bubblewrap (bwrap) is not installed"),
     ],
 )
@@ -72,7 +72,12 @@ def test_without_bubblewrap_auto_says_once_what_is_open(tmp_path: Path) -> None:
     finished, calls = run(project, environ={"PATH": path_without_bubblewrap(tmp_path)})
 
     assert (finished.exit_code, calls) == (0, 1)
-    assert finished.stderr.count("no sandbox: bubblewrap (bwrap) is not installed; builds and commands can change") == 1
+    assert (
+        finished.stderr.count(
+            "no sandbox: bubblewrap (bwrap) is not installed; builds and commands can read and change"
+        )
+        == 1
+    )
 
 
 def path_without_bubblewrap(folder: Path) -> str:

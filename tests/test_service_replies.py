@@ -66,15 +66,15 @@ def test_a_used_up_quota_is_not_retried(commit, provider) -> None:
     finished, requests = commit(provider, Reply(status=429, body=body), GOOD)
     assert (finished.exit_code, len(requests)) == (4, 1)
     assert "the account's quota or credit is used up (HTTP 429)" in finished.stderr
-    assert "look at the plan and the billing" in finished.stderr
+    assert "check the plan and billing" in finished.stderr
 
 
 @pytest.mark.parametrize(
     ("reason", "status", "says"),
     [
-        ("API_KEY_INVALID", 400, "the service did not accept the key (HTTP 400): API_KEY_INVALID"),
-        ("SERVICE_DISABLED", 403, "the service does not allow this with the key (HTTP 403): SERVICE_DISABLED"),
-        ("IAM_PERMISSION_DENIED", 403, "does not allow this with the key (HTTP 403): IAM_PERMISSION_DENIED"),
+        ("API_KEY_INVALID", 400, "the service rejected the key (HTTP 400): API_KEY_INVALID"),
+        ("SERVICE_DISABLED", 403, "the key does not have permission for this (HTTP 403): SERVICE_DISABLED"),
+        ("IAM_PERMISSION_DENIED", 403, "does not have permission for this (HTTP 403): IAM_PERMISSION_DENIED"),
     ],
 )
 def test_a_wrong_key_is_told_from_a_disabled_service(commit, reason, status, says) -> None:

@@ -175,9 +175,9 @@ def code_commit_after_run(run):
 
 # What each plugin does, and what is told of it.
 WRONG = {
-    "a-number": ("return 7", "code_commit_after_run: TypeError: it must return a text or None, not int"),
-    "a-list": ("return [7]", "code_commit_after_run: it must return a text or None, not int"),
-    "an-object": ("return object()", "code_commit_after_run: TypeError: it must return a text or None, not object"),
+    "a-number": ("return 7", "code_commit_after_run: TypeError: it must return a string or None, not int"),
+    "a-list": ("return [7]", "code_commit_after_run: it must return a string or None, not int"),
+    "an-object": ("return object()", "code_commit_after_run: TypeError: it must return a string or None, not object"),
     "an-empty-text": ("return ''", None),
     "not-ready": (
         "raise NotReady('nope', hint='try later')",
@@ -251,7 +251,7 @@ def test_what_takes_too_long_is_reported_and_left_behind(project, plugins):
     project.write({"agent-config/config.toml": "after_run_timeout_seconds = 0.5\n" + CONFIG})
     finished = run(project, plugins, "--json")
     assert finished.exit_code == 0
-    assert failures(finished) == ["asleep: code_commit_after_run: it did not come back within 0.5 s"]
+    assert failures(finished) == ["asleep: code_commit_after_run: it did not end within 0.5 s"]
     assert finished.events[-1]["data"]["outcome"] == "reached"
 
 
@@ -263,7 +263,7 @@ def test_ctrl_c_ends_it_and_changes_no_outcome(project, plugins):
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=60)  # far from the 600 s that the plugin would take
     finished = Finished(process.returncode, stdout.decode(), stderr.decode())
-    assert failures(finished) == ["asleep: code_commit_after_run: interrupted before it came back"]
+    assert failures(finished) == ["asleep: code_commit_after_run: interrupted before it ended"]
     assert (finished.exit_code, finished.events[-1]["data"]["outcome"]) == (0, "reached")
     assert not (project.root / "agent-config/seen.json").exists()  # what is left is not called
 

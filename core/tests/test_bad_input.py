@@ -178,7 +178,7 @@ def test_a_tracked_private_folder_is_not_trusted(project, server, kind):
     if kind == "submodule":
         project.git("add", "-f", "agent-config")
     finished = project.command("--model", "gpt-5", environ={"OPENAI_API_KEY": KEY})
-    words = "is a git repository of its own" if kind == "repository" else "git tracks agent-config"
+    words = "is a git repository itself" if kind == "repository" else "git tracks agent-config"
     assert (finished.exit_code, words in finished.stderr) == (3, True), finished.stderr
     assert server.requests == []
 
@@ -198,7 +198,7 @@ def test_configuration_that_a_repository_around_has_is_not_trusted(project, serv
 def test_configuration_is_not_trusted_if_git_fails(project, server, file):
     (project.root / ".git" / file).write_bytes(b"broken")
     finished = run(project, server)
-    assert (finished.exit_code, "git cannot tell whether it tracks agent-config" in finished.stderr) == (3, True)
+    assert (finished.exit_code, "git cannot check whether it tracks agent-config" in finished.stderr) == (3, True)
     assert server.requests == []
 
 
@@ -210,7 +210,7 @@ def test_configuration_is_not_trusted_if_git_fails(project, server, file):
         (["--mod", "gpt-5"], "there is no flag --mod"),
         (["plugin"], "did you mean plugins?"),
         (["--quiet", "plugin"], "did you mean plugins?"),
-        (["--query=a", "models"], "the command models comes first, before all flags"),
+        (["--query=a", "models"], "the command models must come before all flags"),
         (["runs", "export", "--sink", "htlm"], "there is no log sink 'htlm'"),
         (["--model", "gpt-55"], "there is no model 'gpt-55'"),
         (["--model", "gpt-5-mimi"], "did you mean gpt-5-mini?"),
@@ -235,7 +235,7 @@ def test_usage_errors_are_exit_2_and_suggest_names(project, arguments, words):
 def test_the_flag_of_a_missing_plugin_shows_what_to_install(project, flag, plugin):
     installed = importlib.util.find_spec(f"code_commit_{plugin}") is not None
     disabled = [f"--disable-plugin={plugin}"] * installed
-    words = f"--disable-plugin {plugin} leaves out" if installed else f'pip install ".[{plugin}]"'
+    words = f"--disable-plugin {plugin} disables" if installed else f'pip install ".[{plugin}]"'
     finished = project.command(flag, *disabled)
     assert (finished.exit_code, words in finished.stderr) == (2, True), finished.stderr
 
@@ -243,7 +243,7 @@ def test_the_flag_of_a_missing_plugin_shows_what_to_install(project, flag, plugi
 def test_a_broken_plugin_with_path_rules_stops_a_run_that_writes(project, server, tmp_path):
     plugins = install_plugin(tmp_path / "plugins", "guard", "import missing", group="code_commit.path_rules")
     finished = run(project, server, plugins=[plugins])
-    assert (finished.exit_code, "code-commit-guard guards paths and is broken" in finished.stderr) == (3, True)
+    assert (finished.exit_code, "code-commit-guard has path rules and is broken" in finished.stderr) == (3, True)
     assert server.requests == []
     assert run(project, server, "--disable-plugin", "guard", plugins=[plugins]).exit_code == 0
 

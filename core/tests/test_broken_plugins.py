@@ -71,12 +71,12 @@ def ran(tmp_path, code, *arguments, settings="", group="code_commit"):
         ("raise RuntimeError('on purpose')", "failed: RuntimeError: on purpose"),
         ("raise SystemExit(0)", "failed: SystemExit: 0"),
         ("raise GeneratorExit", "failed: GeneratorExit"),
-        ("raise ProviderError('on purpose', kind='made up')", "which code-commit-odd made up"),
-        ("return None", "gave None for a Completion"),
-        ("return 'text'", "gave 'text' for a Completion"),
+        ("raise ProviderError('on purpose', kind='made up')", "which code-commit-odd invented"),
+        ("return None", "returned None for a Completion"),
+        ("return 'text'", "returned 'text' for a Completion"),
         (
             f"return {ANSWER.format(text=None, finish='Finish.STOP')}",
-            "it gave a Text whose `text` must be of type str, not None",
+            "it returned a Text whose `text` must be of type str, not None",
         ),
         (f"return {ANSWER.format(text=repr('x'), finish='None')}", "whose `finish` must be of type Finish, not None"),
         (
@@ -89,7 +89,7 @@ def ran(tmp_path, code, *arguments, settings="", group="code_commit"):
         ),
         (
             "return Completion(Message('assistant', [Text('x')]), Finish.STOP, '', Usage(), 'odd', {})",
-            "it gave a Message whose `parts` must be of type tuple",
+            "it returned a Message whose `parts` must be of type tuple",
         ),
         ("async def later(): pass\n        return later()", "it is async; use a plain function"),
     ],
@@ -122,7 +122,7 @@ def test_a_factory_that_makes_no_provider_is_named(tmp_path, made):
     ("encode", "words"),
     [
         ("async def encode(self, request): pass", "TypeError: it is async; use a plain function"),
-        ("def encode(self, request): return {}", "TypeError: it gave {} for a HttpCall"),
+        ("def encode(self, request): return {}", "TypeError: it returned {} for a HttpCall"),
     ],
 )
 def test_a_wire_that_encodes_no_call_is_named(tmp_path, encode, words):
@@ -136,7 +136,7 @@ def test_a_wire_that_encodes_no_call_is_named(tmp_path, encode, words):
 def test_a_workflow_without_roles_gets_no_model(tmp_path):
     _, finished, end = ran(tmp_path, WORKFLOW.format(run="run.model()"), "--odd")
     assert finished.exit_code == 3
-    assert end["summary"] == "odd asked for a model of the role 'default', which its definition does not name"
+    assert end["summary"] == "odd asked for a model of the role 'default', which its definition does not declare"
 
 
 @pytest.mark.parametrize("name", ["odd_plugin:Config", "odd_plugin:made"])
@@ -144,7 +144,7 @@ def test_code_of_a_provider_that_is_not_there_is_named(tmp_path, name):
     code = PROVIDER.format(complete="pass", made="return Odd()").replace(f'"{name}"', '"nowhere:Nothing"')
     _, finished, end = ran(tmp_path, code, "--model", "odd")
     assert finished.exit_code == 3
-    assert "code-commit-odd cannot be made: ModuleNotFoundError: No module named 'nowhere'" in end["summary"]
+    assert "code-commit-odd cannot be created: ModuleNotFoundError: No module named 'nowhere'" in end["summary"]
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,9 @@ def test_code_of_a_provider_that_is_not_there_is_named(tmp_path, name):
     [
         ("raise SystemExit(0)", "SystemExit: 0"),
         ("raise GeneratorExit", "GeneratorExit"),
-        ("return None", "gave None for a Result"),
-        ("return 'text'", "gave 'text' for a Result"),
-        ("return Result(5, None, 7)", "it gave a Result whose `outcome` must be of type Outcome, not 5"),
+        ("return None", "returned None for a Result"),
+        ("return 'text'", "returned 'text' for a Result"),
+        ("return Result(5, None, 7)", "it returned a Result whose `outcome` must be of type Outcome, not 5"),
         ("return Result(Outcome.REACHED, None)", "`summary` must be of type str, not None"),
         ("return Result(Outcome.REACHED, 'done', 7)", "`data` must be of type Mapping, not 7"),
         ("async def later(): pass\n    return later()", "it is async; use a plain function"),
@@ -295,7 +295,7 @@ def test_a_broken_run_token_is_named(tmp_path):
     )
     _, done, _ = ran(tmp_path, code, "--model", "odd")
     assert done.exit_code == 3
-    assert "the provider odd of code-commit-odd cannot be made: ZeroDivisionError" in done.stderr
+    assert "the provider odd of code-commit-odd cannot be created: ZeroDivisionError" in done.stderr
 
 
 def test_an_entry_point_that_is_no_text_breaks_its_plugin_alone(tmp_path):

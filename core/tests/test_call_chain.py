@@ -194,8 +194,8 @@ def test_a_cached_answer_costs_nothing_and_the_log_counts_what_was_asked(project
     [
         ("crash", "a model layer of code-commit-odd failed: ValueError: boom"),
         ("leave", "a model layer of code-commit-odd failed: SystemExit"),
-        ("nothing", "a model layer of code-commit-odd failed: TypeError: it gave None for a Completion"),
-        ("other", "a model layer of code-commit-odd: it passed on another call than it got"),
+        ("nothing", "a model layer of code-commit-odd failed: TypeError: it returned None for a Completion"),
+        ("other", "a model layer of code-commit-odd: it passed on a different call than it received"),
     ],
 )
 def test_a_layer_that_breaks_its_promise_ends_the_call_by_name(project, asking, server, layer, says):
@@ -221,7 +221,7 @@ def test_an_error_of_the_host_raised_by_a_layer_is_the_runs(project, asking, ser
         ("return ['crash']", "str is not callable"),
         ("return [lambda call: None]", "<lambda> is called with 2 arguments: too many positional arguments"),
         ("async def layer(call, next): pass\n    return [layer]", "layer is async; use a plain function"),
-        ("class Layer: pass\n    return [Layer]", "Layer is a class; give an object of it"),
+        ("class Layer: pass\n    return [Layer]", "Layer is a class; return an object of it"),
         ("return policy", "TypeError: it must return a list or None, not function"),
     ],
 )
@@ -229,9 +229,7 @@ def test_a_run_does_not_start_with_a_broken_layer(project, asking, server, gives
     add_layers(asking, "odd", gives)
     finished = run(project, asking, server)
     assert (finished.exit_code, server.requests) == (3, []), finished.stderr
-    assert (
-        f"the plugin odd of code-commit-odd offers layers around model calls and is broken: {says}" in finished.stderr
-    )
+    assert f"the plugin odd of code-commit-odd has model layers and is broken: {says}" in finished.stderr
     assert "--disable-plugin odd" in finished.stderr
     server.script(Reply("1"), Reply("2"))
     assert answers(run(project, asking, server, "--disable-plugin", "odd")) == ["1", "2"]
@@ -342,4 +340,4 @@ def code_commit_model_layers():
     environ = {"LOOPBACK_BASE_URL": server.url("openai"), "LOOPBACK_API_KEY": "sk-canary-0123456789"}
     finished = project.command("--ask", "--json", "--model", "loopback/gpt-5", plugins=[asking], environ=environ)
     assert (finished.exit_code, len(server.requests)) == (5, 2), finished.stderr
-    assert "the response of call 2 holds a live API key" in finished.stderr
+    assert "the response of call 2 contains an API key" in finished.stderr

@@ -57,7 +57,11 @@ def run(project, tmp_path):
         ("raise NotReady('one\\nerror: two', hint='three\\nfour')", 3, "one\n    error: two\n"),
         ("import signal, time; os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)", 130, "interrupted"),
         ("raise KeyboardInterrupt", 130, "interrupted"),
-        ("os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone'); os.getcwd()", 3, "the working directory is gone"),
+        (
+            "os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone'); os.getcwd()",
+            3,
+            "the current folder no longer exists",
+        ),
         ("raise NotReady('it has ' + token)", 3, "it has ***7Q"),
         ("list(host.collect('code_commit_log_sinks', plugin='nobody'))", 2, "there is no log sink 'nobody'"),
     ],
@@ -168,7 +172,10 @@ def test_quiet_says_nothing_of_a_success(run):
 
 def test_a_run_that_wrote_nothing_cannot_be_taken_back(run):
     assert run("--idle").exit_code == 0
-    for words, said in ((["undo"], "no run here wrote anything"), (["undo", "latest"], "wrote nothing, so there is")):
+    for words, said in (
+        (["undo"], "no run has changed files here"),
+        (["undo", "latest"], "changed no files, so there is"),
+    ):
         finished = run(*words)
         assert (finished.exit_code, said in finished.stderr) == (3, True)
 

@@ -67,9 +67,9 @@ def test_people_read_one_line_each(project) -> None:
     finished = project.command("doctor", "--no-build", "--model", "gpt-5")
     assert finished.exit_code == 3
     lines = finished.stdout.splitlines()
-    assert lines[0] == f"ok       git          the repository in {project.root}"
+    assert lines[0] == f"ok       git          repository {project.root}"
     assert "problem  key          no key for openai.default at https://api.openai.com/v1" in lines
-    assert any(line.startswith(" " * 22 + "hint: put it into ") for line in lines)
+    assert any(line.startswith(" " * 22 + "hint: write it to ") for line in lines)
     assert lines[-1] == "1 problem"
 
 
@@ -183,5 +183,5 @@ def test_config_says_why_there_is_no_key(project) -> None:
 
 def test_a_wrong_address_is_named_once(project) -> None:
     found = examined(project, environ={**MODEL, "OPENAI_BASE_URL": "ftp://host"})
-    assert found["address"] == [("problem", "the address in variable OPENAI_BASE_URL is no http or https URL")]
+    assert found["address"] == [("problem", "the address in variable OPENAI_BASE_URL is not an http or https URL")]
     assert found["key"] == [("skipped", "not checked, see address")]

@@ -161,7 +161,7 @@ def test_a_key_file_that_git_and_the_model_can_see_is_refused(root: Path, path: 
     (root / "agent-config/link.txt").symlink_to("../key.txt")
     config(root, f'[providers.openai.default]\napi_key_file = "{path.format(root=root)}"')
     said = refused(root)
-    assert "lies in the project" in said
+    assert "is in the project" in said
     assert "key-in-project" not in said
 
 
@@ -169,11 +169,11 @@ def test_a_key_file_that_git_and_the_model_can_see_is_refused(root: Path, path: 
     ("text", "said"),
     [
         ('api_key = "key-key-1"\napi_key_file = "k"', "sets both api_key and api_key_file"),
-        ("api_key = 123456789", "api_key is not a text"),
+        ("api_key = 123456789", "api_key is not a string"),
         ('api_key_file = "absent.txt"', "there is no file"),
         ('api_key_file = "."', "is a directory"),
-        ('api_key_file = "~nobody-of-this-name/x"', "names no file that can be found"),
-        ('api_key_file = "a\\u0000b"', "names no file that can be found"),
+        ('api_key_file = "~nobody-of-this-name/x"', "is not a path that can be resolved"),
+        ('api_key_file = "a\\u0000b"', "is not a path that can be resolved"),
         ('api_key = ""', "is empty"),
     ],
 )
@@ -193,10 +193,10 @@ def test_a_key_file_that_is_a_pipe_is_not_waited_for(root: Path) -> None:
 def test_without_a_key_the_services_own_address_names_the_three_places(root: Path) -> None:
     said = refused(root)
     assert (
-        f"put it into {root}/agent-config/openai-key.txt, or set the variable OPENAI_API_KEY, or set api_key in" in said
+        f"write it to {root}/agent-config/openai-key.txt, or set the variable OPENAI_API_KEY, or set api_key in" in said
     )
     assert f"[providers.openai.default] in {root}/agent-config/config.toml" in said
-    assert "OPENAI_API_KEY (it is set, but empty)" in refused(root, OPENAI_API_KEY="")
+    assert "OPENAI_API_KEY (it is empty now)" in refused(root, OPENAI_API_KEY="")
 
 
 @pytest.mark.parametrize("url", ["https://API.openai.com/v1/", "https://api.openai.com:443/v2"])
@@ -235,11 +235,11 @@ BAD = {
     "wertvoll-one\nwertvoll-two\n": "has more than one line",
     "wertvoll-one\n\n": "has more than one line",
     "wertvoll-one\rwertvoll-two": "has more than one line",
-    "wertvoll-schlüssel": "has another character than printable ASCII at 14",
-    "wertvoll\tkey": "has another character than printable ASCII at 9",
-    "wertvoll\x7f": "has another character than printable ASCII at 9",
-    "wertvoll-key ": "begins or ends with a blank",
-    " wertvoll-key": "begins or ends with a blank",
+    "wertvoll-schlüssel": "has a character that is not printable ASCII at 14",
+    "wertvoll\tkey": "has a character that is not printable ASCII at 9",
+    "wertvoll\x7f": "has a character that is not printable ASCII at 9",
+    "wertvoll-key ": "begins or ends with a space",
+    " wertvoll-key": "begins or ends with a space",
     "wertvol": "is too short",
 }
 

@@ -58,8 +58,8 @@ def test_a_reply_that_is_no_json_is_kept_too(ask, project):
 @pytest.mark.parametrize(
     ("status", "code", "says"),
     [
-        (401, "invalid_api_key", "the service did not accept the key (HTTP 401): invalid_api_key"),
-        (403, "SERVICE_DISABLED", "the service does not allow this with the key (HTTP 403): SERVICE_DISABLED"),
+        (401, "invalid_api_key", "the service rejected the key (HTTP 401): invalid_api_key"),
+        (403, "SERVICE_DISABLED", "the key does not have permission for this (HTTP 403): SERVICE_DISABLED"),
     ],
 )
 def test_a_key_that_is_not_accepted_is_named_by_its_source_and_its_reply_not_kept(ask, project, status, code, says):
@@ -74,7 +74,7 @@ def test_a_key_that_is_not_accepted_is_named_by_its_source_and_its_reply_not_kep
 def test_a_call_without_a_key_that_is_not_accepted_says_how_to_name_one(ask):
     finished = ask(Reply.error(401, "who are you"), LOOPBACK_API_KEY="")
     assert finished.exit_code == 4
-    assert "hint: no key was sent to this address: name one by api_key or api_key_file" in finished.stderr
+    assert "hint: no key was sent to this address: set api_key or api_key_file" in finished.stderr
 
 
 def test_an_error_appears_once(ask, project):
@@ -86,7 +86,7 @@ def test_an_error_appears_once(ask, project):
 def test_the_time_limit_of_a_call_is_a_setting(ask):
     finished = ask(Reply(fault="hang"), CODE_COMMIT_HTTP__DEADLINE_SECONDS="0.2")
     assert finished.exit_code == 4
-    assert "no whole reply came before the time limit of the call" in finished.stderr
+    assert "the call reached its time limit before the end of the reply" in finished.stderr
 
 
 def test_a_refused_connection_is_said_once_with_one_advice(ask):
@@ -112,7 +112,7 @@ def test_a_bug_of_a_wire_names_the_mistake_the_reply_and_where_to_look(ask, proj
     finished = ask(Reply(body=b'{"answer": 1}'), "--debug")
     assert finished.exit_code == 4
     assert "its plugin could not read the reply (HTTP 200): KeyError: 'choices'" in finished.stderr
-    assert "the provider's plugin is at fault, and --debug shows where" in finished.stderr
+    assert "the provider's plugin has a bug, and --debug shows where" in finished.stderr
     assert "loopback_provider.py" in finished.stderr
     assert response(project).endswith('{"answer": 1}')
 
@@ -153,7 +153,7 @@ def test_a_live_key_in_a_tool_call_is_refused(ask, project, tmp_path, arguments,
     install_plugin(tmp_path / "plugins", "caller", CALLS.format(arguments=arguments, raw=raw))
     finished = ask(Reply("unused"), "--model", "caller-1")
     assert finished.exit_code == 5, finished.stderr
-    assert "the response of call 1 holds a live API key" in finished.stderr
+    assert "the response of call 1 contains an API key" in finished.stderr
     assert KEY not in "".join(path.read_text() for path in project.run_folder.iterdir() if path.is_file())
 
 

@@ -118,7 +118,7 @@ def test_a_rule_in_the_general_group_keeps_a_writing_run_from_starting(commit, p
     finished = commit("return ()", group="code_commit")
     assert (finished.exit_code, project.read("a.txt")) == (3, "old\n")
     summary = finished.events[-1]["data"]["summary"]
-    assert "code-commit-tidy guards paths and is broken" in summary
+    assert "code-commit-tidy has path rules and is broken" in summary
     assert "entry point group code_commit.path_rules" in summary
     assert "call.started" not in kinds(finished)
     assert commit("return ()", "--disable-plugin", "tidy", group="code_commit").exit_code == 0

@@ -62,4 +62,4 @@ def test_a_build_that_changes_the_git_folder_fails_everywhere(project, root, pat
     (root / "build.sh").write_text(f'echo hit >> "$(git rev-parse --git-path {path})"; exit 0\n')
     finished = run(project, root, "--repairs", "0", "--sandbox", "off")
     assert finished.exit_code == 1
-    assert "altered its own checks" in finished.events[-1]["data"]["summary"]
+    assert "changed its own checks" in finished.events[-1]["data"]["summary"]

@@ -67,7 +67,7 @@ def test_a_refused_change_of_a_command_is_a_refusal(project, install):
 """
     finished = project.command("greet", "you", "--json", plugins=install(body=body))
     assert (finished.exit_code, finished.events[-1]["data"]["outcome"]) == (5, "response_refused")
-    assert "No response may change it." in finished.stderr
+    assert "Responses cannot change it." in finished.stderr
 
 
 def test_two_owners_of_a_command_are_both_named(project, install):
@@ -110,7 +110,7 @@ def test_a_command_of_the_test_tools_names_what_to_install(project):
     finished = project.command("--disable-plugin", "testing", "plugins", "new", "parrot")
     assert finished.exit_code == 2
     assert (
-        "the command plugins new is of code-commit-testing, which --disable-plugin testing leaves out"
+        "the command plugins new is part of code-commit-testing, which --disable-plugin testing disables"
         in finished.stderr
     )
 
@@ -177,7 +177,7 @@ def test_a_command_that_cannot_run_names_its_distribution(project, install, tmp_
 def test_undo_works_whatever_becomes_of_plugins(project, tmp_path):
     plugins = [install_plugin(tmp_path / "plugins", "slow", "import os; os._exit(9)")]
     finished = project.command("undo", plugins=plugins)
-    assert (finished.exit_code, "nothing to take back" in finished.stderr) == (3, True)
+    assert (finished.exit_code, "nothing to undo" in finished.stderr) == (3, True)
 
 
 def test_a_key_is_not_printed(project, install):

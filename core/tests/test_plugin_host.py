@@ -111,12 +111,12 @@ BROKEN = {
     "an argument that another hook has": (
         "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_model_layers(run):\n    return []",
         "code_commit_model_layers",
-        "it may take: settings, secret",
+        "possible arguments: settings, secret",
     ),
     "an argument of a hook that has none": (
         "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_secrets(settings):\n    return []",
         "code_commit_secrets",
-        "it may take: nothing",
+        "possible arguments: nothing",
     ),
 }
 
@@ -192,7 +192,10 @@ def test_a_name_that_two_claim_is_an_error_that_names_both_when_asked_for(projec
 
 @pytest.mark.parametrize(
     ("flag", "other", "error"),
-    [("--model", "--two", "the host's own"), ("--one", "--one", "claimed by code-commit-first and code-commit-second")],
+    [
+        ("--model", "--two", "a flag of the host"),
+        ("--one", "--one", "claimed by code-commit-first and code-commit-second"),
+    ],
 )
 def test_a_flag_has_one_owner(project, tmp_path, flag, other, error):
     plugins = install_plugin(tmp_path / "plugins", "first", WORKFLOW.format(name="first", flag=flag))
@@ -373,7 +376,7 @@ def test_the_default_workflow_cannot_be_taken_away(project, tmp_path, plugin, co
 def test_what_a_disabled_plugin_offers_is_denied_by_that_name(project):
     finished = project.command("--disable-plugin", "commit", "--query", "x")
     assert finished.exit_code == 2
-    assert "--disable-plugin commit leaves" in finished.stderr
+    assert "--disable-plugin commit disables" in finished.stderr
 
 
 @needs_commit

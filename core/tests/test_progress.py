@@ -56,8 +56,8 @@ def shown(*told: Event, workflow_reports: bool = False) -> list[str]:
         (events.ChangesApplied(("a",), ()), "1 file written: a"),
         (events.ChangesApplied((), ("a", "b")), "2 files deleted: a, b"),
         (events.ChangesApplied(tuple("abcdefg"), ()), "7 files written: a, b, c, d, e and 2 more"),
-        (events.ChangesUndone(("a",), "not reached"), "1 file taken back (not reached): a"),
-        (events.ChangesUndone((), "not reached"), "nothing to take back (not reached)"),
+        (events.ChangesUndone(("a",), "not reached"), "1 file restored (not reached): a"),
+        (events.ChangesUndone((), "not reached"), "nothing to undo (not reached)"),
         (BUILDING, "build (isolated by bubblewrap)"),
         (events.ProcessStarted(("ls", "a b"), "off", "l"), "ls 'a b' (not isolated)"),
         (events.ProcessFinished(BUILD, 0, 3.0, timed_out=False, tampered=(), log="l"), "build passed after 3.0 s"),
@@ -71,7 +71,7 @@ def shown(*told: Event, workflow_reports: bool = False) -> list[str]:
         ),
         (
             events.ProcessFinished(BUILD, 0, 3.0, timed_out=False, tampered=("build.sh",), log="l"),
-            "build altered what judges it: build.sh, see logs/run/l",
+            "build changed its own checks: build.sh, see logs/run/l",
         ),
         (events.PluginFailed("report", "code-commit-report", "load", "no"), "plugin report of code-commit-report failed (load): no"),
         (events.MessageLogged("words"), "words"),
@@ -307,7 +307,7 @@ def test_beside_a_workflow_that_narrates_only_what_it_does_not_tell_is_shown():
     assert [line.partition("] ")[2] for line in lines] == [
         "asking gemini-2.5-pro (https://x, key from a file)",
         "gemini-2.5-pro failed after 1.0 s",
-        "build altered what judges it: build.sh, see logs/run/l",
+        "build changed its own checks: build.sh, see logs/run/l",
         "try 2 failed: 503; next in 0.5 s",
         "error: words",
     ]

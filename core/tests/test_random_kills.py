@@ -130,7 +130,7 @@ def test_after_a_kill_the_tree_is_completely_old_or_new(campaign):
             with suppress(ProcessLookupError):
                 (os.kill if kill % 8 < 4 else os.killpg)(process.pid, signal.SIGKILL)
         events = campaign.finish("--dry-run")
-        recovered += any("cut short" in event["data"].get("text", "") for event in events)
+        recovered += any("interrupted" in event["data"].get("text", "") for event in events)
         assert campaign.found[-1] in campaign.pictures, f"torn by kill {kill}"
         assert campaign.state() == campaign.found[-1]
     print(f"{KILLS} kills, of which {recovered} left a change half made; {campaign.found.count('torn')} torn trees")

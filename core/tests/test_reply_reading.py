@@ -126,12 +126,12 @@ def test_long_words_are_shortened_and_kept_on_one_line():
 @pytest.mark.parametrize(
     ("status", "reason", "says"),
     [
-        (401, "invalid_api_key", "the service did not accept the key (HTTP 401): invalid_api_key"),
-        (400, "API_KEY_INVALID", "the service did not accept the key (HTTP 400): API_KEY_INVALID"),
-        (403, "SERVICE_DISABLED", "the service does not allow this with the key (HTTP 403): SERVICE_DISABLED"),
-        (403, "", "the service does not allow this with the key (HTTP 403)"),
-        (401, "sk-123", "the service did not accept the key (HTTP 401)"),
-        (401, "two words", "the service did not accept the key (HTTP 401)"),
+        (401, "invalid_api_key", "the service rejected the key (HTTP 401): invalid_api_key"),
+        (400, "API_KEY_INVALID", "the service rejected the key (HTTP 400): API_KEY_INVALID"),
+        (403, "SERVICE_DISABLED", "the key does not have permission for this (HTTP 403): SERVICE_DISABLED"),
+        (403, "", "the key does not have permission for this (HTTP 403)"),
+        (401, "sk-123", "the service rejected the key (HTTP 401)"),
+        (401, "two words", "the service rejected the key (HTTP 401)"),
     ],
 )
 def test_an_authentication_error_shows_only_status_and_reason(status, reason, says):

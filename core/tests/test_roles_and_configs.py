@@ -107,7 +107,7 @@ def test_the_old_flat_form_ends_with_an_example_and_shows_no_key(
     root: Path, text: str, variables: dict[str, str]
 ) -> None:
     project(root, text)
-    assert "[providers.anthropic] holds api_key itself, the old form" in refused(root, variables)
+    assert "[providers.anthropic] sets api_key directly, without the name of a config" in refused(root, variables)
     with pytest.raises(NotReady) as caught:
         load(root, variables)
     assert "[providers.gemini.default]" in caught.value.hint

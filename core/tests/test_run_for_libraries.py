@@ -86,7 +86,7 @@ def test_what_is_added_holds_no_key(run, tmp_path):
 def test_a_command_of_the_model_runs_in_the_sandbox_or_by_consent(run, no_sandbox, sandbox, exit_code):
     _, finished = run("given = run.execute(['true'], timeout=60).exit_code", "--sandbox", sandbox, environ=no_sandbox)
     assert finished.exit_code == exit_code
-    says = "commands that the model chose run only in the sandbox: "
+    says = "commands that a model chooses only run in the sandbox: "
     assert (says in finished.stderr) == (exit_code == 3)
 
 

@@ -140,7 +140,7 @@ class TestEvents:
             (Dotless(), "<plugin>.<what>"),
             (Unprintable(), "<plugin>.<what>"),
             (Trailing(), "<plugin>.<what>"),
-            (Impostor(), "call.finished is a kind of the host's own events"),
+            (Impostor(), "call.finished is a kind of the host"),
             (RunFinished("reached", 0, ""), "only the host emits run.finished"),
         ],
     )

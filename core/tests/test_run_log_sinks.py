@@ -256,7 +256,7 @@ def test_a_sink_that_never_comes_back_costs_a_bounded_wait(log, monkeypatch, met
     late = log.finish(ExitCode.REACHED, "")
     free.set()
     told = failures(log) + [f"{failure.distribution}: {failure.stage}: {failure.error}" for failure in late]
-    assert told == [f"hanging: log sink: {method}: it did not come back within 0.05 s"]
+    assert told == [f"hanging: log sink: {method}: it did not end within 0.05 s"]
     assert (good.seen, good.closed) == (
         ["run.started", *(["plugin.failed"] if method == "receive" else []), "x", "run.finished"],
         1,

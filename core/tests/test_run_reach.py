@@ -229,7 +229,7 @@ def test_all_roles_are_connected_before_the_run_folder_exists(project, plugins):
 def test_a_role_that_the_definition_does_not_name_is_refused(project, plugins):
     finished = run(project, plugins, "unnamed_role")
     assert finished.exit_code == 3
-    assert "'stranger', which its definition does not name" in finished.stderr
+    assert "'stranger', which its definition does not declare" in finished.stderr
 
 
 # --- from run to run --------------------------------------------------------------------------------------------------

@@ -163,8 +163,8 @@ def test_the_process_environment_is_the_default_and_no_dotenv_is_read(
         ("max_cost = 0", "max_cost should be greater than 0"),
         ('sandbox = "on"', "sandbox.mode should be 'auto', 'require' or 'off'"),
         ("plugins.commit = 3", "plugins.commit should be a table"),
-        ('providers = "openai"', "providers should be a table"),
-        ("providers.openai = 3", "providers.openai should be a role's config, a text, or a provider's table"),
+        ('providers = "openai"', "providers must be a table"),
+        ("providers.openai = 3", "providers.openai must be a string, for a role, or a table, for a provider"),
     ],
 )
 def test_a_mistake_in_the_file_is_named_with_what_was_expected(root: Path, text: str, said: str) -> None:
@@ -181,7 +181,7 @@ def test_a_mistake_in_the_file_is_named_with_what_was_expected(root: Path, text:
             "variable CODE_COMMIT_HTTP__RETRYS: there is no setting http.retrys; did you mean",
         ),
         ({"CODE_COMMIT_HTTP__RETRIES": "-1"}, "variable CODE_COMMIT_HTTP__RETRIES: http.retries should be"),
-        ({"CODE_COMMIT_HTTP__": "1"}, "variable CODE_COMMIT_HTTP__ is no setting's name"),
+        ({"CODE_COMMIT_HTTP__": "1"}, "variable CODE_COMMIT_HTTP__ does not name a setting"),
         (
             {"CODE_COMMIT_HTTP_RETRIES": "1"},
             "there is no setting http_retries; did you mean CODE_COMMIT_HTTP__RETRIES?",
@@ -235,7 +235,7 @@ def test_a_text_as_sandbox_sets_the_mode_and_leaves_the_rest(root: Path) -> None
 )
 def test_only_the_user_opens_the_sandbox(root: Path, own: str, environ: Mapping[str, str]) -> None:
     project(root, own)
-    assert "counts in your own configuration alone" in refused(root, environ)
+    assert "only works in your own configuration" in refused(root, environ)
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_a_link_is_not_followed_to_the_projects_file(root: Path) -> None:
 def test_a_linked_folder_is_not_followed_either(root: Path) -> None:
     (root / "agent-config").rename(root / "real")
     (root / "agent-config").symlink_to("real")
-    assert "lies behind one" in refused(root)
+    assert "in a folder that is one" in refused(root)
 
 
 def test_neither_a_folder_nor_a_pipe_is_a_file(root: Path) -> None:

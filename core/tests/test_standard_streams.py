@@ -98,7 +98,7 @@ def test_an_error_that_cannot_be_printed_keeps_its_exit_code(project):
 def test_a_working_directory_that_is_gone_is_exit_3(project, tmp_path, arguments):
     finished = in_a_shell(project, f"mkdir gone && cd gone && rmdir ../gone && $CC {arguments}", cwd=tmp_path)
     assert finished.returncode == 3
-    assert "the working directory is gone" in finished.stderr
+    assert "the current folder no longer exists" in finished.stderr
 
 
 def test_text_that_stdout_cannot_encode_is_escaped(project):

@@ -117,7 +117,7 @@ WRONG = {
     "a config without a model": ("    model: str", "    modell: str", "provider sound", "no field `model`"),
     "an address without encryption": ('"https://example', '"http://example', "provider sound", "plain http to another machine"),
     "a header without the key": ('"Bearer {key}"', '"Bearer"', "provider sound", "{key}"),
-    "an address that is none": ('"https://example.org/v1"', '"example"', "provider sound", "no http or https URL"),
+    "an address that is none": ('"https://example.org/v1"', '"example"', "provider sound", "not an http or https URL"),
     "a wire without decode": ("def decode", "def decoded", "provider sound", "Wire.decode is missing"),
     "an async wire": ("def encode", "async def encode", "provider sound", "Wire.encode is async; use a plain function"),
     "a wire with fewer arguments": ("status, headers, body", "status, body", "provider sound", "Wire.decode is called with 3 arguments"),
@@ -144,8 +144,8 @@ WRONG = {
     "a layer that cannot be called": ("return [layer]", "return [7]", "code_commit_model_layers", "int is not callable"),
     "an async layer": ("def layer(", "async def layer(", "code_commit_model_layers", "layer is async; use a plain function"),
     "a layer without `next`": ("layer(call, next)", "layer(call)", "code_commit_model_layers", "layer is called with 2 arguments: too many"),
-    "a class for a layer": ("return [layer]", "return [Sink]", "code_commit_model_layers", "Sink is a class; give an object of it"),
-    "a class for a sink": ("return [Sink()]", "return [Sink]", "code_commit_log_sinks", "Sink is a class; give an object of it"),
+    "a class for a layer": ("return [layer]", "return [Sink]", "code_commit_model_layers", "Sink is a class; return an object of it"),
+    "a class for a sink": ("return [Sink()]", "return [Sink]", "code_commit_log_sinks", "Sink is a class; return an object of it"),
     "an async sink": ("def receive", "async def receive", "code_commit_log_sinks", "Sink.receive is async; use a plain function"),
     "a sink without a record": ("def receive(self, record)", "def receive(self)", "code_commit_log_sinks", "Sink.receive is called with 1 argument"),
     "a close that takes more": ("def close(self)", "def close(self, x)", "code_commit_log_sinks", "is called with 0 arguments: missing a required argument: 'x'"),
@@ -252,7 +252,7 @@ WRONG_RULES = [
     ('    name = "rule"', "    nam = 1", "code_commit.path_rules", "no `name`"),
     ("def judge", "async def judge", "code_commit.path_rules", "Rule.judge is async; use a plain function"),
     ("(self, changes, tree)", "(self, changes)", "code_commit.path_rules", "Rule.judge is called with 2 arguments"),
-    ("Rule()", "Rule", "code_commit.path_rules", "Rule is a class; give an object of it"),
+    ("Rule()", "Rule", "code_commit.path_rules", "Rule is a class; return an object of it"),
     ("def judge", "def decide", "code_commit.path_rules", "Rule.judge is missing"),
     (
         "return ()",
@@ -337,7 +337,7 @@ def test_a_wrong_group_of_entry_points_is_named(project, tmp_path):
     folder = install_plugin(tmp_path / "plugins", "lost", GOOD, group="code_commit_plugins")
     finished = project.command("plugins", "doctor", plugins=[folder])
     assert finished.exit_code == 1
-    assert "nobody reads the group code_commit_plugins; did you mean code_commit?" in finished.stdout
+    assert "there is no group code_commit_plugins; did you mean code_commit?" in finished.stdout
     assert "code-commit-lost" in finished.stdout
 
 

@@ -94,7 +94,7 @@ def test_the_result_of_an_async_function_is_no_result(code):
 def test_a_result_of_another_type_is_an_error():
     error = NotReady("no")
     assert checked_result(error, NotReady, message=str, hint=str) is error
-    with pytest.raises(TypeError, match="it gave 3 for a NotReady"):
+    with pytest.raises(TypeError, match="it returned 3 for a NotReady"):
         checked_result(3, NotReady)
-    with pytest.raises(TypeError, match="it gave a NotReady whose `message` must be of type int, not 'no'"):
+    with pytest.raises(TypeError, match="it returned a NotReady whose `message` must be of type int, not 'no'"):
         checked_result(error, NotReady, hint=str, message=int)

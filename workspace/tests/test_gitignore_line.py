@@ -98,7 +98,7 @@ def test_an_error_of_git_counts_as_tracked(root: Path) -> None:
     subprocess.run(["git", "-C", str(root), "init", "-q"], check=True)
     (root / ".gitignore").write_text("/agent-config\n")
     (root / ".git/index").write_bytes(b"broken")
-    with pytest.raises(NotReady, match="git cannot tell whether it tracks agent-config"):
+    with pytest.raises(NotReady, match="git cannot check whether it tracks agent-config"):
         check_private_folder(root)
 
 
@@ -106,7 +106,7 @@ def test_the_folder_is_no_repository_of_its_own(root: Path) -> None:
     for folder in (root, root / "agent-config"):
         subprocess.run(["git", "init", "-q", str(folder)], check=True)
     (root / ".gitignore").write_text("/agent-config\n")
-    with pytest.raises(NotReady, match="agent-config is a git repository of its own"):
+    with pytest.raises(NotReady, match="agent-config is a git repository itself"):
         check_private_folder(root)
 
 

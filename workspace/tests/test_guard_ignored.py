@@ -147,7 +147,7 @@ def test_a_path_that_git_fails_at_spoils_no_other(root):
     with ProjectTree(root) as tree:
         refusals = Guard(tree, git, ()).check([Change(path, b"") for path in paths])
     assert {refusal.path for refusal in refusals} == {path for path in paths if path.endswith("o")} | bad
-    assert {refusal.path for refusal in refusals if "cannot tell" in refusal.reason} == bad
+    assert {refusal.path for refusal in refusals if "cannot check" in refusal.reason} == bad
     assert git.questions < 70
 
 

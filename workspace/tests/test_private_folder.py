@@ -105,7 +105,7 @@ def test_what_kind_it_is_makes_no_difference(root, mode):
 def test_no_form_of_the_index_and_no_setting_hides_it(root, hide):
     track(root, f"{NAME}/x")
     git(root, *hide)
-    assert NAME in refused(root) or "git will not work" in refused(root)
+    assert NAME in refused(root) or "git does not work" in refused(root)
 
 
 def test_an_intention_to_add_counts(root):
@@ -168,14 +168,14 @@ def test_a_broken_repository_counts(root, path, content):
         (root / ".git" / path).unlink()
     else:
         (root / ".git" / path).write_bytes(content)
-    assert f"git cannot tell whether it tracks {NAME}" in refused(root)
+    assert f"git cannot check whether it tracks {NAME}" in refused(root)
 
 
 @pytest.mark.parametrize("content", ["gitdir: elsewhere\n", "nonsense\n", ""])
 def test_a_broken_git_file_counts(root, content):
     (root / ".git").rename(root.parent / "moved.git")
     (root / ".git").write_text(content)
-    assert "git cannot tell" in refused(root)
+    assert "git cannot check" in refused(root)
     (root / ".git").write_text("gitdir: ../moved.git\n")
     check_private_folder(root)
 
@@ -183,7 +183,7 @@ def test_a_broken_git_file_counts(root, content):
 def test_a_repository_that_looks_like_its_own_git_folder_counts(root):
     for name in ("HEAD", "objects", "refs"):
         (root / ".git" / name).rename(root / name)
-    assert "git cannot tell" in refused(root)
+    assert "git cannot check" in refused(root)
 
 
 def test_the_environment_hides_nothing(root, tmp_path, monkeypatch):

@@ -240,7 +240,7 @@ def test_no_handles_are_left_open(run):
         ("off", False, "off"),
         ("require", True, "no sandbox: "),
         ("require", False, "no sandbox: "),
-        ("auto", False, "the network cannot be turned off for a build: "),
+        ("auto", False, "builds cannot run without a network: "),
     ],
 )
 def test_where_bubblewrap_is_missing(project, monkeypatch, mode, network, answer):
@@ -259,6 +259,6 @@ def test_where_bubblewrap_is_missing(project, monkeypatch, mode, network, answer
 def test_commands_of_a_models_choosing_need_the_sandbox(project, monkeypatch, tmp_path):
     monkeypatch.setattr(Sandbox, "why_not", lambda _: "not here")
     runner = ProcessRunner(project, SandboxSettings("auto"), redactor=Redactor())
-    with pytest.raises(NotReady, match="commands that the model chose run only in the sandbox: not here"):
+    with pytest.raises(NotReady, match="commands that a model chooses only run in the sandbox: not here"):
         runner.run(["true"], log=tmp_path / "log", timeout=MINUTE, isolation_required=True)
     assert not (tmp_path / "log").exists()

@@ -228,7 +228,7 @@ def test_a_link_that_would_hide_the_project_itself_is_refused(run, project, tmp_
     shutil.rmtree(project / "agent-config")
     (project / "agent-config").symlink_to(tmp_path)
 
-    with pytest.raises(NotReady, match="lies in"):
+    with pytest.raises(NotReady, match="is in"):
         run("true")
 
 
@@ -261,7 +261,7 @@ def test_commands_of_the_models_choosing_need_isolation_or_a_clear_word(no_bubbl
     if runs:
         assert execute().passed
     else:
-        with pytest.raises(NotReady, match="only in the sandbox"):
+        with pytest.raises(NotReady, match="only run in the sandbox"):
             execute()
 
 

@@ -139,13 +139,13 @@ def test_what_other_programs_run_is_not_named_as_what_to_open(run: Run, project:
     advice = run("cat output; exit 1").advice
 
     assert "sandbox.writable" not in advice
-    assert advice.endswith("let the build write to the project, for example to a virtual environment in it")
+    assert advice.endswith("change the build to write inside the project, for example to a virtual environment there")
 
 
 def test_an_error_without_a_path_names_no_folder(run: Run) -> None:
     advice = run("echo '2: Read-only file system (os error 30)'; exit 1").advice
 
-    assert advice.endswith("everything outside of the project read-only: 2: Read-only file system (os error 30)")
+    assert advice.endswith("everything outside the project read-only: 2: Read-only file system (os error 30)")
 
 
 @pytest.mark.parametrize(

@@ -275,13 +275,13 @@ def test_bash_is_not_the_projects(run: Run, project: Path, tmp_path: Path, monke
 
 @pytest.mark.parametrize("opened", ["", ".config", "..", ".cache", ".cache/code-commit/sandbox/x"])
 def test_a_folder_that_holds_what_is_hidden_cannot_be_opened(run: Run, home: Path, opened: str) -> None:
-    with pytest.raises(NotReady, match=r"sandbox\.writable: .* which no process may"):
+    with pytest.raises(NotReady, match=r"sandbox\.writable: .* which no process can"):
         run("true", writable=(home / opened,), hidden=(home / ".config/code-commit",))
 
 
 @pytest.mark.parametrize("setting", ["writable", "readable"])
 def test_what_is_always_hidden_cannot_be_opened(run: Run, project: Path, setting: str) -> None:
-    with pytest.raises(NotReady, match="lies in what no process may see"):
+    with pytest.raises(NotReady, match="is in a folder that processes must not see"):
         run("true", **{setting: (project / "agent-config/key.txt",)})
 
 
@@ -290,7 +290,7 @@ def test_what_is_always_hidden_cannot_be_opened(run: Run, project: Path, setting
 def test_a_project_that_holds_the_home_folder_is_refused(home: Path, mode: str, folder: str) -> None:
     runner = ProcessRunner(Path(folder).expanduser(), SandboxSettings(mode), redactor=Redactor())  # type: ignore[arg-type]
 
-    with pytest.raises(NotReady, match="no sandbox can protect that"):
+    with pytest.raises(NotReady, match="the sandbox cannot protect it"):
         runner.look_ahead()
 
 
@@ -301,7 +301,7 @@ def test_without_a_home_folder_there_is_no_sandbox(
     monkeypatch.setenv("HOME", "/proc/self" if home_is == "read-only" else str(tmp_path / "nobody"))
     runner = ProcessRunner(project, SandboxSettings("require"), redactor=Redactor())
 
-    with pytest.raises(NotReady, match=r"no sandbox: .*(no home folder|cannot be made in)"):
+    with pytest.raises(NotReady, match=r"no sandbox: .*(no home folder|cannot be created in)"):
         runner.look_ahead()
     assert not (tmp_path / "nobody").exists()
 

@@ -36,9 +36,9 @@ def test_a_file_of_the_project_is_read(root):
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
-        ("link", "it is a link or lies behind one"),
-        ("linked/file", "it is a link or lies behind one"),
-        ("file/below", "it is a link or lies behind one"),
+        ("link", "it is a link, or in a folder that is one"),
+        ("linked/file", "it is a link, or in a folder that is one"),
+        ("file/below", "it is a link, or in a folder that is one"),
         ("folder", "not a regular file"),
         ("pipe", "not a regular file"),
     ],

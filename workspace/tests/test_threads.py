@@ -58,7 +58,7 @@ def test_a_worker_gives_results_one_after_the_other_in_its_own_thread():
 
 def test_a_worker_that_does_not_come_back_is_given_up():
     worker, go = Worker("somebody"), threading.Event()
-    with pytest.raises(TimeoutError, match=r"it did not come back within 0\.01 s"):
+    with pytest.raises(TimeoutError, match=r"it did not end within 0\.01 s"):
         worker.call(go.wait, seconds=0.01)
     go.set()
     assert worker.call(lambda: 1, seconds=PATIENCE) == 1

@@ -348,7 +348,7 @@ def test_two_changes_at_once_do_not_mix(root, tree):
                 recover(tree, home(root))
 
     run(tree, root, {"a": b"new"}, step=second)
-    assert caught == ["another run is changing files of this project right now"]
+    assert caught == ["another run is changing files of this project"]
     assert (root / "a").read_bytes() == b"new"
 
 

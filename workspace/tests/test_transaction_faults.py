@@ -208,7 +208,7 @@ def test_an_error_while_putting_back_is_mended_by_the_next_start(tmp_path):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with ProjectTree(root) as tree:
-        with pytest.raises(NotReady, match=r"not everything could be put back: .*tool"):
+        with pytest.raises(NotReady, match=r"some files could not be restored: .*tool"):
             replace(tree, home(root), WRITES, step=refuse)
         assert {path for path, entry in picture(root).items() if old.get(path) != entry} == {"tool"}
         assert recover(tree, home(root)) is not None

@@ -133,7 +133,7 @@ def test_a_change_that_is_refused_changes_nothing(root):
 def test_whoever_opens_it_finds_the_project_whole(root, writes):
     kill_while_applying(root)
     with Workspace.open(root, writes=writes) as workspace:
-        assert "cut short" in workspace.recovered
+        assert "interrupted" in workspace.recovered
         assert (workspace.tree.read("a"), workspace.tree.read("b")) == (b"old", b"old")
     with Workspace.open(root, writes=writes) as workspace:
         assert workspace.recovered is None
@@ -170,7 +170,7 @@ def test_two_writers_are_one_too_many(root):
 def test_without_a_repository(tmp_path):
     (tmp_path / ".gitignore").write_text("*.log\n")
     for repository in ("required", "existing"):
-        with pytest.raises(NotReady, match="in no git repository"):
+        with pytest.raises(NotReady, match="not in a git repository"):
             Workspace.open(tmp_path, writes=True, repository=repository)
     assert not (tmp_path / "agent-config").exists()
     with Workspace.open(tmp_path, writes=False, repository="optional") as workspace:

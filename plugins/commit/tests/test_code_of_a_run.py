@@ -36,7 +36,7 @@ def test_without_a_rollup_the_code_is_collected(change):
 def test_a_rollup_of_a_script_is_not_made_again(change):
     finished = change([GREEN], "--rollup")
     assert (finished.exit_code, change.project.read("a.txt")) == (3, "old\n")
-    assert "so --rollup cannot make it again" in finished.stderr
+    assert "so --rollup cannot update it" in finished.stderr
     assert "such as codeRollup.sh" in finished.stderr
 
 

@@ -49,7 +49,7 @@ def test_a_missing_build_is_a_problem(project) -> None:
 
 
 def test_the_standing_of_the_rollup(project) -> None:
-    assert checks(project, "rollup")[0]["text"] == "none yet, a run with --query collects 3 files"
+    assert checks(project, "rollup")[0]["text"] == "none yet; a run with --query collects 3 files"
     assert project.command("rollup").exit_code == 0
     assert checks(project, "rollup")[0]["text"] == "up to date"
     project.write({"a.py": "print(2)\n"})
@@ -62,7 +62,7 @@ def test_the_standing_of_the_rollup(project) -> None:
         assert (line["state"], line["text"]) == (state, "1 file changed since")
         assert "`code-commit rollup`" in line["hint"]
     project.write({"agent-config/codeRollup.txt": "--- a.py ---\nx\n"})
-    assert checks(project, "rollup")[0]["text"] == "from another program, so perhaps out of date"
+    assert checks(project, "rollup")[0]["text"] == "from another program, so it may be out of date"
 
 
 def test_window_and_price_are_those_of_the_model(project) -> None:

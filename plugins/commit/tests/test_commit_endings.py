@@ -46,7 +46,7 @@ CHANGED = [
     "complaint about bad",
     "files stay changed: a.txt",
 ]
-TAKE_BACK = "`code-commit undo` takes the changes back"
+TAKE_BACK = "`code-commit undo` reverts the changes"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_failed_provider_after_a_red_build_is_exit_4_and_tells_what_stays(chan
     assert lines_after(finished.stderr, "wrong key")[1:5] == CHANGED
 
 
-RED_BEFORE = "; it was red before the run, too: build.sh ended with exit code 7 on the untouched files\n"
+RED_BEFORE = "; it was red before the run, too: build.sh ended with exit code 7 on the original files\n"
 BUILDS = {
     "always red": ("echo $(cat a.txt) made; echo more >> made.txt; exit 7\n", True),
     "red with the change": ("grep -q old a.txt || exit 7\n", False),
@@ -209,8 +209,8 @@ def test_only_the_last_build_counts(change):
     change.project.write({"build.sh": 'grep -q good a.txt || { echo "first"; exit 1; }; echo "#" >> build.sh\n'})
     finished = change([RED, GREEN], "--repairs", "1", "--sandbox", "off")
     assert finished.exit_code == 1
-    assert "the build altered its own checks: build.sh" in finished.stderr
-    assert "first" not in "".join(lines_after(finished.stderr, "altered"))
+    assert "the build changed its own checks: build.sh" in finished.stderr
+    assert "first" not in "".join(lines_after(finished.stderr, "its own checks"))
 
 
 def test_a_build_that_alters_its_own_checks_ends_the_run(change):
@@ -254,7 +254,7 @@ def test_a_build_that_passes_on_the_files_as_they_were_is_not_the_goal(change):
     change.project.write({"build.sh": "grep -q old a.txt\n"})
     finished = change([RED, block("a.txt", "old\n")])
     assert finished.exit_code == 1
-    assert "the build passes, but the files are as before the run" in finished.stderr
+    assert "the build passes, but later responses reverted all changes" in finished.stderr
     assert "files stay changed" not in finished.stderr
 
 
@@ -289,7 +289,7 @@ def test_files_that_other_programs_execute_are_written_with_a_warning(change):
     response = GREEN + "".join(block(path, "x\n") for path in [*executed, *others])
     done = change([response])
     assert done.exit_code == 0, done.stderr
-    warned = re.findall(r"warning: (\S+): other programs run what this file says", done.stderr)
+    warned = re.findall(r"warning: (\S+): other programs run commands from this file", done.stderr)
     assert sorted(warned) == sorted(executed)
 
 

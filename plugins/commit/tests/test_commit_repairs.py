@@ -30,7 +30,7 @@ def repair_text(prompt: str) -> str:
         ("I would rather not.", "no line begins with `^^^`"),
         ("^^^a.txt\ngood\n", "no closing line"),
         (block("a.txt", "old\n"), "every file already has this content"),
-        (GREEN + block("./a.txt", "good\n"), "./a.txt: The response holds this path twice. Include each file once."),
+        (GREEN + block("./a.txt", "good\n"), "./a.txt: The response has this path twice. Include each file once."),
         (GREEN + block("a.txt/b", "x\n"), "a.txt/b: The response writes 'a.txt' as a file"),
         ("^^^src/main.rs\nx\n^^^end\n", "repeats the block `^^^src/main.rs` of its prompt"),
     ],
@@ -62,7 +62,7 @@ def test_a_refused_path_ends_the_run_with_a_command_that_shows_why(change):
 def test_a_setting_lets_a_refused_path_cost_a_repair(change):
     finished = change([block("build.sh", "x\n"), GREEN], settings='[plugins.commit]\nrefused_path = "repair"\n')
     assert finished.exit_code == 0
-    assert "build.sh: No response may change it." in repair_text(change.prompts()[1])
+    assert "build.sh: Responses cannot change it." in repair_text(change.prompts()[1])
 
 
 RULE = """

@@ -58,9 +58,7 @@ def test_exactly_the_changed_files_are_committed(change):
     commit_id = project.git("rev-parse", "HEAD").strip()
     assert change.result()["committed"] == commit_id
     assert f"committed as {commit_id[:12]} on " in finished.stderr
-    assert (
-        f"hint: `git show {commit_id[:12]}` shows it, `git revert {commit_id[:12]}` takes it back\n" in finished.stderr
-    )
+    assert f"hint: `git show {commit_id[:12]}` shows it, `git revert {commit_id[:12]}` reverts it\n" in finished.stderr
 
 
 def test_the_message_names_query_run_and_model(change):
@@ -106,7 +104,7 @@ def test_a_file_with_changes_of_ones_own_is_not_committed(change, before):
     index = change.project.git("diff", "--cached")
     finished = change([GOOD + block("new.txt", "x\n")], "--commit")
     assert finished.exit_code == 1
-    assert f"nothing is committed: besides the change, {path} had changes that were not committed\n" in finished.stderr
+    assert f"nothing is committed: these files had uncommitted changes before the run: {path}\n" in finished.stderr
     assert "files stay changed: a.txt, new.txt\n" in finished.stderr
     assert "hint: to commit by hand: `git add -A -- a.txt new.txt`, then `git commit`; " in finished.stderr
     assert (change.project.read("a.txt"), subjects(change.project)) == ("good\n", ["start"])
@@ -127,7 +125,7 @@ def test_what_a_build_changes_is_not_in_the_commit_and_named(change):
     change.project.git("commit", "-qm", "more")
     finished = change([GOOD], "--commit")
     assert committed(change.project) == ["M a.txt"]
-    assert "not in the commit, as no response changed them: made.txt, other.txt\n" in finished.stderr
+    assert "not committed, because no response changed them: made.txt, other.txt\n" in finished.stderr
     assert status(change.project) == [" M other.txt", "?? made.txt"]
 
 
@@ -145,7 +143,7 @@ def test_a_build_that_takes_the_change_back_leaves_nothing_to_commit(change):
     change.project.git("commit", "-qam", "build")
     finished = change([GOOD], "--commit")
     assert finished.exit_code == 1
-    assert "nothing is committed: git sees no difference from the last commit\n" in finished.stderr
+    assert "nothing is committed: there is no difference to the last commit\n" in finished.stderr
 
 
 @pytest.mark.parametrize(("old", "new"), [("b", "b/c.txt"), ("b/c.txt", "b")], ids=["folder", "file"])
@@ -181,7 +179,7 @@ def test_the_first_commit_holds_the_changed_files_alone(change):
     change.project.git("update-ref", "-d", "HEAD")
     change.project.git("rm", "-rq", "--cached", ".")
     finished = change([block("new.txt", "x\n") + block("a.txt", "good\n")], "--commit")
-    assert (finished.exit_code, "a.txt had changes that were not committed" in finished.stderr) == (1, True)
+    assert (finished.exit_code, "had uncommitted changes before the run: a.txt" in finished.stderr) == (1, True)
     assert len(status(change.project)) == 4
     (change.project.root / "new.txt").unlink()
     finished = change([block("new.txt", "x\n")], "--commit")
@@ -213,8 +211,10 @@ def test_an_unknown_author_is_seen_before_a_call(change):
     change.project.git("config", "--global", "user.useConfigOnly", "true")
     finished = change([GOOD], "--commit")
     assert finished.exit_code == 3
-    assert "error: git does not know who commits: " in finished.stderr
-    assert 'hint: `git config --global user.name "Your Name"` and `git config --global user.email' in finished.stderr
+    assert "error: git has no name or address for commits: " in finished.stderr
+    assert (
+        'hint: run `git config --global user.name "Your Name"` and `git config --global user.email' in finished.stderr
+    )
     change.script([GOOD])
     who = {f"GIT_{each}_NAME": "Grace" for each in ("AUTHOR", "COMMITTER")}
     assert change.project.command("--commit", plugins=[change.plugins], environ=who).exit_code == 0
@@ -233,12 +233,12 @@ def test_hooks_and_signatures_are_left_out_and_named(change):
     change.project.git("config", "--global", "commit.gpgSign", "true")
     finished = change([GOOD], "--commit")
     assert finished.exit_code == 0
-    line = "the commit will go without the signature, the hook pre-commit: commit_hooks is off in [plugins.commit]\n"
+    line = "the commit will skip the signature, the hook pre-commit: commit_hooks is off in [plugins.commit]\n"
     assert line in finished.stderr
     assert len(subjects(change.project)) == 2
     change.project.git("config", "core.hooksPath", ".husky")
     change.project.git("config", "commit.gpgSign", "false")
-    assert "will go without the hooks in the project: " in change([block("a.txt", "good, too\n")], "--commit").stderr
+    assert "will skip the hooks in the project: " in change([block("a.txt", "good, too\n")], "--commit").stderr
 
 
 @pytest.mark.parametrize("what", ["hook", "signature"])
@@ -313,7 +313,9 @@ def test_undo_after_a_commit_says_that_the_commit_stays(change):
     commit_id = change.project.git("rev-parse", "--short=12", "HEAD").strip()
     finished = change.project.command("undo")
     assert (finished.exit_code, change.project.read("a.txt")) == (0, "old\n")
-    assert f"hint: the commit {commit_id} stays; `git add -A -- a.txt new.txt` and `git commit` take" in finished.stderr
+    assert (
+        f"hint: the commit {commit_id} stays; `git add -A -- a.txt new.txt` and `git commit` revert" in finished.stderr
+    )
     change.project.git("add", "-A", "--", "a.txt", "new.txt")
     change.project.git("commit", "-qm", "back")
     assert change.project.git("diff", "HEAD~2", "HEAD") == ""

@@ -133,7 +133,7 @@ def test_init_ignores_what_a_new_build_leaves(tmp_path):
 def test_the_first_hint_in_a_new_project_names_init(tmp_path, plugins, answered):
     project = Project.create(tmp_path, gitignore="", query=None, rollup=None)
     finished = project.command("--query", "Change it.", plugins=plugins)
-    assert (finished.exit_code, finished.stderr.count("hint: `code-commit init` ")) == (3, 1)
+    assert (finished.exit_code, finished.stderr.count("hint: run `code-commit init`")) == (3, 1)
     (project.root / "build.sh").unlink()
     project.write({".gitignore": "/agent-config\n"})
     finished = answered(project, arguments=["--query", "Change it."])
@@ -200,20 +200,20 @@ def test_every_path_that_is_left_out_is_named_with_the_reason(project):
     finished = project.command("rollup", "--json", "--exclude", "large")
     assert finished.document["left_out"] == [
         {"path": "binary", "reason": "It is not UTF-8 text."},
-        {"path": "caf\udce9", "reason": "The path holds the byte 0xE9, which is not UTF-8."},
+        {"path": "caf\udce9", "reason": "The path contains the byte 0xE9, which is not UTF-8."},
         {"path": "gone", "reason": "There is no such file."},
         {"path": "inside", "reason": "It is a symbolic link; only regular files can be read."},
         {"path": "nested/", "reason": "It is another git repository."},
-        {"path": "new\nline", "reason": "The path holds the control character U+000A."},
+        {"path": "new\nline", "reason": "The path contains the control character U+000A."},
         {"path": "outside", "reason": "It is a symbolic link; only regular files can be read."},
         {
             "path": "submodule",
-            "reason": "'submodule' is another git repository, whose changes do not show in this one.",
+            "reason": "'submodule' is another git repository.",
         },
         {"path": "tracked.log", "reason": "git ignores it, by '*.log' in line 2 of .gitignore."},
     ]
     assert "left out (it is a symbolic link; only regular files can be read): inside, outside\n" in finished.stderr
-    assert "left out (the path holds the control character U+000A): new\\nline\n" in finished.stderr
+    assert "left out (the path contains the control character U+000A): new\\nline\n" in finished.stderr
     assert "left out (it is larger than 16 MiB): large\n" in project.command("rollup").stderr
 
 

@@ -56,9 +56,9 @@ def checked_result(result: Any, record: type[T], **types: Any) -> T:
     require_sync(result)
     name = record.__name__
     if not isinstance(result, record):
-        raise TypeError(f"it gave {shorten(repr(result), 200)} for a {name}")
+        raise TypeError(f"it returned {shorten(repr(result), 200)} for a {name}")
     for field, kind in types.items():
         if not isinstance(value := getattr(result, field), kind):
             wanted = getattr(kind, "__name__", kind)
-            raise TypeError(f"it gave a {name} whose `{field}` must be of type {wanted}, not {value!r:.100}")
+            raise TypeError(f"it returned a {name} whose `{field}` must be of type {wanted}, not {value!r:.100}")
     return result

@@ -33,7 +33,7 @@ class ChangeSetRefused(CodeCommitError):  # noqa: N818 - the name of the outcome
 
     def __init__(self, refusals: tuple[Refusal, ...]) -> None:
         told = "; ".join(map(str, refusals))
-        super().__init__(f"the change was refused, nothing of it was applied: {told}")
+        super().__init__(f"the change was refused and nothing was applied: {told}")
         self.refusals = refusals
 
 
@@ -46,7 +46,7 @@ def no_room(error: BaseException) -> NotReady | None:
     if not isinstance(error, OSError) or error.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EROFS}:
         return None
     where = f"{error.filename}: " if isinstance(error.filename, str) else ""
-    return NotReady(f"cannot write: {where}{error.strerror}", hint="make room on the disk, and run again")
+    return NotReady(f"cannot write: {where}{error.strerror}", hint="free some disk space, then run again")
 
 
 def describe(error: BaseException, *, longest: int | None = None, with_hint: bool = False) -> str:

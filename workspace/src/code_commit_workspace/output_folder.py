@@ -40,7 +40,7 @@ class OutputFolder:
             finally:
                 os.close(handle)
         except OSError as error:
-            raise NotReady(f"cannot write {above}: {error.strerror}", hint="make room for the run log there") from error
+            raise NotReady(f"cannot write {above}: {error.strerror}", hint="free some space there") from error
 
     @classmethod
     def _make_in(cls, handle: int, above: Path, name: str) -> Self:
@@ -95,7 +95,7 @@ def _open_or_make(path: Path) -> int:
             mode = os.stat(path.name, dir_fd=parent, follow_symlinks=False).st_mode
             if not stat.S_ISDIR(mode):
                 what = "a link" if stat.S_ISLNK(mode) else "not a folder"
-                raise NotReady(f"{path} is {what}", hint="move it away: the run log is kept there") from None
+                raise NotReady(f"{path} is {what}", hint="move it away: code-commit writes the run log there") from None
         return os.open(path.name, _FOLDER, dir_fd=parent)
     finally:
         os.close(parent)

@@ -38,15 +38,15 @@ def require_gitignore_line(root: Path, private_folder: str = PRIVATE_FOLDER, *, 
     accepted = {f"{before}{private_folder}{after}" for before in ("", "/") for after in ("", "/")}
     content = read_in_project(root, ".gitignore", limit=_LIMIT)
     if content is None:
-        raise NotReady(f"{root / '.gitignore'} is missing, and with it the line /{private_folder}", hint=hint)
+        raise NotReady(f"{root / '.gitignore'} is missing; it must have the line /{private_folder}", hint=hint)
     lines = [_pattern(line) for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
     wanted = [number for number, line in enumerate(lines) if line in accepted]
     if not wanted:
-        raise NotReady(f"{root / '.gitignore'} holds no line for /{private_folder}", hint=hint)
+        raise NotReady(f"{root / '.gitignore'} has no line /{private_folder}", hint=hint)
     for number, line in enumerate(lines[wanted[-1] :], start=wanted[-1] + 1):
         if line.startswith("!") and _takes_back(line, private_folder):
             raise NotReady(
-                f"line {number} of {root / '.gitignore'} takes the line for /{private_folder} back",
+                f"line {number} of {root / '.gitignore'} negates the line /{private_folder}",
                 hint=f"move the line /{private_folder} to the end of the file",
             )
 
@@ -61,12 +61,12 @@ def _require_untracked(root: Path, private_folder: str) -> None:
             _require_others(os.fsdecode(listing).split("\0")[:-1], private_folder)
     except GitError as error:
         raise NotReady(
-            f"git cannot tell whether it tracks {private_folder}: {error}", hint="mend the repository, and run again"
+            f"git cannot check whether it tracks {private_folder}: {error}", hint="fix the repository, then run again"
         ) from error
     if os.path.lexists(root / private_folder / ".git"):
         raise NotReady(
-            f"{private_folder} is a git repository of its own, so it may not be yours",
-            hint=f"read what is in it; if it is yours, delete {private_folder}/.git",
+            f"{private_folder} is a git repository itself, so it may not be yours",
+            hint=f"check its files; if they are yours, delete {private_folder}/.git",
         )
 
 
@@ -92,7 +92,7 @@ def _require_others(paths: Sequence[str], private_folder: str) -> None:
         if names.find(path):
             raise NotReady(
                 f"git tracks {path}, so it came with the repository and may not be yours",
-                hint=f"read it; if it is yours, `git rm --cached {path}`",
+                hint=f"check the file; if it is yours, run `git rm --cached {path}`",
             )
 
 

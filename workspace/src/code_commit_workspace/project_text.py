@@ -17,8 +17,8 @@ def read_text(tree: Tree, path: str) -> str | None:
     try:
         content = tree.read(path)
     except OSError as error:
-        reason = "it is a link, or behind one" if error.errno == errno.ELOOP else error.strerror
-        hint = "it must be a regular file that you may read"
+        reason = "it is a link, or in a folder that is one" if error.errno == errno.ELOOP else error.strerror
+        hint = "it is not a regular file that you can read"
         raise NotReady(f"{path} cannot be read: {reason}", hint=hint) from error
     return None if content is None else decode_text(content, path)
 
@@ -35,5 +35,5 @@ def decode_text(content: bytes, name: str) -> str:
         line = content.count(b"\n", 0, error.start) + 1
         raise NotReady(
             f"{name} is not UTF-8: line {line}, byte {error.start}",
-            hint="convert it to UTF-8, or leave out of it what is not",
+            hint="convert it to UTF-8",
         ) from None

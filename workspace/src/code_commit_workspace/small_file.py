@@ -28,8 +28,8 @@ def read_in_project(root: Path, path: str, *, limit: int) -> bytes | None:
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENOTDIR}:
             raise NotReady(
-                f"{path} cannot be read: it is a link or lies behind one",
-                hint=f"put a regular file there; links below {root} are not followed",
+                f"{path} cannot be read: it is a link, or in a folder that is one",
+                hint=f"use a regular file; links below {root} are not followed",
             ) from None
         raise _unreadable(path, error) from None
 

@@ -169,7 +169,7 @@ def write_stdout(stream: TextIO, text: str) -> None:
         if isinstance(error, BrokenPipeError):
             raise
         reason = getattr(error, "strerror", error)
-        raise NotReady(f"stdout cannot be written: {reason}", hint="redirect stdout to a place with room") from None
+        raise NotReady(f"stdout cannot be written: {reason}", hint="redirect stdout to a disk with space") from None
 
 
 def discard_output(stream: TextIO) -> None:

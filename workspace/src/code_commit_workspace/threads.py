@@ -68,7 +68,7 @@ class Worker:
                 return result.get(timeout=max(0, min(_POLL_SECONDS, end - time.monotonic())))
             except Empty:
                 if time.monotonic() >= end:
-                    raise TimeoutError(f"it did not come back within {seconds:g} s") from None
+                    raise TimeoutError(f"it did not end within {seconds:g} s") from None
 
     def _run(self) -> None:
         while True:

@@ -198,7 +198,7 @@ def test_undo_of_an_unknown_run(checkpoints):
     checkpoints.take("one", "start")
     with pytest.raises(NotReady, match="no checkpoint of the run two") as error:
         checkpoints.undo("two")
-    assert error.value.hint == "there are checkpoints of: one"
+    assert error.value.hint == "runs with checkpoints: one"
 
 
 def test_tracked_files_count_even_where_ignored_and_other_repositories_do_not(root, checkpoints, git, plant):
@@ -291,7 +291,7 @@ def test_ignored_files_in_the_way_stop_undo_before_it_begins(root, checkpoints, 
     plant(root, {"a": None, "b": b"2"})
     plant(root, {"a/x.o": b"built"})
     checkpoints.take(RUN, "end")
-    with pytest.raises(NotReady, match=r"a cannot be changed: it is a folder that holds x\.o"):
+    with pytest.raises(NotReady, match=r"a cannot be changed: it is a folder that contains x\.o"):
         checkpoints.undo(RUN)
     assert (root / "b").read_bytes() == b"2"
 
@@ -302,7 +302,7 @@ def test_ignore_rules_too_stay_when_a_restore_is_stopped(root, checkpoints, plan
     plant(root, {"a": None, ".gitignore": b"/agent-config\nx.o\nmore\n"})
     plant(root, {"a/x.o": b"built"})
     before = picture(root)
-    with pytest.raises(NotReady, match=r"a cannot be changed: it is a folder that holds x\.o"):
+    with pytest.raises(NotReady, match=r"a cannot be changed: it is a folder that contains x\.o"):
         checkpoints.restore(start)
     assert picture(root) == before
 

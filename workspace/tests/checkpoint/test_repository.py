@@ -81,7 +81,7 @@ def test_an_object_that_the_user_cleaned_up_is_taken_anew(root, checkpoints, git
         path.unlink()
     git(root, "read-tree", "--empty")
     plant(root, {"a.txt": b"2"})
-    with pytest.raises(NotReady, match="not whole: 1 of its objects"):
+    with pytest.raises(NotReady, match="incomplete: 1 of its objects"):
         checkpoints.restore(lost)
     plant(root, {"a.txt": b"committed\n"})
     start = checkpoints.take("two", "start")

@@ -119,9 +119,9 @@ def test_a_folder_becomes_a_file_if_all_in_it_is_deleted(guard, root):
     assert not guard.check([*write("a"), *delete("a/b", "a/c/d")])
     refusals = guard.check([*write("a"), *delete("a/b")])
     assert refused(refusals) == {"a": "place"}
-    assert "'a/c/d' would stay" in refusals[0].reason
+    assert "'a/c/d' would remain" in refusals[0].reason
     (root / "a/link").symlink_to("c")
-    assert "'a/link' would stay" in guard.check([*write("a"), *delete("a/b", "a/c/d")])[0].reason
+    assert "'a/link' would remain" in guard.check([*write("a"), *delete("a/b", "a/c/d")])[0].reason
 
 
 def test_a_folder_is_not_deleted(guard, root):

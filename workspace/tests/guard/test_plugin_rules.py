@@ -32,7 +32,7 @@ def test_a_plugins_rule_refuses_in_addition(guard):
     rule = Says([Refusal("a", "says", "No.", then="repair")])
     assert guard.check(write("./a", "build.sh", "b"), [("some-plugin", rule)]) == (
         Refusal("./a", "says", "No.", then="repair", plugin="some-plugin"),
-        Refusal("build.sh", "protected", "No response may change it."),
+        Refusal("build.sh", "protected", "Responses cannot change it."),
     )
     assert rule.asked == [["a", "b"]]
 

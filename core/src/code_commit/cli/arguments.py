@@ -26,28 +26,28 @@ HOST_FLAGS = (
     HostFlag(
         Flag(
             ("--model", "-m"),
-            "the model to ask: an id or alias, provider/any-id, a named config, or replay/RUN",
+            "use this model: an id or alias, provider/any-id, a named config, or replay/RUN",
             "NAME",
         ),
         "model",
     ),
-    HostFlag(Flag(("--max-cost",), "end the run before it could cost more than this", "USD"), "max_cost"),
+    HostFlag(Flag(("--max-cost",), "end the run before it can cost more than this", "USD"), "max_cost"),
     HostFlag(
-        Flag(("--on-failure",), "what becomes of the files if the goal is not reached (default keep)", "keep|restore"),
+        Flag(("--on-failure",), "keep or restore the files if the goal is not reached (default keep)", "keep|restore"),
         "on_failure",
     ),
     HostFlag(
         Flag(
             ("--sandbox",),
-            "isolate builds by bubblewrap: where it works, always, or never (default auto)",
+            "isolate builds with bubblewrap: if it works, always, or never (default auto)",
             "auto|require|off",
         ),
         "sandbox",
     ),
-    HostFlag(Flag(("--json",), "events on stdout, a JSON object a line, run.finished always the last")),
-    HostFlag(Flag(("--quiet", "-q"), "no progress on stderr, errors alone")),
+    HostFlag(Flag(("--json",), "print events to stdout, one JSON object per line")),
+    HostFlag(Flag(("--quiet", "-q"), "print only errors, no progress")),
     HostFlag(Flag(("--debug",), "show the traceback of an internal error")),
-    HostFlag(Flag(("--disable-plugin",), "leave a plugin out; may be repeated", "NAME")),
+    HostFlag(Flag(("--disable-plugin",), "do not load this plugin; repeatable", "NAME")),
 )
 RESERVED = ("--help", "-h", "--version", "-V", *(name for each in HOST_FLAGS for name in each.flag.names))
 BUILTIN = (("code-commit", "code_commit.cli.plugin"),)
@@ -103,7 +103,7 @@ def workflow_parser(registry: Registry) -> Parser:
             if flag.names[0] not in added:  # workflows of one distribution may share a flag
                 added.update(flag.names)
                 also = [other.name for _, other in ordered if other is not workflow and flag in other.flags]
-                _add(group, flag, f"; also of {' and '.join(also)}" if also else "")
+                _add(group, flag, f"; also for {' and '.join(also)}" if also else "")
     for _, workflow in ordered:
         for name in workflow.ignores:  # ignored also if its plugin is not installed
             if name not in added:
@@ -148,7 +148,7 @@ def _selected_workflow(values: Mapping[str, Any], registry: Registry) -> Workflo
     selected = {name: flag for name, flag in selected.items() if flag not in ignored}
     if len(selected) > 1:
         flags = " and ".join(f"--{flag.replace('_', '-')}" for flag in selected.values())
-        raise UsageError(f"{flags} exclude each other: a run has one workflow")
+        raise UsageError(f"{flags} cannot be used together: a run has one workflow")
     return registry.workflow(next(iter(selected), DEFAULT_WORKFLOW))[1]
 
 
@@ -162,7 +162,7 @@ def _foreign_flag(name: str, workflow: WorkflowDefinition, registry: Registry) -
     owners = sorted(owner for owner in registry.workflows if flag in registry.flags_of(owner))
     if not owners:
         return registry.missing("flag", flag)
-    return UsageError(f"{flag} belongs to {' and '.join(owners)}, this is {workflow.name}")
+    return UsageError(f"{flag} belongs to {' and '.join(owners)}, not to {workflow.name}")
 
 
 def _unknown(word: str, parser: argparse.ArgumentParser, registry: Registry) -> UsageError:
@@ -170,7 +170,7 @@ def _unknown(word: str, parser: argparse.ArgumentParser, registry: Registry) -> 
     if flag.startswith("-"):
         return registry.missing("flag", flag, parser._option_string_actions)  # noqa: SLF001 - no public way
     registry.command(word)  # raises where there is none
-    return UsageError(f"the command {word} comes first, before all flags", hint=f"`code-commit {word} --help`")
+    return UsageError(f"the command {word} must come before all flags", hint=f"`code-commit {word} --help`")
 
 
 _WIDTH = 80  # without one, argparse asks for the terminal's width at each added flag
@@ -202,4 +202,4 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of exiting."""
-        raise UsageError(message, hint=f"`{self.prog} --help` shows what there is")
+        raise UsageError(message, hint=f"`{self.prog} --help` lists the commands and flags")

@@ -39,8 +39,8 @@ def add_json(parser: ArgumentParser) -> None:
 
 def undo_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `undo`."""
-    parser.description = "Restore the files that a run changed to how they were before it."
-    run = "a folder in logs, a unique prefix of its name, or latest (default: the latest that wrote)"
+    parser.description = "Restore the files that a run changed."
+    run = "a folder in logs, a unique prefix of its name, or latest (default: the latest that changed files)"
     parser.add_argument("run", nargs="?", metavar="RUN", help=run)
     parser.add_argument("paths", nargs="*", metavar="PATH", help="restore only these files and folders")
     parser.add_argument("--force", action="store_true", help="also restore files that were changed since the run")
@@ -68,7 +68,7 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
     host.out.note(f"restored {len(restored)} file{'s' * (len(restored) != 1)} from before {run}")
     if commit := _commit_of(host.root / LOGS / run):
         add = f"git add -A -- {shlex.join(restored)}" if len(restored) <= _SHOWN_PATHS else "git add"
-        back = f"`{add}` and `git commit` take it back, too (`git revert` does both, in place of `undo`)"
+        back = f"`{add}` and `git commit` revert it, too (next time, use `git revert` instead of `undo`)"
         host.out.note(f"hint: the commit {commit} stays; {back}")
     return ExitCode.REACHED
 
@@ -85,11 +85,11 @@ def _run_to_undo(host: CommandHost, name: str | None, checkpoints: Checkpoints) 
     if name is not None:
         run = find_run(host.root, name).name
         if not checkpoints.of_run(run):
-            raise NotReady(f"{run} wrote nothing, so there is nothing to take back")
+            raise NotReady(f"{run} changed no files, so there is nothing to undo")
         return run
     if runs := checkpoints.runs():
         return runs[-1]
-    raise NotReady("no run here wrote anything, so there is nothing to take back")
+    raise NotReady("no run has changed files here, so there is nothing to undo")
 
 
 # --- plugins and models ---------------------------------------------------------------------------------------------
@@ -98,8 +98,8 @@ def _run_to_undo(host: CommandHost, name: str | None, checkpoints: Checkpoints) 
 def plugins_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `plugins`."""
     parser.description = (
-        "List the installed plugins: what is loaded, and what failed and why. For authors of plugins, the test tools "
-        "add `code-commit plugins doctor` and `code-commit plugins new`."
+        "List the installed plugins: what is loaded, and what failed and why. For plugin authors, "
+        "code-commit-testing adds `code-commit plugins doctor` and `code-commit plugins new`."
     )
     add_json(parser)
 
@@ -148,7 +148,7 @@ def _offers(row: Mapping[str, Any]) -> Iterator[str]:
 
 def models_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `models`."""
-    parser.description = "List the models of the installed providers, each with the other names that it goes by."
+    parser.description = "List the models of the installed providers, with their aliases."
     add_json(parser)
 
 
@@ -180,7 +180,7 @@ def models(host: CommandHost, arguments: Namespace) -> int:
 
 def config_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `config`."""
-    parser.description = "Print every setting that a run here would have, and where it comes from. Keys are censored."
+    parser.description = "Print every setting, its value in this folder, and where it comes from. Keys are censored."
     add_json(parser)
 
 

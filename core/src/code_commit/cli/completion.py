@@ -16,7 +16,7 @@ from code_commit_workspace import write_stdout
 
 _DESCRIPTION = "Print a script that completes commands, flags, models, files and the names of runs."
 _EPILOG = """\
-Have the shell ask for it when it starts:
+Add the line for your shell:
   ~/.bashrc                   source <(code-commit completion bash)
   ~/.zshrc, below compinit    source <(code-commit completion zsh)
   ~/.config/fish/config.fish  code-commit completion fish | source
@@ -32,7 +32,7 @@ def _complete(function: str) -> dict[str, str]:
 def completion_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `completion`."""
     parser.description, parser.epilog = _DESCRIPTION, _EPILOG
-    parser.add_argument("shell", choices=_SHELLS, help="for which shell")
+    parser.add_argument("shell", choices=_SHELLS, help="the shell")
 
 
 def completion(host: CommandHost, arguments: Namespace) -> int:

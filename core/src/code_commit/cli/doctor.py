@@ -24,11 +24,11 @@ from code_commit.plugins.registry import DEFAULT_WORKFLOW, ResolvedModel
 from code_commit_workspace import Git, Workspace, check_private_folder, checked_result, require_sync
 
 _DESCRIPTION = (
-    "Check what a run in this folder needs: git, the ignore line, settings, model, key, address, sandbox and plugins; "
-    "and what plugins add, such as build.sh and the code for the model. It calls no service. The exit code is 3 if a "
-    "run could not start or could not succeed. `code-commit plugins doctor` is another command, for authors of plugins."
+    "Check everything that a run in this folder needs: git, .gitignore, settings, model, key, address, sandbox, "
+    "plugins, build.sh, and the code for the model. Services are not called. The exit code is 3 if a run could not "
+    "start or could not succeed. For plugin authors, there is also `code-commit plugins doctor`."
 )
-_REPAIR = "repair or uninstall the plugin, or leave it out with --disable-plugin NAME"
+_REPAIR = "fix or uninstall the plugin, or disable it with --disable-plugin NAME"
 
 
 def doctor_arguments(parser: ArgumentParser) -> None:
@@ -105,13 +105,13 @@ def check_git(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # n
     git = Git(host.root)
     top = git.top()
     start = "" if git.head() else ", without a commit"
-    yield Check("ok", f"the repository in {top}{start}")
+    yield Check("ok", f"repository {top}{start}")
 
 
 def check_ignore_line(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
     """Check that git keeps out of `agent-config`."""
     check_private_folder(host.root, hint=INIT * ("init" in host.registry.commands))
-    yield Check("ok", "git ignores /agent-config, the folder of keys and settings")
+    yield Check("ok", "git ignores /agent-config")
 
 
 def check_settings(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
@@ -137,7 +137,7 @@ def check_model(host: CommandHost, context: CheckContext) -> Iterator[Check]:
 def check_key(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - as above
     """Check that the model's service has a key."""
     found = key_of_model(host)
-    shown = f"{found['key']} from {found['source']}" if found["key"] else f"{found['config']} needs none"
+    shown = f"{found['key']} from {found['source']}" if found["key"] else f"{found['config']} needs no key"
     yield Check("ok", shown, data=found)
 
 
@@ -167,7 +167,7 @@ def check_sandbox(host: CommandHost, context: CheckContext) -> Iterator[Check]: 
             hint = "install bubblewrap" if "not installed" in warning else "see docs/security.md, The sandbox"
             yield Check("warning", warning, hint, data)
         elif used == "off":
-            yield Check("warning", "off, by the setting sandbox.mode", "take the setting out", data)
+            yield Check("warning", "off, by the setting sandbox.mode", "remove the setting", data)
         else:
             yield Check("ok", f"{used} works (mode {workspace.sandbox.mode})", data=data)
 

@@ -15,8 +15,8 @@ from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
 from code_commit_workspace import align_columns, may_color, printable, terminal_columns, write_stdout
 
 _DESCRIPTION = """\
-Change a codebase through a language model, and let the project's own build judge the change. Without a command, \
-the workflow runs that the flags choose: committing-code, unless a flag of another one is given.
+Change a codebase through a language model, and let the project's own build decide whether the change is good. \
+Without a command, code-commit runs a workflow: committing-code, unless a flag selects another one.
 
 """
 _DEFAULT_DISTRIBUTION = "code-commit-commit"

@@ -108,7 +108,7 @@ def _folder_gone() -> NotReady | None:
     try:
         os.getcwd()  # noqa: PTH109 - pathlib costs
     except OSError as gone:
-        return NotReady(f"the working directory is gone: {gone.strerror}", hint="change to a folder that exists")
+        return NotReady(f"the current folder no longer exists: {gone.strerror}", hint="change to another folder")
     return None
 
 

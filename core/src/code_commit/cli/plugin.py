@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 def code_commit_commands() -> list[CommandDefinition]:
     """Return the commands about the host, and `undo`."""
     return [
-        CommandDefinition("undo", "take back what a run changed",
+        CommandDefinition("undo", "restore the files that a run changed",
                           "code_commit.cli.commands:undo", "code_commit.cli.commands:undo_arguments"),
-        CommandDefinition("plugins", "list plugins: what is loaded, what failed and why",
+        CommandDefinition("plugins", "list the installed plugins, and what failed",
                           "code_commit.cli.commands:plugins", "code_commit.cli.commands:plugins_arguments"),
-        CommandDefinition("models", "list the models that --model knows",
+        CommandDefinition("models", "list the models of the installed providers",
                           "code_commit.cli.commands:models", "code_commit.cli.commands:models_arguments"),
         CommandDefinition("config", "print every setting and where it comes from",
                           "code_commit.cli.commands:config", "code_commit.cli.commands:config_arguments"),
-        CommandDefinition("doctor", "check what a run needs, and say what to do",
+        CommandDefinition("doctor", "check everything that a run needs",
                           "code_commit.cli.doctor:doctor", "code_commit.cli.doctor:doctor_arguments"),
-        CommandDefinition("completion", "print a script that completes the command line",
+        CommandDefinition("completion", "print a completion script for your shell",
                           "code_commit.cli.completion:completion", "code_commit.cli.completion:completion_arguments"),
     ]  # fmt: skip
 

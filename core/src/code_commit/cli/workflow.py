@@ -23,7 +23,7 @@ from code_commit.run.assembly import RunPlan, settings_model
 from code_commit.run.session import RunEnding, run_session
 from code_commit_workspace import check_private_folder, printable, read_answer
 
-INIT = "`code-commit init` adds the line, and creates what else a first run needs"
+INIT = "run `code-commit init`: it adds the line, and creates the other files that a run needs"
 
 
 class QuitError(Exception):
@@ -138,7 +138,7 @@ def require_known_names(settings: Settings, registry: Registry) -> None:
 def _ask(workflow: WorkflowDefinition, question: str) -> str | None:
     """Ask the user before the run starts. The question goes to stderr: stdout may hold events only."""
     if not workflow.interactive:
-        raise NotReady("a workflow that runs unattended asked a question", hint="its plugin is at fault")
+        raise NotReady("a workflow that is not interactive asked a question", hint="this is a bug in its plugin")
     sys.stderr.write(printable(question) + "\n")
     sys.stderr.flush()
     return read_answer()

@@ -143,20 +143,20 @@ class KeyStore:
         names = sorted(KEY_FIELDS & table.keys())
         if len(names) > 1:
             where = f"[providers.{provider}.{config}] in {source.label}"
-            raise NotReady(f"{where} sets both {' and '.join(names)}", hint="leave one of the two out")
+            raise NotReady(f"{where} sets both {' and '.join(names)}", hint="remove one of them")
         return self._own_key(source, (provider, config, names[0]), table[names[0]])
 
     def _own_key(self, source: Source, name: tuple[str, str, str], value: object) -> FoundKey:
         """Return the key from the setting `name`, an `api_key` or an `api_key_file`."""
         where = f"{source.label} [providers.{name[0]}.{name[1]}] {name[2]}"
         if not isinstance(value, str):
-            raise NotReady(f"{where} is not a text")
+            raise NotReady(f"{where} is not a string")
         if name[2] == "api_key":
             return FoundKey(_key(value, where), where)
         path = self._checked_key_path(source.folder, value, where)
         content = read_anywhere(path, f"{path} ({where})", limit=_LIMIT)
         if content is None:
-            raise NotReady(f"{where}: there is no file {path}", hint="write the key into it, on one line")
+            raise NotReady(f"{where}: there is no file {path}", hint="write the key to it, on one line")
         return FoundKey(_key_in(content, str(path)), f"{path} ({where})")
 
     def _checked_key_path(self, folder: Path, value: str, where: str) -> Path:
@@ -165,10 +165,10 @@ class KeyStore:
             path = folder / Path(value).expanduser()
             real, root = path.resolve(), self._root.resolve()
         except (RuntimeError, OSError, ValueError):
-            raise NotReady(f"{where} names no file that can be found") from None
+            raise NotReady(f"{where} is not a path that can be resolved") from None
         if real.is_relative_to(root) and not real.is_relative_to(root / "agent-config"):
             raise NotReady(
-                f"{where}: {path} lies in the project, where git and the model can see it",
+                f"{where}: {path} is in the project, where git and models can see it",
                 hint=f"move the file to {root / 'agent-config'}, or out of the project",
             )
         return path
@@ -200,9 +200,9 @@ class KeyStore:
         key_file, variable = f"{definition.name}{_KEY_FILE}", definition.key_variable
         in_file = f"in {self._root / PROJECT_FILE} or {user_file()}"
         if config_name == "default":
-            empty = " (it is set, but empty)" if variable in self._environ else ""
+            empty = " (it is empty now)" if variable in self._environ else ""
             hint = (
-                f"put it into {self._root / 'agent-config' / key_file}, "
+                f"write it to {self._root / 'agent-config' / key_file}, "
                 f"or set the variable {variable}{empty}, or set api_key in {config} {in_file}"
             )
         else:
@@ -236,9 +236,9 @@ def _key(text: str, where: str) -> str:
         raise NotReady(f"the key in {where} has more than one line", hint=hint)
     for position, letter in enumerate(key, start=1):
         if not " " <= letter <= "~":
-            raise NotReady(f"the key in {where} has another character than printable ASCII at {position}", hint=hint)
+            raise NotReady(f"the key in {where} has a character that is not printable ASCII at {position}", hint=hint)
     if key != key.strip(" "):
-        raise NotReady(f"the key in {where} begins or ends with a blank", hint=hint)
+        raise NotReady(f"the key in {where} begins or ends with a space", hint=hint)
     if len(key) < _SHORTEST:
         raise NotReady(f"the key in {where} is too short", hint=hint)
     return key
@@ -265,8 +265,8 @@ def address_of(
     allows plain http to other machines.
 
     Raises:
-        NotReady: the address is no http or https URL, holds credentials, a query or a fragment, or would send the key
-            unencrypted.
+        NotReady: the address is not an http or https URL, contains credentials, a query or a fragment, or would send
+            the key unencrypted.
     """
     where = f"[providers.{definition.name}.{config_name}]"
     variable = definition.base_url_variable
@@ -279,7 +279,7 @@ def address_of(
     parts = _split_url(url, source)
     if parts.scheme == "http" and not is_this_machine(parts.hostname or "") and table.get("allow_http") is not True:
         raise NotReady(
-            f"the address in {source} is plain http to another machine, which would send the key in the clear",
+            f"the address in {source} is plain http to another machine, which would send the key unencrypted",
             hint=f"use https, or set allow_http = true in {where} for a network that you trust",
         )
     return Address(url.rstrip("/"), own=_origin(parts) == _origin(urlsplit(definition.base_url)))
@@ -289,20 +289,20 @@ def _split_url(url: object, source: str) -> SplitResult:
     """Parse a URL. Errors name its source only, as the URL may hold credentials."""
     example = 'write it like "https://host/v1"'
     if not isinstance(url, str):
-        raise NotReady(f"the address in {source} is not a text", hint=example)
+        raise NotReady(f"the address in {source} is not a string", hint=example)
     if not re.fullmatch(r"[!-\[\]-~]*", url):
-        raise NotReady(f"the address in {source} holds a blank or another character that no URL has")
+        raise NotReady(f"the address in {source} contains a character that is not allowed in a URL")
     try:
         parts = urlsplit(url)
         is_http = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_http = False
     if not is_http:
-        raise NotReady(f"the address in {source} is no http or https URL", hint=example)
+        raise NotReady(f"the address in {source} is not an http or https URL", hint=example)
     if "@" in parts.netloc:
-        raise NotReady(f"the address in {source} holds credentials", hint="a key is sent in a header: see api_key_file")
+        raise NotReady(f"the address in {source} contains credentials", hint="set the key with api_key_file")
     if "?" in url or "#" in url:
-        raise NotReady(f"the address in {source} holds a query or a fragment", hint="leave out what follows ? or #")
+        raise NotReady(f"the address in {source} contains a query or a fragment", hint="end the address before ? or #")
     return parts
 
 

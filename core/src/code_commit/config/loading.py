@@ -124,7 +124,7 @@ class Settings(HostSettings):
         if name not in known and not origin.startswith(_SHARED):
             raise NotReady(
                 f"{origin}: there is no {kind} {name!r}" + did_you_mean(name, known),
-                hint=f"fix the name, install what brings this {kind}, or take the setting out",
+                hint=f"fix the name, install the plugin with this {kind}, or remove the setting",
             )
 
 
@@ -176,7 +176,7 @@ def _with_sandbox_table(source: Source) -> Source:
         return replace(source, tables={**source.tables, "sandbox": {"mode": table}})
     if isinstance(table, Mapping) and not source.label.startswith(_SHARED):
         for name in sorted({"writable", "readable"} & table.keys()):
-            fault = f"sandbox.{name} counts in your own configuration alone, not in a project's"
+            fault = f"sandbox.{name} only works in your own configuration, not in that of a project"
             raise NotReady(f"{source.label}: {fault}", hint=f"move it to {user_file()}")
     return source
 
@@ -190,15 +190,15 @@ def _require_named_configs(source: Source) -> None:
     """
     providers = source.tables.get("providers", {})
     if not isinstance(providers, Mapping):
-        raise NotReady(f"{source.label}: providers should be a table", hint=_HINT)
+        raise NotReady(f"{source.label}: providers must be a table", hint=_HINT)
     for name, value in providers.items():
         fields = value if isinstance(value, Mapping) else {}
         if fields is not value and not isinstance(value, str):
-            fault = f"providers.{name} should be a role's config, a text, or a provider's table"
+            fault = f"providers.{name} must be a string, for a role, or a table, for a provider"
             raise NotReady(f"{source.label}: {fault}", hint=_HINT)
         for field, config in fields.items():
             if not isinstance(config, Mapping):
-                fault = f"[providers.{name}] holds {field} itself, the old form of a config"
+                fault = f"[providers.{name}] sets {field} directly, without the name of a config"
                 raise NotReady(f"{source.label}: {fault}", hint=_HINT)
 
 
@@ -206,11 +206,11 @@ def unresolved(reference: str, providers: Mapping[str, Any]) -> str | None:
     """Return why `reference`, `<provider>.<config name>`, names no config, or None. `default` needs no table."""
     provider, dot, config = reference.partition(".")
     if not (provider and dot and config):
-        return "is not of the form <provider>.<config name>"
+        return "does not have the form <provider>.<config name>"
     configs = providers.get(provider, {})
     if config == "default" and isinstance(configs, Mapping):
         return None
     if not isinstance(configs, Mapping) or config not in configs:
         known = [f"{name}.{one}" for name, value in providers.items() if isinstance(value, Mapping) for one in value]
-        return f"names no config, for there is no [providers.{provider}.{config}]" + did_you_mean(reference, known)
+        return f"does not exist: there is no [providers.{provider}.{config}]" + did_you_mean(reference, known)
     return None

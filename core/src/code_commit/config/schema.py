@@ -32,11 +32,11 @@ class BuildSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     timeout_seconds: Seconds = Field(
-        default=3600, description="How long a build may take; then its whole process tree goes."
+        default=3600, description="Time limit of a build in seconds; then all of its processes are killed."
     )
     output_limit: Count = Field(
         default=256 * 1024,
-        description="Bytes of stdout and stderr together of a process that a workflow gets; beyond it head and tail.",
+        description="Bytes of the output of a process that a workflow gets; of longer output, the head and the tail.",
     )
 
 
@@ -46,11 +46,11 @@ class SandboxTable(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     mode: Literal["auto", "require", "off"] = Field(
-        default="auto", description="Isolation of builds and commands by bubblewrap: where it works, always, or never."
+        default="auto", description="Isolate builds and commands with bubblewrap: if it works, always, or never."
     )
-    network: bool = Field(default=True, description="Whether builds and commands in the sandbox may use the network.")
+    network: bool = Field(default=True, description="Allow builds and commands to use the network.")
     writable: list[Path] = Field(
-        default=[], description="Folders that they may change besides the project; from the user's file alone."
+        default=[], description="More folders that builds and commands may write; only in the user's file."
     )
     readable: list[Path] = Field(
         default=[], description="Files and folders that they may see although hidden, but no sockets; likewise."
@@ -62,9 +62,9 @@ class HttpSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    timeout_seconds: Seconds = Field(default=600, description="How long a service may stay silent while it answers.")
-    deadline_seconds: Seconds = Field(default=1800, description="How long one call may take, all its tries together.")
-    retries: Count = Field(default=5, description="How often a try that failed in a way that may pass is repeated.")
+    timeout_seconds: Seconds = Field(default=600, description="Seconds to wait while a service sends nothing.")
+    deadline_seconds: Seconds = Field(default=1800, description="Seconds that a call may take, including retries.")
+    retries: Count = Field(default=5, description="Number of retries after a temporary failure.")
 
 
 class HostSettings(BaseSettings):
@@ -73,23 +73,23 @@ class HostSettings(BaseSettings):
     model_config = SettingsConfigDict(extra="forbid", frozen=True)
 
     model: str = Field(
-        default="gemini-2.5-pro", min_length=1, description="The model that is asked where no role names a config."
+        default="gemini-2.5-pro", min_length=1, description="The model, unless a role has its own config."
     )
-    max_cost: Dollars | None = Field(default=None, description="USD that the model calls of one run may cost.")
+    max_cost: Dollars | None = Field(default=None, description="Most that the model calls of one run may cost, in USD.")
     on_failure: Literal["keep", "restore"] = Field(
         default="keep",
-        description="Whether the last attempt stays when the goal was not reached, or the tree is put back.",
+        description="Keep or restore the files if the goal is not reached.",
     )
-    sandbox: SandboxTable = Field(default_factory=SandboxTable, description="What builds and commands can reach.")
+    sandbox: SandboxTable = Field(default_factory=SandboxTable, description="Isolation of builds and commands.")
     after_run_timeout_seconds: Seconds = Field(
-        default=120, description="How long what a plugin does after a run may take."
+        default=120, description="Time limit of the work of each plugin after a run, in seconds."
     )
-    build: BuildSettings = Field(default_factory=BuildSettings, description="How build.sh is run.")
-    http: HttpSettings = Field(default_factory=HttpSettings, description="How services are called.")
+    build: BuildSettings = Field(default_factory=BuildSettings, description="Limits of build.sh.")
+    http: HttpSettings = Field(default_factory=HttpSettings, description="Limits of calls to services.")
     providers: dict[str, Any] = Field(
         default_factory=dict, description="Roles, and the named configs of each provider."
     )
-    plugins: dict[str, dict[str, Any]] = Field(default_factory=dict, description="A section for each plugin.")
+    plugins: dict[str, dict[str, Any]] = Field(default_factory=dict, description="The settings of each plugin.")
 
 
 Model = TypeVar("Model", bound=BaseModel)

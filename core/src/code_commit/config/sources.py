@@ -74,7 +74,7 @@ def sources(root: Path, environ: Mapping[str, str]) -> tuple[Source, ...]:
     """Return the sources for the project at `root`, strongest first: variables, the project's file, the user's file.
 
     Raises:
-        NotReady: a file is broken or cannot be read, or a variable is no setting's name.
+        NotReady: a file is broken or cannot be read, or a variable does not name a setting.
     """
     own = read_in_project(root, PROJECT_FILE, limit=_LIMIT)
     path = user_file()
@@ -97,7 +97,7 @@ def _variables(root: Path, environ: Mapping[str, str]) -> Iterator[Source]:
     for variable in sorted(variables, key=lambda each: (-each.count("__"), each)):
         name = tuple(variable.removeprefix(PREFIX).lower().split("__"))
         if not all(name):
-            raise NotReady(f"variable {variable} is no setting's name", hint=f"write {PREFIX}TABLE__NAME")
+            raise NotReady(f"variable {variable} does not name a setting", hint=f"write {PREFIX}TABLE__NAME")
         yield Source(VARIABLE + variable, nested(name, _decoded(environ[variable])), root)
 
 
@@ -153,5 +153,5 @@ def _place_and_kind(message: str, text: str) -> str:
     reason, _, place = message.partition(" (at ")
     where = place.removesuffix(")") if place.startswith("line") else f"line {text.count(chr(10)) + 1}"
     if re.search(r"[(\[]|'[^']{3,}'|\"[^\"]{3,}\"", reason):  # these messages quote the file
-        reason = "a name is given twice"
+        reason = "a name is defined twice"
     return f"{where}: {reason[:1].lower()}{reason[1:]}"

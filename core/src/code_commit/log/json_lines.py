@@ -86,9 +86,9 @@ def checked_kind(kind: object) -> str:
         ValueError: it has no dot, or is a kind of the host's events.
     """
     if not isinstance(kind, str) or "." not in kind.strip(".") or not kind.isprintable():
-        raise ValueError(f"a kind of event reads <plugin>.<what>, not {kind!r}")
+        raise ValueError(f"the kind of an event must be <plugin>.<what>, not {kind!r}")
     if any(kind == getattr(cls, "kind", None) for cls in vars(host_events).values()):
-        raise ValueError(f"{kind} is a kind of the host's own events")
+        raise ValueError(f"{kind} is a kind of the host")
     return kind
 
 

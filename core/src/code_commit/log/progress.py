@@ -227,7 +227,7 @@ def _call_retried(data: Mapping[str, Any]) -> Sequence[Line]:
 def _call_finished(data: Mapping[str, Any]) -> Sequence[Line]:
     if data.get("error") is not None:
         how = "interrupted" if data["error"] == "interrupted" else "failed"
-        failed = "was not asked" if data.get("cost_usd") == 0 else f"{how} after {_seconds(data.get('seconds'))}"
+        failed = "was not called" if data.get("cost_usd") == 0 else f"{how} after {_seconds(data.get('seconds'))}"
         return (Line(f"{data.get('model')} {failed}", "bad"),)
     tokens = [
         f"{data[name]:,} tokens {way}"
@@ -259,8 +259,8 @@ def _changes_refused(data: Mapping[str, Any]) -> Sequence[Line]:
 def _changes_undone(data: Mapping[str, Any]) -> Sequence[Line]:
     paths = data.get("paths") or ()
     if not paths:
-        return (Line(f"nothing to take back ({data.get('reason')})"),)
-    return (Line(f"{_count(paths, 'file')} taken back ({data.get('reason')}): {join_paths(paths, _SHOWN_PATHS)}"),)
+        return (Line(f"nothing to undo ({data.get('reason')})"),)
+    return (Line(f"{_count(paths, 'file')} restored ({data.get('reason')}): {join_paths(paths, _SHOWN_PATHS)}"),)
 
 
 def _process_started(data: Mapping[str, Any]) -> Sequence[Line]:
@@ -272,7 +272,7 @@ def _process_finished(data: Mapping[str, Any]) -> Sequence[Line]:
     name, after, code = _process(data), f"after {_seconds(data.get('seconds'))}", data.get("exit_code")
     see = f", see {data.get('log')}"
     if data.get("tampered"):
-        return (Line(f"{name} altered what judges it: {join_paths(data['tampered'], _SHOWN_PATHS)}{see}", "bad"),)
+        return (Line(f"{name} changed its own checks: {join_paths(data['tampered'], _SHOWN_PATHS)}{see}", "bad"),)
     if data.get("timed_out"):
         return (Line(f"{name} stopped at its time limit {after}{see}", "bad"),)
     if code == 0:

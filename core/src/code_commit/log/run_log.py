@@ -230,7 +230,7 @@ class RunLog:
             put(name, content)
         except OSError as error:
             raise NotReady(
-                f"cannot write {self.folder / name}: {error.strerror}", hint="make room for the run log there"
+                f"cannot write {self.folder / name}: {error.strerror}", hint="free some space there"
             ) from error
         return self.folder / name
 

@@ -52,7 +52,7 @@ class Sinks:
                 continue
             outlet.closed = True
             if outlet.pending:
-                self._report(_failure(outlet, "receive", "still busy with an earlier record when the run ended"))
+                self._report(_failure(outlet, "receive", "was still busy with an earlier record at the end of the run"))
             elif error := outlet.call("close", self._run_safely, timeout=_CLOSE_SECONDS):
                 self._report(_failure(outlet, "close", error))
 

@@ -36,22 +36,13 @@ def ask_provider(call: ModelCall, *, service: Service) -> Completion:
     except ProviderError as error:
         if error.kind in HINTS:
             raise
-        made_up = f"{error} (of the kind {error.kind!r}, which {service.distribution} made up)"
+        made_up = f"{error} (of the kind {error.kind!r}, which {service.distribution} invented)"
         raise ProviderError(made_up, kind="rejected") from error
     except (CodeCommitError, KeyboardInterrupt):
         raise
     except BaseException as error:
         failed = f"the provider {call.provider} of {service.distribution} failed: {describe(error)}"
         raise ProviderFailed(failed, hint=AT_FAULT) from error
-
-
-def count_tokens(call: ModelCall, *, service: Service) -> int | None:
-    """Return how many tokens the request has as the service counts them, or None if it does not."""
-    provider: Any = service.provider
-    try:
-        return max(0, int(provider.count(call)))
-    except Exception:  # noqa: BLE001 - an estimate takes its place
-        return None
 
 
 HOOK = "code_commit_model_layers"
@@ -70,8 +61,7 @@ def collect_layers(
     found = list(collect_objects(plugin_host, HOOK, {"settings": settings_of, "secret": secret_of}))
     if broken := next((each for each in plugin_host.failures if each.stage == HOOK), None):
         raise NotReady(
-            f"the plugin {broken.plugin} of {broken.distribution} offers layers around model calls and is broken: "
-            f"{broken.error}",
+            f"the plugin {broken.plugin} of {broken.distribution} has model layers and is broken: {broken.error}",
             hint=f"fix it or its settings, or run with --disable-plugin {broken.plugin}",
         )
     return tuple(partial(_run_layer, layer=layer, distribution=plugin.distribution) for plugin, layer in found)
@@ -83,7 +73,7 @@ def _run_layer(call: ModelCall, *, next: NextLayer, layer: ModelLayer, distribut
 
     def rest_of_chain(value: ModelCall) -> Completion:
         if value is not call:
-            raise ProviderFailed("it passed on another call than it got", hint="only the host changes a call")
+            raise ProviderFailed("it passed on a different call than it received", hint="only the host changes a call")
         try:
             return next(call)
         except BaseException as error:

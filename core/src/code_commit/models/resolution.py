@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from code_commit.config.loading import ModelChoice, Settings
 
 NO_KEY = "no key"
-AT_FAULT = "its plugin is at fault; --debug shows where"
+AT_FAULT = "this is a bug in its plugin; --debug shows where"
 HOST_FIELDS = frozenset({"base_url", "allow_http"})
 
 
@@ -150,9 +150,9 @@ def make_provider(resolved: ResolvedModel, settings: Settings, root: Path) -> tu
     except (CodeCommitError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        raise NotReady(f"{owner} cannot be made: {describe(error)}", hint=AT_FAULT) from error
+        raise NotReady(f"{owner} cannot be created: {describe(error)}", hint=AT_FAULT) from error
     if not any(callable(getattr(built, name, None)) for name in ("encode", "complete")):
-        raise NotReady(f"the factory of {owner} gave {type(built).__name__}, not a provider", hint=AT_FAULT)
+        raise NotReady(f"the factory of {owner} returned {type(built).__name__}, not a provider", hint=AT_FAULT)
     return config, built, token
 
 
@@ -168,7 +168,7 @@ def _require_no_address(definition: ProviderDefinition, table: Mapping[str, Any]
     """
     owner = f"provider {definition.name} makes its own connections"
     if definition.base_url:
-        raise NotReady(f"{owner}, but its definition has a base_url", hint="its plugin is at fault")
+        raise NotReady(f"{owner}, but its definition has a base_url", hint="this is a bug in its plugin")
     for name in sorted(HOST_FIELDS & table.keys()):
-        hint = "take it out; the provider's own settings say where it goes"
-        raise NotReady(f"{where}: {name} is of no use, for {owner}", hint=hint)
+        hint = "remove it; the provider's own settings set the address"
+        raise NotReady(f"{where}: {name} has no effect: {owner}", hint=hint)

@@ -16,15 +16,15 @@ from code_commit.plugin_api.errors import ProviderFailed
 from code_commit.plugin_api.provider import ModelCall, NextLayer
 
 HINTS: Mapping[str, str] = {
-    "auth": "check the key: that it is one for this service, and that its account may use the service and the model",
-    "quota": "look at the plan and the billing of your account",
-    "rate": "wait a while, or ask another model",
+    "auth": "check that the key is for this service, and that its account may use the service and the model",
+    "quota": "check the plan and billing of your account",
+    "rate": "wait, or use another model",
     "network": "check the connection and the address",
-    "server": "the service is in trouble: try again later, or ask another model",
-    "rejected": "check the model's name, the provider's config and its address, and the size of the prompt",
-    "invalid_response": "check the address; if it is right, the provider's plugin is at fault, and --debug shows where",
+    "server": "the service has a problem: try again later, or use another model",
+    "rejected": "check the name of the model, the config and address of the provider, and the size of the prompt",
+    "invalid_response": "check the address; if it is right, the provider's plugin has a bug, and --debug shows where",
 }
-_KEYLESS = "no key was sent to this address: name one by api_key or api_key_file in the provider's config"
+_KEYLESS = "no key was sent to this address: set api_key or api_key_file in the provider's config"
 LONGEST_RETRY_AFTER = 60.0  # seconds that a service may ask to wait
 _RETRIED = frozenset({"rate", "server", "network"})
 _FIRST_WAIT = 1.0
@@ -83,5 +83,5 @@ def _reason_to_stop(error: ProviderError, number: int, retries: int, wait: float
     if wait > LONGEST_RETRY_AFTER:
         return f" (gave up: the service asks to wait {wait:.0f} s, more than {LONGEST_RETRY_AFTER:.0f} s)"
     if time.monotonic() + wait >= deadline:
-        return " (gave up: the time limit of the call leaves no other try)"
+        return " (gave up: no time is left for another try)"
     return None

@@ -22,9 +22,9 @@ _UNAUTHORIZED, _FORBIDDEN, _FIRST_ERROR = 401, 403, 400  # HTTP statuses
 _NO_HEADERS: Mapping[str, str] = {}
 
 _MEANING: dict[ProviderErrorKind, str] = {
-    "auth": "the service did not accept the key",
+    "auth": "the service rejected the key",
     "quota": "the account's quota or credit is used up",
-    "rate": "the service is limiting requests",
+    "rate": "the service limits the rate of requests",
     "network": "the service could not be reached",
     "server": "the service failed",
     "rejected": "the service rejected the request",
@@ -166,7 +166,7 @@ def reply_error(
     if kind == "auth":
         quoted = f": {reason}" if _REASON.fullmatch(reason) else ""
         if status == _FORBIDDEN:
-            meaning = "the service does not allow this with the key"
+            meaning = "the key does not have permission for this"
     return ProviderError(f"{meaning} (HTTP {status}){quoted}", kind=kind, retry_after=retry_after)
 
 

@@ -32,7 +32,7 @@ def find_run(root: Path, run: str) -> Path:
     """
     names = [folder.name for folder in run_folders(root)]
     if not names:
-        raise NotReady(f"there is no run yet in {root / LOGS}", hint="each run creates a folder there")
+        raise NotReady(f"there are no runs in {root / LOGS}", hint="run `code-commit` first")
     found = (
         [run] if run in names else names[-1:] if run == "latest" else [each for each in names if each.startswith(run)]
     )
@@ -40,7 +40,7 @@ def find_run(root: Path, run: str) -> Path:
         return root / LOGS / found[0]
     if found and run:
         raise NotReady(f"{run!r} matches {len(found)} runs", hint=f"for example {', '.join(found[:3])}")
-    raise NotReady(f"there is no run {run!r} in {root / LOGS}", hint="use the name of a folder there, or latest")
+    raise NotReady(f"there is no run {run!r} in {root / LOGS}", hint="`code-commit runs` lists the runs")
 
 
 def run_folders(root: Path) -> list[Path]:

@@ -62,4 +62,4 @@ def _faults_of(distribution: Distribution) -> Iterator[tuple[str, str]]:
         if applies and not each.specifier.contains(__version__, prereleases=True):
             yield "version", f"it needs code-commit {each.specifier}, and {__version__} is installed"
     for group in wrong_groups(distribution):
-        yield "entry points", f"nobody reads the group {group}{did_you_mean(group, GROUPS)}"
+        yield "entry points", f"there is no group {group}{did_you_mean(group, GROUPS)}"

@@ -37,7 +37,7 @@ AFTER_RUN = "code_commit_after_run"
 CHECKS = "code_commit_checks"
 HOST = "code-commit"
 _LONGEST_ERROR = 2000  # characters
-_OPTIONAL = "mark a hook of a plugin that may be absent with @hookimpl(optionalhook=True)"
+_OPTIONAL = "mark a hook of a plugin that may be missing with @hookimpl(optionalhook=True)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class PluginHost:
         except pluggy.PluginValidationError as error:  # its text names the hook
             stage = next((name for name in dir(plugin.code) if f"hook '{name}'" in str(error)), "import")
             spec = getattr(getattr(self._manager.hook, stage, None), "spec", None)
-            takes = f"; it may take: {', '.join(spec.argnames) or 'nothing'}" if spec else ""
+            takes = f"; possible arguments: {', '.join(spec.argnames) or 'nothing'}" if spec else ""
             self.reject(plugin, stage, describe(error, longest=_LONGEST_ERROR) + takes)
             return False
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
@@ -216,7 +216,7 @@ def interrupted_while_loading(source: PluginSource) -> Interrupted:
     """Return the error for an interrupted import."""
     return Interrupted(
         f"interrupted while the plugin {source.name} of {source.distribution} was imported",
-        hint=f"if it never ends, --disable-plugin {source.name} leaves it out",
+        hint=f"if it hangs, disable it with --disable-plugin {source.name}",
     )
 
 
@@ -258,7 +258,7 @@ def _items(hook: str, result: Any) -> list[Any]:
     if result is None or isinstance(result, str):
         return [result] if result else []
     if not isinstance(result, Iterable):
-        wanted = "a text" if hook == AFTER_RUN else "a list"
+        wanted = "a string" if hook == AFTER_RUN else "a list"
         raise TypeError(f"it must return {wanted} or None, not {type(result).__name__}")
     return list(result)
 
@@ -343,7 +343,7 @@ def naming(plugin: Plugin, definition: Any) -> Iterator[None]:
         fault = error.message if isinstance(error, CodeCommitError) else describe(error)
         raise UsageError(
             f"{what} of {plugin.distribution} {plugin.version} is broken: {fault}",
-            hint="repair or uninstall the plugin",
+            hint="fix or uninstall the plugin",
         ) from error
 
 
@@ -371,7 +371,7 @@ def collect_objects(
 def _faults_of(hook: str, item: Any) -> Iterator[str]:
     name = str(getattr(item, "__name__", type(item).__name__))
     if isinstance(item, type):
-        yield f"{name} is a class; give an object of it"
+        yield f"{name} is a class; return an object of it"
         return
     for method, count in CODE[hook].items():
         is_call = method == "__call__"

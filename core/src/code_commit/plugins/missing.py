@@ -11,7 +11,7 @@ from code_commit.plugins.registry import Denial, Kind, Registry
 
 _OFFERED_IN: Mapping[Kind, Kind] = {"model": "provider", "flag": "workflow"}
 _HINTS: Mapping[Kind, str] = {
-    "command": "`code-commit --help` lists the commands; what is to be changed goes into --query",
+    "command": "`code-commit --help` lists the commands; describe a change with --query",
     "flag": "`code-commit --help` lists them",
 }
 
@@ -37,7 +37,7 @@ def explain_missing(registry: Registry, kind: Kind, name: str, known: Iterable[s
 def failed_plugins(plugin_host: PluginHost) -> str:
     """Return a line that names the failed plugins, or an empty text."""
     failed = sorted({each.plugin for each in plugin_host.failures})
-    return f"plugins that failed: {', '.join(failed)}; `code-commit plugins` says why" if failed else ""
+    return f"plugins that failed: {', '.join(failed)}; `code-commit plugins` shows why" if failed else ""
 
 
 def _broken(registry: Registry, kind: Kind, name: str) -> UsageError | None:
@@ -50,17 +50,17 @@ def _broken(registry: Registry, kind: Kind, name: str) -> UsageError | None:
             claimants = {each.distribution for each in plugin_host.failures if each.plugin == failure.plugin}
             return _denied(kind, name, Denial(failure, tuple(claimants) if failure.stage == "name" else ()))
     if owner and (left_out := plugin_host.disabled & {owner, *first_party.offers()[owner].get("plugin", ())}):
-        return UsageError(f"the {kind} {name} is of {owner}, which --disable-plugin {min(left_out)} leaves out")
+        return UsageError(f"the {kind} {name} is part of {owner}, which --disable-plugin {min(left_out)} disables")
     return None
 
 
 def _denied(kind: Kind, name: str, denial: Denial) -> UsageError:
-    hint = "repair or uninstall the plugin; `code-commit plugins` lists what failed"
+    hint = "fix or uninstall the plugin; `code-commit plugins` lists what failed"
     if denial.claimants:
         left_out = min(denial.claimants, key=lambda each: (each in first_party.offers(), each))
         disabled = f"--disable-plugin {left_out}"
         disabled = f"`code-commit {disabled} {name}`" if kind == "command" else disabled
-        hint = f"uninstall one of them, or leave one out with {disabled}"
+        hint = f"uninstall one of them, or disable one with {disabled}"
     return UsageError(f"the {kind} {name} is not available: {_description(denial.failure)}", hint=hint)
 
 
@@ -79,8 +79,8 @@ def _broken_provider(registry: Registry, model: str) -> UsageError | None:
             return error
     if "." in model and prefix in registry.providers:
         return UsageError(
-            f"there is no model {model!r}, nor a config [providers.{model}]",
-            hint="`code-commit models` lists the models, `code-commit config` what is configured",
+            f"there is no model {model!r} and no config [providers.{model}]",
+            hint="`code-commit models` lists the models, `code-commit config` lists the configs",
         )
     return _broken(registry, "model", model)
 
@@ -95,7 +95,7 @@ def _unknown_model(registry: Registry, name: str) -> UsageError:
     if "/" in name:  # the hint has no part of the name, which may be a key
         hints.append("for Ollama and other servers with OpenAI's protocol: set base_url and model in "
                      "[providers.openai.ollama], then `--model openai.ollama`")  # fmt: skip
-    hints.append("`code-commit models` lists them; any other id is written as provider/id")
+    hints.append("`code-commit models` lists them; for any other id, write provider/id")
     close = did_you_mean(name, registry.models)
     cause = _possible_causes(registry, "model")
     return UsageError(f"there is no model {name!r}{close}{cause}", hint="; ".join(hints))

@@ -200,7 +200,7 @@ class Registry:
             taken = [flag for flag in flags if flag in reserved]
             shared = [flag for flag in flags if _owner(owners[flag]) != offer[0].distribution]
             if taken:
-                self._leave_out("workflow", offer, f"the flag {taken[0]} of {name!r} is the host's own", names)
+                self._leave_out("workflow", offer, f"the flag {taken[0]} of {name!r} is a flag of the host", names)
             elif shared:
                 self._leave_out("workflow", offer, f"the flag {shared[0]}", names, sorted(owners[shared[0]]))
             else:
@@ -310,14 +310,14 @@ _ROWS: dict[type[Any], _Rows] = {
     ProviderDefinition: (
         ("name", _is_name, "lower-case letters, digits, - and _"),
         ("base_url base_url_suffix config factory", _is_text, "a text"),
-        ("base_url_variable key_variable run_token", _or_none(_is_text), "a text or None"),
+        ("base_url_variable key_variable run_token", _or_none(_is_text), "a string or None"),
         ("models", _are_models, "a mapping of model ids to sequences of aliases"),
         ("key_header", _is_header, "the header's name and a template with {key}"),
     ),
     WorkflowDefinition: (
         ("name", _is_name, "lower-case letters, digits, - and _"),
         ("help run", _is_text, "a text"),
-        ("options root", _or_none(_is_text), "a text or None"),
+        ("options root", _or_none(_is_text), "a string or None"),
         ("roles", _or_none(_are_texts), "a tuple of texts, or None"),
         ("ignores", _are_texts, "a tuple of texts"),
         ("flags", _are_flags, "a tuple of `Flag`s, each with names like --flag, a help text, and a metavar or None"),
@@ -325,6 +325,6 @@ _ROWS: dict[type[Any], _Rows] = {
     CommandDefinition: (
         ("name", _is_command_name, "one word or two, of lower-case letters, digits, - and _"),
         ("help run", _is_text, "a text"),
-        ("arguments", _or_none(_is_text), "a text or None"),
+        ("arguments", _or_none(_is_text), "a string or None"),
     ),
 }

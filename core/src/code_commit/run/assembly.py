@@ -166,7 +166,7 @@ def plugin_secret(registry: Registry, value_of: _Secret, plugin: Plugin) -> _Sec
             raise NotReady(
                 f"the plugin {plugin.name} of {plugin.distribution} asked for the secret {name!r}, "
                 "which it does not declare",
-                hint="its plugin is at fault: code_commit_secrets has to name it",
+                hint="this is a bug in its plugin: code_commit_secrets must declare it",
             )
         return value_of(name)
 
@@ -203,7 +203,7 @@ def _path_rules(
     if broken and fail_closed:
         first = broken[0]
         raise NotReady(
-            f"{first.distribution} guards paths and is broken ({first.stage}): {first.error}",
+            f"{first.distribution} has path rules and is broken ({first.stage}): {first.error}",
             hint=f"fix it or its settings, or run with --disable-plugin {first.plugin}",
         )
     return [(plugin.distribution, rule) for plugin, rule in rules]

@@ -120,8 +120,8 @@ class ProjectRun:
         workflow = self._plan.workflow
         if workflow.roles is None or role not in {"default", *workflow.roles}:
             raise NotReady(
-                f"{workflow.name} asked for a model of the role {role!r}, which its definition does not name",
-                hint="its plugin is at fault",
+                f"{workflow.name} asked for a model of the role {role!r}, which its definition does not declare",
+                hint="this is a bug in its plugin",
             )
         return self.models.model(role)
 
@@ -196,7 +196,7 @@ class ProjectRun:
             NotReady: this workflow is not interactive.
         """
         if not self._plan.workflow.interactive:
-            raise NotReady("a workflow that runs unattended asked a question", hint="its plugin is at fault")
+            raise NotReady("a workflow that is not interactive asked a question", hint="this is a bug in its plugin")
         self.emit(QuestionAsked(question, tuple(choices)))
         self.say(question)
         answer = read_answer()
@@ -345,8 +345,8 @@ class ProjectRun:
     def _require_writes(self) -> None:
         if not self.writes:
             raise NotReady(
-                "the project is changed by a workflow that writes, while it runs, and by nobody else",
-                hint="the plugin that tried is at fault",
+                "only a workflow that writes can change the project, and only while it runs",
+                hint="this is a bug in the plugin that tried",
             )
 
     def _process(

@@ -26,7 +26,7 @@ from code_commit.run.assembly import RunPlan, assemble_run, open_log, open_proje
 from code_commit.run.project_run import ProjectRun
 from code_commit_workspace import Redactor, Worker, call_on_interruption, checked_result, join_paths
 
-_UNDO = "`code-commit undo` takes the changes back"
+_UNDO = "`code-commit undo` reverts the changes"
 _INTERRUPTED_SECONDS = 5.0  # for `after_run` of a plugin, after Ctrl-C
 _END_SECONDS = 2.0  # for worker threads to log the end of their calls and processes
 
@@ -149,7 +149,7 @@ class _RunState:
                 where = "" if self.plugin.distribution == HOST else f" in a workflow of {self.plugin.distribution}"
                 summary = f"internal error{where}: {describe(error)}"
                 return ExitCode.INTERNAL, summary, "this is a bug; --debug shows where"
-        return ExitCode.INTERNAL, "internal error: the workflow gave no result", "its plugin is at fault"
+        return ExitCode.INTERNAL, "internal error: the workflow returned no result", "this is a bug in its plugin"
 
 
 @contextmanager
@@ -207,7 +207,7 @@ def _call_after_run(run: ProjectRun, state: _RunState, seconds: float) -> None:
         try:
             Worker(f"after run {plugin.name}").call(call, seconds=seconds)
         except KeyboardInterrupt:
-            run.plugin_host.reject(plugin, AFTER_RUN, "interrupted before it came back")
+            run.plugin_host.reject(plugin, AFTER_RUN, "interrupted before it ended")
             return
         except TimeoutError as error:
             run.plugin_host.reject(plugin, AFTER_RUN, str(error))
@@ -221,7 +221,7 @@ def _call(run: ProjectRun, plugin: Plugin, ending: Ending) -> None:
             if isinstance(line, str):
                 run.emit(MessageLogged(line))
             else:
-                run.plugin_host.reject(plugin, AFTER_RUN, f"it must return a text or None, not {type(line).__name__}")
+                run.plugin_host.reject(plugin, AFTER_RUN, f"it must return a string or None, not {type(line).__name__}")
     except BaseException as error:  # noqa: BLE001 - `collect` passes a plugin's KeyboardInterrupt on
         run.plugin_host.reject(plugin, AFTER_RUN, describe(error))
 

@@ -32,7 +32,7 @@ def check_build(host: Host, context: CheckContext) -> Iterator[Check]:
     if build.passed:
         yield Check("ok", build.ending, data=build.document())
         return
-    hint = "fix it first: no change can pass this build; `bash build.sh` shows the whole output"
+    hint = "fix it first: no change can pass this build; run `bash build.sh` to see the whole output"
     yield Check("problem", "\n".join([f"{build.ending}, before any change", *build.last_lines]), hint, build.document())
 
 
@@ -83,15 +83,15 @@ def _next_code(workspace: Workspace, setting: str) -> _Code:
     given = read_text(workspace.tree, CODEBASE)
     if given is None:
         code = collect_current_code(workspace)
-        return _Code(code.text, f"none yet, a run with --query collects {_count(code)}")
+        return _Code(code.text, f"none yet; a run with --query collects {_count(code)}")
     if not given.strip():
-        raise NotReady(f"{CODEBASE} is empty", hint="`code-commit rollup` writes it")
+        raise NotReady(f"{CODEBASE} is empty", hint="run `code-commit rollup`")
     rolled_up = RolledUp.of(workspace.tree, given)
     if rolled_up.patterns is None:
-        return _Code(given, "from another program, so perhaps out of date")
+        return _Code(given, "from another program, so it may be out of date")
     changed = rolled_up.changed()
     if not changed or setting == "ignore":
-        return _Code(given, "up to date" if not changed else "out of date, which the settings ignore", len(changed))
+        return _Code(given, "up to date" if not changed else "out of date, but the settings ignore this", len(changed))
     what = f"{len(changed):,} file{'s' * (len(changed) != 1)} changed since"
     if setting == "refresh":
         code = collect_current_code(workspace, *rolled_up.patterns)

@@ -49,6 +49,6 @@ def collect_current_code(source: Source, include: Sequence[str] = (), exclude: S
     contents = source.tree.contents(exclude_paths(wanted, exclude)[0], LARGEST)
     text = b"".join(batches(contents, rollup))
     if not rollup.files:
-        raise NotReady("there is no code to collect", hint="no file that git tracks here is text")
+        raise NotReady("there is no code to collect", hint="there are no text files here that git tracks")
     others = [path for path in visible if path not in rollup.files]
     return CurrentCode(text.decode(), RolledUp.of_files(source.tree, text, rollup.files, others), rollup)

@@ -27,7 +27,7 @@ _MOST_LINES = 20  # of the body
 _MOST_PATHS = 10  # in a command for people
 _COMMIT = ("-c", "i18n.commitEncoding=utf-8", "commit", "--quiet", "--cleanup=whitespace")
 _FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
-_AUTHOR = '`git config --global user.name "Your Name"` and `git config --global user.email you@example.com` say who'
+_AUTHOR = 'run `git config --global user.name "Your Name"` and `git config --global user.email you@example.com`'
 
 
 class GitCommit:
@@ -44,13 +44,13 @@ class GitCommit:
         self._prefix = os.fsdecode(run.git("rev-parse", "--show-prefix", hooks=self._hooks)).removesuffix("\n")
         require_settled(self._git)
         if reason := unknown_author(self._git):
-            raise NotReady(f"git does not know who commits: {reason}", hint=_AUTHOR)
+            raise NotReady(f"git has no name or address for commits: {reason}", hint=_AUTHOR)
         before = git_status(self._git)
         if unmerged := [entry.path for entry in before if entry.unmerged]:
             raise NotReady(f"not merged yet: {join_paths(unmerged)}", hint="resolve the conflicts, then `git add` them")
         self._before = frozenset(entry.path for entry in before)
         if not self._hooks and (skipped := skipped_by_commit(self._git)):
-            text = f"the commit will go without {join_paths(skipped)}: commit_hooks is off in [plugins.commit]"
+            text = f"the commit will skip {join_paths(skipped)}: commit_hooks is off in [plugins.commit]"
             run.emit(MessageLogged(text))
 
     def make(self, changes: Sequence[Change]) -> str:
@@ -78,9 +78,9 @@ class GitCommit:
         status = {entry.path: entry for entry in git_status(self._git)}
         ours = [path for path in (self._prefix + each for each in paths) if path in status]
         if not ours:
-            raise NotReady("git sees no difference from the last commit")
+            raise NotReady("there is no difference to the last commit")
         if mixed := [path for path in ours if path in self._before or status[path].staged]:
-            raise NotReady(f"besides the change, {join_paths(mixed)} had changes that were not committed")
+            raise NotReady(f"these files had uncommitted changes before the run: {join_paths(mixed)}")
         others_staged = any(entry.staged for entry in status.values())
         try:
             self._git("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=_listing(ours))
@@ -92,7 +92,7 @@ class GitCommit:
             self._git("--literal-pathspecs", "reset", "--quiet", *_FROM_STDIN, stdin=_listing(ours), check=False)
             raise
         if others := sorted(status.keys() - self._before - set(ours)):
-            text = f"not in the commit, as no response changed them: {join_paths(others, 5)}"
+            text = f"not committed, because no response changed them: {join_paths(others, 5)}"
             self._run.emit(MessageLogged(text))
         return self._git("rev-parse", "HEAD").decode().strip()
 

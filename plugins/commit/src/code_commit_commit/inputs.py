@@ -62,8 +62,8 @@ def _collected(run: Run, query: str) -> tuple[Context, RolledUp]:
     patterns = None if codebase is None else RolledUp.of(run.tree, codebase).patterns
     if codebase is not None and patterns is None:
         raise NotReady(
-            f"{CODEBASE} does not come from `code-commit rollup`, so --rollup cannot make it again",
-            hint="make it with your own script, such as codeRollup.sh, and run without --rollup",
+            f"{CODEBASE} was not written by `code-commit rollup`, so --rollup cannot update it",
+            hint="update it with your own script, such as codeRollup.sh, and run without --rollup",
         )
     code = collect_current_code(run, *(patterns or ()))
     run.emit(MessageLogged(f"collected {code}"))

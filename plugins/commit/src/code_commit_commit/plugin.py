@@ -25,7 +25,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
                 Flag(("--dry-run",), "show the change as a diff, apply nothing"),
                 Flag(("--repairs",), "maximum number of repairs of a red build (default 3)", metavar="N"),
                 Flag(("--commit",), "commit the changed files with git if the build passes"),
-                Flag(("--no-commit",), "make no commit, if the setting auto_commit asks for one"),
+                Flag(("--no-commit",), "do not commit, even if auto_commit is set"),
             ),
             run="code_commit_commit.workflow:commit",
             options="code_commit_commit.settings:CommitOptions",

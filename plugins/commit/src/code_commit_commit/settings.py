@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-_REPAIRS = Field(3, ge=0, le=100, description="Repair attempts after the initial one.")
+_REPAIRS = Field(3, ge=0, le=100, description="Maximum number of repairs.")
 
 
 class CommitSettings(BaseModel):
@@ -17,10 +17,10 @@ class CommitSettings(BaseModel):
     repairs: int = _REPAIRS
     unusable_response: Literal["repair", "stop"] = Field(
         "repair",
-        description="The reaction to a response that is malformed, incomplete, changes nothing or is sent back.",
+        description="What to do after a response that is malformed, incomplete, changes nothing or is sent back.",
     )
     refused_path: Literal["stop", "repair"] = Field(
-        "stop", description="The reaction to a response with a path that is not allowed."
+        "stop", description="What to do after a response with a path that is not allowed."
     )
     changed_since_rollup: Literal["refresh", "stop", "protect", "ignore"] = Field(
         "refresh",
@@ -32,10 +32,8 @@ class CommitSettings(BaseModel):
         description="When to run build.sh on the files from before the run: after a run whose last build is red, to "
         "say whether it was red before; before the first call, which a red build prevents; or never.",
     )
-    auto_commit: bool = Field(False, description="Whether each success ends with a git commit, as with --commit.")
-    commit_hooks: bool = Field(
-        False, description="Whether the repository's own hooks run, and commits are signed, with --commit."
-    )
+    auto_commit: bool = Field(False, description="Commit after each success, as with --commit.")
+    commit_hooks: bool = Field(False, description="Run the repository's hooks and sign commits, with --commit.")
 
 
 class CommitOptions(BaseModel):

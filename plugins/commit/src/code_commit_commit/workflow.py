@@ -41,7 +41,7 @@ def commit(run: Run) -> Result:
     """
     context, rolled_up = read_context(run)
     model, prompt = run.model(), initial_prompt(context)
-    require_window(model.name, prompt, context.codebase, lambda: model.count_tokens(_request(prompt)))
+    require_window(model.name, prompt, context.codebase)
     git = _git_commit(run, context.query, model.name)
     if not run.options.dry_run:
         warn_of_uncommitted_changes(run)
@@ -101,7 +101,7 @@ def _git_commit(run: Run, query: str, model: str) -> GitCommit | None:
 def _passed(replacements: Replacements, attempts: int, git: GitCommit | None) -> Result:
     changes = replacements.net
     if not changes:
-        return Result(Outcome.NOT_REACHED, "the build passes, but the files are as before the run", paths(changes))
+        return Result(Outcome.NOT_REACHED, "the build passes, but later responses reverted all changes", paths(changes))
     summary = f"{count(changes)} changed, the build passes" + f" after {attempts} attempts" * (attempts > 1)
     if git is None:
         return Result(Outcome.REACHED, summary, paths(changes))
@@ -112,13 +112,13 @@ def _passed(replacements: Replacements, attempts: int, git: GitCommit | None) ->
         return Result(Outcome.NOT_REACHED, summary, paths(changes), error.hint)
     short = commit_id[:ABBREVIATED]
     summary += f"; committed as {short} on {git.branch()}"
-    hint = f"`git show {short}` shows it, `git revert {short}` takes it back"
+    hint = f"`git show {short}` shows it, `git revert {short}` reverts it"
     return Result(Outcome.REACHED, summary, {**paths(changes), "committed": commit_id}, hint)
 
 
 def _tampered(build: ProcessResult) -> Result:
-    """End the run after a build that altered its own checks: its result is not valid."""
-    summary = f"the build altered its own checks: {', '.join(build.tampered)}"
+    """End the run after a build that changed its own checks: its result is not valid."""
+    summary = f"the build changed its own checks: {', '.join(build.tampered)}"
     return Result(Outcome.NOT_REACHED, summary, {"tampered": list(build.tampered)})
 
 
@@ -128,7 +128,7 @@ def _require_green(run: Run) -> None:
     if not build.passed:
         raise NotReady(
             f"the build is red before any change: {build_end(build)}",
-            hint="fix it first; or leave out build_untouched, if the query is to fix it",
+            hint="fix it first, or remove the setting build_untouched if the query describes the fix",
         )
 
 
@@ -136,11 +136,11 @@ def _red_before(run: Run, red: ProcessResult) -> str:
     """Return how build.sh ends on the files from before the run, if it fails; else an empty text."""
     if run.settings.build_untouched != "after" or red.timed_out:
         return ""
-    run.emit(MessageLogged("building the files from before the run, to see whether the build was red before"))
+    run.emit(MessageLogged("building the original files, to see whether the build was red before"))
     with suppress(NotReady):  # a checkpoint that cannot be restored: nothing is known
         before = run.build(untouched=True)
         if not before.passed and not before.tampered:
-            return f"; it was red before the run, too: {build_end(before)} on the untouched files"
+            return f"; it was red before the run, too: {build_end(before)} on the original files"
     return ""
 
 

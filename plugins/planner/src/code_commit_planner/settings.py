@@ -13,9 +13,7 @@ class PlannerSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     max_turns: int = _MAX_TURNS
-    commit_hooks: bool = Field(
-        False, description="Whether the repository's own hooks run, and commits are signed, when planning commits."
-    )
+    commit_hooks: bool = Field(False, description="Run the repository's hooks and sign commits when planning commits.")
     diff_limit: int = Field(100_000, ge=1000, description="Maximum characters of a diff in one prompt for the coach.")
 
 

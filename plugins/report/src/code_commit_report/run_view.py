@@ -88,7 +88,7 @@ class ProcessView:
         if self.finished is None:
             return "unfinished"
         if self.tampered:
-            return f"altered its own checks: {', '.join(self.tampered)}"
+            return f"changed its own checks: {', '.join(self.tampered)}"
         if self.timed_out:
             return "stopped at its time limit"
         return "ended by a signal" if self.exit_code is None else f"exit code {self.exit_code}"

@@ -113,10 +113,10 @@ def _check_build(run: Run, root: Node, result: str) -> Result:
     if build.tampered:
         paths = ", ".join(build.tampered)
         return Result(
-            Outcome.NOT_REACHED, f"the build altered its own checks: {paths}", {"tampered": list(build.tampered)}
+            Outcome.NOT_REACHED, f"the build changed its own checks: {paths}", {"tampered": list(build.tampered)}
         )
     if build.timed_out:
-        ending = "ran into its time limit"
+        ending = "reached its time limit"
     else:
         ending = "was ended by a signal" if build.exit_code is None else f"ended with exit code {build.exit_code}"
     return Result(Outcome.NOT_REACHED, f"{_summary(root)}, but the build is red: build.sh {ending}", data)

@@ -141,7 +141,7 @@ class PrivateRepository:
     def _unusable(self, error: OSError) -> NotReady:
         return NotReady(
             f"the checkpoints in {self.path} cannot be used: {error}",
-            hint="remove the cause; without any need for undo of earlier runs, that folder may be deleted",
+            hint="fix the cause, or delete that folder if you need no `undo` of earlier runs",
         )
 
     def _reset(self) -> None:

@@ -69,7 +69,7 @@ class Restorer:
         commits = [commit for _label, commit in runs.get(run, [])]
         if not commits:
             known = ", ".join(list(runs)[-_NAMED:]) or "no run"
-            raise NotReady(f"there is no checkpoint of the run {run}", hint=f"there are checkpoints of: {known}")
+            raise NotReady(f"there is no checkpoint of the run {run}", hint=f"runs with checkpoints: {known}")
         first, last = self._saved.load(commits[0]), self._saved.load(commits[-1])
         now, files = self._snapshots.look()
         changed = _below(self._changed_by_run(first, last, files), below, run)

@@ -117,8 +117,8 @@ class Saved:
         missing = len(names) - len(contents)
         if missing:
             raise NotReady(
-                f"the checkpoint is not whole: {missing} of its objects are gone from the repository",
-                hint="they were commits of yours that git has cleaned up since; restore what you need by hand",
+                f"the checkpoint is incomplete: {missing} of its objects are gone from the repository",
+                hint="they were commits that git has deleted since; restore the files yourself",
             )
         return contents
 

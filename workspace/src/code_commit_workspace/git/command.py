@@ -143,7 +143,7 @@ class Git:
             self._opened()
         except GitError as error:
             raise NotReady(
-                f"git will not work in {self.root}: {error}", hint=error.hint or "see what `git status` says there"
+                f"git does not work in {self.root}: {error}", hint=error.hint or "run `git status` there to see why"
             ) from None
 
     def top(self) -> Path:
@@ -171,7 +171,7 @@ class Git:
             environ = self._environ()
             place = self._place or next(find_repositories(self.root, environ), None)
             if place is None:
-                raise NoRepository(f"{self.root} is in no git repository", hint="run `git init` there")
+                raise NoRepository(f"{self.root} is not in a git repository", hint="run `git init` there")
             self._repository = open_repository(place, self.root, self._found(), environ)
         return self._repository
 
@@ -280,7 +280,7 @@ class Git:
         if self._program is None:
             self._program = find_program("git", self.root, self.writable)
         if self._program is None:
-            raise NotReady("git was not found on PATH", hint="install git, outside of the project")
+            raise NotReady("git was not found on PATH", hint="install git outside the project")
         return self._program
 
 
@@ -293,9 +293,9 @@ def listing(paths: Sequence[str]) -> bytes:
     try:
         names = os.fsencode("".join([f"./{path}\0" for path in paths]))
     except UnicodeEncodeError as error:
-        raise GitError("git cannot be asked about a path that cannot be encoded") from error
+        raise GitError("git cannot check a path that cannot be encoded") from error
     if names.count(b"\0") != len(paths):
-        raise GitError("git cannot be asked about a path that holds NUL")
+        raise GitError("git cannot check a path that contains NUL")
     return names
 
 

@@ -86,7 +86,7 @@ def require_settled(git: GitCommand) -> None:
     for name, what in _IN_PROGRESS.items():
         if os.path.lexists(folder / name):
             top = _ask(git, "--show-toplevel")
-            raise NotReady(f"{what} is in progress in {top}", hint="finish it or abort it, then start again")
+            raise NotReady(f"{what} is in progress in {top}", hint="finish or abort it, then run again")
 
 
 def skipped_by_commit(git: GitCommand) -> list[str]:

@@ -58,8 +58,8 @@ class CommonFolder:
 
 def _no_folder(error: OSError) -> NotReady:
     return NotReady(
-        f"git needs a temporary folder, and none can be made: {error.strerror}",
-        hint="set TMPDIR to a folder with room, outside of the project",
+        f"cannot create a temporary folder for git: {error.strerror}",
+        hint="set TMPDIR to a folder with free space outside the project",
     )
 
 

@@ -55,9 +55,9 @@ def find_repositories(folder: Path, environ: Mapping[str, str]) -> Iterator[Plac
             if (place := _place_at(top)) is not None:
                 yield place
             elif top == here and _is_git_folder(top, _common(top)):
-                raise GitError(f"{top} looks like a repository itself; it must be the work tree of one")
+                raise GitError(f"{top} is the git folder of a repository, not its work tree")
     except OSError as error:
-        raise GitError(f"{here} cannot be searched for a repository: {error.strerror}") from error
+        raise GitError(f"{here} cannot be opened to find a repository: {error.strerror}") from error
 
 
 def _place_at(top: Path) -> Place | None:

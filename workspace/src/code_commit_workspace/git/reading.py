@@ -34,5 +34,5 @@ def require_reading(args: Sequence[str]) -> None:
         return
     raise NotReady(
         f"a workflow that does not write ran `git {' '.join([command, *writing[:1]])}`",
-        hint="its plugin is at fault: only commands that read are allowed there, with the command first",
+        hint="this is a bug in its plugin: only git commands that read are allowed, with the command first",
     )

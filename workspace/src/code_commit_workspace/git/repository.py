@@ -66,7 +66,7 @@ class Repository:
         try:
             (self.place.common / "logs").mkdir(exist_ok=True)
         except OSError as error:
-            raise GitError(f"{self.place.common / 'logs'} cannot be made: {error.strerror}") from error
+            raise GitError(f"{self.place.common / 'logs'} cannot be created: {error.strerror}") from error
 
     def hooks(self, root: Path) -> Path:
         """Return the folder of the repository's hooks.
@@ -80,7 +80,7 @@ class Repository:
         if within(real, os.path.realpath(root)) and not within(real, str(self.place.common)):
             raise NotReady(
                 f"the repository's hooks are in {folder}, where a model can write",
-                hint="set core.hooksPath to a folder outside of the project, or commit without hooks",
+                hint="set core.hooksPath to a folder outside the project, or commit without hooks",
             )
         return folder
 

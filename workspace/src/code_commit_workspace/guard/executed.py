@@ -26,9 +26,9 @@ def executed(written: Collection[str], tree: ProjectTree) -> Iterator[str]:
     paths = frozenset(written)
     found = [path for path in sorted(paths) if _EXECUTED.fullmatch(path.casefold()) or _is_git(path, paths, tree)]
     for path in found[:_NAMED]:
-        yield f"{path}: other programs run what this file says; read it before you use git or an editor here"
+        yield f"{path}: other programs run commands from this file; read it before you use git or an editor here"
     if more := found[_NAMED:]:
-        yield f"{more[0]} and {len(more) - 1} more: other programs run what these files say, too"
+        yield f"{more[0]} and {len(more) - 1} more: other programs run commands from these files, too"
 
 
 def _is_git(path: str, paths: Collection[str], tree: ProjectTree) -> bool:

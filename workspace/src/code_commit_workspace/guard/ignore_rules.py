@@ -23,7 +23,7 @@ def reasons(paths: Sequence[str], ignored: Collection[str] | None, git: Git) -> 
     first = [path for path in paths if path in ignored][:_EXPLAINED]
     rules = ignore_rules(first, git) if first else {}
     said = {path: f"git ignores it, by {rules[path]}." if path in rules else "git ignores it." for path in ignored}
-    return said | {path: f"git cannot tell whether it ignores this path: {why}." for path, why in undecided.items()}
+    return said | {path: f"git cannot check whether it ignores this path: {why}." for path, why in undecided.items()}
 
 
 def ignore_rules(paths: Sequence[str], git: Git) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""No response may change what git ignores: `git status` would not show it."""
+"""Responses cannot change what git ignores: `git status` would not show it."""
 
 from __future__ import annotations
 

@@ -29,11 +29,11 @@ _DEVICES = frozenset(
     | {f"{port}{number}" for port in ("com", "lpt") for number in range(1, 10)}
 )
 _NOT_PORTABLE = (
-    (re.compile(r"\\"), "The path holds a backslash, which separates folders on Windows; use `/`."),
-    (re.compile(r":"), "The path holds a colon, which on Windows names a drive or a hidden stream of a file."),
-    (re.compile(r"\A~"), "The path begins with `~`, which shells take for a home folder."),
-    (re.compile(r"\A\^\^\^|\A(?:end|delete)\Z"), "The path looks like a fence of the response."),
-    (re.compile(r"\A\s"), "The path begins with a blank."),
+    (re.compile(r"\\"), "The path contains a backslash, which separates folders on Windows; use `/`."),
+    (re.compile(r":"), "The path contains a colon, which names a drive or a hidden stream on Windows."),
+    (re.compile(r"\A~"), "The path begins with `~`, which shells replace with a home folder."),
+    (re.compile(r"\A\^\^\^|\A(?:end|delete)\Z"), "The path looks like a fence of a response."),
+    (re.compile(r"\A\s"), "The path begins with a space."),
 )
 
 
@@ -71,22 +71,22 @@ class PlainPath:
         if not path.strip():
             return "The path is empty."
         if path.startswith("/"):
-            return "The path is absolute; start at the root of the project, without a slash."
+            return "The path is absolute; use a path from the root of the project."
         if found := _UNWRITABLE.search(path):
-            return f"The path holds {_character(found[0])}."
+            return f"The path contains {_character(found[0])}."
         return self._length(path) or _shape(path)
 
     def _length(self, path: str) -> str | None:
         try:
             length = len(path) if path.isascii() else len(os.fsencode(path))
         except UnicodeEncodeError:
-            return "The path holds characters that file names cannot have in this locale."
+            return "The path contains characters that file names cannot have in this locale."
         if length > self._longest:
-            return f"The path is {length} bytes long; here {self._longest} are possible."
+            return f"The path is {length} bytes long; at most {self._longest} are allowed."
         if length > _NAME_MAX and any(len(os.fsencode(part)) > _NAME_MAX for part in path.split("/")):
             return f"A name in the path is longer than {_NAME_MAX} bytes."
         if (folders := path.count("/")) > _DEEPEST:
-            return f"The path has {folders} folders; {_DEEPEST} are possible."
+            return f"The path has {folders} folders; at most {_DEEPEST} are allowed."
         return None
 
 
@@ -107,7 +107,7 @@ def _not_portable(path: str) -> str | None:
         if pattern.search(path):
             return reason
     if not path.isascii() and (found := _INVISIBLE.search(path)):
-        return f"The path holds {_character(found[0])}, so it is not the name that it looks like."
+        return f"The path contains {_character(found[0])}, so its name is not what it looks like."
     return next(filter(None, map(_part, path.split("/"))), None)
 
 
@@ -116,17 +116,17 @@ def _shape(path: str) -> str | None:
     if {"", ".", ".."}.isdisjoint(parts):
         return None
     if ".." in parts:
-        return "The path holds `..`; name the folders from the root of the project down."
+        return "The path contains `..`; use a path from the root of the project."
     if not parts[-1]:
-        return "The path ends in a slash, so it names a folder; name a file."
-    return "A name in the path is empty or `.`; name each folder once."
+        return "The path ends with a slash, so it is a folder; use the path of a file."
+    return "A name in the path is empty or `.`."
 
 
 def _part(part: str) -> str | None:
     if part[-1] == "." or part[-1].isspace():
-        return f"The name {quote(part)} ends in a dot or a blank, which Windows drops."
+        return f"The name {quote(part)} ends with a dot or a space, which Windows removes."
     if _is_device(part):
-        return f"The name {quote(part)} is that of a device on Windows."
+        return f"The name {quote(part)} is the name of a device on Windows."
     if not part.isascii() and unicodedata.normalize("NFKC", part) in {".", ".."}:
         return f"The name {quote(part)} is a form of `.` or `..`."
     return None

@@ -32,7 +32,7 @@ class PathConflicts:
     def _twice(self, paths: Sequence[str]) -> Iterator[Refusal]:
         for path, times in Counter(paths).items():
             if times > 1:
-                yield self._refusal(path, "The response holds this path twice. Include each file once.")
+                yield self._refusal(path, "The response has this path twice. Include each file once.")
 
     def _below_a_file(self, written: Sequence[str]) -> Iterator[Refusal]:
         # No path holds NUL, which sorts first: so what is below a path follows right after it.
@@ -40,7 +40,7 @@ class PathConflicts:
         for key in sorted({path.replace("/", "\0") for path in written}):
             if above and key.startswith(above):
                 file = above[:-1].replace("\0", "/")
-                reason = f"The response writes {quote(file)} as a file, and this path makes it a folder."
+                reason = f"The response writes {quote(file)} as a file, but in this path it is a folder."
                 yield self._refusal(key.replace("\0", "/"), reason)
             else:
                 above = key + "\0"
@@ -52,7 +52,7 @@ class PathConflicts:
         if alike and _ignores_case(self._tree):
             for one, other in alike:
                 reason = (
-                    f"The response holds {quote(one)} too, which is the same file here: the names differ only in case."
+                    f"The response also has {quote(one)}, which is the same file here: the names differ only in case."
                 )
                 yield self._refusal(other, reason)
 

@@ -89,7 +89,7 @@ class PathLookup:
         if not stat.S_ISDIR(found.st_mode):
             return f"{quote(folder)} in this path is {kind(found)}, not a folder."
         if any(os.path.samestat(found, own) for own in self._git_folders):
-            return f"{quote(folder)} is the folder in which git keeps this repository."
+            return f"{quote(folder)} is the git folder of this repository."
         inner = look(self._tree, f"{folder}/.git")
         return inner if inner is None or isinstance(inner, str) else other_repository(folder)
 
@@ -130,9 +130,9 @@ class Places:
         if not stat.S_ISDIR(found.st_mode):
             return f"It is {kind(found)}; only regular files can be changed."
         if change.content is None:
-            return "It is a folder; delete its files, each by its own path."
+            return "It is a folder; delete each of its files by its path."
         stays = _what_stays(self._tree, change.path, gone)
-        return stays and f"It is a folder, and {quote(stays)} would stay in it."
+        return stays and f"It is a folder, and {quote(stays)} would remain in it."
 
 
 def look(tree: ProjectTree, path: str) -> os.stat_result | str | None:
@@ -166,7 +166,7 @@ def _existing(folders: Iterable[Path]) -> Iterator[os.stat_result]:
 
 def other_repository(folder: str) -> str:
     """Return why nothing in `folder`, nor itself, can be changed or read."""
-    return f"{quote(folder)} is another git repository, whose changes do not show in this one."
+    return f"{quote(folder)} is another git repository."
 
 
 def _what_stays(tree: ProjectTree, folder: str, gone: Collection[str]) -> str | None:

@@ -37,9 +37,9 @@ class ProtectedNames:
         for change in changes:
             if (found := self.find(change.path)) is not None:
                 entry, part = found
-                alike = "" if part == entry.name else f"{quote(part)} can be taken for {quote(entry.name)}. "
+                alike = "" if part == entry.name else f"{quote(part)} can be mistaken for {quote(entry.name)}. "
                 what = "it" if str(entry) == change.path else entry
-                yield Refusal(change.path, self.name, f"{alike}No response may change {what}.")
+                yield Refusal(change.path, self.name, f"{alike}Responses cannot change {what}.")
 
     def find(self, path: str) -> tuple[Protected, str] | None:
         """Return the first protected name in `path`, and the part of the path that stands for it."""

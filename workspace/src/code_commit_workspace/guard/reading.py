@@ -68,7 +68,7 @@ def unreadable(
     try:
         lookup = PathLookup(tree, git)
     except GitError as error:
-        return {path: Refusal(path, "reading", f"git cannot tell what this path is: {error}.") for path in paths}
+        return {path: Refusal(path, "reading", f"git cannot check this path: {error}.") for path in paths}
     asked: dict[str, str] = {}
     for given in paths:
         path = normalise_path(given)
@@ -87,7 +87,7 @@ def unreadable(
 def _closed(path: str, closed: ProtectedNames) -> str | None:
     if (found := closed.find(path)) is None:
         return None
-    return f"Nothing in {found[0].name} is shown to a model."
+    return f"Models cannot read {found[0].name}."
 
 
 def _place(path: str, lookup: PathLookup, tree: ProjectTree, *, files_only: bool) -> str | None:

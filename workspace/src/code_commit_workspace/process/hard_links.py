@@ -68,7 +68,7 @@ def replace_by_copies(files: Iterable[list[str]]) -> None:
             continue
         except OSError as error:
             raise NotReady(
-                f"{first} has another name outside of the project, and cannot be replaced by a copy: {error.strerror}",
+                f"{first} is hard-linked to a file outside the project, and cannot be copied: {error.strerror}",
                 hint="remove it, or pass --sandbox off",
             ) from error
 

@@ -124,7 +124,7 @@ class Process:
             # It hangs, or its child killed it: only the child's process group is known.
             self._supervisor.kill()
             self._supervisor.wait()
-            self.trouble = "its supervisor was killed: daemons of it may be left"
+            self.trouble = "its supervisor was killed; background processes may still run"
             if self._leader:
                 with suppress(OSError):
                     os.killpg(self._leader, signal.SIGKILL)
@@ -141,7 +141,7 @@ class Process:
                 self.signal = int(number)
             case ["cannot", code, reason]:
                 self.exit_code = int(code)
-                self.trouble = f"it could not be started: {reason}"
+                self.trouble = f"it could not start: {reason}"
             case ["left", count]:
                 self.trouble = f"{count} processes of another user could not be ended"
 

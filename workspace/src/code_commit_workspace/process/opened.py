@@ -25,12 +25,12 @@ def fault_of_opening(
     missing = [path for path in (*hidden, *credential_stores(homes)) if not os.path.lexists(path)]
     held = next((path for path in (*homes, *missing, private) if within(path, opened)), "")
     if within(opened, private) or (held and (held != opened or held not in missing)):
-        return f"is or holds {held or private}, which no process may change", "name folders below it"
+        return f"is or holds {held or private}, which no process can change", "use folders below it"
     searched = [folder for folder in os.get_exec_path() if folder.startswith("/")]
     if any(within(opened, os.path.realpath(folder)) for folder in searched if Path(folder).is_dir()):
         return (
             "is on PATH, where a build could put programs that you run",
-            "take it out of your configuration, or out of PATH",
+            "remove it from your configuration or from PATH",
         )
     found = (shutil.which(name, path=folder) for name in _PROGRAMS for folder in searched)
     for path in (*searched, *filter(None, found)):
@@ -40,7 +40,7 @@ def fault_of_opening(
         if any(within(each, opened) for each in (*links, *planted)):
             return (
                 f"holds what {path} on PATH leads to, so that a build could put a program there",
-                "take it out of your configuration, or out of PATH",
+                "remove it from your configuration or from PATH",
             )
     return None
 

@@ -50,8 +50,8 @@ class PrivateFolders:
             (run / "empty").touch(mode=0o444)
         except OSError as error:
             raise NotReady(
-                f"private temporary folders cannot be made in {place}: {error.strerror}",
-                hint="let XDG_CACHE_HOME name a folder that you may write to, outside of the project",
+                f"private temporary folders cannot be created in {place}: {error.strerror}",
+                hint="set XDG_CACHE_HOME to a writable folder outside the project",
             ) from error
         self.cache = str(folder / "cache")
         self.temporary, self.other_temporary = str(run / "tmp"), str(run / "var-tmp")
@@ -79,7 +79,7 @@ def home_folder(environ: Mapping[str, str]) -> str:
     """
     home = environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111 - it does not raise
     if not Path(home).is_absolute() or not Path(home).is_dir():
-        raise NotReady(f"there is no home folder {home}", hint="let HOME name one")
+        raise NotReady(f"there is no home folder {home}", hint="set HOME to one")
     return os.path.realpath(home)
 
 

@@ -42,7 +42,7 @@ def read_only_advice(
             found = next((path for each in around for path in _paths(each)), "")
             if found and not within(found, project):
                 return _how_to_open(found, homes, may_open)
-            kept = "other files of the project" if found else "everything outside of the project"
+            kept = "other files of the project" if found else "everything outside the project"
             return f"the sandbox keeps .git, build.sh and {kept} read-only: {' '.join(line.split())}"
         if _ABSENT.search(line):
             for path in _paths(line):
@@ -69,13 +69,13 @@ def _how_to_open(path: str, homes: Sequence[str], may_open: Callable[[str], bool
     folder = next(filter(may_open, _folders(path, _home(path, homes))), "")
     if not folder:
         return (
-            f"{path} cannot be written in the sandbox, and must not be: let the build write to the project, "
-            "for example to a virtual environment in it"
+            f"{path} cannot be written in the sandbox; change the build to write inside the project, "
+            "for example to a virtual environment there"
         )
     if within(folder, homes[0]):
         folder = f"~/{Path(folder).relative_to(homes[0])}"
     return (
-        f"{path} cannot be written in the sandbox; if builds need that, make the folder and add this to your own "
+        f"{path} cannot be written in the sandbox; if builds need it, create the folder and add this to your own "
         f'configuration: sandbox.writable = ["{folder}"]'
     )
 

@@ -138,8 +138,8 @@ class ProcessRunner:
             return "bubblewrap"
         if not self._settings.network:
             raise NotReady(
-                f"the network cannot be turned off for a build: {reason}",
-                hint="install bubblewrap, or allow the network, or pass --sandbox off",
+                f"builds cannot run without a network: {reason}",
+                hint="install bubblewrap, set sandbox.network = true, or pass --sandbox off",
             )
         return "off"
 
@@ -150,8 +150,8 @@ class ProcessRunner:
         self._warned = True
         if reason := self._sandbox.why_not():
             return (
-                f"no sandbox: {reason}; builds and commands can change and read everything that your account can, "
-                "in your home folder too"
+                f"no sandbox: {reason}; builds and commands can read and change everything that you can, "
+                "including your home folder"
             )
         return self._sandbox.unprotected
 
@@ -184,11 +184,11 @@ class ProcessRunner:
                 raise
             stdout, stderr = record.finish()
             tampered = ready.altered()
-            record.end("\n".join([str(ending), *(f"altered, and must not be: {name}" for name in tampered)]))
+            record.end("\n".join([str(ending), *(f"changed a protected file: {name}" for name in tampered)]))
         if ending.sandbox_failed:
             raise NotReady(
                 f"the sandbox could not be set up: {stderr.decode('utf-8', 'replace').strip()}",
-                hint="fix that, or pass --sandbox off",
+                hint="fix this, or pass --sandbox off",
             )
         advice = ""
         if ending.exit_code and ready.wrapper is not None and not isolation_required:
@@ -231,7 +231,7 @@ class ProcessRunner:
                 process.end()
                 _drain(process, record)
         if self._under_way.closed:
-            raise Interrupted("the process was ended")
+            raise Interrupted("the process was stopped")
         if process.exit_code is None and killed:
             return _Ending(None, time_limit=timeout, trouble=process.trouble)
         if not process.ran:
@@ -245,13 +245,13 @@ class ProcessRunner:
         if self._under_way.closed:
             raise Interrupted("no process can start: the run is over")
         if not self._root.is_dir():
-            raise NotReady(f"the project folder {self._root} is gone", hint="change to the project and start again")
+            raise NotReady(f"the project folder {self._root} is gone", hint="change to the project, then run again")
         isolated = self.sandbox_in_use == "bubblewrap"
         if isolation_required and not isolated and self._settings.mode != "off":
             reason = self._sandbox.why_not()
             raise NotReady(
-                f"commands that the model chose run only in the sandbox: {reason}",
-                hint="install bubblewrap, or pass --sandbox off to run them with your own rights",
+                f"commands that a model chooses only run in the sandbox: {reason}",
+                hint="install bubblewrap, or pass --sandbox off to run them with your rights",
             )
         env = without_keys(os.environ, self._redactor, self._settings)
         if argv[0] == "bash":
@@ -270,7 +270,7 @@ class ProcessRunner:
         """Return the path of bash, which is not from the project."""
         found = find_program("bash", self._root, self._settings.writable)
         if found is None:
-            raise NotReady("bash is not on the PATH, and builds need it", hint="install bash, outside of the project")
+            raise NotReady("bash was not found on PATH", hint="install bash outside the project")
         return found
 
     def _unchangeable(self) -> Iterator[Path]:
@@ -316,7 +316,7 @@ class _Ending:
         if self.sandbox_failed:
             ending = "not run: the sandbox could not be set up"
         elif self.timed_out:
-            ending = f"time limit of {self.time_limit:g} s reached: it was killed, with all that it had started"
+            ending = f"time limit of {self.time_limit:g} s reached: killed with all of its processes"
         elif self.exit_code is not None:
             ending = f"exit code: {self.exit_code}"
         else:

@@ -94,14 +94,14 @@ class Sandbox:
             if within(folder, self._root):
                 what = "is the root of the file system" if folder == "/" else f"is or holds the home folder {folder}"
                 raise NotReady(
-                    f"the project {self._root} {what}: no sandbox can protect that",
-                    hint="work in a folder below it, or pass --sandbox off",
+                    f"the project {self._root} {what}: the sandbox cannot protect it",
+                    hint="work in a subfolder, or pass --sandbox off",
                 )
         for path in self._hidden_paths():
             if within(self._root, path):
                 raise NotReady(
-                    f"the project {self._root} lies in {path}, which a build must not see or change",
-                    hint="make it a folder or file of the project, not a link to what holds the project",
+                    f"the project {self._root} is in {path}, which builds cannot see or change",
+                    hint="use a folder or file in the project instead of a link to a folder above it",
                 )
         self._check_opened(homes)
 
@@ -109,12 +109,12 @@ class Sandbox:
         hidden = _real(self._hidden)
         for opened in (*self._writable, *self._readable):
             if any(within(opened, path) for path in hidden):
-                fault = "lies in what no process may see"
+                fault = "is in a folder that processes must not see"
             elif Path(opened).is_socket():
                 fault = "is a socket: what listens there acts outside of the sandbox"
             else:
                 continue
-            raise NotReady(f"{opened}, which [sandbox] opens, {fault}", hint="take it out of your configuration")
+            raise NotReady(f"{opened}, which [sandbox] opens, {fault}", hint="remove it from your configuration")
         for opened in self._writable:
             if found := self._fault_of_opening(opened, homes):
                 raise NotReady(f"sandbox.writable: {opened} {found[0]}", hint=found[1])

@@ -20,7 +20,7 @@ from code_commit_workspace.transaction.recover import recover_with
 from code_commit_workspace.transaction.stage import stage
 from code_commit_workspace.transaction.survey import Survey, Target, Write, survey
 
-_CHANGED = "it was changed by somebody else meanwhile"
+_CHANGED = "something else changed it at the same time"
 
 
 def apply(tree: ProjectTree, home: Path, changes: Sequence[Change], *, step: Step = no_step) -> None:
@@ -55,7 +55,7 @@ def replace(
             # Use the text of errno alone: the names in the error are the journal's, and mean nothing to a user.
             cause = os.strerror(error.errno) if error.errno else str(error)
             raise NotReady(
-                f"{operation}: {cause}", hint="no file was changed; remove the cause and start again"
+                f"{operation}: {cause}", hint="no file was changed; fix the cause, then run again"
             ) from error
 
 

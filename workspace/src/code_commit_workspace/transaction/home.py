@@ -33,7 +33,7 @@ def open_home(home: Path) -> int:
     except OSError as error:
         raise NotReady(
             f"the state folder {home} cannot be used: {error.strerror}",
-            hint=f"{home.parent} and what is in it must be plain folders that you may write to, no links",
+            hint=f"{home.parent} and the folders in it must be writable and cannot be links",
         ) from error
     return handle
 

@@ -43,7 +43,7 @@ class Journal:
         except OSError as error:
             raise NotReady(
                 f"the journal {self.path} cannot be used: {error.strerror}",
-                hint="it must be a plain folder that you may write to, no link",
+                hint="it must be a writable folder, not a link",
             ) from error
         finally:
             os.close(home)
@@ -51,9 +51,7 @@ class Journal:
             fcntl.flock(self.handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(self.handle)
-            raise NotReady(
-                "another run is changing files of this project right now", hint="wait until it ends"
-            ) from None
+            raise NotReady("another run is changing files of this project", hint="wait until it ends") from None
         except OSError:
             pass  # a file system without locks: the project's lock must suffice
         return self

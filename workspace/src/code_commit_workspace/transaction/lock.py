@@ -46,7 +46,7 @@ class ProjectLock:
                 raise NotReady(f"the lock {self._home / _NAME} cannot be taken: {error.strerror}") from error
             raise NotReady(
                 f"another run holds the lock of this project{holder}",
-                hint="wait until it ends, or stop it, and start again",
+                hint="wait until it ends, or stop it, then run again",
             ) from None
         self._handle = handle
         self.name("")

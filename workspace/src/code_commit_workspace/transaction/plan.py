@@ -68,4 +68,4 @@ def check_path(path: str, private_folder: str) -> None:
     os.fsencode(path)
     parts = [folded(part).rstrip(". ") for part in parts_of(path)]
     if "\0" in path or ".git" in parts or parts[0] == folded(private_folder).rstrip(". "):
-        raise ValueError(f"{path!r} is not for a transaction to touch")
+        raise ValueError(f"{path!r} is a path that a transaction cannot change")

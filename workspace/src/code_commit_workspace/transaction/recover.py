@@ -43,14 +43,14 @@ def recover_with(tree: ProjectTree, journal: Journal, step: Step) -> str | None:
 
             count = roll_back(tree, journal, step)
             files = f"{count} file{'s' * (count != 1)}"
-            done = f"an earlier run was cut short while it changed {files}: the project is as it was before"
+            done = f"an earlier run was interrupted while it changed {files}: the project is restored"
         for stage in (STAGING, DONE):
             if journal.has(stage):
                 step(f"drop {stage}")
                 journal.drop(stage)
     except OSError as error:
         raise NotReady(
-            f"what an earlier run left half done cannot be cleared away: {error}",
-            hint=f"remove the cause and start again; the journal is {journal.path}",
+            f"the unfinished change of an earlier run cannot be removed: {error}",
+            hint=f"fix the cause, then run again; the journal is {journal.path}",
         ) from error
     return done

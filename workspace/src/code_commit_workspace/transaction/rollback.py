@@ -36,10 +36,10 @@ def roll_back(tree: ProjectTree, journal: Journal, step: Step, only: Collection[
         if blocked:
             more = f" and {len(blocked) - _NAMED} more" if len(blocked) > _NAMED else ""
             raise NotReady(
-                f"an earlier change was cut short, and these paths cannot be put back: "
+                "an earlier change was interrupted, and these paths cannot be restored: "
                 f"{'; '.join(blocked[:_NAMED])}{more}",
-                hint="move what is there now out of the way, make missing folders again, and start again; "
-                "all other files are as they were before",
+                hint="move away what is there now, create missing folders, then run again; "
+                "all other files are restored",
             )
         step("flush")
         disk.flush_parents(tree, [entry.path for entry in plan.files] + [path for path, _mode in plan.gone])
@@ -60,7 +60,7 @@ def abandon(tree: ProjectTree, journal: Journal, failure: str, touched: Collecti
     """Restore the project after a `failure`, unless the journal is already closed: then the change is complete.
 
     Raises:
-        NotReady: not everything could be put back. The journal stays active.
+        NotReady: some files could not be restored. The journal stays active.
     """
     if journal.has(ACTIVE):
         try:
@@ -68,8 +68,8 @@ def abandon(tree: ProjectTree, journal: Journal, failure: str, touched: Collecti
         except (CodeCommitError, OSError) as error:
             cause = error.message if isinstance(error, CodeCommitError) else str(error)
             raise NotReady(
-                f"{failure}; and not everything could be put back: {cause}",
-                hint="the journal is kept: remove the cause and start again, then the rest is put back",
+                f"{failure}; and some files could not be restored: {cause}",
+                hint="the journal is kept: fix the cause, then run again to restore the rest",
             ) from error
     with suppress(OSError):
         journal.drop(STAGING)
@@ -104,8 +104,8 @@ def _check_old(folder: int, name: str, entry: FileStep) -> None:
 
 def _damaged(journal: Journal, why: str) -> NotReady:
     return NotReady(
-        f"the journal of a run that was cut short cannot be used: {why}",
-        hint=f"compare the project with `git status` and `git diff`, put right what is half changed, "
+        f"the journal of an interrupted run cannot be used: {why}",
+        hint=f"check the project with `git status` and `git diff`, fix unfinished changes, "
         f"then delete {journal.path / ACTIVE}",
     )
 
@@ -181,7 +181,7 @@ class _Rollback:
             if status is None or not stat.S_ISDIR(status.st_mode):
                 explained = self._made if status is None else self._stood
                 if strict and folder not in explained:
-                    raise _InTheWayError(f"the folder {folder} is {'gone' if status is None else 'no folder any more'}")
+                    raise _InTheWayError(f"the folder {folder} is {'gone' if status is None else 'no longer a folder'}")
                 return False
         return True
 

@@ -89,12 +89,12 @@ def _distinct(writes: Sequence[Write], private_folder: str) -> dict[str, Write]:
         except ValueError as error:
             raise NotReady(str(error)) from error
         if write.path in by_path:
-            raise NotReady(f"{write.path} is in one set of changes twice")
+            raise NotReady(f"{write.path} occurs twice in one change set")
         by_path[write.path] = write
     for write in writes:
         for folder in _above(write.path) if write.content is not None else ():
             if folder in by_path and by_path[folder].content is not None:
-                raise NotReady(f"{folder} would be a file and the folder of {write.path} at once")
+                raise NotReady(f"{folder} would be both a file and the folder of {write.path}")
     return by_path
 
 
@@ -137,7 +137,7 @@ class _CurrentTree:
                 return None  # paths to remove below it are absent anyway
             below = next(p for p, w in self._writes.items() if w.content is not None and p.startswith(path + "/"))
             raise _in_the_way(below, f"{path} is a file")
-        raise _in_the_way(path, "it is a link" if stat.S_ISLNK(status.st_mode) else "it is no folder")
+        raise _in_the_way(path, "it is a link" if stat.S_ISLNK(status.st_mode) else "it is not a folder")
 
     def target(self, write: Write) -> Target | None:
         """Return what `write` changes, or None when the wanted state is already there."""
@@ -194,7 +194,7 @@ def _emptied(tree: ProjectTree, path: str, mode: int, removed: set[str]) -> Iter
             if stat.S_ISDIR(status.st_mode):
                 ahead.append((below, status.st_mode))
             elif below not in removed:
-                raise _in_the_way(path, f"it is a folder that holds {name}")
+                raise _in_the_way(path, f"it is a folder that contains {name}")
 
 
 def _above(path: str) -> Iterator[str]:
@@ -208,4 +208,4 @@ def _parent(path: str) -> str:
 
 
 def _in_the_way(path: str, reason: str) -> NotReady:
-    return NotReady(f"{path} cannot be changed: {reason}", hint="nothing was written; clear the way and start again")
+    return NotReady(f"{path} cannot be changed: {reason}", hint="nothing was written; move it away, then run again")

@@ -162,7 +162,7 @@ class HttpConnection:
 def _read_body(response: httpx.Response, cap: int) -> bytes:
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
-        raise ProviderError("the reply is compressed in a way that was not asked for", kind="invalid_response")
+        raise ProviderError("the reply has a compression that was not requested", kind="invalid_response")
     # A small reply may unpack to any size: limit it.
     unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16) if "gzip" in encoding else None
     body = bytearray()
@@ -172,11 +172,11 @@ def _read_body(response: httpx.Response, cap: int) -> bytes:
         try:
             body += chunk if unpack is None else unpack.decompress(chunk, cap + 1 - len(body))
         except zlib.error:
-            raise ProviderError("the reply's compression is broken", kind="invalid_response") from None
+            raise ProviderError("the compressed reply is corrupt", kind="invalid_response") from None
         if max(len(body), received) > cap:
             raise ProviderError(f"the reply is larger than {cap} bytes, the limit", kind="invalid_response")
     if unpack is not None and not unpack.eof:
-        raise ProviderError("the reply's compression is cut short", kind="invalid_response")
+        raise ProviderError("the compressed reply is truncated", kind="invalid_response")
     return bytes(body)
 
 
@@ -188,8 +188,8 @@ def trust(address: httpx.URL) -> ssl.SSLContext:
         return httpx.create_ssl_context()
     except OSError as error:
         raise NotReady(
-            f"the certificates named by SSL_CERT_FILE or SSL_CERT_DIR cannot be loaded: {error.strerror}",
-            hint="correct the variable or unset it",
+            f"the certificates in SSL_CERT_FILE or SSL_CERT_DIR cannot be loaded: {error.strerror}",
+            hint="fix the variable, or unset it",
         ) from None
 
 
@@ -207,5 +207,5 @@ def proxy_for(address: httpx.URL) -> httpx.Proxy | None:
     except (httpx.InvalidURL, ValueError):
         raise NotReady(
             "the proxy in HTTPS_PROXY or ALL_PROXY is not an http:// or https:// address",
-            hint="correct the variable, or except the service's host in NO_PROXY",
+            hint="fix the variable, or add the host of the service to NO_PROXY",
         ) from None

@@ -77,7 +77,7 @@ def redirect_error(reply: HttpReply, redactor: Redactor) -> ProviderError:
         host = ""
     return ProviderError(
         f"HTTP {reply.status} redirects to {host[:255] or 'another path'}, which is not followed; "
-        "set the base_url that is meant",
+        "set base_url to the right address",
         kind="rejected",
     )
 
@@ -139,24 +139,24 @@ def _transport_error(error: httpx.TransportError, endpoint: Endpoint) -> Provide
         case httpx.ConnectTimeout():
             message = f"no connection within {CONNECT_SECONDS:g} s"
         case httpx.WriteTimeout():
-            message = f"the service took in nothing for {WRITE_SECONDS:g} s"
+            message = f"the service accepted no data for {WRITE_SECONDS:g} s"
         case httpx.TimeoutException():
             message = f"no reply for {endpoint.read_timeout:g} s"
         case httpx.ProxyError():
-            message, kind = "the proxy did not let the call through; check HTTPS_PROXY and NO_PROXY", "rejected"
+            message, kind = "the proxy refused the call; check HTTPS_PROXY and NO_PROXY", "rejected"
         case httpx.LocalProtocolError():
-            message = "the request cannot be put into HTTP; look at the headers that the provider's plugin adds"
+            message = "the request is not valid HTTP; check the headers that the provider's plugin adds"
             kind = "rejected"
         case httpx.RemoteProtocolError() if not _ENDED_EARLY.search(str(error)):
             message, kind = "the reply is not HTTP", "invalid_response"
         case _:
-            message = f"the connection ended before the reply did ({type(error).__name__})"
+            message = f"the connection was lost before the end of the reply ({type(error).__name__})"
     return ProviderError(message, kind=kind)
 
 
 def _connect_error(words: str) -> tuple[str, ProviderErrorKind]:
     if "CERTIFICATE_VERIFY_FAILED" in words:
-        return "its certificate is not trusted; check the address, or name your authority in SSL_CERT_FILE", "rejected"
+        return "its certificate is not trusted; check the address, or set SSL_CERT_FILE to your authority", "rejected"
     if "[SSL" in words and "EOF" not in words:
-        return f"no TLS connection ({words}); check whether the address should begin with http://", "rejected"
+        return f"no TLS connection ({words}); if the server has no TLS, use an http:// address", "rejected"
     return f"cannot connect ({words})", "network"

@@ -7,7 +7,6 @@ import queue
 import ssl
 import threading
 import time
-from typing import Any
 
 import httpx
 
@@ -28,7 +27,6 @@ from code_commit.plugin_api.provider import HttpCall, ModelCall, Wire
 from code_commit_workspace import checked_result
 
 _REDIRECTS = range(300, 400)  # HTTP statuses
-_COUNT_SECONDS = 30.0
 _LONGEST_TIMER = 7 * 24 * 3600.0  # the clock's own limit is lower than infinity
 
 
@@ -65,24 +63,8 @@ class HttpProvider:
             ProviderError: there is no reply, or it is an error, or it is not valid.
         """
         # Streaming is decided here: `encode_stream`, and pieces from the same queue.
-        return self._decoded(self._result(self._wire.encode(call.request), call.deadline))
-
-    def count(self, call: ModelCall) -> int:
-        """Ask the service how many tokens `call.request` has.
-
-        Raises:
-            Exception: there is no answer, or the wire is no `CountingWire`.
-        """
-        wire: Any = self._wire
-        result = self._result(wire.encode_count(call.request), min(call.deadline, time.monotonic() + _COUNT_SECONDS))
-        if isinstance(result, Exception):
-            raise result
-        return int(wire.decode_count(result.status, result.headers, result.body))
-
-    def _result(self, http_call: HttpCall, deadline: float) -> HttpReply | Exception:
-        target, headers, content = self._prepared(checked_result(http_call, HttpCall))
-        del http_call
-        seconds = max(0.0, min(deadline - time.monotonic(), _LONGEST_TIMER))
+        target, headers, content = self._prepared(checked_result(self._wire.encode(call.request), HttpCall))
+        seconds = max(0.0, min(call.deadline - time.monotonic(), _LONGEST_TIMER))
         result_queue: ResultQueue = queue.SimpleQueue()
         connection = self._take_connection(result_queue)
         result: HttpReply | Exception = _closed()
@@ -97,10 +79,10 @@ class HttpProvider:
                 del content
                 result = result_queue.get(timeout=seconds)
         except queue.Empty:
-            result = ProviderError("no whole reply came before the time limit of the call", kind="network")
+            result = ProviderError("the call reached its time limit before the end of the reply", kind="network")
         finally:
             self._give_back(connection, reusable=isinstance(result, HttpReply))
-        return result
+        return self._decoded(result)
 
     def close(self) -> None:
         """End the calls under way, from any thread, and close all connections."""
@@ -119,7 +101,7 @@ class HttpProvider:
         target = httpx.URL(str(self._address).rstrip("/") + call.path)
         headers = {name.lower(): value for name, value in call.headers.items()}
         if self._key_header in headers:
-            raise ValueError(f"provider {self._name}: the key header is the host's to fill in")
+            raise ValueError(f"provider {self._name}: only the host sets the key header")
         return target, headers | self._headers, Content(call.body)
 
     def _decoded(self, result: HttpReply | Exception) -> Completion:
@@ -136,7 +118,7 @@ class HttpProvider:
             result = redirect_error(result, redactor)
         elif reply is not None and (clean := without_keys(reply, redactor)) is not reply:
             # Again: the wire may have shortened a key, so that nobody would recognize it.
-            reply, result = clean, ProviderError("the reply holds a live API key", kind="invalid_response")
+            reply, result = clean, ProviderError("the reply contains an API key", kind="invalid_response")
             try:
                 self._wire.decode(reply.status, reply.headers, reply.body)
             except Exception as error:  # noqa: BLE001 - described below
@@ -170,7 +152,7 @@ class HttpProvider:
 
 
 def _closed() -> ProviderError:
-    return ProviderError("the call was ended", kind="rejected")
+    return ProviderError("the call was aborted", kind="rejected")
 
 
 def _host_headers(definition: ProviderDefinition, key: str | None) -> dict[str, str]:

@@ -41,7 +41,7 @@ class FirstBuild:
     @property
     def last_lines(self) -> tuple[str, ...]:
         """The end of its output, and what it altered, for people."""
-        altered = (f"build.sh altered {path}, which a build must not change" for path in self.tampered)
+        altered = (f"build.sh altered {path}, which builds cannot change" for path in self.tampered)
         return (*(line.rstrip() for line in self.output.splitlines()), *altered)
 
     def document(self) -> dict[str, Any]:

@@ -82,9 +82,9 @@ def init(host: Host, arguments: Namespace) -> int:
     else:
         host.out.note(f"\nNext: {next_command}")
         if next_command == _COMMIT and (missing := _missing_key(host)):
-            host.out.note(f"It needs a key, unless you use a local model: {missing}")
+            host.out.note(f"A run needs a key, unless you use a local model: {missing}")
         if next_command == _COMMIT:
-            host.out.note("`code-commit doctor` checks all that it needs.")
+            host.out.note("`code-commit doctor` checks everything that a run needs.")
     return ExitCode.NOT_REACHED if build and not build.passed else ExitCode.REACHED
 
 
@@ -95,7 +95,7 @@ def _print_files(host: Host, laid_out: _LaidOut, parts: Sequence[Part]) -> None:
         host.out.line(f"{what:<8} {path}")
     if "build.sh" in laid_out.created:
         languages = " and ".join(map(str, parts)) or "an unknown language"
-        host.out.note(f"\nbuild.sh is for {languages}. It decides whether a change is good: check it.")
+        host.out.note(f"\nbuild.sh is for {languages}. Check it: it decides whether a change is good.")
 
 
 def _next_command(host: Host, parts: Sequence[Part], build: FirstBuild | None) -> str:

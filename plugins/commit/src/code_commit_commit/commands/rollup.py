@@ -69,7 +69,7 @@ def _print_left_out(host: Host, left_out: Mapping[str, str]) -> None:
     for reason, paths in list(by_reason.items())[:_SHOWN_REASONS]:
         _print_paths(host, f"left out ({reason[:1].lower()}{reason[1:].removesuffix('.')})", paths)
     if len(by_reason) > _SHOWN_REASONS:
-        host.out.note("  more is left out: --json names all of it")
+        host.out.note("  more files are left out: --json lists all of them")
     if not DEFAULT_REASONS.isdisjoint(by_reason):
         host.out.note("  to include one of these: --exclude '!PATTERN'")
 

@@ -103,5 +103,5 @@ def _call(call: Call) -> tuple[str, ...]:
 
 
 def _process(process: Process) -> tuple[str, ...]:
-    ending = f"altered its own checks: {', '.join(process.tampered)}" if process.tampered else process.ending
+    ending = f"changed its own checks: {', '.join(process.tampered)}" if process.tampered else process.ending
     return (shlex.join(process.argv), words.duration(process.seconds), ending, process.log)
