@@ -107,5 +107,49 @@ def test_a_model_of_unknown_price_is_not_asked():
 
 def test_the_schemas_of_tools_count():
     request = replace(bounded(), tools=(ToolSpec("read", "x" * 100_000, {}),))
-    with pytest.raises(LimitReached, match=r"at most 6\d,\d\d\d tokens of prompt"):
+    with pytest.raises(LimitReached, match=r"\(6\d,\d\d\d tokens of prompt"):
         Budget(0.02).spend(model_call(request, model="gpt-5"), next=lambda _call: a_completion(), max_tokens=None)
+
+
+# --- the tokens of a prompt -------------------------------------------------------------------------------------------
+
+LONG = Request((Message("user", (Text("words of a text " * 6_250),)),), max_tokens=1000)  # 100,000 bytes
+REPLY = 0.01  # USD, its longest
+
+
+def reserved(limit: float, counted: int | None) -> list[int]:
+    """Spend on `LONG`; return how often the service was asked for a count."""
+    asked: list[int] = []
+
+    def count(_call):
+        asked.append(1)
+        return counted
+
+    call = model_call(LONG, model="gpt-5")
+    Budget(limit).spend(call, next=lambda _call: a_completion(), max_tokens=None, count=count)
+    return asked
+
+
+def test_a_prompt_that_fits_with_a_token_per_byte_is_not_counted():
+    assert reserved(0.126 + REPLY, 5) == []
+
+
+def test_the_count_of_the_service_replaces_a_token_per_byte():
+    assert reserved(0.026 + REPLY, 20_000) == [1]
+    with pytest.raises(LimitReached, match=r"20,420 tokens of prompt, at most 1,000 tokens of reply"):
+        reserved(0.025 + REPLY, 20_000)
+
+
+def test_without_a_count_a_bound_by_kind_replaces_a_token_per_byte():
+    assert reserved(0.065 + REPLY, None) == [1]
+    with pytest.raises(LimitReached):
+        reserved(0.04 + REPLY, None)
+
+
+def test_writing_a_cache_costs_more():
+    marked = Request((Message("user", (Text("x", cache_here=True),)),), max_tokens=1)
+    call = model_call(replace(marked, system="word " * 20_000), model="claude-sonnet-4-5")
+    with pytest.raises(LimitReached):
+        Budget(0.31).spend(call, next=lambda _call: a_completion(), max_tokens=None, count=lambda _call: 98_000)
+    plain = replace(call, request=replace(call.request, messages=(Message("user", (Text("x"),)),)))
+    Budget(0.31).spend(plain, next=lambda _call: a_completion(), max_tokens=None, count=lambda _call: 98_000)

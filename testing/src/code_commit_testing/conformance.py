@@ -37,6 +37,7 @@ from code_commit.plugin_api import (
     Usage,
     Wire,
 )
+from code_commit_testing.conformance_count import CountConformance
 from code_commit_testing.conformance_samples import (
     INVALID_ANSWERS,
     KEY,
@@ -52,7 +53,7 @@ from code_commit_testing.scripted_server import ScriptedServer
 ToolChoice = Literal["auto", "none", "required"]
 
 
-class ProviderConformance:
+class ProviderConformance(CountConformance):
     """Subclass it, name the subclass `Test…`, and set these attributes.
 
     `settings` is the provider's configuration. `unspoken` are the finishes that the service cannot express,

@@ -46,6 +46,7 @@ from code_commit.run.assembly import plugin_secret, plugin_section, settings_mod
 from code_commit_workspace import describe, fault_of_function, is_async, require_sync
 
 _WIRE = {"encode": 1, "decode": 3}
+_COUNTING = {"encode_count": 1, "decode_count": 3}
 _PROVIDER = {"complete": 1, "close": 0}
 _Findings = Iterator[tuple[str, str]]  # stage and error
 
@@ -166,7 +167,8 @@ def _faults_of_factory(settings: Settings, definition: ProviderDefinition, confi
     if not is_wire and not callable(getattr(made, "complete", None)):
         yield f"factory {definition.factory!r} makes {name}, which has neither `encode` nor `complete`"
         return
-    for method, count in (_WIRE if is_wire else _PROVIDER).items():
+    counts = _COUNTING if is_wire and hasattr(made, "encode_count") else {}
+    for method, count in ((_WIRE | counts) if is_wire else _PROVIDER).items():
         bound = count + inspect.isclass(made)  # a function of the class takes `self` as well
         if fault := fault_of_function(getattr(made, method, None), bound):
             yield f"{name}.{method} {fault}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from code_commit.plugin_api.conversation import (
     Completion,
@@ -22,6 +24,8 @@ _MAX_TOKENS = 32_000
 # After any other error, the service may charge for the request.
 _COSTS_NOTHING = frozenset({"auth", "quota", "rate", "rejected"})
 
+Count = Callable[[ModelCall], int | None] | None
+
 
 class Budget:
     """Reserves the highest cost of a try before it starts, so that the sum never passes `limit` USD."""
@@ -32,17 +36,25 @@ class Budget:
         self._reserved = 0.0
         self._lock = threading.Lock()
 
-    def spend(self, call: ModelCall, *, next: NextLayer, max_tokens: int | None) -> Completion:  # noqa: A002
+    def spend(
+        self,
+        call: ModelCall,
+        *,
+        next: NextLayer,  # noqa: A002
+        max_tokens: int | None,
+        count: Count = None,
+    ) -> Completion:
         """Reserve the highest cost of one try, then count its actual cost. An unknown cost counts in full.
 
-        `max_tokens` is the configured limit of a completion, if any.
+        `max_tokens` is the configured limit of a completion, if any. `count` asks the service for the tokens of the
+        prompt.
 
         Raises:
             NotReady: the model's price is unknown.
             LimitReached: the try could pass the limit.
         """
         request = replace(call.request, max_tokens=call.request.max_tokens or max_tokens or _MAX_TOKENS)
-        cost = bound = self._reserve(call.model, request)
+        cost = bound = self._reserve(replace(call, request=request), count)
         try:
             completion = next(replace(call, request=request))
             known = cost_of(call.model, completion.usage) if completion.cost is None else completion.cost
@@ -57,23 +69,32 @@ class Budget:
                 self._spent += cost
         return replace(completion, cost=cost)
 
-    def _reserve(self, model: str, request: Request) -> float:
+    def _reserve(self, call: ModelCall, count: Count) -> float:
         """Reserve the highest cost of a request. A prompt has at most as many tokens as bytes: if that is too much,
         find a closer bound.
         """
-        text = _text(request)
-        for bound_of in (lambda text: len(text.encode("utf-8", "replace")), most_tokens):
-            tokens = bound_of(text)
-            bound = _cost(model, request, tokens)
+        for bound_of in (_bytes, partial(_closer_bound, count=count)):
+            tokens = bound_of(call)
+            bound = _cost(call.model, call.request, tokens)
             with self._lock:
                 if self._spent + self._reserved + bound <= self._limit:
                     self._reserved += bound
                     return bound
         raise LimitReached(
-            f"the next call could cost up to ${bound:.4f} (at most {tokens:,} tokens of prompt and "
-            f"{request.max_tokens:,} of reply); ${self._spent:.4f} of ${self._limit:.4f} is spent",
+            f"the next call could cost up to ${bound:.4f} ({tokens:,} tokens of prompt, at most "
+            f"{call.request.max_tokens:,} tokens of reply); ${self._spent:.4f} of ${self._limit:.4f} is spent",
             hint="raise --max-cost, send less code, or lower max_tokens in the provider's config",
         )
+
+
+def _bytes(call: ModelCall) -> int:
+    return len(_text(call.request).encode("utf-8", "replace"))
+
+
+def _closer_bound(call: ModelCall, *, count: Count) -> int:
+    """Return the tokens that the service counts, with what services may add; or a bound by their kind."""
+    counted = count(call) if count else None
+    return most_tokens(_text(call.request)) if counted is None else counted + counted // 50 + 20
 
 
 def _cost(model: str, request: Request, tokens: int) -> float:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from code_commit.models.call_log import CallLog, refusal
-from code_commit.models.plugin_code import Layer, ask_provider
+from code_commit.models.plugin_code import Layer, ask_provider, count_tokens
 from code_commit.models.resolution import NO_KEY, Service, Services
 from code_commit.models.retry import deadline, retry
 from code_commit.plugin_api.conversation import Completion, Message, Part, Request, Text, ToolResult
@@ -52,7 +52,8 @@ class Models:
         service, reason = self.services.of(role)
         chain: NextLayer = partial(ask_provider, service=service)
         if self.budget and not service.definition.free:
-            chain = partial(self.budget.spend, next=chain, max_tokens=service.max_tokens)
+            count = partial(count_tokens, service=service)
+            chain = partial(self.budget.spend, next=chain, max_tokens=service.max_tokens, count=count)
         keyless = service.key_source == NO_KEY
         chain = partial(retry, next=chain, retries=self.http.retries, report=self.log.retried, keyless=keyless)
         chain = partial(deadline, next=chain, seconds=self.http.deadline_seconds)
@@ -92,13 +93,19 @@ class ChainedModel:
 
     def complete(self, request: Request, *, label: str) -> Completion:
         """Send one request. Implements `Model.complete`."""
-        models, name, number = self.models, self.service.definition.name, self.models.log.next_number()
-        redacted = _redacted(request, models.redactor)
-        wait, warn = models.wait, models.log.warn
-        call = ModelCall(redacted, label, self.role, name, self.name, number, models.root, math.inf, wait, warn)
+        call = self._call(request, label, self.models.log.next_number())
         completion = self.chain(call)
-        _refuse_bad_completion(completion, number, models.redactor)
+        _refuse_bad_completion(completion, call.number, self.models.redactor)
         return completion
+
+    def count_tokens(self, request: Request) -> int | None:
+        """Ask the service for the tokens of a request. Implements `Model.count_tokens`."""
+        return count_tokens(self._call(request, "", 0), service=self.service)
+
+    def _call(self, request: Request, label: str, number: int) -> ModelCall:
+        models, name, redacted = self.models, self.service.definition.name, _redacted(request, self.models.redactor)
+        wait, warn = models.wait, models.log.warn
+        return ModelCall(redacted, label, self.role, name, self.name, number, models.root, math.inf, wait, warn)
 
 
 def _redacted(request: Request, redactor: Redactor) -> Request:

@@ -45,6 +45,15 @@ def ask_provider(call: ModelCall, *, service: Service) -> Completion:
         raise ProviderFailed(failed, hint=AT_FAULT) from error
 
 
+def count_tokens(call: ModelCall, *, service: Service) -> int | None:
+    """Return how many tokens the request has as the service counts them, or None if it does not."""
+    provider: Any = service.provider
+    try:
+        return max(0, int(provider.count(call)))
+    except Exception:  # noqa: BLE001 - an estimate takes its place
+        return None
+
+
 HOOK = "code_commit_model_layers"
 Layer = Callable[..., Completion]
 """Takes a call and `next`; `functools.partial` composes layers without extra frames."""

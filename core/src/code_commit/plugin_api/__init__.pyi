@@ -70,6 +70,7 @@ from .project_files import Tree as Tree
 from .project_files import decode_text as decode_text
 from .project_files import protected_list as protected_list
 from .project_files import read_text as read_text
+from .provider import CountingWire as CountingWire
 from .provider import HttpCall as HttpCall
 from .provider import ModelCall as ModelCall
 from .provider import ModelLayer as ModelLayer

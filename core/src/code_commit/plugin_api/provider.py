@@ -39,6 +39,20 @@ class Wire(Protocol):
         """
 
 
+class CountingWire(Wire, Protocol):
+    """A `Wire` of a service that counts tokens at no charge. The host asks it where an estimate is not enough."""
+
+    def encode_count(self, request: Request) -> HttpCall:
+        """Translate the question how many tokens `request` has."""
+
+    def decode_count(self, status: int, headers: Mapping[str, str], body: bytes) -> int:
+        """Return the number of tokens in the service's reply.
+
+        Raises:
+            ProviderError: the reply is an error, or cannot be parsed. The host uses an estimate then.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class ModelCall:
     """One model call: the request, the model, the role in the workflow, and the deadline.

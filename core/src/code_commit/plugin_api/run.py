@@ -41,6 +41,12 @@ class Model(Protocol):
             ProviderFailed: all tries failed, or the service refused; `may_pass` is whether a new call may succeed.
         """
 
+    def count_tokens(self, request: Request) -> int | None:
+        """Return how many tokens `request` has, by a free call of the service; None if it offers none or it fails.
+
+        `estimate_tokens` needs no call: use this where the estimate comes near a limit.
+        """
+
 
 class Run(Protocol):
     """One run of one workflow.

@@ -38,6 +38,7 @@ from code_commit_anthropic.config import MIN_THINKING_TOKENS, AnthropicConfig
 _PROVIDER: Final = "anthropic"
 _VERSION = "2023-06-01"
 _MAX_CACHE_MARKS = 4
+_COUNTED = ("model", "system", "messages", "tools", "tool_choice", "thinking")
 _INVALID_ID_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
 
 _FINISH: Final[Mapping[str, Finish]] = {
@@ -115,6 +116,19 @@ class AnthropicWire:
             model=reply_member(reply, "model", str) or self._config.model,
             raw=reply,
         )
+
+    def encode_count(self, request: Request) -> HttpCall:
+        """See `CountingWire.encode_count`."""
+        call = self.encode(request)
+        body = {name: call.body[name] for name in _COUNTED if name in call.body}
+        return HttpCall("/v1/messages/count_tokens", body, call.headers)
+
+    def decode_count(self, status: int, headers: Mapping[str, str], body: bytes) -> int:
+        """See `CountingWire.decode_count`."""
+        reply = reply_object(body, status, headers)
+        if status >= _FIRST_ERROR or (count := token_count(reply, "input_tokens")) is None:
+            raise ProviderError("the service counted no tokens", kind="invalid_response")
+        return count
 
     def _failed(self, status: int, reply: Json) -> Completion:
         error = reply.get("error")

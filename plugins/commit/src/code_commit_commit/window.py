@@ -5,23 +5,29 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from code_commit.plugin_api import NotReady, estimate_tokens
 
 _ALWAYS_FITS = 100_000  # tokens; the list of windows loads in a fifth of a second
 _HEADER = re.compile(r"^--- (?P<path>[^\n]+) ---\n", re.MULTILINE)
+_MARGIN = 1.5  # of the estimate
 _NAMED = 3  # folders
 
 
-def require_window(model: str, prompt: str, codebase: str) -> None:
-    """Check that `model` can read `prompt`, as far as its window is known.
+def require_window(model: str, prompt: str, codebase: str, count: Callable[[], int | None] = lambda: None) -> None:
+    """Check that `model` can read `prompt`, as far as its window is known. `count` gives the exact number of tokens,
+    for an estimate near the window.
 
     Raises:
         NotReady: the prompt is too long; the hint names the largest folders of the `codebase`.
     """
     tokens = estimate_tokens(prompt)
-    if tokens <= _ALWAYS_FITS or (window := window_of(model)) is None or tokens <= window:
+    if tokens <= _ALWAYS_FITS or (window := window_of(model)) is None:
+        return
+    if window / _MARGIN < tokens < window * _MARGIN:
+        tokens = count() or tokens
+    if tokens <= window:
         return
     largest = list(_largest_folders(codebase))
     named = ", ".join(f"{folder} (about {size * tokens // len(prompt):,} tokens)" for folder, size in largest)

@@ -41,7 +41,7 @@ def commit(run: Run) -> Result:
     """
     context, rolled_up = read_context(run)
     model, prompt = run.model(), initial_prompt(context)
-    require_window(model.name, prompt, context.codebase)
+    require_window(model.name, prompt, context.codebase, lambda: model.count_tokens(_request(prompt)))
     git = _git_commit(run, context.query, model.name)
     if not run.options.dry_run:
         warn_of_uncommitted_changes(run)

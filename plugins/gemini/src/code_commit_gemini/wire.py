@@ -83,8 +83,23 @@ class GeminiWire:
         generation = self._generation(request)
         if generation:
             body["generationConfig"] = generation
-        name = self._config.model if "/" in self._config.model else f"models/{self._config.model}"
-        return HttpCall(f"/v1beta/{quote(name)}:generateContent", body)
+        return HttpCall(f"/v1beta/{quote(self._name)}:generateContent", body)
+
+    @property
+    def _name(self) -> str:
+        return self._config.model if "/" in self._config.model else f"models/{self._config.model}"
+
+    def encode_count(self, request: Request) -> HttpCall:
+        """See `CountingWire.encode_count`."""
+        body = {"model": self._name, **self.encode(request).body}
+        return HttpCall(f"/v1beta/{quote(self._name)}:countTokens", {"generateContentRequest": body})
+
+    def decode_count(self, status: int, headers: Mapping[str, str], body: bytes) -> int:
+        """See `CountingWire.decode_count`."""
+        reply = reply_object(body, status, headers)
+        if status >= FIRST_ERROR or (count := token_count(reply, "totalTokens")) is None:
+            raise ProviderError("the service counted no tokens", kind="invalid_response")
+        return count
 
     def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
         """See `Wire.decode`. Calls without an id get one; thoughts and signatures are kept, to be sent back."""

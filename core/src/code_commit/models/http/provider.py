@@ -7,6 +7,7 @@ import queue
 import ssl
 import threading
 import time
+from typing import Any
 
 import httpx
 
@@ -27,6 +28,7 @@ from code_commit.plugin_api.provider import HttpCall, ModelCall, Wire
 from code_commit_workspace import checked_result
 
 _REDIRECTS = range(300, 400)  # HTTP statuses
+_COUNT_SECONDS = 30.0
 _LONGEST_TIMER = 7 * 24 * 3600.0  # the clock's own limit is lower than infinity
 
 
@@ -63,8 +65,24 @@ class HttpProvider:
             ProviderError: there is no reply, or it is an error, or it is not valid.
         """
         # Streaming is decided here: `encode_stream`, and pieces from the same queue.
-        target, headers, content = self._prepared(checked_result(self._wire.encode(call.request), HttpCall))
-        seconds = max(0.0, min(call.deadline - time.monotonic(), _LONGEST_TIMER))
+        return self._decoded(self._result(self._wire.encode(call.request), call.deadline))
+
+    def count(self, call: ModelCall) -> int:
+        """Ask the service how many tokens `call.request` has.
+
+        Raises:
+            Exception: there is no answer, or the wire is no `CountingWire`.
+        """
+        wire: Any = self._wire
+        result = self._result(wire.encode_count(call.request), min(call.deadline, time.monotonic() + _COUNT_SECONDS))
+        if isinstance(result, Exception):
+            raise result
+        return int(wire.decode_count(result.status, result.headers, result.body))
+
+    def _result(self, http_call: HttpCall, deadline: float) -> HttpReply | Exception:
+        target, headers, content = self._prepared(checked_result(http_call, HttpCall))
+        del http_call
+        seconds = max(0.0, min(deadline - time.monotonic(), _LONGEST_TIMER))
         result_queue: ResultQueue = queue.SimpleQueue()
         connection = self._take_connection(result_queue)
         result: HttpReply | Exception = _closed()
@@ -82,7 +100,7 @@ class HttpProvider:
             result = ProviderError("the call reached its time limit before the end of the reply", kind="network")
         finally:
             self._give_back(connection, reusable=isinstance(result, HttpReply))
-        return self._decoded(result)
+        return result
 
     def close(self) -> None:
         """End the calls under way, from any thread, and close all connections."""
