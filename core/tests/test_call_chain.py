@@ -113,7 +113,7 @@ def test_the_limit_of_a_completion_in_the_config_counts(project, asking, server)
     project.write({"agent-config/config.toml": "[providers.bounded.default]\nmax_tokens = 7\n"})
     finished = run(project, asking, server, "--model", "bounded/gpt-5", "--max-cost", "0.00001")
     assert (finished.exit_code, server.requests) == (6, [])
-    assert "and 7 of reply" in finished.stderr
+    assert "at most 7 tokens of reply" in finished.stderr
 
 
 # --- the layers of plugins

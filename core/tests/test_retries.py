@@ -93,7 +93,7 @@ def test_a_wait_that_is_too_long_ends_the_call_and_says_so():
 
 def test_no_try_begins_after_the_deadline():
     provider = ScriptedProvider([failing("rate", 20), "hello"])
-    with pytest.raises(ProviderFailed, match="time limit"):
+    with pytest.raises(ProviderFailed, match="no time is left"):
         ask(provider, seconds=10)
     assert len(provider.requests) == 1
 

@@ -7,6 +7,9 @@ import queue
 import ssl
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -30,6 +33,16 @@ from code_commit_workspace import checked_result
 _REDIRECTS = range(300, 400)  # HTTP statuses
 _COUNT_SECONDS = 30.0
 _LONGEST_TIMER = 7 * 24 * 3600.0  # the clock's own limit is lower than infinity
+
+
+@dataclass(slots=True)
+class _Post:
+    """A request: the thread that sends it, where its result arrives, how many seconds to wait, and what came."""
+
+    thread: threading.Thread
+    queue: ResultQueue
+    seconds: float
+    result: HttpReply | Exception
 
 
 class HttpProvider:
@@ -65,7 +78,10 @@ class HttpProvider:
             ProviderError: there is no reply, or it is an error, or it is not valid.
         """
         # Streaming is decided here: `encode_stream`, and pieces from the same queue.
-        return self._decoded(self._result(self._wire.encode(call.request), call.deadline))
+        with self._posted(self._wire.encode(call.request), call.deadline) as post:
+            post.thread.start()
+            post.result = post.queue.get(timeout=post.seconds)
+        return self._decoded(post.result)
 
     def count(self, call: ModelCall) -> int:
         """Ask the service how many tokens `call.request` has.
@@ -74,33 +90,32 @@ class HttpProvider:
             Exception: there is no answer, or the wire is no `CountingWire`.
         """
         wire: Any = self._wire
-        result = self._result(wire.encode_count(call.request), min(call.deadline, time.monotonic() + _COUNT_SECONDS))
-        if isinstance(result, Exception):
-            raise result
-        return int(wire.decode_count(result.status, result.headers, result.body))
+        deadline = min(call.deadline, time.monotonic() + _COUNT_SECONDS)
+        with self._posted(wire.encode_count(call.request), deadline) as post:
+            post.thread.start()
+            post.result = post.queue.get(timeout=post.seconds)
+        if isinstance(post.result, Exception):
+            raise post.result
+        return int(wire.decode_count(post.result.status, post.result.headers, post.result.body))
 
-    def _result(self, http_call: HttpCall, deadline: float) -> HttpReply | Exception:
+    @contextmanager
+    def _posted(self, http_call: HttpCall, deadline: float) -> Iterator[_Post]:
+        """Prepare a request, which the caller sends and waits for; `result` says when that took too long."""
         target, headers, content = self._prepared(checked_result(http_call, HttpCall))
         del http_call
-        seconds = max(0.0, min(deadline - time.monotonic(), _LONGEST_TIMER))
         result_queue: ResultQueue = queue.SimpleQueue()
+        seconds = max(0.0, min(deadline - time.monotonic(), _LONGEST_TIMER))
         connection = self._take_connection(result_queue)
-        result: HttpReply | Exception = _closed()
+        arguments = (target, headers, content, self._endpoint, result_queue)
+        thread = threading.Thread(target=connection.post, args=arguments, name=f"code-commit {self._name}", daemon=True)
+        post = _Post(thread, result_queue, seconds, _closed())
+        del content, arguments
         try:
-            if connection is not None:
-                threading.Thread(
-                    target=connection.post,
-                    args=(target, headers, content, self._endpoint, result_queue),
-                    name=f"code-commit {self._name}",
-                    daemon=True,
-                ).start()
-                del content
-                result = result_queue.get(timeout=seconds)
+            yield post
         except queue.Empty:
-            result = ProviderError("the call reached its time limit before the end of the reply", kind="network")
+            post.result = ProviderError("the call reached its time limit before the end of the reply", kind="network")
         finally:
-            self._give_back(connection, reusable=isinstance(result, HttpReply))
-        return result
+            self._give_back(connection, reusable=isinstance(post.result, HttpReply))
 
     def close(self) -> None:
         """End the calls under way, from any thread, and close all connections."""
@@ -143,18 +158,15 @@ class HttpProvider:
                 result = error
         raise provider_error(result, self._name, self._endpoint, reply)
 
-    def _take_connection(self, result_queue: ResultQueue) -> HttpConnection | None:
-        """Return a free connection, or None if the provider is closed."""
+    def _take_connection(self, result_queue: ResultQueue) -> HttpConnection:
         with self._lock:
             if self._closed:
-                return None
+                raise _closed()
             connection = self._idle.pop() if self._idle else self._new_connection()
             self._busy[connection] = result_queue
             return connection
 
-    def _give_back(self, connection: HttpConnection | None, *, reusable: bool) -> None:
-        if connection is None:
-            return
+    def _give_back(self, connection: HttpConnection, *, reusable: bool) -> None:
         with self._lock:
             del self._busy[connection]
             keep = reusable and not self._closed
