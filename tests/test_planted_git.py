@@ -208,7 +208,7 @@ def test_a_run_that_commits_runs_nothing(planted):
     planted.server.script(Reply("^^^a.txt\nnew\n^^^end\n^^^c.txt\nnew\n^^^end\n"))
     done = planted.command("--commit", *MODEL)
     assert (done.exit_code, planted.ran()) == (0, []), done.stderr
-    assert "the commit will go without" in done.stderr
+    assert "the commit will skip" in done.stderr
     assert "; committed as " in done.stderr
 
 

@@ -115,5 +115,8 @@ def test_a_file_outside_of_the_run_folder_is_not_opened(tmp_path, name):
 )
 def test_only_a_run_is_found(tmp_path, name):
     (tmp_path / "logs/notes").mkdir(parents=True)
+    with pytest.raises(NotReady, match="there are no runs"):
+        find_run(tmp_path, name)
+    (tmp_path / "logs/2024-11-15-07-13-20-x").mkdir()
     with pytest.raises(NotReady, match="there is no run"):
         find_run(tmp_path, name)

@@ -169,7 +169,7 @@ def test_the_search_shows_excerpts_without_a_server(site: Path, tmp_path: Path) 
     page = in_browser(f"{(site / 'search.html').as_uri()}?q=bubblewrap", tmp_path)
     results = page.partition('id="search-results"')[2].partition("</ul>")[0]
     text = re.sub(r"<[^>]+>", "", results)
-    assert "Builds run in bubblewrap where it works" in text  # of docs/security.md, which its title does not have
+    assert "Builds run in bubblewrap if it works" in text  # of docs/security.md, which its title does not have
 
 
 def test_tables_fit_a_narrow_screen(site: Path, tmp_path: Path) -> None:

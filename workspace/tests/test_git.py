@@ -35,7 +35,7 @@ def test_the_search_for_a_repository_ends_at_the_users_ceiling(root, tmp_path, m
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", f"{tmp_path}:{root / 'sub'}")
     Git(root).require_repository()
     Git(root / "sub").require_repository()  # a ceiling does not count where the search begins
-    with pytest.raises(NotReady, match="no git repository"):
+    with pytest.raises(NotReady, match="not in a git repository"):
         Git(root / "sub/deep").require_repository()
 
 
@@ -43,7 +43,7 @@ def test_a_repository_is_required(root, tmp_path):
     Git(root).require_repository()
     (root / "sub").mkdir()
     Git(root / "sub").require_repository()
-    with pytest.raises(NotReady, match="no git repository") as caught:
+    with pytest.raises(NotReady, match="not in a git repository") as caught:
         Git(tmp_path).require_repository()
     assert "git init" in caught.value.hint
     with pytest.raises(NotReady):

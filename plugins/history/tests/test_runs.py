@@ -160,7 +160,7 @@ def test_a_log_with_invalid_fields_can_be_listed_and_shown(runs, fields):
 def test_a_missing_run_or_plugin_is_an_error(runs, arguments):
     finished = runs.command("runs", *arguments)
     assert finished.exit_code in {2, 3}
-    assert finished.stderr.startswith("error: there is no ")
+    assert finished.stderr.startswith(("error: there is no ", "error: there are no "))
 
 
 def test_an_unknown_action_is_a_usage_error(runs):
