@@ -316,5 +316,5 @@ def handles_below(root):
     found = []
     for each in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):  # the handle on this folder itself
-            found.append(os.readlink(each))
+            found.append(str(each.readlink()))
     return [target for target in found if target.startswith(str(root))]
