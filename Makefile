@@ -1,5 +1,5 @@
 # make demo    a recorded run on a small project: about a minute, no key
-# make test    every test with the current Python, and the checks of the code
+# make test    the tests with the current Python, but for those marked slow, and the checks of the code
 # make matrix  every test with every Python, and with the lowest versions of the dependencies
 # make docs    the documentation as a site, in build/docs
 # make bench   how long things take, compared to other programs
@@ -34,7 +34,7 @@ test: build/tools/.installed
 	$(RUN) -m test
 
 matrix: test
-	$(RUN) -e "$$($(TOX) list --no-desc | grep '^py3' | grep -v '^$(TESTED)' | paste -sd, -)"
+	$(RUN) -e "$$($(TOX) list --no-desc | grep -E '^(py3|slow)' | grep -v '^$(TESTED)' | paste -sd, -)"
 
 docs: build/tools/.installed
 	$(TOX) run -e site
