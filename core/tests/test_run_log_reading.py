@@ -120,3 +120,12 @@ def test_only_a_run_is_found(tmp_path, name):
     (tmp_path / "logs/2024-11-15-07-13-20-x").mkdir()
     with pytest.raises(NotReady, match="there is no run"):
         find_run(tmp_path, name)
+
+
+def test_a_run_is_found_by_the_beginning_of_its_name_if_only_one_has_it(tmp_path):
+    for name in ("2024-11-15-07-13-20-x", "2024-11-16-07-13-20-x", "2025-01-01-00-00-00-x"):
+        (tmp_path / "logs" / name).mkdir(parents=True)
+    assert find_run(tmp_path, "2025").name == find_run(tmp_path, "latest").name == "2025-01-01-00-00-00-x"
+    with pytest.raises(NotReady, match="'2024' matches 2 runs") as caught:
+        find_run(tmp_path, "2024")
+    assert caught.value.hint == "for example 2024-11-15-07-13-20-x, 2024-11-16-07-13-20-x"
