@@ -1,6 +1,6 @@
 # make demo    a recorded run on a small project: about a minute, no key
 # make test    the tests with the current Python, but for those marked slow, and the checks of the code
-# make matrix  every test with every Python, and with the lowest versions of the dependencies
+# make matrix  all tests, with every Python, and with the lowest versions of the dependencies
 # make docs    the documentation as a site, in build/docs
 # make bench   how long things take, compared to other programs
 #
