@@ -26,7 +26,7 @@ demo: build/demo/.installed
 	@build/demo/bin/python -m code_commit demo
 
 TOX := build/tools/bin/python -m tox
-RUN := $(TOX) run-parallel --parallel 4 --parallel-no-spinner
+RUN := $(TOX) run-parallel --parallel 3 --parallel-no-spinner
 # What `make test` runs under another name: `py-core` is `py311-core` with Python 3.11.
 TESTED = $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])')-[^l]
 
