@@ -331,6 +331,21 @@ def test_sockets_and_variables_of_services_are_not_there(run: Run, home: Path, m
     assert result.stdout == b"\n"
 
 
+@pytest.mark.parametrize("name", ["runtime/bus", ".colima/default/docker.sock"])
+def test_no_socket_of_a_users_service_is_reached(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(home / "runtime"))
+    path = home / name
+    path.parent.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+        result = run(f"/usr/bin/env python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('{path}')\"")
+
+    assert result.exit_code
+
+
 def test_the_kernel_is_out_of_reach(run: Run) -> None:
     result = run(
         "echo x > /proc/sys/kernel/core_pattern; echo b > /proc/sysrq-trigger; mknod disk b 254 0;"

@@ -237,7 +237,7 @@ class Sandbox:
             yield Mount(path, "hidden")
         for path in filter(os.path.lexists, self._readable):
             yield Mount(path, "read-only")
-        stores = {*_real(credential_stores(_homes()))}
+        stores = {*_existing(credential_stores(_homes()))} if self._writable else set()
         for shown in (*self._readable, *(path for path in self._writable if path in stores)):
             for path, status in files_below(shown):
                 if stat.S_ISSOCK(status.st_mode):
@@ -246,9 +246,8 @@ class Sandbox:
     def _hidden_paths(self) -> list[str]:
         """Return the real paths that no process may see, of those that exist."""
         shown = (*self._writable, *self._readable)
-        stores = (path for path in _real(credential_stores(_homes())) if path not in shown)
-        always = _real((*self._hidden, *service_sockets(os.environ)))
-        return [path for path in (*always, *stores) if os.path.lexists(path)]
+        stores = (path for path in _existing(credential_stores(_homes())) if path not in shown)
+        return [*_existing((*self._hidden, *service_sockets(os.environ))), *stores]
 
 
 def _isolation(root: str, *, network: bool) -> list[str]:
@@ -298,6 +297,11 @@ def _homes() -> list[str]:
 
 def _real(paths: Iterable[str | Path]) -> list[str]:
     return list(dict.fromkeys(os.path.realpath(path) for path in paths))
+
+
+def _existing(paths: Iterable[str | Path]) -> list[str]:
+    """Return the real paths of those that exist, also behind links."""
+    return [path for path in _real(filter(os.path.lexists, paths)) if os.path.lexists(path)]
 
 
 def _is_plain_folder(path: str) -> bool:
