@@ -111,6 +111,15 @@ def test_an_unknown_model_is_a_problem(project) -> None:
     assert found["key"] == found["address"] == [("skipped", "not checked, see model")]
 
 
+def test_without_a_chosen_model_the_only_provider_is_asked(project) -> None:
+    """The default model is Gemini's."""
+    others = ("--disable-plugin", "gemini", "--disable-plugin", "anthropic", "doctor", "--no-build", "--json")
+    found = lines_of(project.command(*others, environ={"OPENAI_API_KEY": KEY}))
+    assert found["model"] == [("ok", "gpt-5 of openai (the first model of openai)")]
+    found = lines_of(project.command(*others, environ={"CODE_COMMIT_MODEL": "gemini-2.5-pro"}))
+    assert found["model"][0][0] == "problem"
+
+
 def test_a_missing_git_is_a_problem(project, tmp_path) -> None:
     finished = project.command("doctor", "--no-build", "--json", environ={"PATH": str(tmp_path), **ENVIRON}, cold=True)
     assert finished.exit_code == 3

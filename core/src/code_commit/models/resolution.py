@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from code_commit.config.keys import KeyStore, address_of
+from code_commit.config.loading import ModelChoice
 from code_commit.imports import import_object
 from code_commit.models.http import Endpoint, HttpProvider
 from code_commit.plugin_api.definitions import ProviderDefinition
@@ -20,7 +21,7 @@ from code_commit.plugins.registry import Registry, ResolvedModel
 from code_commit_workspace import Redactor, require_sync
 
 if TYPE_CHECKING:
-    from code_commit.config.loading import ModelChoice, Settings
+    from code_commit.config.loading import Settings
 
 NO_KEY = "no key"
 AT_FAULT = "this is a bug in its plugin; --debug shows where"
@@ -44,6 +45,8 @@ class Service:
 def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelChoice, ResolvedModel]:
     """Return the choice of the settings for `role`, and the model that it names.
 
+    If the default model has no provider here, and there is one provider alone, its first model is the choice.
+
     Raises:
         UsageError: the model in `--model` or `model` does not exist.
         NotReady: the model in `[providers]` does not exist.
@@ -57,6 +60,10 @@ def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelCho
     try:
         return choice, registry.model(choice.name, has_config)
     except UsageError as error:
+        services = [each for _, each in registry.providers.values() if each.models and not each.free]
+        if choice.reason == "model, default" and len(services) == 1:
+            choice = ModelChoice(next(iter(services[0].models)), f"the first model of {services[0].name}")
+            return choice, registry.model(choice.name, has_config)
         if "[providers]" not in choice.reason:
             raise
         from code_commit.config.loading import EXAMPLE
