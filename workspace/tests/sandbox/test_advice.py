@@ -14,21 +14,6 @@ pytestmark = pytest.mark.usefixtures("bubblewrap")
 Run = Callable[..., ProcessResult]
 
 
-@pytest.fixture
-def home(sandbox_home: Path) -> Path:
-    return sandbox_home
-
-
-@pytest.fixture
-def project(sandbox_project: Path) -> Path:
-    return sandbox_project
-
-
-@pytest.fixture
-def run(sandboxed: Run) -> Run:
-    return sandboxed
-
-
 def test_build_tools_find_their_caches(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOFLAGS", "-mod=mod")
     monkeypatch.setenv("NPM_CONFIG_CACHE", "/mine")
