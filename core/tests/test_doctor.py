@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -113,7 +114,8 @@ def test_an_unknown_model_is_a_problem(project) -> None:
 
 def test_without_a_chosen_model_the_only_provider_is_asked(project) -> None:
     """The default model is Gemini's."""
-    others = ("--disable-plugin", "gemini", "--disable-plugin", "anthropic", "doctor", "--no-build", "--json")
+    installed = (name for name in ("gemini", "anthropic") if find_spec(f"code_commit_{name}"))
+    others = (*(f"--disable-plugin={name}" for name in installed), "doctor", "--no-build", "--json")
     found = lines_of(project.command(*others, environ={"OPENAI_API_KEY": KEY}))
     assert found["model"] == [("ok", "gpt-5 of openai (the first model of openai)")]
     found = lines_of(project.command(*others, environ={"CODE_COMMIT_MODEL": "gemini-2.5-pro"}))
