@@ -14,6 +14,7 @@ from code_commit.plugin_api.conversation import Completion, Finish, ProviderErro
 from code_commit.plugin_api.errors import CodeCommitError, LimitReached, NotReady, ProviderFailed
 from code_commit.plugin_api.event import CallFinished, CallRetried, CallStarted, MessageLogged
 from code_commit.plugin_api.provider import ModelCall, NextLayer
+from code_commit.plugin_api.streaming import Delta, StreamEvent
 from code_commit_workspace import Redactor
 
 _QUOTED = 200  # characters of a model's refusal
@@ -78,6 +79,9 @@ class CallLog:
         """Log that the try `number` failed and the next one starts after `wait` seconds."""
         self._retried.add(call.number)
         self._log.emit(CallRetried(call.number, number, wait, reason))
+
+    def received(self, number: int, item: StreamEvent | Delta) -> None:
+        """Take what arrives of the reply of the call `number`."""
 
     def warn(self, text: str) -> None:
         """Log a warning."""

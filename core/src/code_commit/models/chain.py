@@ -105,7 +105,8 @@ class ChainedModel:
     def _call(self, request: Request, label: str, number: int) -> ModelCall:
         models, name, redacted = self.models, self.service.definition.name, _redacted(request, self.models.redactor)
         wait, warn = models.wait, models.log.warn
-        return ModelCall(redacted, label, self.role, name, self.name, number, models.root, math.inf, wait, warn)
+        call = ModelCall(redacted, label, self.role, name, self.name, number, models.root, math.inf, wait, warn)
+        return replace(call, progress=partial(models.log.received, number))
 
 
 def _redacted(request: Request, redactor: Redactor) -> Request:

@@ -97,6 +97,12 @@ from .run_files import parts_to_json as parts_to_json
 from .run_files import read_records as read_records
 from .run_files import run_folders as run_folders
 from .run_json import run_document as run_document
+from .streaming import Delta as Delta
+from .streaming import PartialReply as PartialReply
+from .streaming import Progress as Progress
+from .streaming import StreamDecoder as StreamDecoder
+from .streaming import StreamEvent as StreamEvent
+from .streaming import StreamingWire as StreamingWire
 
 hookimpl: pluggy.HookimplMarker
 hookspec: pluggy.HookspecMarker

@@ -7,19 +7,24 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # only for annotations: every start imports this module
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from code_commit.plugin_api.conversation import Completion, Json, Request
+    from code_commit.plugin_api.streaming import Progress
 
 
 @dataclass(frozen=True, slots=True)
 class HttpCall:
-    """One POST. The host appends `path` to the base URL, and adds the key to `headers`."""
+    """One POST. The host appends `path` to the base URL, and adds the key to `headers`.
+
+    `optional` names members of `body` that a server may not know. If it refuses to stream, the host leaves them out.
+    """
 
     path: str
     body: Json
     headers: Mapping[str, str] = field(default_factory=dict)
+    optional: Collection[str] = ()
 
 
 class Wire(Protocol):
@@ -53,13 +58,18 @@ class CountingWire(Wire, Protocol):
         """
 
 
+def _ignore(_: object) -> None:
+    """Take what arrives where nobody looks."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelCall:
     """One model call: the request, the model, the role in the workflow, and the deadline.
 
     `label` and `number` name the call in the run folder. `root` is the project. `deadline` is on the clock of
     `time.monotonic()`; it is infinite in plugin layers, and the host sets it below them. `wait(seconds)` sleeps, and
-    raises `Interrupted` as soon as the run ends. `warn(text)` logs a warning and prints it.
+    raises `Interrupted` as soon as the run ends. `warn(text)` logs a warning and prints it. If `stream` is true, a
+    provider that can stream does so, and passes what arrives to `progress`.
     """
 
     request: Request
@@ -72,6 +82,8 @@ class ModelCall:
     deadline: float
     wait: Callable[[float], None] = field(repr=False)
     warn: Callable[[str], None] = field(repr=False)
+    stream: bool = False
+    progress: Progress = field(default=_ignore, repr=False)
 
 
 NextLayer = Callable[[ModelCall], "Completion"]
