@@ -25,7 +25,8 @@ from code_commit_report.timeline import WIDTH, bars
 
 KINDS = sorted(run_view._KINDS)
 FIELDS = ("number", "label", "model", "request", "response", "diff", "written", "log", "argv", "seconds", "tampered", "data",
-          "exit_code", "refusals", "error", "cost_usd", "input_tokens", "versions", "level", "text")  # fmt: skip
+          "exit_code", "refusals", "error", "cost_usd", "input_tokens", "versions", "level", "text",
+          "step", "steps", "title", "verifies", "passed", "reason")  # fmt: skip
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=3),

@@ -20,6 +20,7 @@ def callback(name: str, **args) -> dict:
 
 MET = {
     "a file is there": (callback("file_exists", path="README.md"), "x"),
+    "a folder is there": (callback("file_exists", path="src/"), "x"),
     "a file that git ignores is there": (callback("file_exists", path="made/out.bin"), "x"),
     "a text is there": (callback("file_contains", path="README.md", pattern="one\ntwo"), "x"),
     "a text is there, literally": (callback("file_contains", path="odd.txt", pattern="a(b"), "x"),
@@ -32,18 +33,21 @@ MET = {
     "a result tells of no error": (callback("no_errors_in"), "0 errors, no failed tests"),
     "a text tells of no error": (callback("no_errors_in", output="fine"), "error: x"),
     "a pattern is found": (PATTERN, "Success: it works"),
+    "a pattern of JavaScript is found": ({"type": "pattern", "pattern": r"^(?<year>\d{4})/\k<year>$"}, "2026/2026"),
+    "a pattern with flags is found": ({"type": "pattern", "pattern": "(?im)^DONE.$"}, "one\ndone.\u2028two"),
 }
 UNMET = {
-    "no such file": (callback("file_exists", path="gone.md"), "x", "There is no file gone.md"),
-    "a folder": (callback("file_exists", path="src"), "x", "src is not a file"),
-    "outside": (callback("file_exists", path="../../etc/passwd"), "x", "not a file of the project"),
+    "no such file": (callback("file_exists", path="gone.md"), "x", "There is no file or folder gone.md"),
+    "a link": (callback("file_exists", path="link.md"), "x", "link.md is neither a file nor a folder"),
+    "behind a link": (callback("file_exists", path="there/main.py"), "x", "not a path of the project"),
+    "outside": (callback("file_exists", path="../../etc/passwd"), "x", "not a path of the project"),
     "a key": (callback("file_exists", path="agent-config/query.txt"), "x", "cannot check whether"),
     "what is in a key": (callback("file_contains", path="agent-config/query.txt", pattern="."), "x", "cannot be read"),
     "no such text": (callback("file_contains", path="README.md", pattern="thr[e]+"), "x", "contains neither"),
     "no such text, no pattern": (
         callback("file_contains", path="README.md", pattern="("),
         "x",
-        "not a valid regular expression",
+        "is not a regular expression",
     ),
     "a pattern that takes forever": (callback("file_contains", path="slow.txt", pattern="(a+)+$"), "x", "longer than"),
     "a command fails": (callback("command_succeeds", cmd="grep -c three README.md"), "x", "exit code 1"),
@@ -59,7 +63,7 @@ UNMET = {
 
 @pytest.fixture
 def ready(work):
-    work.configure(attempts=1, pattern_seconds=0.5)
+    work.configure(attempts=1, pattern_seconds=2)
     work.project.write(
         {
             ".gitignore": "/agent-config\n/made\n",
@@ -68,6 +72,8 @@ def ready(work):
             "slow.txt": "a" * 50 + "b",
         }
     )
+    work.project.root.joinpath("link.md").symlink_to("README.md")
+    work.project.root.joinpath("there").symlink_to("src")
     return work
 
 

@@ -148,7 +148,10 @@ def test_a_malformed_answer_is_sent_back_with_the_reason(work, reply, reason: st
 def test_a_value_that_is_neither_a_string_nor_a_list_fails(work, value) -> None:
     work.configure(attempts=1)
     work.server.script(work.returns(value))
-    assert work().exit_code == 5
+    done = work()
+    assert done.exit_code == 5
+    (error,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert not error.endswith(":")
 
 
 def test_a_task_without_any_answer_is_a_refused_response(work) -> None:
@@ -220,6 +223,28 @@ def test_a_step_with_a_failed_list_is_repeated(work) -> None:
     assert done.exit_code == 0
     assert ended(work, done) == [("1.1", False, 3), ("1", True, 2), ("", True, 1)]
     assert "Step 1.1 (inner) failed" in work.prompts[5]
+
+
+def test_each_attempt_has_files_of_its_own(work) -> None:
+    """Two attempts at a step may each make a list, whose steps have the same places."""
+    again = [work.listed(work.step("inner", ECHO)), *[work.returns("no")] * 2, work.returns("ok")]
+    work.configure(attempts=2)
+    work.server.script(work.listed(work.step("outer")), *again[:3], again[0], again[3])
+    done = work("--json")
+    assert done.exit_code == 0, done.stderr
+    codes = [each["code"] for each in work.events_of(done, "tasks.code")]
+    first = ["step-1.1-attempt-1.1.ts", "step-1.1-attempt-1.2.ts"]
+    second = ["step-1-attempt-2.ts", "step-1.1-attempt-2.1.ts"]
+    assert codes == ["task-attempt-1.ts", "step-1-attempt-1.ts", *first, *second]
+
+
+def test_a_step_that_requests_its_own_result_is_noted(work) -> None:
+    work.server.script(work.listed(work.step("one", context={"previous_steps": [0]})), work.returns("fine"))
+    done = work("--json")
+    assert done.exit_code == 0, done.stderr
+    assert len(work.server.requests) == 2
+    texts = [each["text"] for each in work.events_of(done, "message")]
+    assert any("steps[0]: a step cannot get its own result; ignored" in text for text in texts)
 
 
 def test_the_nesting_of_lists_is_limited(work) -> None:

@@ -30,6 +30,10 @@ _KINDS = frozenset(
         "state.entered",
         "question.asked",
         "question.answered",
+        # of code-commit-tasks
+        "tasks.listed",
+        "tasks.judged",
+        "tasks.ended",
     }
 )
 
@@ -126,6 +130,27 @@ class Chapter:
     processes: list[ProcessView] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class StepView:
+    """A step of a task at its place in the tree: "2.1"; `verifies` is its exit requirement, `failures` are reasons."""
+
+    place: str
+    title: str
+    verifies: str
+    state: str = "unfinished"
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def depth(self) -> int:
+        """Return its depth in the tree, at most 20."""
+        return min(20, self.place.count("."))
+
+    @property
+    def tone(self) -> str:
+        """Return how its state looks: "good", "bad" or "open"."""
+        return {"passed": "good", "failed": "bad"}.get(self.state, "open")
+
+
 class RunView:
     """Pass every record to `receive`, then read the fields."""
 
@@ -139,6 +164,7 @@ class RunView:
         self.versions: dict[str, str] = {}
         self.chapters: list[Chapter] = []
         self.notes: list[NoteView] = []
+        self.steps: list[StepView] = []
         self._calls: dict[int, CallView] = {}
         self._processes: dict[str, ProcessView] = {}
         self._changes = 0
@@ -307,6 +333,26 @@ class RunView:
     def _question_answered(self, record: Record, data: Data) -> None:
         self.notes.append(NoteView(record.time, f"answered: {_text(data, 'answer') or 'the end of input'}"))
 
+    def _tasks_listed(self, _: Record, data: Data) -> None:
+        parent, rows = _text(data, "step"), data.get("steps")
+        self.steps = [step for step in self.steps if not _is_within(step.place, parent)]  # of an earlier attempt
+        at = next((index + 1 for index, step in enumerate(self.steps) if step.place == parent), len(self.steps))
+        self.steps[at:at] = [
+            StepView(_text(row, "step"), _text(row, "title"), _text(row, "verifies"))
+            for row in (rows if isinstance(rows, list | tuple) else ())
+            if isinstance(row, dict)
+        ]
+
+    def _tasks_judged(self, _: Record, data: Data) -> None:
+        for step in self.steps:
+            if step.place == _text(data, "step") and data.get("passed") is not True:
+                step.failures.append(_text(data, "reason"))
+
+    def _tasks_ended(self, _: Record, data: Data) -> None:
+        for step in self.steps:
+            if step.place == _text(data, "step"):
+                step.state = "passed" if data.get("passed") is True else "failed"
+
     def _chapter(self, record: Record, title: str, *, new: bool = False) -> Chapter:
         """Return the chapter of a record; without attempts, each call starts a chapter."""
         span: int | None = record.span
@@ -319,6 +365,10 @@ class RunView:
         if new or not self.chapters:
             self.chapters.append(Chapter(title))
         return self.chapters[-1]
+
+
+def _is_within(place: str, parent: str) -> bool:
+    return not parent or place.startswith(f"{parent}.")
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:

@@ -35,11 +35,12 @@ class AttemptFailed(Exception):  # noqa: N818 - the name of an event
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The value that an agent's code returned, and its printed output."""
+    """The value that an agent's code returned, its printed output, and a note for people about the value, or ""."""
 
     value: str | TaskList
     code: str = field(repr=False)
     output: str = field(repr=False)
+    note: str = ""
 
 
 @dataclass(slots=True)
@@ -61,8 +62,8 @@ class Agent:
     settings: TasksSettings
     deadline: float
 
-    def attempt(self, prompt: str, *, place: str, number: int, files: AttemptFiles) -> Answer:
-        """Call the model once, run its code once.
+    def attempt(self, prompt: str, *, place: str, name: str, number: int, files: AttemptFiles) -> Answer:
+        """Call the model once, run its code once. `name` is the attempt's, for its files.
 
         Raises:
             AttemptFailed: the reply is not an answer, or its code failed or returned an invalid value.
@@ -76,16 +77,16 @@ class Agent:
             code = _code(completion)
         except MalformedAnswer as problem:
             raise AttemptFailed(str(problem), output=completion.text, malformed=True) from None
-        work = _Work(self, place, number, self._create_files(label, number, code, files))
+        work = _Work(self, place, number, self._create_files(name, code, files))
         self.run.emit(CodeReceived(place, number, files.code, files.log))
         try:
-            value = self._parse_value(work.run_code(code))
+            value, note = self._parse_value(work.run_code(code))
         except ScriptFailed as failure:
             reason = f"{failure}{_BLOCK_ENDS if _ends_early(failure, completion) else ''}"
             raise AttemptFailed(reason, code=code, output=work.output) from None
         except MalformedTaskList as problem:
             raise AttemptFailed(str(problem), code=code, output=work.output, malformed=True) from None
-        return Answer(value, code, work.output)
+        return Answer(value, code, work.output, note)
 
     def seconds_left(self) -> float:
         """Return the task's remaining time in seconds.
@@ -100,16 +101,16 @@ class Agent:
             )
         return seconds
 
-    def _create_files(self, label: str, number: int, code: str, files: AttemptFiles) -> Path:
-        files.code = self.run.keep(f"{label}-attempt-{number}.ts", code).name
-        log = self.run.keep(f"{label}-attempt-{number}.jsonl", "")
+    def _create_files(self, name: str, code: str, files: AttemptFiles) -> Path:
+        files.code = self.run.keep(f"{name}.ts", code).name
+        log = self.run.keep(f"{name}.jsonl", "")
         files.log = log.name
         return log
 
-    def _parse_value(self, value: Any) -> str | TaskList:
+    def _parse_value(self, value: Any) -> tuple[str | TaskList, str]:
         if isinstance(value, str):
             self._require_short("The string", value)
-            return value
+            return value, ""
         if isinstance(value, dict) and "steps" in value:
             self._require_short("The TaskList", json.dumps(value, ensure_ascii=False))
             return task_list(value)

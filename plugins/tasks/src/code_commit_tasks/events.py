@@ -40,7 +40,10 @@ class FunctionCalled(Event):
 
 @dataclass(frozen=True, slots=True)
 class TaskDivided(Event):
-    """A task or step was divided. `steps` are rows of step, title, step_type and exit_requirement."""
+    """A task or step was divided. `steps` are rows of step, title, step_type, exit_requirement and verifies.
+
+    `verifies` is the exit requirement in words.
+    """
 
     kind: ClassVar[str] = "tasks.listed"
     step: str

@@ -66,7 +66,7 @@ def describe_requirement(requirement: ExitRequirement) -> str:  # noqa: PLR0911 
         case Validated(validator=name):
             return f"The validator {name} finds no problem."
         case FileExists(args=args):
-            return f"There is a file {args.path}."
+            return f"There is a file or folder {args.path}."
         case FileContains(args=args):
             return f"The file {args.path} contains this text, or a match of it as a regular expression: {args.pattern}"
         case CommandSucceeds(args=args):

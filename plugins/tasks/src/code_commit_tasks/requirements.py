@@ -10,10 +10,11 @@ import time
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from stat import S_ISDIR, S_ISREG
 
 from code_commit.plugin_api import ProcessResult, Run
 from code_commit_tasks.changed_files import ChangedFiles
+from code_commit_tasks.patterns import SearchFailed, search
 from code_commit_tasks.settings import TasksSettings
 from code_commit_tasks.task_list import (
     CommandSucceeds,
@@ -27,10 +28,10 @@ from code_commit_tasks.task_list import (
     Validated,
 )
 from code_commit_tasks.validators import Validation, Validator, validation_problem
-from code_commit_tasks.workers.asking import WorkerFailed, WorkerTooSlow, ask_worker
 from code_commit_toolbox.shortening import head_and_tail
 from code_commit_toolbox.tool import ToolError
 from code_commit_toolbox.tools.project_file import plain, read_text
+from code_commit_workspace import ProjectTree
 
 _ERRORS = ("error:", "panic:", "fatal:", "exception:", "failed:")
 _CLOSED = frozenset({".git", "agent-config", "logs"})
@@ -87,11 +88,10 @@ class Requirements:
             for index, step in enumerate(steps.steps)
             if isinstance(step.exit_requirement, PatternFound)
         }
-        if not patterns:
-            return ""
-        answers = self._search(list(patterns.values()), "")
-        if isinstance(answers, str):
-            return answers
+        try:
+            answers = self._search(list(patterns.values()), "") if patterns else []
+        except SearchFailed as failed:
+            return str(failed)
         wrong = [(index, each) for index, each in zip(patterns, answers, strict=True) if isinstance(each, str)]
         return f"steps[{wrong[0][0]}]: the pattern is not a regular expression: {wrong[0][1]}" if wrong else ""
 
@@ -124,10 +124,13 @@ class Requirements:
         if folder in _CLOSED:
             return f"You cannot check whether {path} exists."
         try:
-            found = self.run.tree.read(path, 1)
+            with ProjectTree(self.run.root) as tree:
+                found = tree.lstat(path.rstrip("/"))
         except (OSError, ValueError) as error:
-            return f"{path} is not a file of the project: {getattr(error, 'strerror', None) or error}"
-        return f"There is no file {path}." if found is None else ""
+            return f"{path} is not a path of the project: {getattr(error, 'strerror', None) or error}"
+        if found is None:
+            return f"There is no file or folder {path}."
+        return "" if S_ISREG(found.st_mode) or S_ISDIR(found.st_mode) else f"{path} is neither a file nor a folder."
 
     def _file_contains(self, path: str, pattern: str) -> str:
         try:
@@ -136,33 +139,28 @@ class Requirements:
             return str(error)
         if pattern in text:
             return ""
-        answers = self._search([pattern], text)
-        if isinstance(answers, str):
-            return answers
-        if isinstance(answers[0], str):
-            return f"{path} does not contain {pattern!r}, which is not a valid regular expression: {answers[0]}"
-        return "" if answers[0] else f"{path} contains neither {pattern!r} nor a match of it as a regular expression."
+        found = self._found(pattern, text)
+        if isinstance(found, str):
+            return f"{path} does not contain the text {pattern!r}. {found}"
+        return "" if found else f"{path} contains neither {pattern!r} nor a match of it as a regular expression."
 
     def _pattern_found(self, pattern: str, text: str) -> str:
-        answers = self._search([pattern], text)
-        if isinstance(answers, str):
-            return answers
-        if isinstance(answers[0], str):
-            return f"{pattern!r} is not a regular expression: {answers[0]}"
-        return "" if answers[0] else f"The pattern {pattern!r} is not found in the result."
+        found = self._found(pattern, text)
+        if isinstance(found, str):
+            return found
+        return "" if found else f"The pattern {pattern!r} is not found in the result."
 
-    def _search(self, patterns: list[str], text: str) -> list[Any] | str:
-        """Return for each pattern whether it is found or why it is invalid; or one reason why the search failed."""
-        seconds = self._seconds(self.settings.pattern_seconds)
+    def _found(self, pattern: str, text: str) -> bool | str:
+        """Return whether a pattern is found, or why that is unknown."""
         try:
-            found: list[Any] = ask_worker(
-                "pattern_search", {"patterns": patterns, "text": text}, seconds=seconds, flags=("-I", "-S")
-            )
-        except WorkerTooSlow:
-            return f"The search for the pattern took longer than {seconds:g} s and was stopped."
-        except WorkerFailed as error:
-            return f"The search for the pattern failed: {error}"
-        return found
+            (answer,) = self._search([pattern], text)
+        except SearchFailed as failed:
+            return str(failed)
+        return f"{pattern!r} is not a regular expression: {answer}" if isinstance(answer, str) else answer
+
+    def _search(self, patterns: list[str], text: str) -> list[bool | str]:
+        seconds, memory = self._seconds(self.settings.pattern_seconds), self.settings.script_memory
+        return search(patterns, text, seconds=seconds, memory=memory)
 
     def _command_succeeds(self, command: str) -> str:
         seconds = self._seconds(self.run.build_timeout)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from code_commit.plugin_api import LimitReached, MessageLogged, ProviderFailed, Run
 from code_commit_tasks.agent import Agent, Answer, AttemptFailed, AttemptFiles
 from code_commit_tasks.events import AttemptJudged, StepEnded, TaskDivided
-from code_commit_tasks.prompts import Failure, step_prompt, task_prompt
+from code_commit_tasks.prompts import Failure, describe_requirement, step_prompt, task_prompt
 from code_commit_tasks.requirements import Requirements
 from code_commit_tasks.settings import TasksSettings
 from code_commit_tasks.step_context import sections
@@ -154,7 +154,8 @@ class Steps:
             prompt = step_prompt(node.step, part_of, context, failure, self.run.token)
         files = AttemptFiles()
         try:
-            return self.agent.attempt(prompt, place=node.place, number=attempt.number, files=files)
+            name = node.name_of(attempt)
+            return self.agent.attempt(prompt, place=node.place, name=name, number=attempt.number, files=files)
         finally:
             attempt.code, attempt.log = files.code, files.log
 
@@ -178,12 +179,15 @@ class Steps:
         self.listed += len(steps.steps)
         node.list_title = steps.title
         node.steps = [node.child(number, step) for number, step in enumerate(steps.steps, 1)]
+        if answer.note:
+            self._log(node, f"   {answer.note}")
         rows = tuple(
             {
                 "step": each.place,
                 "title": step.title,
                 "step_type": step.step_type,
                 "exit_requirement": step.exit_requirement.model_dump(mode="json"),
+                "verifies": describe_requirement(step.exit_requirement),
             }
             for each, step in zip(node.steps, steps.steps, strict=True)
         )

@@ -144,25 +144,31 @@ class MalformedTaskList(Exception):  # noqa: N818 - named after the object
     """The object is not a TaskList. The message is for the model's next attempt."""
 
 
-def task_list(value: Any) -> TaskList:
-    """Parse `value` as a list of steps.
+def task_list(value: Any) -> tuple[TaskList, str]:
+    """Parse `value` as a list of steps; return it with a note for people about what was ignored, or "".
+
+    A step that requests its own result, as the first step of the prompt's template does, gets none.
 
     Raises:
-        MalformedTaskList: a type is wrong, a field is missing or unknown, or a step requests the result of itself, a
-            later step, or a step that does not exist.
+        MalformedTaskList: a type is wrong, a field is missing or unknown, or a step requests the result of a later step
+            or of one that does not exist.
     """
     try:
         found = TypeAdapter(TaskList).validate_python(value)
     except ValidationError as error:
         raise MalformedTaskList(_format_errors(error)) from None
+    ignored = []
     for index, step in enumerate(found.steps):
-        for previous in step.context.previous_steps:
-            if previous >= index:
-                raise MalformedTaskList(
-                    f"steps[{index}].context.previous_steps names step {previous}, counted from 0, "
-                    f"which does not come before step {index}"
-                )
-    return found
+        wanted = step.context.previous_steps
+        if later := [each for each in wanted if each > index]:
+            raise MalformedTaskList(
+                f"steps[{index}].context.previous_steps names step {later[0]}, counted from 0, "
+                f"which does not come before step {index}"
+            )
+        if index in wanted:
+            ignored.append(f"steps[{index}]")
+            wanted[:] = [each for each in wanted if each != index]
+    return found, f"{', '.join(ignored)}: a step cannot get its own result; ignored" if ignored else ""
 
 
 def _format_errors(error: ValidationError) -> str:

@@ -26,7 +26,8 @@ class Attempt:
 class Node:
     """A step, or the task itself, with the place "" and no `step`.
 
-    `steps` are its parts in the last attempt. Places count from 1: "2.1".
+    `steps` are its parts in the last attempt. Places count from 1: "2.1". `within` holds the numbers of the attempts
+    that it is part of, "" for a step of the task: "3" is the third attempt at step 2, "3.1" at one of its parts.
     """
 
     place: str
@@ -36,6 +37,7 @@ class Node:
     result: str | None = None
     list_title: str = ""
     steps: list[Node] = field(default_factory=list)
+    within: str = ""
 
     @property
     def title(self) -> str:
@@ -49,7 +51,15 @@ class Node:
 
     def child(self, number: int, step: TaskStep) -> Node:
         """Return a new node for the step `number` of its list, counted from 1."""
-        return Node(f"{self.place}.{number}".removeprefix("."), step)
+        within = self._number(self.attempts[-1]) if self.place and self.attempts else ""
+        return Node(f"{self.place}.{number}".removeprefix("."), step, within=within)
+
+    def name_of(self, attempt: Attempt) -> str:
+        """Return a name that no other attempt of the task has, for files: "step-2.1-attempt-3.1"."""
+        return f"{f'step-{self.place}' if self.place else 'task'}-attempt-{self._number(attempt)}"
+
+    def _number(self, attempt: Attempt) -> str:
+        return f"{self.within}.{attempt.number}".removeprefix(".")
 
 
 def lines(node: Node, above: str = "") -> Iterator[str]:

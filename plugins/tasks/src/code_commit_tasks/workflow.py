@@ -97,7 +97,8 @@ def _read(name: str) -> str:
 def _failed_result(failed: StepFailed) -> Result:
     node = failed.node
     where = f"step {node.place} ({node.title})" if node.place else "the task"
-    reason = str(failed).partition("\n")[0]
+    first, *more = str(failed).splitlines() or [""]
+    reason = f"{first} {more[0].removeprefix('- ')}" if first.endswith(":") and more else first
     outcome = Outcome.RESPONSE_REFUSED if failed.malformed and not node.place else Outcome.NOT_REACHED
     attempts = f"{len(node.attempts)} attempt{'s' * (len(node.attempts) != 1)}"
     return Result(outcome, f"{where} failed after {attempts}: {reason}", {"step": node.place, "reason": str(failed)})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -22,10 +21,10 @@ class WorkerFailed(Exception):  # noqa: N818 - the name of an event
     """The worker returned no answer: it ran out of memory or has a bug."""
 
 
-def ask_worker(name: str, question: Any, *, seconds: float, flags: Sequence[str] = ("-I",)) -> Any:
+def ask_worker(name: str, question: Any, *, seconds: float) -> Any:
     """Send `question` to the worker `name` of this package and return its answer, both as JSON.
 
-    `flags` are for Python; the worker gets an empty environment.
+    The worker gets an empty environment.
 
     Raises:
         WorkerTooSlow, WorkerFailed: there is no answer.
@@ -33,7 +32,7 @@ def ask_worker(name: str, question: Any, *, seconds: float, flags: Sequence[str]
     script = str(files("code_commit_tasks.workers") / f"{name}.py")
     try:
         done = subprocess.run(
-            [*parent_death_command(), sys.executable, *flags, script, str(int(seconds) + 2)],
+            [*parent_death_command(), sys.executable, "-I", script, str(int(seconds) + 2)],
             input=json.dumps(question).encode(),
             capture_output=True,
             timeout=seconds,
