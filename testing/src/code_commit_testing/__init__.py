@@ -6,7 +6,7 @@
         ...  # point a provider at server.url("openai")
 
 - `ScriptedServer`: a real HTTP server on loopback with the protocols of Gemini, OpenAI and Anthropic
-- `Reply`, `RecordedRequest`: its answers, and the requests it received
+- `Reply`, `RecordedRequest`: its answers, and the requests it received; `Stream`: how an answer is streamed
 - `Project`, `Finished`, `install_plugin`: run the command in a test project, with test plugins
 - `ScriptedProvider`: a provider that answers from a list, without HTTP; its module is also a plugin
 - `model_call`: a call of a model, for tests of a provider or a layer
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from code_commit_testing.command import Finished, Project, install_plugin
     from code_commit_testing.scripted_provider import ScriptedProvider, model_call
-    from code_commit_testing.scripted_replies import Reply
+    from code_commit_testing.scripted_replies import Reply, Stream
     from code_commit_testing.scripted_server import RecordedRequest, ScriptedServer
 
 _MODULES = {
@@ -31,6 +31,7 @@ _MODULES = {
     "Reply": "code_commit_testing.scripted_replies",
     "ScriptedProvider": "code_commit_testing.scripted_provider",
     "ScriptedServer": "code_commit_testing.scripted_server",
+    "Stream": "code_commit_testing.scripted_replies",
     "install_plugin": "code_commit_testing.command",
     "model_call": "code_commit_testing.scripted_provider",
 }
@@ -44,6 +45,7 @@ __all__ = [
     "Reply",
     "ScriptedProvider",
     "ScriptedServer",
+    "Stream",
     "install_plugin",
     "model_call",
 ]

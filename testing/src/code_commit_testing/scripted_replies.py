@@ -3,14 +3,49 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from code_commit.plugin_api.conversation import Finish, ToolCall, Usage
+from code_commit.plugin_api.streaming import StreamEvent
 
 Protocol = Literal["gemini", "openai", "anthropic"]
 Fault = Literal["drop", "reset", "half", "stall", "trickle", "hang"]
+Break = Literal["end", "drop", "reset", "stall"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """How a reply is sent to a request that asks to stream.
+
+    Each event has at most `piece` characters of text. With a `gate`, each `release` of it sends one event; `seconds`
+    pass before each event. After `after` events, or after `after_bytes` bytes, the reply breaks off. What follows is
+    `then`: an error `Reply` as an event, after `after` events; "end", the regular end of the body; "drop" or "reset" of
+    the connection; or "stall", until the server ends.
+
+    `keep_alives` is the number of pings (Anthropic) or comments before each event. `gzip` compresses the reply.
+    `newline` ends a line; "" is the service's own. `events` replaces the service's events, on any path and whatever the
+    request asks for; `lines` sends events as lines of JSON instead of server-sent events.
+    """
+
+    piece: int = 5
+    gate: threading.Semaphore | None = None
+    seconds: float = 0.0
+    after: int | None = None
+    after_bytes: int | None = None
+    then: Break | Reply = "drop"
+    keep_alives: int = 0
+    gzip: bool = False
+    newline: Literal["", "\n", "\r\n", "\r"] = ""
+    events: Sequence[StreamEvent] | None = None
+    lines: bool = False
+
+    @property
+    def breaks_off(self) -> bool:
+        """Whether the reply breaks off."""
+        return self.after is not None or self.after_bytes is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +61,8 @@ class Reply:
     A `fault` breaks the delivery: `drop` closes without an answer, `reset` breaks the connection, `half` closes after
     half of the answer, `stall` stops there, `trickle` sends one byte at a time, `hang` never answers. `stall` and
     `hang` end with the server.
+
+    If the request asks to stream, `stream` is how; with None, the service sends this reply as a whole.
     """
 
     text: str = ""
@@ -41,6 +78,7 @@ class Reply:
     body: bytes | None = None
     delay: float = 0.0
     fault: Fault | None = None
+    stream: Stream | None = field(default_factory=Stream)
 
     @classmethod
     def error(cls, status: int, message: str = "scripted error", *, code: str = "", **headers: str) -> Reply:

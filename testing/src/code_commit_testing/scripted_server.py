@@ -15,17 +15,18 @@ import ssl
 import struct
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from code_commit_testing.scripted_replies import Protocol, Reply, answer_of
+from code_commit_testing.scripted_replies import Break, Protocol, Reply, answer_of
+from code_commit_testing.scripted_stream import StreamedReply, deliver, streamed
 
 _TRICKLE_SECONDS = 0.05
-_GEMINI_PATH = re.compile(r"/v1(?:beta|alpha)?/models/([^/:]+):generateContent$")
+_GEMINI_PATH = re.compile(r"/v1(?:beta|alpha)?/models/([^/:]+):(?:generateContent|streamGenerateContent)(?:\?.*)?$")
 _SUFFIX: dict[Protocol, str] = {"gemini": "", "openai": "/v1", "anthropic": ""}
 
 
@@ -57,6 +58,22 @@ class RecordedRequest:
         return str(self.json.get("model", ""))
 
     @property
+    def streams(self) -> bool:
+        """Return whether it asks for a streamed reply."""
+        return ":streamGenerateContent" in self.path or self._member("stream") is True
+
+    def names(self, words: Iterable[str]) -> str | None:
+        """Return the first of `words` that is a true member of the body, or the method in the path."""
+        return next((word for word in words if self._member(word) or f":{word}" in self.path), None)
+
+    def _member(self, name: str) -> Any:
+        try:
+            document = self.json
+        except ValueError:
+            return None
+        return document.get(name) if isinstance(document, dict) else None
+
+    @property
     def prompt(self) -> str:
         """Return the text of the last message."""
         if self.protocol == "gemini":
@@ -71,11 +88,21 @@ Scripted = Reply | str | Callable[[RecordedRequest], Reply | str]
 class ScriptedServer:
     """Answers each request with the next item of its script: a `Reply`, a text, or a function of the request.
 
-    The requested path selects the protocol of the reply. A script that is used up answers 400. `requests` records the
-    requests in order. With `ssl_context`, it uses TLS.
+    The requested path selects the protocol of the reply; a request that asks to stream gets the same reply as events.
+    A script that is used up answers 400. `requests` records the requests in order. With `ssl_context`, it uses TLS.
+
+    `refuses` names what the server does not know: "stream_options", "stream", "streamGenerateContent". A request with
+    one of them is answered with an error that names it, and uses nothing of the script.
     """
 
-    def __init__(self, script: Iterable[Scripted] = (), *, ssl_context: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        script: Iterable[Scripted] = (),
+        *,
+        ssl_context: ssl.SSLContext | None = None,
+        refuses: Collection[str] = (),
+    ) -> None:
+        self.refuses = refuses
         self.requests: list[RecordedRequest] = []
         self._script: deque[Scripted] = deque(script)
         self._lock = threading.Lock()
@@ -132,6 +159,9 @@ class ScriptedServer:
     def _next(self, request: RecordedRequest) -> Reply:
         with self._lock:
             self.requests.append(request)
+            if unknown := request.names(self.refuses):
+                status = 404 if f":{unknown}" in request.path else 400
+                return Reply.error(status, f"Unknown parameter: '{unknown}'.")
             item: Scripted = self._script.popleft() if self._script else Reply.error(400, "the script is used up")
         if callable(item):
             item = item(request)
@@ -206,18 +236,34 @@ class _Handler(BaseHTTPRequestHandler):
                 closing.wait()
             self._disconnect(reset=reply.fault == "reset")
             return
+        if (stream := _streamed(request, reply)) is not None:
+            self._stream(stream, reply, closing)
+            return
         if request.protocol is None and reply.body is None:
             status, body = 404, b'{"error": "no such path"}'
         else:
             status, body = answer_of(request.protocol or "openai", reply, model=_model_of(request))
-        head = {"content-type": "application/json", "content-length": str(len(body))} | {
-            name.lower(): value for name, value in reply.headers.items()
-        }
+        self._send_head(status, {"content-type": "application/json", "content-length": str(len(body))}, reply)
+        self._send_body(body, reply, closing)
+
+    def _send_head(self, status: int, head: Mapping[str, str], reply: Reply) -> None:
         self.send_response(status)
-        for name, value in head.items():
+        for name, value in {**head, **{name.lower(): value for name, value in reply.headers.items()}}.items():
             self.send_header(name, value)
         self.end_headers()
-        self._send_body(body, reply, closing)
+
+    def _stream(self, stream: StreamedReply, reply: Reply, closing: threading.Event) -> None:
+        head = {"content-type": stream.content_type, "transfer-encoding": "chunked", "cache-control": "no-cache"}
+        self._send_head(reply.status, head | ({"content-encoding": "gzip"} if stream.stream.gzip else {}), reply)
+        then: Break = stream.then
+        if not deliver(stream, self.wfile.write, closing, slow=reply.fault == "trickle"):
+            then = "drop"
+        if then == "end":
+            self.wfile.write(b"0\r\n\r\n")
+            return
+        if then == "stall":
+            closing.wait()
+        self._disconnect(reset=then == "reset")
 
     def _send_body(self, body: bytes, reply: Reply, closing: threading.Event) -> None:
         if reply.fault in {"half", "stall"}:
@@ -243,6 +289,17 @@ class _Handler(BaseHTTPRequestHandler):
                 self.connection.close()
             else:
                 self.connection.shutdown(socket.SHUT_RDWR)
+
+
+def _streamed(request: RecordedRequest, reply: Reply) -> StreamedReply | None:
+    asked = request.streams and request.protocol is not None
+    if reply.stream is None or not (asked or reply.stream.events is not None):
+        return None
+    options = request._member("stream_options")  # noqa: SLF001 - both belong to the server
+    if request.protocol == "openai" and not (isinstance(options, dict) and options.get("include_usage") is True):
+        reply = replace(reply, usage=None)
+    sse = request.protocol != "gemini" or "alt=sse" in request.path
+    return streamed(reply, request.protocol or "openai", model=_model_of(request), sse=sse)
 
 
 def _protocol_of(path: str) -> Protocol | None:
