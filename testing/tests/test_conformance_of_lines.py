@@ -1,4 +1,4 @@
-"""The conformance tests on a service that replies in lines of JSON, and cannot be forced to call a tool."""
+"""The conformance tests on a service that replies and streams in lines of JSON, and cannot be forced to call a tool."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ import pytest
 
 from code_commit.plugin_api import (
     Completion,
+    Delta,
     Finish,
     HttpCall,
     Message,
+    Part,
+    PartialReply,
     ProviderDefinition,
     ProviderError,
+    StreamEvent,
     Text,
     ToolCall,
     ToolResult,
@@ -51,13 +55,21 @@ class LinesWire:
             body["tools"] = [[tool.name, tool.description, dict(tool.parameters)] for tool in request.tools]
         return HttpCall("/chat", body)
 
+    def encode_stream(self, request) -> HttpCall:
+        whole = self.encode(request)
+        return HttpCall(whole.path, {**whole.body, "stream": True})
+
+    def stream(self) -> LinesDecoder:
+        return LinesDecoder()
+
     def decode(self, status, headers, body) -> Completion:
         lines = [reply_object(line, status, headers) for line in body.splitlines() if line.strip()]
         if status >= 400:
             raise reply_error(status, words=str(lines[0].get("error")) if lines else "no reply")
         if not lines or not lines[-1].keys() & {"say", "calls", "done"}:
             raise ProviderError("the reply has no last line", kind="invalid_response")
-        parts = [Text(text) for line in lines if (text := reply_member(line, "say", str))]
+        text = "".join(reply_member(line, "say", str) or "" for line in lines)
+        parts: list[Part] = [Text(text)] if text else []
         for index, call in enumerate(call for line in lines for call in reply_objects(line, "calls")):
             arguments, raw = read_arguments(call.get("arguments"))
             name = reply_member(call, "name", str) or ""
@@ -66,6 +78,34 @@ class LinesWire:
         usage = Usage(token_count(lines[-1], "in"), token_count(lines[-1], "out"))
         finish = finish_of(word, ENDINGS, parts)
         return Completion(Message("assistant", tuple(parts)), finish, word, usage, "lines-1", {"lines": lines})
+
+
+class LinesDecoder:
+    """Decodes the lines as if they had come at once."""
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+        self.text: list[str] = []
+
+    def feed(self, event) -> list[Delta]:
+        line = reply_object(event.data)
+        if "error" in line:
+            raise reply_error(500, words=str(line["error"]))
+        self.lines.append(event.data)
+        deltas = [Delta("text", text)] if (text := reply_member(line, "say", str)) else []
+        self.text += [delta.text for delta in deltas]
+        for index, call in enumerate(reply_objects(line, "calls")):
+            _, raw = read_arguments(call.get("arguments"))
+            deltas.append(Delta("tool", raw, index=index, name=reply_member(call, "name", str) or ""))
+        return deltas
+
+    def finish(self) -> Completion:
+        if not self.lines or "done" not in reply_object(self.lines[-1]):
+            raise ProviderError("the last line is missing", kind="network")
+        return LinesWire().decode(200, {}, b"\n".join(self.lines))
+
+    def partial(self) -> PartialReply:
+        return PartialReply("".join(self.text), model="lines-1")
 
 
 def _turn(part) -> dict | None:
@@ -104,3 +144,67 @@ class TestLines(ProviderConformance):
             last |= {"in": reply.usage.input, "out": reply.usage.output}
         lines = [*({"say": line} for line in reply.text.splitlines(keepends=True)), last]
         return reply.status, reply.headers, b"\n".join(json.dumps(line).encode() for line in lines)
+
+    def stream_events(self, reply: Reply, piece: int):
+        last = self.answer(reply)[2].splitlines()[-1]
+        pieces = [reply.text[start : start + piece] for start in range(0, len(reply.text), piece)]
+        return [*(StreamEvent("", json.dumps({"say": text}).encode()) for text in pieces), StreamEvent("", last)]
+
+    def stream_error(self, reply: Reply):
+        return StreamEvent("", self.answer(reply)[2])
+
+
+class LosesText(LinesDecoder):
+    def finish(self):
+        return LinesWire().decode(200, {}, b"\n".join(self.lines[1:]))
+
+
+class TakesAnyEnd(LinesDecoder):
+    def finish(self):
+        return LinesWire().decode(200, {}, b"\n".join([*self.lines, b'{"done": "stop"}']))
+
+
+class SharesLines(LinesDecoder):
+    shared: ClassVar[list[bytes]] = []
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines = self.shared
+
+
+class RepeatsDeltas(LinesDecoder):
+    def feed(self, event):
+        return [*super().feed(event)] * 2
+
+
+class Crashes(LinesDecoder):
+    def feed(self, event):
+        json.loads(event.data)["done"]
+        return super().feed(event)
+
+
+class IgnoresErrors(LinesDecoder):
+    def feed(self, event):
+        return [] if b"error" in event.data else super().feed(event)
+
+
+@pytest.mark.parametrize(
+    ("decoder", "name", "arguments"),
+    [
+        (LosesText, "streamed_and_whole_are_the_same", ("much text", 3)),
+        (TakesAnyEnd, "without_its_end_a_reply_is_a_network_error", ("text",)),
+        (TakesAnyEnd, "a_stream_without_a_finish_is_not_complete", ()),
+        (SharesLines, "two_replies_at_once_are_kept_apart", ()),
+        (RepeatsDeltas, "deltas_are_the_pieces_of_the_reply", ()),
+        (RepeatsDeltas, "what_arrived_is_known_at_every_event", ()),
+        (Crashes, "an_event_of_the_wrong_type_does_not_crash", ()),
+        (IgnoresErrors, "an_error_in_the_middle_ends_the_stream", ()),
+    ],
+)
+def test_a_broken_decoder_is_found(decoder, name, arguments):
+    test = getattr(TestLines(), f"test_{name}")
+    wire = LinesWire()
+    test(wire, *arguments)
+    wire.stream = decoder  # type: ignore[method-assign]
+    with pytest.raises((AssertionError, KeyError, TypeError, pytest.fail.Exception)):
+        test(wire, *arguments)

@@ -9,6 +9,7 @@ import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from typing import Any
 
 import pytest
 
@@ -54,7 +55,7 @@ def arrived(server, protocol="openai", **request) -> bytes:
             return b"reset"
 
 
-def events(body: bytes) -> list[tuple[str, object]]:
+def events(body: bytes) -> list[tuple[str, Any]]:
     """Return the name and the document of each event, comments left out."""
     found = []
     for block in body.replace(b"\r\n", b"\n").decode().split("\n\n")[:-1]:

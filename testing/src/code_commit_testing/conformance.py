@@ -46,6 +46,7 @@ from code_commit_testing.conformance_samples import (
     TWO_CALLS,
     with_each_value_replaced_in,
 )
+from code_commit_testing.conformance_stream import StreamConformance, assert_valid
 from code_commit_testing.scripted_provider import model_call
 from code_commit_testing.scripted_replies import Protocol, Reply, answer_of
 from code_commit_testing.scripted_server import ScriptedServer
@@ -53,7 +54,7 @@ from code_commit_testing.scripted_server import ScriptedServer
 ToolChoice = Literal["auto", "none", "required"]
 
 
-class ProviderConformance(CountConformance):
+class ProviderConformance(CountConformance, StreamConformance):
     """Subclass it, name the subclass `Test…`, and set these attributes.
 
     `settings` is the provider's configuration. `unspoken` are the finishes that the service cannot express,
@@ -322,11 +323,7 @@ class ProviderConformance(CountConformance):
                 completion = wire.decode(status, headers, changed)
             except ProviderError:
                 continue
-            assert all(isinstance(part, Text | ToolCall | Opaque) for part in completion.message.parts)
-            assert all(isinstance(part.text, str) for part in completion.message.parts if isinstance(part, Text))
-            assert all(
-                isinstance(field, str) for call in completion.tool_calls for field in (call.id, call.name, call.raw)
-            )
+            assert_valid(completion)
 
     # --- with the host's HTTP, on a real connection
 

@@ -47,6 +47,8 @@ def with_each_value_replaced_in(body: bytes) -> Iterator[bytes]:
 
 def _with_each_value_replaced(value: Any) -> Iterator[Any]:
     yield from (None, True, 7, "x", [], {}, [7], [{}], {"x": 7})
+    if isinstance(value, int):  # an index, or a number of tokens
+        yield from (-1, 10**9)
     if isinstance(value, dict):
         for name, item in value.items():
             yield {other: kept for other, kept in value.items() if other != name}
