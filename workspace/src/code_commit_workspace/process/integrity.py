@@ -96,13 +96,14 @@ class IntegrityCheck:
         """Record the current state. `folders` are not caches, even if a mark says so now."""
         now = time.time_ns() - _CLOCK_TICK
         rules, folders, repositories = self._rules(folders)
+        skip = os.path.realpath(self._state_folder) if self._state_hidden else ""
         seals = {"": _place(self._root)}
         for name in (self._build_script, *rules):
             seals |= self._file(self._root / name)
         nested = (self._root / folder / ".git" for folder in repositories)
         for place in (self._root / ".git", *self._git_folders, *nested):
-            seals |= self._git(place)
-        seals |= self._below(self._root / self._private_folder)
+            seals |= self._git(place, skip)
+        seals |= self._below(self._root / self._private_folder, skip)
         return Sealed(seals, tuple(rules), folders, tuple(repositories), now)
 
     def altered(self, before: Sealed) -> tuple[str, ...]:
@@ -120,7 +121,7 @@ class IntegrityCheck:
     def _made_set_uid(self, since: int) -> set[str]:
         """Return the programs below the root that became set-uid or set-gid after `since`."""
         return {
-            self._name(Path(path))
+            self._name(path)
             for path, status in files_below(str(self._root), skip=(f"{self._root}/.git",))
             if status.st_mode & _SET_UID and stat.S_ISREG(status.st_mode) and status.st_ctime_ns >= since
         }
@@ -164,37 +165,36 @@ class IntegrityCheck:
             return folders
         return [folder for folder in folders if folder not in ignored]
 
-    def _git(self, folder: Path) -> dict[str, Seal]:
+    def _git(self, folder: Path, skip: str) -> dict[str, Seal]:
         """Seal a `.git`: a folder, a file that names one, or a link."""
         if folder.is_file():
             return self._file(folder)
         seals = self._file(folder) if folder.is_symlink() else {}
         for part in _GIT_PARTS:
-            seals |= self._below(folder / part, modes=part == "hooks")
+            seals |= self._below(folder / part, skip, modes=part == "hooks")
         return seals
 
     def _file(self, path: Path) -> dict[str, Seal]:
-        seal = _seal(path)
-        return {self._name(path): seal} if seal else {}
+        seal = _seal(str(path))
+        return {self._name(str(path)): seal} if seal else {}
 
-    def _below(self, top: Path, *, modes: bool = False) -> dict[str, Seal]:
-        """Seal the file `top`, or every file below the folder. Follow a link at the top, but none below."""
-        seals: dict[str, Seal] = {}
-        if top.is_symlink():
-            seals |= self._file(top)
+    def _below(self, top: Path, skip: str, *, modes: bool = False) -> dict[str, Seal]:
+        """Seal the file `top`, or every file below the folder but for the folder `skip`.
+
+        Follow a link at the top, but none below.
+        """
         if not top.is_dir():
-            return seals | self._file(top)
-        for path in _files(Path(os.path.realpath(top)), skip=self._skipped()):
+            return self._file(top)
+        seals = self._file(top) if top.is_symlink() else {}
+        real = os.path.realpath(top)
+        for path in _files(real, skip):
             seal = _seal(path, mode=modes)
             if seal:
-                seals[self._name(top / path.relative_to(os.path.realpath(top)))] = seal
+                seals[self._name(f"{top}/{path[len(real) :].lstrip('/')}")] = seal
         return seals
 
-    def _skipped(self) -> frozenset[str]:
-        return frozenset({os.path.realpath(self._state_folder)}) if self._state_hidden else frozenset()
-
-    def _name(self, path: Path) -> str:
-        return str(path.relative_to(self._root)) if path.is_relative_to(self._root) else str(path)
+    def _name(self, path: str) -> str:
+        return path.removeprefix(f"{self._root}/")
 
 
 def _folder_of(name: str) -> str:
@@ -215,7 +215,8 @@ def _look(root: Path, folder: str, not_searched: frozenset[str]) -> tuple[Abstra
     return names.keys(), inside
 
 
-def _files(top: Path, *, skip: frozenset[str]) -> Iterator[Path]:
+def _files(top: str, skip: str) -> Iterator[str]:
+    """Yield the paths of everything below the folder `top` that is no folder, except below the folder `skip`."""
     ahead = [top]
     while ahead:
         folder = ahead.pop()
@@ -223,9 +224,9 @@ def _files(top: Path, *, skip: frozenset[str]) -> Iterator[Path]:
             with os.scandir(folder) as entries:
                 for entry in entries:
                     if not entry.is_dir(follow_symlinks=False):
-                        yield Path(entry.path)
-                    elif entry.path not in skip:
-                        ahead.append(Path(entry.path))
+                        yield entry.path
+                    elif entry.path != skip:
+                        ahead.append(entry.path)
         except OSError:
             continue
 
@@ -238,14 +239,14 @@ def _place(root: Path) -> Seal:
     return Seal("root", stamp=(info.st_dev, info.st_ino))
 
 
-def _seal(path: Path, *, mode: bool = False) -> Seal | None:
+def _seal(path: str, *, mode: bool = False) -> Seal | None:
     try:
         info = os.lstat(path)
     except OSError:
         return None
     kind = f"{stat.S_IFMT(info.st_mode):o}" + (f" {info.st_mode & 0o111:o}" if mode else "")
     if stat.S_ISLNK(info.st_mode):
-        target = os.fsencode(path.readlink())
+        target = os.fsencode(Path(path).readlink())
         return Seal(kind, blake2b(target + b"\0" + (_content(path) or b"")).digest())
     if not stat.S_ISREG(info.st_mode):
         return Seal(kind, stamp=(info.st_ino,))
@@ -254,7 +255,7 @@ def _seal(path: Path, *, mode: bool = False) -> Seal | None:
     return Seal(kind, digest, (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns))
 
 
-def _content(path: Path) -> bytes | None:
+def _content(path: str) -> bytes | None:
     """Return the content of a regular file, also behind a link; None when it is large or unreadable."""
     try:
         # Another process may have put a named pipe there: do not wait for a writer.
