@@ -17,7 +17,6 @@ from code_commit_workspace.terminal import (
     can_repaint,
     may_color,
     printable,
-    read_answer,
     terminal_columns,
 )
 
@@ -98,19 +97,6 @@ def test_a_closed_terminal_is_not_painted():
     stream = Terminal()
     stream.close()
     assert not can_repaint(stream, {"TERM": "xterm"})
-
-
-@pytest.mark.parametrize(
-    ("typed", "answer"), [(b"yes\r\nmore\n", "yes"), (b"", None), (b"\n", ""), (b"\xff", "\ufffd")]
-)
-def test_an_answer_is_one_line(monkeypatch, typed, answer):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed)))
-    assert read_answer() == answer
-
-
-def test_there_is_no_answer_without_stdin(monkeypatch):
-    monkeypatch.setattr(sys, "stdin", None)
-    assert read_answer() is None
 
 
 def pipe(encoding="utf-8"):

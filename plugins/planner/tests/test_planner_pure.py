@@ -16,7 +16,7 @@ from code_commit_planner.display import feedback_lines, tool_line
 from code_commit_planner.machine import ASKING, FINAL, TABLE, Event, State, next_state
 from code_commit_planner.planner_model import PLANNER_TOOLS
 from code_commit_planner.prompts import filled
-from code_commit_planner.requirements_text import has_heading, is_answered, with_tag
+from code_commit_planner.requirements_text import has_heading, with_tag
 from code_commit_planner.staging import is_temporary, select
 from code_commit_planner.todo import read_todos
 from code_commit_planner.wrapping import columns
@@ -151,11 +151,8 @@ def test_a_heading_is_on_its_own_line(line):
     assert has_heading(f"x\n{line}\ny")
 
 
-def test_neither_a_mention_nor_an_old_heading_is_an_answer():
+def test_a_mention_is_not_a_heading():
     assert not has_heading("put it under {{CURRENT REQUIREMENTS}} please")
-    assert not is_answered("{{CURRENT REQUIREMENTS}}\na", "{{CURRENT REQUIREMENTS}}\na")
-    assert is_answered("{{CURRENT REQUIREMENTS}}\na", "{{CURRENT REQUIREMENTS}}\nb")
-    assert not is_answered("a", "b")
 
 
 @pytest.mark.parametrize(

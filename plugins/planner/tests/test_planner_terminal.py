@@ -107,7 +107,7 @@ def test_a_whole_cycle_works_on_a_terminal(codebase, on_terminal):
     for shown, typed in (
         ("correct branch", "yes\n"),
         ("start a review", "\n"),
-        ("refine it further", "yes\n"),
+        ("it further", "yes\n"),
         ("Hit enter to continue", "\n"),
         ("start a review", "quit\n"),
     ):
@@ -124,6 +124,25 @@ def test_a_whole_cycle_works_on_a_terminal(codebase, on_terminal):
     path = str(codebase.project.root)
     assert [line for line in lines if len(line) > 80 and path not in line and "logs/" not in line] == []
     assert "\n\n\n" not in "\n".join(line.strip() for line in lines)
+
+
+def test_what_is_typed_while_models_work_answers_no_question(codebase, on_terminal):
+    codebase.write("g3-plan/new_requirements.md", "old words\n")
+    terminal = on_terminal("--planning", f"--codepath={codebase.project.root}", "--sandbox=off")
+    typed_early = {"planner": "yes\n\n", "coach": "\n\nyes\n"}
+    for part, typed in typed_early.items():
+        codebase.cast.before[part] = lambda typed=typed: terminal.types(typed)
+    terminal.until("correct branch")
+    terminal.types("yes\n")
+    terminal.until("start a review")
+    terminal.types("Focus on tests.\nyes\n")
+    terminal.until("it further")
+    terminal.types("yes\n")
+    terminal.until("Please review")
+    terminal.types("quit\n")
+    assert terminal.ends() == 0
+    assert codebase.subjects() == ["start"]
+    assert "Focus on tests.\nyes" in codebase.cast.requests["planner"][0].prompt
 
 
 def test_ctrl_c_ends_it_at_once(codebase, on_terminal):

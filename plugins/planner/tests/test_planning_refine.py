@@ -87,25 +87,51 @@ def test_the_planner_cannot_write_todos(codebase):
     assert not codebase.has(TODO)
 
 
-@pytest.mark.parametrize(
-    ("before", "replies"),
-    [
-        ("old words\n", [Reply("It is incoherent.")]),
-        ("{{CURRENT REQUIREMENTS}}\nfrom before\n", [Reply("I have nothing to add.")]),
-    ],
-)
-def test_a_model_that_does_not_change_the_file_ends_the_run(codebase, before, replies):
-    codebase.write(NEW, before)
-    codebase.cast.planner = replies
+def test_a_model_that_writes_no_heading_ends_the_run(codebase):
+    codebase.write(NEW, "old words\n")
+    codebase.cast.planner = [Reply("It is incoherent.")]
     person = codebase.plan()
     person.answers("")
     finished = person.ends()
     assert finished["exit_code"] == 1
     assert person.states[-1] == "no answer of the model"
-    assert "The LLM didn't respond" in person.messages()[-1]
-    assert "restart the app" in person.messages()[-1]
+    assert person.messages()[-1].startswith("The LLM didn't respond: there is no heading")
+    assert finished["summary"] == "Please restart the app to try again."
     assert codebase.has(NEW)
     assert not codebase.has(CURRENT)
+
+
+def test_a_satisfied_planner_leads_to_the_approval(codebase):
+    codebase.write(NEW, "old words\n")
+    person = codebase.plan()
+    person.answers("", "quit")
+    person.ends()
+    codebase.cast.planner = [Reply("I have nothing to add.")]
+    person = codebase.start()
+    question = person.answers("yes", "yes", "", "yes")[3]
+    assert question.startswith(f"The LLM has left `{codebase.project.root}/{NEW}` as it is.\nPlease go and read")
+    assert "Please review" in person.question()
+
+
+def test_words_at_the_approval_reach_the_planner(codebase):
+    cast = codebase.cast
+    cast.planner += [cast.writes(NEW, "{{CURRENT REQUIREMENTS}}\nAdd three.\n"), cast.done()]
+    codebase.write(NEW, "old words\n")
+    person = codebase.plan()
+    person.answers("", "", "hm", "c", "yse", "yes, but drop\\\nsection 3", "yes")
+    assert "Please review" in person.question()
+    assert "yes, but drop\nsection 3" in cast.requests["planner"][2].prompt
+    assert len(cast.requests["planner"]) == 4
+    assert person.notices().count("Unknown answer. Please answer 'yes' or 'no' or 'quit', or in words") == 4
+    assert person.states.count("refine requirements") == 2
+
+
+@pytest.mark.parametrize("typed", ["k", "quir", "exti"])
+def test_a_wrong_key_at_the_prompt_starts_no_review(codebase, typed):
+    codebase.write(NEW, "old words\n")
+    person = codebase.plan()
+    person.answers(typed, "quit")
+    assert not codebase.cast.requests
 
 
 def test_new_text_below_an_old_heading_is_an_answer(codebase):
@@ -121,7 +147,7 @@ def test_each_no_refines_again_and_adds_a_line(codebase):
     cast.planner += [cast.writes(NEW, "{{CURRENT REQUIREMENTS}}\nAdd three.\n"), cast.done()]
     codebase.write(NEW, "old words\n")
     person = codebase.plan()
-    person.answers("", "hm", "", "no")
+    person.answers("", "no", "", "no")
     person.quits()
     assert codebase.read(NEW) == "{{CURRENT REQUIREMENTS}}\nAdd three.\n"
     assert [line[20:] for line in codebase.history.splitlines()] == [

@@ -51,9 +51,10 @@ from .terminal import discard_output as discard_output
 from .terminal import join_paths as join_paths
 from .terminal import may_color as may_color
 from .terminal import printable as printable
-from .terminal import read_answer as read_answer
 from .terminal import terminal_columns as terminal_columns
 from .terminal import write_stdout as write_stdout
+from .terminal_input import drop_typed_input as drop_typed_input
+from .terminal_input import read_answer as read_answer
 from .threads import Worker as Worker
 from .threads import run_concurrently as run_concurrently
 from .tree_removal import remove_tree as remove_tree

@@ -1,4 +1,4 @@
-"""Make text safe for a terminal, write to streams that may close, and read typed lines."""
+"""Make text safe for a terminal, and write to streams that may close."""
 
 from __future__ import annotations
 
@@ -60,13 +60,6 @@ def can_repaint(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
 def may_color(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
     """Return whether `stream` is a terminal with colors, and `NO_COLOR` in `environ` allows them."""
     return can_repaint(stream, environ) and not environ.get("NO_COLOR")
-
-
-def read_answer() -> str | None:
-    """Read one line from stdin without its line ending; return None at the end of input."""
-    # Read bytes: input may not be UTF-8. stdin is None if the caller closed it.
-    line = sys.stdin.buffer.readline() if sys.stdin else b""
-    return line.decode("utf-8", "replace").rstrip("\r\n") if line else None
 
 
 class SafeStream:

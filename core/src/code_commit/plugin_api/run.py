@@ -152,10 +152,12 @@ class Run(Protocol):
             NotReady: git failed, with its message; or the workflow does not write, and the command may.
         """
 
-    def ask(self, question: str, *, choices: Sequence[str] = ()) -> str | None:
+    def ask(self, question: str, *, choices: Sequence[str] = (), draft: str | None = None) -> str | None:
         """Ask the user; return None at the end of input, which means quit. Only for interactive workflows.
 
-        `choices` lists the expected answers for programs; people see only `question`, and any answer is returned.
+        `choices` lists the expected answers for programs; people see only `question`, and any answer is returned. What
+        was typed on a terminal before the question is dropped, and a pasted block is one answer. With `draft`, the
+        answer may have several lines: a line that ends with a backslash goes on, and `e` opens an editor with `draft`.
         """
 
     def emit(self, event: Event) -> None:

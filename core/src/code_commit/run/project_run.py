@@ -36,6 +36,7 @@ from code_commit_workspace import (
     Refusal,
     Tree,
     Workspace,
+    drop_typed_input,
     printable,
     read_answer,
     uninterrupted,
@@ -189,8 +190,8 @@ class ProjectRun:
                 args, stdin=stdin, check=check, hooks=hooks, reads_only=not self._plan.workflow.writes
             )
 
-    def ask(self, question: str, *, choices: Sequence[str] = ()) -> str | None:
-        """Ask the user a question; return None at the end of input.
+    def ask(self, question: str, *, choices: Sequence[str] = (), draft: str | None = None) -> str | None:
+        """Ask the user a question; return None at the end of input. With `draft`, the answer may have several lines.
 
         Raises:
             NotReady: this workflow is not interactive.
@@ -198,8 +199,9 @@ class ProjectRun:
         if not self._plan.workflow.interactive:
             raise NotReady("a workflow that is not interactive asked a question", hint="this is a bug in its plugin")
         self.emit(QuestionAsked(question, tuple(choices)))
+        drop_typed_input()
         self.say(question)
-        answer = read_answer()
+        answer = read_answer(self.root, draft)
         self.emit(QuestionAnswered(answer))
         return answer
 

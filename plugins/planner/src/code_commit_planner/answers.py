@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from code_commit.plugin_api import Run
 from code_commit_planner.machine import Event
@@ -23,6 +23,8 @@ _WORDS = {
 }
 _NAMES = {Event.YES: "yes", Event.NO: "no", Event.GO: "continue", Event.QUIT: "quit"}
 
+_SHORTEST_WORD = 3  # letters; a shorter answer is a wrong key
+
 YES_OR_NO = (Event.YES, Event.NO, Event.QUIT)
 
 
@@ -31,6 +33,30 @@ def meaning(answer: str | None) -> Event | None:
     if answer is None:
         return Event.INPUT_ENDED
     return _WORDS.get(answer.strip().strip(".![]'\"").casefold())
+
+
+def is_words(answer: str) -> bool:
+    """Return whether an unknown answer is text for a model, and not a mistyped word of ours or a wrong key."""
+    from difflib import get_close_matches
+
+    words = answer.split()
+    if len(words) != 1:
+        return bool(words)
+    return len(words[0]) >= _SHORTEST_WORD and not get_close_matches(words[0].casefold(), _WORDS)
+
+
+def ask_for_words(
+    run: Run, question: str, names: Sequence[str], choices: Mapping[Event, Event], *, empty: Event | None = None
+) -> Event | str:
+    """Ask until the person gives one of `choices`, or text of their own; `names` lists the choices for people."""
+    while True:
+        answer = run.ask(question, choices=names, draft="")
+        event = understood(answer, choices, empty=empty)
+        if event is not None:
+            return event
+        if answer is not None and meaning(answer) is None and is_words(answer):
+            return answer.strip()
+        show(run, filled(NOT_UNDERSTOOD, choices=f"{_listed(names)}, or in words of your own"))
 
 
 def understood(answer: str | None, choices: Mapping[Event, Event], *, empty: Event | None = None) -> Event | None:
@@ -51,4 +77,8 @@ def ask(
         event = understood(run.ask(question, choices=names), accepted, empty=empty)
         if event is not None:
             return event
-        show(run, filled(NOT_UNDERSTOOD, choices=" or ".join(f"'{name}'" for name in names)))
+        show(run, filled(NOT_UNDERSTOOD, choices=_listed(names)))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " or ".join(f"'{name}'" if name else "Enter" for name in names)

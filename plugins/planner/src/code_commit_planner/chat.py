@@ -41,7 +41,7 @@ def chat(run: Run) -> Result:
     turns = 0
     while True:
         run.emit(StateEntered("prompt"))
-        typed = run.ask(messages.CHAT_NEXT if history else messages.CHAT)
+        typed = run.ask(messages.CHAT_NEXT if history else messages.CHAT, draft="")
         event = meaning(typed)
         if event is Event.QUIT or event is Event.INPUT_ENDED:
             _forget(run)

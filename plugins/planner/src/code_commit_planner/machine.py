@@ -54,7 +54,7 @@ class Event(Enum):
     NO_REQUIREMENTS = "there are no current requirements"
     FILE_MISSING = "there are no new requirements"
     GO = "the person continues"
-    UPDATED = "the model wrote current requirements"
+    UPDATED = "there are current requirements"
     SILENT = "the model wrote none"
     DONE = "done"
     RECORDED = "completed without git"
@@ -95,6 +95,7 @@ TABLE: dict[tuple[State, Event], State] = {
     (State.REFINE, Event.SILENT): State.NO_ANSWER,
     (State.APPROVAL, Event.YES): State.IMPLEMENT,
     (State.APPROVAL, Event.NO): State.NEW_REQUIREMENTS,
+    (State.APPROVAL, Event.GO): State.REFINE,
     # Implement current requirements
     (State.IMPLEMENT, Event.DONE): State.COACH_AND_PLAYER,
     (State.COACH_AND_PLAYER, Event.DONE): State.COMPLETE,

@@ -42,13 +42,18 @@ CREATE_AND_TRY_AGAIN = "Please create the file and try again."
 CANNOT_READ = "<file> cannot be reviewed: it <reason>\nPlease fix this and try again."
 REVIEWING = "Reviewing g3-plan/new_requirements.md ..."
 NO_ANSWER = (
-    "The LLM didn't respond: there are no new `{{CURRENT REQUIREMENTS}}` in <codepath>/g3-plan/new_requirements.md. "
-    "Please restart the app to try again."
+    "The LLM didn't respond: there is no heading `{{CURRENT REQUIREMENTS}}` in <codepath>/g3-plan/new_requirements.md."
 )
+RESTART = "Please restart the app to try again."
 UPDATED = """\
-The LLM has updated `<codepath>/g3-plan/new_requirements.md`.
+The LLM has updated `<codepath>/g3-plan/new_requirements.md`."""
+UNCHANGED = """\
+The LLM has left `<codepath>/g3-plan/new_requirements.md` as it is."""
+ASK_APPROVAL = """\
 Please go and read that file. If it is acceptable, say 'yes', and it will be
-implemented. Otherwise say 'no' to refine it further, or 'quit'."""
+implemented. Otherwise write what the LLM should change, or say 'no' to refine
+it further, or 'quit'."""
+HOW_TO_TYPE = "In your own words: end a line with \\ to go on, or type 'e' for an editor."
 
 IMPLEMENTING = "Implementing g3-plan/current_requirements.md, in at most <turns> turns."
 TURN = "Turn <number> of <turns>: the player works."
@@ -89,7 +94,7 @@ NOT_UNDERSTOOD = "Unknown answer. Please answer <choices>."
 BYE = "quit at: <state>"
 INPUT_ENDED = "the input ended at: <state>"
 
-CHAT = "Describe the work in one line, or type 'quit'."
+CHAT = "Describe the work, or type 'quit'. End a line with \\ to go on, or type 'e' for an editor."
 CHAT_NEXT = "Describe the next task, or type 'quit'."
 CHAT_RESUME = "The last chat (<when>) was interrupted. Continue it? [yes/no/quit]"
 LOOP_RESUMED = """\

@@ -20,7 +20,8 @@ from code_commit_toolbox.toolbox import Toolbox
 class Plan:
     """A planning run. `repository` is None with `--no-git`; steps pass the other fields to later steps.
 
-    `typed` is text that the person typed before Enter, `recovering` means that current requirements are resumed, `loop`
+    `typed` is text that the person typed for the planner, `unchanged` means that the planner left the requirements as
+    they were, `recovering` means that current requirements are resumed, `loop`
     is the result of coach and player.
     """
 
@@ -29,6 +30,7 @@ class Plan:
     toolbox: Toolbox
     repository: Repository | None
     typed: str = ""
+    unchanged: bool = False
     recovering: bool = False
     loop: LoopResult | None = None
     completion: Completed | None = None

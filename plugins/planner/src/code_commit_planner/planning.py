@@ -56,5 +56,5 @@ def _result(shared: Plan, state: State, before: State) -> Result:
     data = {"state": before.value, "commits": shared.commits}
     if state is State.QUIT:
         return Result(Outcome.REACHED, shared.fill(messages.BYE, state=before.value), data)
-    message = messages.NO_ANSWER if state is State.NO_ANSWER else messages.INPUT_ENDED
+    message = messages.RESTART if state is State.NO_ANSWER else messages.INPUT_ENDED
     return Result(Outcome.NOT_REACHED, shared.fill(message, state=before.value), data)

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from code_commit.plugin_api import Change, MessageLogged, NotReady
 from code_commit_planner import messages
-from code_commit_planner.answers import meaning
+from code_commit_planner.answers import ask_for_words
 from code_commit_planner.history import now, refining
 from code_commit_planner.machine import Event
 from code_commit_planner.notices import show
 from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder import NEW, TODO
 from code_commit_planner.planner_model import review
-from code_commit_planner.requirements_text import is_answered, with_tag
+from code_commit_planner.requirements_text import has_heading, with_tag
+
+_AT_PROMPT = {Event.YES: Event.GO, Event.GO: Event.GO, Event.NO: Event.NO, Event.QUIT: Event.QUIT}
+_AT_APPROVAL = {event: event for event in (Event.YES, Event.NO, Event.QUIT)}
 
 
 def prompt_for_requirements(plan: Plan) -> Event:
     """Wait until the person has written requirements. Text typed before Enter goes to the planner."""
     if plan.folder.read(TODO) is not None:  # we're starting with fresh requirements
         plan.run.apply([Change(TODO, None)])
-    answer = plan.run.ask(plan.fill(messages.REFINE), choices=("", "quit"))
-    event = meaning(answer)
-    if event is Event.NO:
-        return Event.NO
-    if event in {Event.QUIT, Event.INPUT_ENDED}:
-        return event
-    plan.typed = (answer or "").strip() if event is None else ""
+    answer = ask_for_words(plan.run, plan.fill(messages.REFINE), ("", "quit"), _AT_PROMPT, empty=Event.GO)
+    if isinstance(answer, Event) and answer is not Event.GO:
+        return answer
+    plan.typed = answer if isinstance(answer, str) else ""
     return Event.GO if _requirements(plan) is not None else Event.FILE_MISSING
 
 
@@ -44,16 +44,21 @@ def refine(plan: Plan) -> Event:
     if result.tampered:
         message = f"a command of the planner changed files that check the project: {', '.join(result.tampered)}"
         plan.run.emit(MessageLogged(message, level="error"))
-    elif is_answered(marked, plan.folder.text(NEW) or ""):
+    elif has_heading(after := plan.folder.text(NEW) or ""):
+        plan.unchanged = after == marked
         return Event.UPDATED
     plan.run.emit(MessageLogged(plan.fill(messages.NO_ANSWER), level="error"))
     return Event.SILENT
 
 
 def ask_for_approval(plan: Plan) -> Event:
-    """Ask whether the requirements are acceptable. Only a yes counts as approval."""
-    answer = meaning(plan.run.ask(plan.fill(messages.UPDATED), choices=("yes", "no", "quit")))
-    return answer if answer in {Event.YES, Event.QUIT, Event.INPUT_ENDED} else Event.NO
+    """Ask whether the requirements are acceptable. Only a yes counts as approval; other words go to the planner."""
+    question = f"{messages.UNCHANGED if plan.unchanged else messages.UPDATED}\n{messages.ASK_APPROVAL}"
+    answer = ask_for_words(plan.run, plan.fill(question), ("yes", "no", "quit"), _AT_APPROVAL)
+    if isinstance(answer, Event):
+        return answer
+    plan.typed = answer
+    return Event.GO
 
 
 def _requirements(plan: Plan) -> str | None:

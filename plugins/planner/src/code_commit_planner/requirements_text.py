@@ -1,4 +1,4 @@
-"""The text of `new_requirements.md`: its tags, and whether a model answered in it."""
+"""The text of `new_requirements.md`: its tags and sections."""
 
 from __future__ import annotations
 
@@ -22,11 +22,6 @@ def without_tags(text: str) -> str:
     return "\n".join(
         line for line in text.split("\n") if _bare(line) not in {ORIGINAL_REQUIREMENTS, CURRENT_REQUIREMENTS}
     )
-
-
-def is_answered(before: str, after: str) -> bool:
-    """Return whether the model changed the text and it contains a heading of current requirements."""
-    return after != before and has_heading(after)
 
 
 def has_heading(text: str) -> bool:

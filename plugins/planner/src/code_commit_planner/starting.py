@@ -20,6 +20,7 @@ def startup(plan: Plan) -> Event:
         plan.run.model(role)  # report a missing key now, not after the requirements are refined
     fell_back = model.reason.startswith(("default_provider ", "model,"))
     plan.say(messages.PLANNER_FALLBACK if fell_back else messages.PLANNER_MODEL, model=model.name, reason=model.reason)
+    plan.say(messages.HOW_TO_TYPE)
     return Event.WITHOUT_GIT if plan.repository is None else Event.WITH_GIT
 
 

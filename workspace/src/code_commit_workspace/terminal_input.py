@@ -1,0 +1,81 @@
+"""Read a person's answers from stdin, which may be a terminal."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+_PASTE = 0.05  # seconds; the lines of a pasted block arrive without a pause
+_EDIT = "e"
+
+
+def drop_typed_input() -> None:
+    """Drop what was typed on the terminal so far: nobody can answer a question that they have not seen."""
+    if _on_terminal():
+        import termios
+
+        with suppress(termios.error):
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
+
+def read_answer(root: Path | None = None, draft: str | None = None) -> str | None:
+    """Read an answer from stdin without its line ending; return None at the end of input.
+
+    An answer is one line, or a block that was pasted on a terminal. With `draft`, it may be longer: a line that ends
+    with a backslash goes on, and on a terminal `e` opens an editor with `draft`, which is never a program in `root`.
+    """
+    while True:
+        answer = _read_block()
+        while draft is not None and answer is not None and answer.endswith("\\"):
+            more = _read_block()
+            answer = f"{answer[:-1]}\n{more or ''}" if more is not None else answer[:-1]
+        if draft is None or answer is None or answer.strip() != _EDIT or not (_on_terminal() and sys.stdout.isatty()):
+            return answer
+        try:
+            from code_commit_workspace.editor import edited
+
+            return edited(draft, root or Path.cwd())
+        except (OSError, ValueError) as error:
+            sys.stdout.write(f"The editor failed: {error}\n")
+            sys.stdout.flush()
+
+
+def _on_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def _read_block() -> str | None:
+    """Read a line, and the rest of a pasted block."""
+    # Read bytes: input may not be UTF-8. stdin is None if the caller closed it.
+    line = sys.stdin.buffer.readline() if sys.stdin else b""
+    lines = [line]
+    while line and _on_terminal() and _has_more():
+        line = sys.stdin.buffer.readline()
+        lines.append(line)
+    return b"".join(lines).decode("utf-8", "replace").rstrip("\r\n") if lines[0] else None
+
+
+def _has_more() -> bool:
+    """Return whether a line follows without a pause, or the beginning of one."""
+    import select
+
+    return bool(select.select([sys.stdin], [], [], _PASTE)[0]) or _has_unfinished_line()
+
+
+def _has_unfinished_line() -> bool:
+    """Return whether a pasted block ends in the middle of a line. The terminal tells only if it does not edit lines."""
+    import fcntl
+    import termios
+
+    try:
+        edited = termios.tcgetattr(sys.stdin)
+        raw = [*edited[:3], edited[3] & ~termios.ICANON, *edited[4:]]
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, raw)
+        try:
+            waiting = fcntl.ioctl(sys.stdin, termios.FIONREAD, b"\0" * 4)
+        finally:
+            termios.tcsetattr(sys.stdin, termios.TCSANOW, edited)
+    except (OSError, termios.error):
+        return False
+    return any(waiting)
