@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from code_commit.plugin_api import (
@@ -34,6 +35,7 @@ from code_commit.plugin_api import (
     token_count,
 )
 from code_commit_anthropic.config import MIN_THINKING_TOKENS, AnthropicConfig
+from code_commit_anthropic.stream import AnthropicStream
 
 _PROVIDER: Final = "anthropic"
 _VERSION = "2023-06-01"
@@ -99,11 +101,30 @@ class AnthropicWire:
             body["thinking"] = thinking
         return HttpCall("/v1/messages", body, {"anthropic-version": _VERSION})
 
+    def encode_stream(self, request: Request) -> HttpCall:
+        """See `StreamingWire.encode_stream`."""
+        call = self.encode(request)
+        return replace(call, body={**call.body, "stream": True})
+
+    def stream(self) -> AnthropicStream:
+        """See `StreamingWire.stream`."""
+        return AnthropicStream(self)
+
     def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
         """See `Wire.decode`. The usage includes cached input, which the service reports separately."""
         reply = reply_object(body, status, headers)
-        if status >= _FIRST_ERROR or reply.get("error"):
+        if status >= _FIRST_ERROR:
             return self._failed(status, reply)
+        return self.completion(reply)
+
+    def completion(self, reply: dict[str, Any]) -> Completion:
+        """Read a whole reply, which may have been streamed.
+
+        Raises:
+            ProviderError: it is an error, or cannot be read.
+        """
+        if reply.get("error"):
+            return self._failed(200, reply)
         if "content" not in reply:
             raise ProviderError("the reply has no content", kind="invalid_response")
         parts = tuple(_part(block) for block in reply_objects(reply, "content"))
@@ -112,9 +133,28 @@ class AnthropicWire:
             message=Message("assistant", tuple(part for part in parts if part is not None)),
             finish=finish_of(word, _FINISH, parts),
             finish_detail=word,
-            usage=_usage(reply_member(reply, "usage", dict) or {}),
+            usage=self.usage(reply_member(reply, "usage", dict) or {}),
             model=reply_member(reply, "model", str) or self._config.model,
             raw=reply,
+        )
+
+    @staticmethod
+    def usage(usage: Json) -> Usage:
+        """Return the tokens in a reply's `usage`.
+
+        Raises:
+            ProviderError: it cannot be read.
+        """
+        fresh = token_count(usage, "input_tokens")
+        cache_read = token_count(usage, "cache_read_input_tokens")
+        cache_write = token_count(usage, "cache_creation_input_tokens")
+        details = reply_member(usage, "output_tokens_details", dict) or {}
+        return Usage(
+            input=None if fresh is None else fresh + (cache_read or 0) + (cache_write or 0),
+            output=token_count(usage, "output_tokens"),
+            cache_read=cache_read,
+            cache_write=cache_write,
+            reasoning=token_count(details, "thinking_tokens"),
         )
 
     def encode_count(self, request: Request) -> HttpCall:
@@ -208,17 +248,3 @@ def _part(block: dict[str, Any]) -> Part | None:
         name, call_id = reply_member(block, "name", str) or "", reply_member(block, "id", str) or ""
         return ToolCall(id=call_id, name=name, arguments=arguments, raw=raw)
     return Opaque(_PROVIDER, block)  # thinking, redacted_thinking, and future kinds
-
-
-def _usage(usage: Json) -> Usage:
-    fresh = token_count(usage, "input_tokens")
-    cache_read = token_count(usage, "cache_read_input_tokens")
-    cache_write = token_count(usage, "cache_creation_input_tokens")
-    details = reply_member(usage, "output_tokens_details", dict) or {}
-    return Usage(
-        input=None if fresh is None else fresh + (cache_read or 0) + (cache_write or 0),
-        output=token_count(usage, "output_tokens"),
-        cache_read=cache_read,
-        cache_write=cache_write,
-        reasoning=token_count(details, "thinking_tokens"),
-    )

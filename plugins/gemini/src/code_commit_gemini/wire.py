@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -36,6 +37,7 @@ from code_commit.plugin_api import (
 )
 from code_commit_gemini.config import GeminiConfig
 from code_commit_gemini.failures import FIRST_ERROR, failure
+from code_commit_gemini.stream import GeminiStream, Parts
 
 _PROVIDER: Final = "gemini"
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
@@ -85,6 +87,15 @@ class GeminiWire:
             body["generationConfig"] = generation
         return HttpCall(f"/v1beta/{quote(self._name)}:generateContent", body)
 
+    def encode_stream(self, request: Request) -> HttpCall:
+        """See `StreamingWire.encode_stream`."""
+        call = self.encode(request)
+        return replace(call, path=f"{call.path.removesuffix(':generateContent')}:streamGenerateContent?alt=sse")
+
+    def stream(self) -> GeminiStream:
+        """See `StreamingWire.stream`."""
+        return GeminiStream(self)
+
     @property
     def _name(self) -> str:
         return self._config.model if "/" in self._config.model else f"models/{self._config.model}"
@@ -106,26 +117,54 @@ class GeminiWire:
         reply = reply_object(body, status, headers)
         if status >= FIRST_ERROR or reply.get("error"):
             raise failure(status, reply)
+        return self.completion(reply)
+
+    def completion(self, reply: dict[str, Any]) -> Completion:
+        """Read a whole reply, which may have been streamed.
+
+        Raises:
+            ProviderError: it cannot be read.
+        """
         if not reply.keys() & _REPLY_MEMBERS:
             raise ProviderError("the reply has no candidates", kind="invalid_response")
         candidates = reply_objects(reply, "candidates")
         feedback = reply_member(reply, "promptFeedback", dict) or {}
         blocked = reply_member(feedback, "blockReason", str) or ""
         parts: tuple[Part, ...] = ()
+        usage = self.usage(reply_member(reply, "usageMetadata", dict) or {})
         if blocked or not candidates:
             # There is no candidate only if the prompt was blocked.
             finish, word = Finish.FILTERED, blocked or "no candidates"
         else:
-            parts = tuple(_parts(candidates[0], body))
+            parts = _with_ids(_parts(candidates[0]), f"{reply_member(reply, 'responseId', str)} {usage}")
             word = reply_member(candidates[0], "finishReason", str) or ""
             finish = finish_of(word, _FINISH, parts)
         return Completion(
             message=Message("assistant", parts),
             finish=finish,
             finish_detail=word,
-            usage=_usage(reply_member(reply, "usageMetadata", dict) or {}),
+            usage=usage,
             model=reply_member(reply, "modelVersion", str) or self._config.model,
             raw=reply,
+        )
+
+    @staticmethod
+    def usage(usage: Json) -> Usage:
+        """Return the tokens in a reply's `usageMetadata`."""
+        prompt = token_count(usage, "promptTokenCount")
+        tools = token_count(usage, "toolUsePromptTokenCount") or 0
+        words = token_count(usage, "candidatesTokenCount")
+        thoughts = token_count(usage, "thoughtsTokenCount")
+        total = token_count(usage, "totalTokenCount")
+        spent = None if prompt is None else prompt + tools
+        output = None if words is None and thoughts is None else (words or 0) + (thoughts or 0)
+        if output is None and spent is not None and total is not None and total >= spent:
+            output = total - spent
+        return Usage(
+            input=spent,
+            output=output,
+            cache_read=token_count(usage, "cachedContentTokenCount"),
+            reasoning=thoughts,
         )
 
     def _generation(self, request: Request) -> dict[str, Any]:
@@ -216,51 +255,48 @@ def _own_echo(call: ToolCall) -> Json:
     return call.echo.data if call.echo and call.echo.provider == _PROVIDER else {}
 
 
-def _parts(candidate: Json, body: bytes) -> list[Part]:
+def _parts(candidate: Json) -> list[Part]:
     content = reply_member(candidate, "content", dict) or {}
+    received = Parts()
+    for part in reply_objects(content, "parts"):
+        received.add(part)
     parts: list[Part] = []
-    for number, part in enumerate(reply_objects(content, "parts")):
+    for part in received.merged():
         call = reply_member(part, "functionCall", dict)
         if call is not None:
-            parts.append(_tool_call(part, call, generated_id(body, number)))
-        elif isinstance(part.get("text"), str) and not part.get("thought"):
+            parts.append(_tool_call(part, call))
+        elif part.get("text") is not None and not part.get("thought"):
             if part["text"]:
                 parts.append(Text(part["text"]))
             if part.get("thoughtSignature"):
                 # The service also sends a signature as a separate part.
                 parts.append(Opaque(_PROVIDER, {"text": "", "thoughtSignature": part["thoughtSignature"]}))
-        elif part:
+        else:
             parts.append(Opaque(_PROVIDER, part))
     return parts
 
 
-def _tool_call(part: Json, call: Json, other_id: str) -> ToolCall:
+def _with_ids(parts: list[Part], reply: str) -> tuple[Part, ...]:
+    """Give an id to calls without one: the same whether the reply was streamed or not."""
+    calls = [part for part in parts if isinstance(part, ToolCall)]
+    if not all(call.id for call in calls):
+        seed = f"{reply} {[(call.name, call.raw) for call in calls]}".encode("utf-8", "backslashreplace")
+        parts = [
+            replace(part, id=generated_id(seed, number)) if isinstance(part, ToolCall) and not part.id else part
+            for number, part in enumerate(parts)
+        ]
+    return tuple(parts)
+
+
+def _tool_call(part: Json, call: Json) -> ToolCall:
     arguments, raw = read_arguments(call.get("args"))
     given_id = reply_member(call, "id", str)
     fields = {"id": given_id, "thoughtSignature": part.get("thoughtSignature")}
     echo = {name: value for name, value in fields.items() if value}
     return ToolCall(
-        id=given_id or other_id,
+        id=given_id or "",
         name=reply_member(call, "name", str) or "",
         arguments=arguments,
         raw=raw,
         echo=Opaque(_PROVIDER, echo) if echo else None,
-    )
-
-
-def _usage(usage: Json) -> Usage:
-    prompt = token_count(usage, "promptTokenCount")
-    tools = token_count(usage, "toolUsePromptTokenCount") or 0
-    words = token_count(usage, "candidatesTokenCount")
-    thoughts = token_count(usage, "thoughtsTokenCount")
-    total = token_count(usage, "totalTokenCount")
-    spent = None if prompt is None else prompt + tools
-    output = None if words is None and thoughts is None else (words or 0) + (thoughts or 0)
-    if output is None and spent is not None and total is not None and total >= spent:
-        output = total - spent
-    return Usage(
-        input=spent,
-        output=output,
-        cache_read=token_count(usage, "cachedContentTokenCount"),
-        reasoning=thoughts,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from code_commit.plugin_api import (
@@ -38,6 +39,7 @@ from code_commit.plugin_api import (
     token_count,
 )
 from code_commit_openai.config import OpenAIConfig
+from code_commit_openai.stream import OpenAIStream
 
 _PROVIDER: Final = "openai"
 _OPENAI_MODEL = re.compile(r"(ft:)?(gpt-(?!oss)|chatgpt-|o\d)")
@@ -99,32 +101,67 @@ class OpenAIWire:
                 body["tool_choice"] = request.tool_choice
         return HttpCall("/chat/completions", body)
 
+    def encode_stream(self, request: Request) -> HttpCall:
+        """See `StreamingWire.encode_stream`. Old servers do not know `stream_options`."""
+        call = self.encode(request)
+        body = {**call.body, "stream": True, "stream_options": {"include_usage": True}}
+        return replace(call, body=body, optional=(*call.optional, "stream_options"))
+
+    def stream(self) -> OpenAIStream:
+        """See `StreamingWire.stream`."""
+        return OpenAIStream(self)
+
     def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
         """See `Wire.decode`. Only the first choice is used."""
         reply = reply_object(body, status, headers)
         if status >= _FIRST_ERROR:
             return self._failed(status, reply)
+        return self.completion(reply)
+
+    def completion(self, reply: dict[str, Any]) -> Completion:
+        """Read a whole reply, which may have been streamed.
+
+        Raises:
+            ProviderError: it is an error, or cannot be read.
+        """
         if reply.get("error"):
-            raise _failure(status, reply)
+            raise _failure(200, reply)
         choices = reply_objects(reply, "choices")
         if not choices:
             raise ProviderError("the reply has no choices", kind="invalid_response")
         choice = choices[0]
         if choice.get("error"):  # OpenRouter: the upstream model failed
-            raise _failure(status, choice)
+            raise _failure(200, choice)
         message = reply_member(choice, "message", dict)
         if message is None:
             raise ProviderError("the first choice of the reply has no message", kind="invalid_response")
-        parts = _parts(message, body)
+        usage = self.usage(reply_member(reply, "usage", dict) or {})
+        parts = _with_ids(_parts(message), f"{reply_member(reply, 'id', str)} {usage}")
         word = reply_member(choice, "finish_reason", str) or ""
         finish, refused = finish_of(word, _FINISH, parts), bool(message.get("refusal"))
         return Completion(
-            message=Message("assistant", tuple(parts)),
+            message=Message("assistant", parts),
             finish=Finish.REFUSED if refused and finish is not Finish.FILTERED else finish,
             finish_detail=word or ("refusal" if refused else ""),
-            usage=_usage(reply_member(reply, "usage", dict) or {}),
+            usage=usage,
             model=reply_member(reply, "model", str) or self._config.model,
             raw=reply,
+        )
+
+    @staticmethod
+    def usage(usage: Json) -> Usage:
+        """Return the tokens in a reply's `usage`.
+
+        Raises:
+            ProviderError: it cannot be read.
+        """
+        prompt_details = reply_member(usage, "prompt_tokens_details", dict) or {}
+        completion_details = reply_member(usage, "completion_tokens_details", dict) or {}
+        return Usage(
+            input=token_count(usage, "prompt_tokens"),
+            output=token_count(usage, "completion_tokens"),
+            cache_read=token_count(prompt_details, "cached_tokens"),
+            reasoning=token_count(completion_details, "reasoning_tokens"),
         )
 
     def _max_tokens_field(self) -> str:
@@ -192,7 +229,7 @@ def _tool(tool: ToolSpec) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _parts(message: Json, body: bytes) -> list[Part]:
+def _parts(message: Json) -> list[Part]:
     parts: list[Part] = []
     thinking = {name: message[name] for name in _THINKING_FIELDS if message.get(name)}
     if thinking:
@@ -200,7 +237,7 @@ def _parts(message: Json, body: bytes) -> list[Part]:
     text = _content(message) + (reply_member(message, "refusal", str) or "")
     if text:
         parts.append(Text(text))
-    for index, call in enumerate(reply_objects(message, "tool_calls")):
+    for call in reply_objects(message, "tool_calls"):
         function = reply_member(call, "function", dict)
         if function is None:
             raise ProviderError("a tool call of the reply has no function", kind="invalid_response")
@@ -208,7 +245,7 @@ def _parts(message: Json, body: bytes) -> list[Part]:
         echo = {name: value for name, value in call.items() if name not in {"id", "type", "index", "function"}}
         parts.append(
             ToolCall(
-                id=reply_member(call, "id", str) or generated_id(body, index),
+                id=reply_member(call, "id", str) or "",
                 name=reply_member(function, "name", str) or "",
                 arguments=arguments,
                 raw=raw,
@@ -216,6 +253,18 @@ def _parts(message: Json, body: bytes) -> list[Part]:
             )
         )
     return parts
+
+
+def _with_ids(parts: list[Part], reply: str) -> tuple[Part, ...]:
+    """Give an id to calls without one: the same whether the reply was streamed or not."""
+    calls = [part for part in parts if isinstance(part, ToolCall)]
+    if not all(call.id for call in calls):
+        seed = f"{reply} {[(call.name, call.raw) for call in calls]}".encode("utf-8", "backslashreplace")
+        parts = [
+            replace(part, id=generated_id(seed, number)) if isinstance(part, ToolCall) and not part.id else part
+            for number, part in enumerate(parts)
+        ]
+    return tuple(parts)
 
 
 def _content(message: Json) -> str:
@@ -226,17 +275,6 @@ def _content(message: Json) -> str:
         reply_member(part, "text", str) or ""
         for part in reply_objects(message, "content")
         if part.get("type") == "text"
-    )
-
-
-def _usage(usage: Json) -> Usage:
-    prompt_details = reply_member(usage, "prompt_tokens_details", dict) or {}
-    completion_details = reply_member(usage, "completion_tokens_details", dict) or {}
-    return Usage(
-        input=token_count(usage, "prompt_tokens"),
-        output=token_count(usage, "completion_tokens"),
-        cache_read=token_count(prompt_details, "cached_tokens"),
-        reasoning=token_count(completion_details, "reasoning_tokens"),
     )
 
 
