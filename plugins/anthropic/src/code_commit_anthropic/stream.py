@@ -155,8 +155,8 @@ class AnthropicStream:
             return ()
         member, kind = found
         piece = delta.get(member)
-        if not isinstance(piece, str):
-            raise ProviderError(f"in the reply, a delta has no {member!r}", kind="invalid_response")
+        if not isinstance(piece, str) or (kind == "text" and not block.is_text):
+            raise ProviderError(f"in the reply, a delta of block {index} has no {member!r}", kind="invalid_response")
         if not piece:
             return ()
         block.add(member, piece)

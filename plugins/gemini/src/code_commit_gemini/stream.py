@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from code_commit.plugin_api import (
     PartialReply,
     ProviderError,
     StreamEvent,
+    read_arguments,
     reply_member,
     reply_object,
     reply_objects,
@@ -84,7 +84,7 @@ class _Candidate:
             index, text = self.parts.add(part), part.get("text")
             call = reply_member(part, "functionCall", dict)
             if call is not None:
-                arguments = json.dumps(call.get("args") or {}, ensure_ascii=False)
+                _, arguments = read_arguments(call.get("args"))
                 deltas.append(Delta("tool", arguments, index, reply_member(call, "name", str) or ""))
             elif text:
                 deltas.append(Delta("thinking" if part.get("thought") else "text", text, index))
