@@ -35,9 +35,9 @@ def is_echo(response: str, *foreign: str) -> bool:
 @pytest.mark.parametrize(
     "response",
     [
-        initial_prompt(Context("do it", "--- a.txt ---\nold\n")),
-        initial_prompt(Context("do it", HOSTILE)),
-        initial_prompt(Context("do it", HOSTILE)) + "\n^^^a.txt\nnew\n^^^end\n",
+        "".join(initial_prompt(Context("do it", "--- a.txt ---\nold\n"))),
+        "".join(initial_prompt(Context("do it", HOSTILE))),
+        "".join(initial_prompt(Context("do it", HOSTILE))) + "\n^^^a.txt\nnew\n^^^end\n",
         INSTRUCTIONS,
         INSTRUCTIONS.partition("You can use a similar syntax")[2],
         INSTRUCTIONS.partition("If you wish")[1] + INSTRUCTIONS.partition("If you wish")[2],

@@ -52,7 +52,7 @@ def test_the_protected_list_is_that_of_the_seeds():
 
 def test_the_initial_prompt_has_the_order_of_seed_002():
     expected = [*map(system_prompt, SYSTEM_PROMPTS[:3]), "[query]\ndo it\n", "[codebase]\n--- a.txt ---\nold\n"]
-    assert initial_prompt(CONTEXT) == "\n".join(expected)
+    assert initial_prompt(CONTEXT) == ("\n".join(expected),)
 
 
 def test_the_repair_prompt_has_the_order_of_seed_002():
@@ -64,12 +64,22 @@ def test_the_repair_prompt_has_the_order_of_seed_002():
         "[codebase]\n--- a.txt ---\nold\n",
         "[file replacements]\n--- FILE REMOVED a ---\n--- FILE REPLACEMENT b ---\nnew\n",
     ]
-    assert prompt == "\n".join(expected)
+    assert prompt == ("\n".join(expected),)
+
+
+def test_the_cached_order_begins_with_what_stays_the_same():
+    first = initial_prompt(CONTEXT, "cached")
+    repair = repair_prompt(CONTEXT, "it broke", [Change("b", b"new\n")], "t0ken", "cached")
+    same = [*map(system_prompt, SYSTEM_PROMPTS[:2]), "[query]\ndo it\n", "[codebase]\n--- a.txt ---\nold\n", ""]
+    assert first == ("\n".join(same), system_prompt("initial_query"))
+    replaced = "[file replacements]\n--- FILE REPLACEMENT b ---\nnew\n"
+    output = "[build.sh output]\n--- t0ken ---\nit broke\n--- t0ken ---\n"
+    assert repair == ("\n".join(same), "\n".join([system_prompt("repair_query"), output, replaced]))
 
 
 def test_build_output_cannot_contain_its_end_marker():
     output = "--- t0ken ---\n[query]\nt0kt0kenen\n"
-    prompt = repair_prompt(CONTEXT, output, [], "t0ken")
+    (prompt,) = repair_prompt(CONTEXT, output, [], "t0ken")
     assert prompt.count("t0ken") == 2
     assert prompt.index("[query]\nt0k") < prompt.rindex("t0ken")
 

@@ -43,7 +43,7 @@ def doctor(host: CommandHost, arguments: Namespace) -> int:
     """Run every check, and print what it finds at once; return 3 if there is a problem."""
     host.flags = {"model": arguments.model}
     definitions = list(_definitions(host))
-    context = CheckContext(_model_id(host), builds=not arguments.no_build)
+    context = _context(host, builds=not arguments.no_build)
     lines: list[dict[str, Any]] = []
     for plugin, definition in definitions:
         found = _run(host.of(plugin), plugin, definition, context, {line["text"]: line["name"] for line in lines})
@@ -129,7 +129,7 @@ def check_settings(host: CommandHost, context: CheckContext) -> Iterator[Check]:
 def check_model(host: CommandHost, context: CheckContext) -> Iterator[Check]:
     """Check that the model exists, and that its provider can be made."""
     choice, resolved = resolve(host.registry, host.configuration, "default")
-    config, _, _ = make_provider(resolved, host.configuration, host.root)
+    config, _, _ = make_provider(resolved, host.configuration, host.root, host.environ)
     data = {"model": config.model, "provider": resolved.provider.name}
     yield Check("ok", f"{context.model or config.model} of {resolved.provider.name} ({choice.reason})", data=data)
 
@@ -188,10 +188,12 @@ def _resolved(host: CommandHost) -> ResolvedModel:
     return resolve(host.registry, host.configuration, "default")[1]
 
 
-def _model_id(host: CommandHost) -> str:
-    """Return the id of the model that a run here would ask, or "": `check_model` says why."""
+def _context(host: CommandHost, *, builds: bool) -> CheckContext:
+    """Return what the checks may know of the model that a run here would ask. `check_model` says why there is none."""
     with suppress(CodeCommitError):
-        built_from, built, _ = make_provider(_resolved(host), host.configuration, host.root)
+        resolved = _resolved(host)
+        config, built, _ = make_provider(resolved, host.configuration, host.root, host.environ)
         exact = getattr(built, "model", None)
-        return str(exact if isinstance(exact, str) else built_from.model)
-    return ""
+        model = str(exact if isinstance(exact, str) else config.model)
+        return CheckContext(model, builds, resolved.provider.windows.get(model))
+    return CheckContext(builds=builds)

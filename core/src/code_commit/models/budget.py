@@ -24,6 +24,8 @@ _MAX_TOKENS = 32_000
 # After any other error, the service may charge for the request.
 _COSTS_NOTHING = frozenset({"auth", "quota", "rate", "rejected"})
 
+_HOUR = 2  # times the price of input, to keep it for an hour
+
 Count = Callable[[ModelCall], int | None] | None
 
 
@@ -43,18 +45,19 @@ class Budget:
         next: NextLayer,  # noqa: A002
         max_tokens: int | None,
         count: Count = None,
+        hour: bool = False,
     ) -> Completion:
         """Reserve the highest cost of one try, then count its actual cost. An unknown cost counts in full.
 
         `max_tokens` is the configured limit of a completion, if any. `count` asks the service for the tokens of the
-        prompt.
+        prompt. `hour` means that the service keeps marked input for an hour, which costs more.
 
         Raises:
             NotReady: the model's price is unknown.
             LimitReached: the try could pass the limit.
         """
         request = replace(call.request, max_tokens=call.request.max_tokens or max_tokens or _MAX_TOKENS)
-        cost = bound = self._reserve(replace(call, request=request), count)
+        cost = bound = self._reserve(replace(call, request=request), count, hour=hour)
         try:
             completion = next(replace(call, request=request))
             known = cost_of(call.model, completion.usage) if completion.cost is None else completion.cost
@@ -69,13 +72,13 @@ class Budget:
                 self._spent += cost
         return replace(completion, cost=cost)
 
-    def _reserve(self, call: ModelCall, count: Count) -> float:
+    def _reserve(self, call: ModelCall, count: Count, *, hour: bool) -> float:
         """Reserve the highest cost of a request. A prompt has at most as many tokens as bytes: if that is too much,
         find a closer bound.
         """
         for bound_of in (_bytes, partial(_closer_bound, count=count)):
             tokens = bound_of(call)
-            bound = _cost(call.model, call.request, tokens)
+            bound = _cost(call.model, call.request, tokens, hour=hour)
             with self._lock:
                 if self._spent + self._reserved + bound <= self._limit:
                     self._reserved += bound
@@ -97,14 +100,15 @@ def _closer_bound(call: ModelCall, *, count: Count) -> int:
     return most_tokens(_text(call.request)) if counted is None else counted + counted // 50 + 20
 
 
-def _cost(model: str, request: Request, tokens: int) -> float:
+def _cost(model: str, request: Request, tokens: int, *, hour: bool) -> float:
     """Return the cost of a call with a prompt of so many `tokens` and the longest reply.
 
     Raises:
         NotReady: the model's price is unknown.
     """
     writes = any(getattr(part, "cache_here", False) for message in request.messages for part in message.parts)
-    cost = cost_of(model, Usage(tokens, request.max_tokens, cache_write=tokens * writes))  # costs more than reading
+    usage = Usage(tokens, request.max_tokens, cache_write=tokens * writes)  # costs more than reading
+    cost = cost_of(model, Usage(tokens * _HOUR, request.max_tokens) if writes and hour else usage)
     if cost is None:
         raise NotReady(f"the price of {model} is unknown, so --max-cost does not work", hint="run without --max-cost")
     return cost

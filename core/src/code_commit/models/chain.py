@@ -53,7 +53,9 @@ class Models:
         chain: NextLayer = partial(ask_provider, service=service)
         if self.budget and not service.definition.free:
             count = partial(count_tokens, service=service)
-            chain = partial(self.budget.spend, next=chain, max_tokens=service.max_tokens, count=count)
+            chain = partial(
+                self.budget.spend, next=chain, max_tokens=service.max_tokens, count=count, hour=service.hour
+            )
         keyless = service.key_source == NO_KEY
         chain = partial(retry, next=chain, retries=self.http.retries, report=self.log.retried, keyless=keyless)
         chain = partial(deadline, next=chain, seconds=self.http.deadline_seconds)
@@ -90,6 +92,11 @@ class ChainedModel:
     def name(self) -> str:
         """The model's id at its service."""
         return self.service.model
+
+    @property
+    def window(self) -> int | None:
+        """The most tokens that the model reads, or None if unknown."""
+        return self.service.definition.windows.get(self.service.model)
 
     def complete(self, request: Request, *, label: str) -> Completion:
         """Send one request. Implements `Model.complete`."""

@@ -30,7 +30,10 @@ HOST_FIELDS = frozenset({"base_url", "allow_http"})
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A model at its address. `max_tokens` is the configured limit of a completion, if any."""
+    """A model at its address. `max_tokens` is the configured limit of a completion, if any.
+
+    `hour` is whether the service is to keep marked input for an hour.
+    """
 
     provider: Provider
     definition: ProviderDefinition
@@ -40,6 +43,7 @@ class Service:
     max_tokens: int | None
     address: str = ""
     key_source: str = ""
+    hour: bool = False
 
 
 def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelChoice, ResolvedModel]:
@@ -117,22 +121,24 @@ class Services:
     def _connect(self, resolved: ResolvedModel) -> Service:
         definition, distribution = resolved.provider, resolved.plugin.distribution
         table = self.settings.connection(definition.name, resolved.config)
-        config, built, token = make_provider(resolved, self.settings, self.root)
-        bound = getattr(config, "max_tokens", None)
+        config, built, token = make_provider(resolved, self.settings, self.root, self.environ)
+        bound, hour = getattr(config, "max_tokens", None), getattr(config, "cache_ttl", "") == "1h"
         if hasattr(built, "encode"):
             address = address_of(definition, resolved.config, table, self.environ).url
             key = self.keys.key_for(definition, resolved.config, table)
             value, source = (key.value, key.source) if key else (None, NO_KEY)
             endpoint = Endpoint(address, value, source, self.settings.http.timeout_seconds, redactor=self.redactor)
             provider = HttpProvider(definition, endpoint, built)
-            return Service(provider, definition, distribution, config.model, token, bound, address, source)
+            return Service(provider, definition, distribution, config.model, token, bound, address, source, hour)
         _require_no_address(definition, table, _section_name(resolved))
         exact = getattr(built, "model", None)
         model = exact if isinstance(exact, str) else config.model
         return Service(built, definition, distribution, model, token, bound)
 
 
-def make_provider(resolved: ResolvedModel, settings: Settings, root: Path) -> tuple[Any, Any, str | None]:
+def make_provider(
+    resolved: ResolvedModel, settings: Settings, root: Path, environ: Mapping[str, str]
+) -> tuple[Any, Any, str | None]:
     """Return the validated config, the provider or wire made from it, and the token of the run that it replays.
 
     Raises:
@@ -151,8 +157,11 @@ def make_provider(resolved: ResolvedModel, settings: Settings, root: Path) -> tu
     try:
         config: Any = validated(import_object(definition.config), section, _section_name(resolved))
         factory = import_object(definition.factory)
-        takes_root = "root" in inspect.signature(factory).parameters
-        built = require_sync(factory(config, root=root) if takes_root else factory(config))
+        given: dict[str, Any] = {"root": root}
+        with suppress(NotReady):  # a wrong address is reported where it is used
+            given["own_address"] = address_of(definition, resolved.config, table, environ).own
+        taken = given.keys() & inspect.signature(factory).parameters.keys()
+        built = require_sync(factory(config, **{name: given[name] for name in taken}))
         token = import_object(definition.run_token)(config.model, root) if definition.run_token else None
     except (CodeCommitError, KeyboardInterrupt):
         raise

@@ -199,6 +199,8 @@ def request_text(request: Request) -> str:
     match request:
         case Request(messages=(Message(role="user", parts=(Text(text=prompt),)),), system="", tools=()):
             return prompt
+        case Request(messages=(Message(role="user", parts=(Text(text=prompt), Text(text=rest))),), system="", tools=()):
+            return prompt + rest
     pieces = [f"=== system ===\n{request.system}"] if request.system else []
     if request.tools:
         names = "\n".join(tool.name for tool in request.tools)

@@ -18,12 +18,15 @@ if TYPE_CHECKING:  # only for annotations: every start imports this module
 class ProviderDefinition:
     """A provider that a plugin offers. Classes are named as strings, so that listing providers imports none of them.
 
-    `models` maps a model id to its aliases; `name/any-id` always works, too. `key_header` is a header name and its
-    template, such as `("authorization", "Bearer {key}")`. `base_url_variable` is the usual environment variable for
-    another address; `base_url_suffix` is appended to its value to get a `base_url`. Leave `base_url` empty if the
-    provider does not use HTTP: it gets no key. `config` is `"package.module:Name"` of a pydantic model. `factory` is
-    `"package.module:name"` of a callable that takes the config, and the project's `root` if it has a parameter of that
-    name, and returns a `Wire` or a `Provider`. It is called before the run folder exists.
+    `models` maps a model id to its aliases, and `windows` to the most tokens that it reads; `name/any-id` always works,
+    too. `key_header` is a header name and its template, such as `("authorization", "Bearer {key}")`.
+    `base_url_variable` is the usual environment variable for another address; `base_url_suffix` is appended to its
+    value to get a `base_url`. Leave `base_url` empty if the provider does not use HTTP: it gets no key. `config` is
+    `"package.module:Name"` of a pydantic model.
+
+    `factory` is `"package.module:name"` of a callable that takes the config, and returns a `Wire` or a `Provider`. It
+    is called before the run folder exists. If it has parameters with these names, it also gets the project's `root`,
+    and `own_address`: whether calls go to the service itself, which knows fields that compatible servers may refuse.
 
     `free` means that calls cost nothing: `--max-cost` and prices ignore them. `run_token` is `"package.module:name"` of
     a `Callable[[str, Path], str]` that takes the model's name and `root` and returns the token of the run, for a
@@ -41,6 +44,7 @@ class ProviderDefinition:
     base_url_suffix: str = ""
     free: bool = False
     run_token: str | None = None
+    windows: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,12 +177,13 @@ class Check:
 class CheckContext:
     """What a check of `code-commit doctor` may need to know.
 
-    `model` is the id of the model that a run here would ask, or "" if there is none. `builds` is whether the check may
-    run the project's build.
+    `model` is the id of the model that a run here would ask, or "" if there is none; `window` is the most tokens that
+    it reads, or None if its provider does not know. `builds` is whether the check may run the project's build.
     """
 
     model: str = ""
     builds: bool = True
+    window: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,10 @@ class Model(Protocol):
         """The model's id, for people."""
 
     @property
+    def window(self) -> int | None:
+        """The most tokens that the model reads, or None if its provider does not know."""
+
+    @property
     def reason(self) -> str:
         """What selected this model: "--model", or the setting and its origin. A role without its own setting uses the
         general model."""

@@ -13,6 +13,7 @@ class AnthropicConfig(BaseModel):
     """Settings of every request.
 
     `max_tokens` limits the reply, thinking included; the service requires it, so there is a default.
+    `cache_ttl` is how long the service keeps what a prompt begins with: after the last use, if five minutes.
     `thinking_budget_tokens` turns thinking on for models up to 4.6; `thinking` and `effort` control it for later ones.
     """
 
@@ -23,6 +24,7 @@ class AnthropicConfig(BaseModel):
     temperature: float | None = Field(default=None, ge=0, le=1)
     thinking_budget_tokens: int | None = Field(default=None, ge=MIN_THINKING_TOKENS)
     thinking: Literal["adaptive", "disabled"] | None = None
+    cache_ttl: Literal["5m", "1h"] = "5m"
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
 
     @model_validator(mode="after")

@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from code_commit.plugin_api import ProviderDefinition, hookimpl
+from code_commit_anthropic.models import MODELS
 
 ANTHROPIC = ProviderDefinition(
     name="anthropic",
-    models={
-        # An alias without a version names the newest model.
-        "claude-sonnet-5": ("claude", "anthropic", "sonnet", "claude-sonnet", "sonnet-5"),
-        "claude-opus-5": ("opus", "claude-opus", "opus-5"),
-        "claude-haiku-4-5": ("haiku", "claude-haiku", "haiku-4-5", "haiku-4.5", "claude-haiku-4.5"),
-        "claude-opus-4-1": ("opus-4-1", "opus-4.1", "claude-opus-4.1"),
-        "claude-sonnet-4-6": ("sonnet-4-6", "sonnet-4.6", "claude-sonnet-4.6"),
-        "claude-opus-4-6": ("opus-4-6", "opus-4.6", "claude-opus-4.6"),
-        "claude-opus-4-7": ("opus-4-7", "opus-4.7", "claude-opus-4.7"),
-        "claude-opus-4-8": ("opus-4-8", "opus-4.8", "claude-opus-4.8"),
-        "claude-sonnet-4-5": ("sonnet-4-5", "sonnet-4.5", "claude-sonnet-4.5"),
-        "claude-opus-4-5": ("opus-4-5", "opus-4.5", "claude-opus-4.5"),
-    },
+    models={model: aliases for model, (aliases, *_) in MODELS.items()},
+    windows={model: window for model, (_, window, _) in MODELS.items()},
     base_url="https://api.anthropic.com",
     base_url_variable="ANTHROPIC_BASE_URL",
     key_variable="ANTHROPIC_API_KEY",

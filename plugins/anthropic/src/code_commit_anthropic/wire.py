@@ -25,6 +25,7 @@ from code_commit.plugin_api import (
     ToolCall,
     ToolResult,
     Usage,
+    cost_of,
     finish_of,
     kind_of_status,
     read_arguments,
@@ -35,6 +36,7 @@ from code_commit.plugin_api import (
     token_count,
 )
 from code_commit_anthropic.config import MIN_THINKING_TOKENS, AnthropicConfig
+from code_commit_anthropic.models import WRITE, WRITE_FOR_AN_HOUR
 from code_commit_anthropic.stream import AnthropicStream
 
 _PROVIDER: Final = "anthropic"
@@ -72,8 +74,10 @@ _OUT_OF_CREDIT = re.compile(r"credit balance is too low|reached your specified (
 class AnthropicWire:
     """A `Wire` for `POST {base_url}/v1/messages`."""
 
-    def __init__(self, config: AnthropicConfig) -> None:
+    def __init__(self, config: AnthropicConfig, *, own_address: bool = False) -> None:
         self._config = config
+        # Compatible servers know marks, but may refuse what was added to them later.
+        self._cache_mark = {"type": "ephemeral"} | ({"ttl": "1h"} if own_address and config.cache_ttl == "1h" else {})
 
     def encode(self, request: Request) -> HttpCall:
         """See `Wire.encode`. Thinking blocks go back unchanged, in their place."""
@@ -81,10 +85,10 @@ class AnthropicWire:
         body: dict[str, Any] = {
             "model": config.model,
             "max_tokens": request.max_tokens or config.reply_limit,
-            "messages": _messages(request),
+            "messages": _messages(request, self._cache_mark),
         }
         if request.system:
-            body["system"] = request.system
+            body["system"] = _system(request, self._cache_mark)
         if request.tools:
             body["tools"] = [
                 {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
@@ -129,13 +133,18 @@ class AnthropicWire:
             raise ProviderError("the reply has no content", kind="invalid_response")
         parts = tuple(_part(block) for block in reply_objects(reply, "content"))
         word = reply_member(reply, "stop_reason", str) or ""
+        reported = reply_member(reply, "usage", dict) or {}
+        kept = token_count(reply_member(reported, "cache_creation", dict) or {}, "ephemeral_1h_input_tokens")
+        usage = self.usage(reported)
+        model = reply_member(reply, "model", str) or self._config.model
         return Completion(
             message=Message("assistant", tuple(part for part in parts if part is not None)),
             finish=finish_of(word, _FINISH, parts),
             finish_detail=word,
-            usage=self.usage(reply_member(reply, "usage", dict) or {}),
-            model=reply_member(reply, "model", str) or self._config.model,
+            usage=usage,
+            model=model,
             raw=reply,
+            cost=_cost(model, usage, kept),
         )
 
     @staticmethod
@@ -199,7 +208,18 @@ class AnthropicWire:
         return {"type": "enabled", "budget_tokens": budget} if budget >= MIN_THINKING_TOKENS else None
 
 
-def _messages(request: Request) -> list[dict[str, Any]]:
+def _system(request: Request, cache_mark: Json) -> str | list[dict[str, Any]]:
+    """Return the system prompt, marked if the request is: other conversations may begin with it, too."""
+    if not any(_is_marked(part) for message in request.messages for part in message.parts):
+        return request.system
+    return [{"type": "text", "text": request.system, "cache_control": cache_mark}]
+
+
+def _is_marked(part: Part) -> bool:
+    return isinstance(part, Text | ToolResult) and part.cache_here
+
+
+def _messages(request: Request, cache_mark: Json) -> list[dict[str, Any]]:
     messages = []
     marked: list[dict[str, Any]] = []
     for message in request.messages:
@@ -211,12 +231,12 @@ def _messages(request: Request) -> list[dict[str, Any]]:
             if block is None:
                 continue
             blocks.append(block)
-            if isinstance(part, Text | ToolResult) and part.cache_here:
+            if _is_marked(part):
                 marked.append(block)
         if blocks:
             messages.append({"role": message.role, "content": blocks})
-    for block in marked[-_MAX_CACHE_MARKS:]:
-        block["cache_control"] = {"type": "ephemeral"}
+    for block in marked[bool(request.system) - _MAX_CACHE_MARKS :]:
+        block["cache_control"] = cache_mark
     return messages
 
 
@@ -248,3 +268,13 @@ def _part(block: dict[str, Any]) -> Part | None:
         name, call_id = reply_member(block, "name", str) or "", reply_member(block, "id", str) or ""
         return ToolCall(id=call_id, name=name, arguments=arguments, raw=raw)
     return Opaque(_PROVIDER, block)  # thinking, redacted_thinking, and future kinds
+
+
+def _cost(model: str, usage: Usage, kept: int | None) -> float | None:
+    """Return the cost of a reply if `kept` tokens are kept for an hour, for which genai-prices has no price."""
+    if not kept or not usage.input:
+        return None
+    cost, uncached = cost_of(model, usage), cost_of(model, Usage(usage.input, 0))
+    if cost is None or uncached is None:
+        return None
+    return cost + uncached * min(kept / usage.input, 1) * (WRITE_FOR_AN_HOUR - WRITE)

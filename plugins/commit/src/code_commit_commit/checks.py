@@ -55,14 +55,14 @@ def check_rollup(host: Host, context: CheckContext) -> Iterator[Check]:
     with host.workspace() as workspace:
         code = _next_code(workspace, host.settings().changed_since_rollup)
     yield Check("warning" if code.hint else "ok", code.standing, code.hint, {"changed_files": code.changed})
-    prompt = initial_prompt(Context("", code.text))
-    require_window(context.model, prompt, code.text)
-    yield _size(estimate_tokens(prompt), context.model)
+    (prompt,) = initial_prompt(Context("", code.text))
+    require_window(context.model, context.window, prompt, code.text)
+    yield _size(estimate_tokens(prompt), context.model, context.window)
 
 
-def _size(tokens: int, model: str) -> Check:
+def _size(tokens: int, model: str, window: int | None) -> Check:
     """Compare the tokens of a prompt with the window of `model`, and say what it costs, as far as that is known."""
-    text, window = f"a prompt has about {tokens:,} tokens", window_of(model) if model else None
+    text, window = f"a prompt has about {tokens:,} tokens", window or (window_of(model) if model else None)
     data: dict[str, int | float | None] = {"tokens": tokens, "window": window, "cost": None, "reply_cost": None}
     if window:
         text += f"; {model} reads {window:,}"

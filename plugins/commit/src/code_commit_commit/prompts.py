@@ -1,13 +1,19 @@
-"""The prompts of the commit workflow: the texts of the seeds in the order of seed 002, with the query and the code."""
+"""The prompts of the commit workflow: the texts of the seeds in the order of seed 002, with the query and the code.
+
+Each prompt is a tuple of texts without separators. In the order "cached" there are two: the first is the same in every
+prompt of a run, so that a service reads it from its cache.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib.resources import files
+from typing import Literal
 
 from code_commit.plugin_api import Change, ProcessResult, protected_list
 
+PromptOrder = Literal["standard", "cached"]
 SYSTEM_PROMPTS = ("project_structure", "code_modification_instructions", "initial_query", "repair_query")
 
 
@@ -25,18 +31,27 @@ def system_prompt(name: str) -> str:
     return text.replace("{protected_list}", protected_list())
 
 
-def initial_prompt(context: Context) -> str:
+def initial_prompt(context: Context, order: PromptOrder = "standard") -> tuple[str, ...]:
     """Return the prompt of the first call (seed 002, "The Initial Query")."""
-    return _joined(
+    if order == "cached":
+        return _same_in_all(context), system_prompt("initial_query")
+    whole = _joined(
         system_prompt("project_structure"),
         system_prompt("code_modification_instructions"),
         system_prompt("initial_query"),
         *_labelled("query", context.query),
         *_labelled("codebase", context.codebase),
     )
+    return (whole,)
 
 
-def repair_prompt(context: Context, failure: str, replacements: Iterable[Change], token: str) -> str:
+def repair_prompt(
+    context: Context,
+    failure: str,
+    replacements: Iterable[Change],
+    token: str,
+    order: PromptOrder = "standard",
+) -> tuple[str, ...]:
     """Return the prompt of a repair (seed 002, "Running the Build").
 
     `failure` is the build's output, or the reason why the last response could not be applied. It is delimited by two
@@ -44,14 +59,30 @@ def repair_prompt(context: Context, failure: str, replacements: Iterable[Change]
     the latest replacement of each file.
     """
     failure = failure.replace(token, "…")
-    return _joined(
+    output = _labelled("build.sh output", f"--- {token} ---\n{_ended(failure)}--- {token} ---\n")
+    replaced = _labelled("file replacements", file_replacements(replacements))
+    if order == "cached":
+        return _same_in_all(context), _joined(system_prompt("repair_query"), *output, *replaced)
+    whole = _joined(
         system_prompt("project_structure"),
         system_prompt("code_modification_instructions"),
         system_prompt("repair_query"),
-        *_labelled("build.sh output", f"--- {token} ---\n{_ended(failure)}--- {token} ---\n"),
+        *output,
         *_labelled("query", context.query),
         *_labelled("codebase", context.codebase),
-        *_labelled("file replacements", file_replacements(replacements)),
+        *replaced,
+    )
+    return (whole,)
+
+
+def _same_in_all(context: Context) -> str:
+    """Return what every prompt of a run begins with, in the order "cached"."""
+    return _joined(
+        system_prompt("project_structure"),
+        system_prompt("code_modification_instructions"),
+        *_labelled("query", context.query),
+        *_labelled("codebase", context.codebase),
+        "",
     )
 
 

@@ -32,6 +32,11 @@ class CommitSettings(BaseModel):
         description="When to run build.sh on the files from before the run: after a run whose last build is red, to "
         "say whether it was red before; before the first call, which a red build prevents; or never.",
     )
+    prompt_order: Literal["standard", "cached"] = Field(
+        "standard",
+        description='The order of a prompt: "cached" puts the query and the code before what changes in a repair, so '
+        "that the service reads them from its cache.",
+    )
     auto_commit: bool = Field(False, description="Commit after each success, as with --commit.")
     commit_hooks: bool = Field(False, description="Run the repository's hooks and sign commits, with --commit.")
 

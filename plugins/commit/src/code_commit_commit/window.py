@@ -15,15 +15,20 @@ _MARGIN = 1.5  # of the estimate
 _NAMED = 3  # folders
 
 
-def require_window(model: str, prompt: str, codebase: str, count: Callable[[], int | None] = lambda: None) -> None:
-    """Check that `model` can read `prompt`, as far as its window is known. `count` gives the exact number of tokens,
+def require_window(
+    model: str, window: int | None, prompt: str, codebase: str, count: Callable[[], int | None] = lambda: None
+) -> None:
+    """Check that `model` can read `prompt`, as far as its `window` is known. `count` gives the exact number of tokens,
     for an estimate near the window.
 
     Raises:
         NotReady: the prompt is too long; the hint names the largest folders of the `codebase`.
     """
     tokens = estimate_tokens(prompt)
-    if tokens <= _ALWAYS_FITS or (window := window_of(model)) is None:
+    if tokens <= _ALWAYS_FITS:
+        return
+    window = window or window_of(model)
+    if window is None:
         return
     if window / _MARGIN < tokens < window * _MARGIN:
         tokens = count() or tokens
@@ -40,7 +45,7 @@ def require_window(model: str, prompt: str, codebase: str, count: Callable[[], i
 
 
 def window_of(model: str) -> int | None:
-    """Return the window of `model` in tokens, or None if nobody knows it."""
+    """Return the window of `model` in tokens, which its provider does not know, or None if nobody knows it."""
     from genai_prices import data_snapshot
 
     snapshot = data_snapshot.get_snapshot()

@@ -15,6 +15,7 @@ from code_commit.plugin_api import (
     ResponseRefused,
     Result,
     Text,
+    request_text,
 )
 from code_commit_commit.inputs import read_context, warn_of_uncommitted_changes
 from code_commit_commit.prompts import build_end, failure_text, initial_prompt, repair_prompt
@@ -40,8 +41,13 @@ def commit(run: Run) -> Result:
             file that changed in the meantime, or contains a key.
     """
     context, rolled_up = read_context(run)
-    model, prompt = run.model(), initial_prompt(context)
-    require_window(model.name, prompt, context.codebase, lambda: model.count_tokens(_request(prompt)))
+    order = run.settings.prompt_order
+    # Writing to the cache may cost more than sending: mark the prompt only if a repair may read it.
+    marked = order == "cached" and run.options.repairs > 0 and not run.options.dry_run
+    model, request = run.model(), _request(initial_prompt(context, order), marked=marked)
+    prompt = request_text(request)
+    require_window(model.name, model.window, prompt, context.codebase, lambda: model.count_tokens(request))
+    del prompt
     git = _git_commit(run, context.query, model.name)
     if not run.options.dry_run:
         warn_of_uncommitted_changes(run)
@@ -56,7 +62,7 @@ def commit(run: Run) -> Result:
         unusable = None
         with run.span("attempt", number=number):
             try:
-                completion = model.complete(_request(prompt), label="initial-query" if number == 1 else "repair-query")
+                completion = model.complete(request, label="initial-query" if number == 1 else "repair-query")
                 changes = read_changes(completion, run, (context.codebase, failure), rolled_up)
                 if run.options.dry_run:
                     run.say(run.diff(changes))
@@ -76,12 +82,14 @@ def commit(run: Run) -> Result:
         if unusable and not isinstance(unusable, UnusableResponse):
             break
         failure = failure_text(unusable.message if unusable else "", red)
-        prompt = repair_prompt(context, failure, replacements.latest, run.token)
+        request = _request(repair_prompt(context, failure, replacements.latest, run.token, order), marked=marked)
     return _failed(run, number, unusable, red)
 
 
-def _request(prompt: str) -> Request:
-    return Request(messages=(Message("user", (Text(prompt),)),))
+def _request(prompt: tuple[str, ...], *, marked: bool) -> Request:
+    *same, last = prompt
+    parts = (*(Text(text, cache_here=marked) for text in same), Text(last))
+    return Request(messages=(Message("user", parts),))
 
 
 def _git_commit(run: Run, query: str, model: str) -> GitCommit | None:

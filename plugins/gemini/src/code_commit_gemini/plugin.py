@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from code_commit.plugin_api import ProviderDefinition, hookimpl
+from code_commit_gemini.models import MODELS
 
 GEMINI = ProviderDefinition(
     name="gemini",
-    models={
-        # An alias without a version names the newest model; `gemini` and `gemini-pro` name the required default.
-        "gemini-2.5-pro": ("gemini", "gemini-pro", "gemini-2.5", "gemini2.5-pro"),
-        "gemini-2.5-flash": ("gemini2.5-flash",),
-        "gemini-2.5-flash-lite": ("gemini-flash-lite", "flash-lite"),
-        "gemini-3.1-pro-preview": ("gemini-3.1-pro", "gemini-3-pro", "gemini-3"),
-        "gemini-3.5-flash": (),
-        "gemini-3.8-flash": ("gemini-flash", "flash", "gemini-3-flash"),
-        "gemini-4-argon": ("gemini-4",),
-    },
+    models={model: aliases for model, (aliases, *_) in MODELS.items()},
+    windows={model: window for model, (_, window, _) in MODELS.items()},
     base_url="https://generativelanguage.googleapis.com",
     base_url_variable="GOOGLE_GEMINI_BASE_URL",
     key_variable="GEMINI_API_KEY",

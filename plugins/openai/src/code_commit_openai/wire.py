@@ -6,6 +6,7 @@ Sources: the API reference of OpenAI (Chat Completions, error codes); for differ
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -39,9 +40,11 @@ from code_commit.plugin_api import (
     token_count,
 )
 from code_commit_openai.config import OpenAIConfig
+from code_commit_openai.models import CACHE_MARKS_SINCE
 from code_commit_openai.stream import OpenAIStream
 
 _PROVIDER: Final = "openai"
+_VERSION = re.compile(r"gpt-(\d+)(?:\.(\d+))?(?!\w)")
 _OPENAI_MODEL = re.compile(r"(ft:)?(gpt-(?!oss)|chatgpt-|o\d)")
 
 # Thinking of other servers, sent back with tool calls, as DeepSeek requires; OpenAI's own API never sends any.
@@ -81,13 +84,19 @@ _FILTERED_NAMES = frozenset({"content_filter", "content_policy_violation", "Resp
 class OpenAIWire:
     """A `Wire` for `POST {base_url}/chat/completions`."""
 
-    def __init__(self, config: OpenAIConfig) -> None:
+    def __init__(self, config: OpenAIConfig, *, own_address: bool = False) -> None:
         self._config = config
+        self._own_address = own_address
 
     def encode(self, request: Request) -> HttpCall:
         """See `Wire.encode`. Tool results become separate messages."""
         config = self._config
-        body: dict[str, Any] = {"model": config.model, "messages": _messages(request)}
+        marks = self._own_address and _takes_cache_marks(config.model)
+        body: dict[str, Any] = {"model": config.model, "messages": _messages(request, marks=marks)}
+        if marks:
+            body["prompt_cache_options"] = {"mode": "explicit"}  # else the service pays for marks of its own
+        if self._own_address and (prefix := _repeated(request)):
+            body["prompt_cache_key"] = hashlib.sha256(prefix.encode("utf-8", "replace")).hexdigest()[:32]
         max_tokens = request.max_tokens or config.max_tokens
         if max_tokens is not None:
             body[self._max_tokens_field()] = max_tokens
@@ -161,6 +170,7 @@ class OpenAIWire:
             input=token_count(usage, "prompt_tokens"),
             output=token_count(usage, "completion_tokens"),
             cache_read=token_count(prompt_details, "cached_tokens"),
+            cache_write=token_count(prompt_details, "cache_write_tokens"),
             reasoning=token_count(completion_details, "reasoning_tokens"),
         )
 
@@ -181,26 +191,54 @@ class OpenAIWire:
         return Completion(message, Finish.FILTERED, filtered[0], Usage(), self._config.model, reply)
 
 
-def _messages(request: Request) -> list[dict[str, Any]]:
+def _takes_cache_marks(model: str) -> bool:
+    found = _VERSION.match(model)
+    return found is not None and (int(found[1]), int(found[2] or 0)) >= CACHE_MARKS_SINCE
+
+
+def _is_marked(part: Part) -> bool:
+    return isinstance(part, Text | ToolResult) and part.cache_here
+
+
+def _repeated(request: Request) -> str:
+    """Return what requests with the same beginning have in common: all up to the first mark, or an empty text."""
+    parts = [part for message in request.messages for part in message.parts]
+    first = next((number for number, part in enumerate(parts, 1) if _is_marked(part)), 0)
+    texts = [part.text for part in parts[:first] if isinstance(part, Text | ToolResult)]
+    return "\0".join([request.system, *(tool.name for tool in request.tools), *texts]) if first else ""
+
+
+def _messages(request: Request, *, marks: bool) -> list[dict[str, Any]]:
+    """Return the messages. With `marks`, those of the request are sent, and one after the system prompt."""
     messages: list[dict[str, Any]] = []
+    marks = marks and any(_is_marked(part) for message in request.messages for part in message.parts)
     if request.system:
-        messages.append({"role": "system", "content": request.system})
+        system = Text(request.system, cache_here=True)
+        messages.append({"role": "system", "content": _sent([system], marks=marks)})
     for message in request.messages:
-        messages += _assistant(message) if message.role == "assistant" else _user(message)
+        messages += _assistant(message) if message.role == "assistant" else _user(message, marks=marks)
     return messages
 
 
-def _user(message: Message) -> list[dict[str, Any]]:
+def _user(message: Message, *, marks: bool) -> list[dict[str, Any]]:
     # Results come first: they must follow their calls.
-    messages: list[dict[str, Any]] = [
-        {"role": "tool", "tool_call_id": part.call_id, "content": f"Error: {part.text}" if part.is_error else part.text}
-        for part in message.parts
-        if isinstance(part, ToolResult)
-    ]
-    texts = [part.text for part in message.parts if isinstance(part, Text)]
+    messages: list[dict[str, Any]] = []
+    for part in message.parts:
+        if isinstance(part, ToolResult):
+            text = Text(f"Error: {part.text}" if part.is_error else part.text, part.cache_here)
+            messages.append({"role": "tool", "tool_call_id": part.call_id, "content": _sent([text], marks=marks)})
+    texts = [part for part in message.parts if isinstance(part, Text)]
     if texts:
-        messages.append({"role": "user", "content": "".join(texts)})
+        messages.append({"role": "user", "content": _sent(texts, marks=marks)})
     return messages
+
+
+def _sent(texts: list[Text], *, marks: bool) -> str | list[dict[str, Any]]:
+    """Return the content of a message: one text, which every server reads, if nothing in it is marked."""
+    if not marks or not any(text.cache_here for text in texts):
+        return "".join(text.text for text in texts)
+    mark = {"prompt_cache_breakpoint": {"mode": "explicit"}}
+    return [{"type": "text", "text": text.text} | (mark if text.cache_here else {}) for text in texts if text.text]
 
 
 def _assistant(message: Message) -> list[dict[str, Any]]:

@@ -62,8 +62,10 @@ class Agent:
     settings: TasksSettings
     deadline: float
 
-    def attempt(self, prompt: str, *, place: str, name: str, number: int, files: AttemptFiles) -> Answer:
+    def attempt(self, prompt: tuple[str, str], *, place: str, name: str, number: int, files: AttemptFiles) -> Answer:
         """Call the model once, run its code once. `name` is the attempt's, for its files.
+
+        The `prompt` of the next attempt has the same first text.
 
         Raises:
             AttemptFailed: the reply is not an answer, or its code failed or returned an invalid value.
@@ -71,7 +73,9 @@ class Agent:
             ProjectTampered: a command of the code altered files that check the project.
         """
         label = f"step-{place}" if place else "task"
-        request = Request(messages=(Message("user", (Text(prompt),)),), system=self.system)
+        same, failure = prompt
+        parts = (Text(same, cache_here=True), *([Text(failure)] if failure else []))
+        request = Request(messages=(Message("user", parts),), system=self.system)
         completion = self.model.complete(request, label=label)
         try:
             code = _code(completion)

@@ -40,22 +40,20 @@ def system_prompt(functions: Iterable[Function]) -> str:
     return text.replace("{tool_signatures}", declarations(functions))
 
 
-def task_prompt(description: str, failure: Failure | None, token: str) -> str:
-    """Return the prompt for the task itself."""
-    return "\n".join([_labelled("task", description), *_last_attempt(failure, token)])
+def task_prompt(description: str, failure: Failure | None, token: str) -> tuple[str, str]:
+    """Return the prompt for the task itself: what every attempt has, and the failure."""
+    return _labelled("task", description), _last_attempt(failure, token)
 
 
-def step_prompt(step: TaskStep, part_of: str, context: Sequence[str], failure: Failure | None, token: str) -> str:
-    """Return the prompt for a step. `part_of` describes its place; `context` contains complete sections."""
+def step_prompt(
+    step: TaskStep, part_of: str, context: Sequence[str], failure: Failure | None, token: str
+) -> tuple[str, str]:
+    """Return the prompt for a step, as `task_prompt`. `part_of` describes its place; `context` contains complete
+    sections.
+    """
     head = f"Title: {step.title}\nType: {step.step_type}\n{part_of}\n\n{step.description}"
-    return "\n".join(
-        [
-            _labelled("task", head),
-            _labelled("exit requirement", describe_requirement(step.exit_requirement)),
-            *context,
-            *_last_attempt(failure, token),
-        ]
-    )
+    requirement = _labelled("exit requirement", describe_requirement(step.exit_requirement))
+    return "\n".join([_labelled("task", head), requirement, *context]), _last_attempt(failure, token)
 
 
 def describe_requirement(requirement: ExitRequirement) -> str:  # noqa: PLR0911 - one per kind
@@ -84,15 +82,15 @@ def fenced(text: str, token: str) -> str:
     return f"--- {token} ---\n{_ended(text)}--- {token} ---\n"
 
 
-def _last_attempt(failure: Failure | None, token: str) -> list[str]:
+def _last_attempt(failure: Failure | None, token: str) -> str:
     if failure is None:
-        return []
+        return ""
     pieces = [_labelled("the last attempt failed", fenced(head_and_tail(failure.reason, _OUTPUT_SHOWN), token))]
     if failure.code:
         pieces.append(_labelled("its code", fenced(head_and_tail(failure.code, _CODE_SHOWN), token)))
     if failure.output:
         pieces.append(_labelled("its output", fenced(head_and_tail(failure.output, _OUTPUT_SHOWN), token)))
-    return pieces
+    return "\n" + "\n".join(pieces)
 
 
 def _labelled(label: str, text: str) -> str:
