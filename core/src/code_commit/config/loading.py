@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import PrivateAttr, ValidationError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
-from code_commit.config.schema import HostSettings, Model, explained, validated
+from code_commit.config.schema import HostSettings, Model, SandboxTable, explained, validated
 from code_commit.config.sources import FLAG, KEY_FIELDS, Name, Source, nested, sources, user_file
 from code_commit.plugin_api.errors import NotReady, UsageError, did_you_mean
 
@@ -92,6 +92,7 @@ class Settings(HostSettings):
 
         section = self.plugins.get(name, {})
         if model is not None:
+            _require_own(model, ("plugins", name), self._layers)
             return validated(model, section, f"[plugins.{name}]", origin)
         if section:
             raise NotReady(f"{origin(())}: the plugin {name} has no settings")
@@ -155,6 +156,7 @@ def load_settings(
                 raise UsageError(text) from None
         raise NotReady("; ".join(f"{origin}: {text}" for origin, text in problems)) from None
     settings._layers = layers  # noqa: SLF001 - its own module
+    _require_own(SandboxTable, ("sandbox",), layers)
     for role, reference in settings.providers.items():
         if isinstance(reference, str) and (reason := unresolved(reference, settings.providers)):
             raise NotReady(f'{settings.origin(f"providers.{role}")}: {role} = "{reference}" {reason}', hint=_HINT)
@@ -166,19 +168,23 @@ def _origin(layers: Iterable[Source], name: Name) -> str:
 
 
 def _with_sandbox_table(source: Source) -> Source:
-    """Return `source` with `sandbox = "require"` as a table.
+    """Return `source` with `sandbox = "require"` as a table."""
+    table = source.tables.get("sandbox")
+    return replace(source, tables={**source.tables, "sandbox": {"mode": table}}) if isinstance(table, str) else source
+
+
+def _require_own(model: type[Any], where: Name, layers: Iterable[Source]) -> None:
+    """Check that settings of `model` with the mark `user_file_only` come from the user's own file.
 
     Raises:
-        NotReady: it opens folders, and is not the user's own file.
+        NotReady: one is in that of a project, or in a variable.
     """
-    table = source.tables.get("sandbox")
-    if isinstance(table, str):
-        return replace(source, tables={**source.tables, "sandbox": {"mode": table}})
-    if isinstance(table, Mapping) and not source.label.startswith(_SHARED):
-        for name in sorted({"writable", "readable"} & table.keys()):
-            fault = f"sandbox.{name} only works in your own configuration, not in that of a project"
-            raise NotReady(f"{source.label}: {fault}", hint=f"move it to {user_file()}")
-    return source
+    for name, field in model.model_fields.items():
+        marks = field.json_schema_extra
+        origin = _origin(layers, (*where, name)) if isinstance(marks, dict) and marks.get("user_file_only") else ""
+        if origin and not origin.startswith(_SHARED):
+            fault = f"{'.'.join((*where, name))} only works in your own configuration, not in that of a project"
+            raise NotReady(f"{origin}: {fault}", hint=f"move it to {user_file()}")
 
 
 def _require_named_configs(source: Source) -> None:

@@ -50,10 +50,14 @@ class SandboxTable(BaseModel):
     )
     network: bool = Field(default=True, description="Allow builds and commands to use the network.")
     writable: list[Path] = Field(
-        default=[], description="More folders that builds and commands may write; only in the user's file."
+        default=[],
+        description="More folders that builds and commands may write; only in the user's file.",
+        json_schema_extra={"user_file_only": True},
     )
     readable: list[Path] = Field(
-        default=[], description="Files and folders that they may see although hidden, but no sockets; likewise."
+        default=[],
+        description="Files and folders that they may see although hidden, but no sockets; likewise.",
+        json_schema_extra={"user_file_only": True},
     )
 
 

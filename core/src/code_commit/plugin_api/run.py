@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from code_commit_workspace import run_concurrently
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
     from code_commit.plugin_api.conversation import Completion, Request
     from code_commit.plugin_api.event import Event
-    from code_commit_workspace import Change, ProcessResult, Refusal, Tree
+    from code_commit_workspace import Change, ProcessResult, Refusal, RunningProcess, Tree
 
 __all__ = ["Model", "Run", "run_concurrently"]
 
@@ -142,6 +142,15 @@ class Run(Protocol):
         """Run a command that a model chose. It fails if no sandbox is available, unless `--sandbox off` was given.
 
         `timeout` is in seconds. `label` names the log in the run folder, after the number of the last model call.
+        """
+
+    def start_process(
+        self, argv: Sequence[str], *, env: Mapping[str, str] = ..., isolation_required: bool = True
+    ) -> RunningProcess:
+        """Start a process that runs beside the workflow, in the sandbox and environment of `execute`, plus `env`.
+
+        Talk to it over its pipes. It ends with the run, at the latest. Only with `isolation_required=False` does it
+        start where no sandbox is available.
         """
 
     def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from copy import copy
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from code_commit.log.folder import numbered
@@ -34,6 +35,7 @@ from code_commit_workspace import (
     PathRule,
     ProcessResult,
     Refusal,
+    RunningProcess,
     Tree,
     Workspace,
     drop_typed_input,
@@ -182,6 +184,12 @@ class ProjectRun:
             NotReady: it would run without isolation, which the user did not allow.
         """
         return self._process(argv, f"{label}.txt", timeout=timeout, stdin=stdin, isolation_required=True)
+
+    def start_process(
+        self, argv: Sequence[str], *, env: Mapping[str, str] = MappingProxyType({}), isolation_required: bool = True
+    ) -> RunningProcess:
+        """Start a process that runs beside the workflow."""
+        return self.workspace.start_process(argv, env=env, isolation_required=isolation_required)
 
     def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
         """Run git in the root while holding the tree lock."""

@@ -55,7 +55,7 @@ def chat(run: Run) -> Result:
             run,
             player,
             toolbox,
-            allow=PLAYER_TOOLS,
+            allow=(*PLAYER_TOOLS, *toolbox.of_servers),
             system=system,
             prompt=typed,
             history=history,

@@ -115,7 +115,7 @@ def _player(run: Run, toolbox: Toolbox, task: Task, feedback: str) -> AgentResul
         run,
         run.model("player"),
         toolbox,
-        allow=PLAYER_TOOLS,
+        allow=(*PLAYER_TOOLS, *toolbox.of_servers),
         system=filled(PLAYER_SYSTEM, codepath=legible(str(run.root))),
         prompt=prompt,
         label="player",

@@ -10,6 +10,8 @@ from code_commit_toolbox import hooks
 if TYPE_CHECKING:
     import pluggy
 
+    from code_commit.plugin_api import CheckDefinition
+
 
 @hookimpl
 def code_commit_addhooks(pluginmanager: pluggy.PluginManager) -> None:
@@ -21,3 +23,11 @@ def code_commit_addhooks(pluginmanager: pluggy.PluginManager) -> None:
 def code_commit_settings() -> str:
     """Return the model of the section `[plugins.toolbox]`."""
     return "code_commit_toolbox.settings:ToolboxSettings"
+
+
+@hookimpl
+def code_commit_checks() -> list[CheckDefinition]:
+    """Offer the check of MCP servers."""
+    from code_commit.plugin_api import CheckDefinition
+
+    return [CheckDefinition("mcp", "code_commit_toolbox.checks:check_mcp_servers")]

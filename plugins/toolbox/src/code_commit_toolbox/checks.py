@@ -1,0 +1,29 @@
+"""The check of `code-commit doctor` about MCP servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from code_commit.plugin_api import Check, CheckContext, Host, NotReady
+from code_commit_toolbox.mcp.servers import server_tools
+
+
+def check_mcp_servers(host: Host, context: CheckContext) -> Iterator[Check]:
+    """Start each configured server, and list its tools."""
+    servers = host.settings().mcp
+    if not servers:
+        yield Check("ok", "no MCP server is configured")
+        return
+    if not context.builds:
+        yield Check("skipped", f"not started, because of --no-build: {', '.join(servers)}")
+        return
+    with host.workspace(processes=True, repository="optional") as workspace:
+        for name, server in servers.items():
+            try:
+                tools = [tool.name for tool in server_tools(name, server, workspace.start_process, host.root)]
+            except NotReady as error:
+                yield Check("problem", error.message, error.hint, {"server": name})
+                continue
+            isolated = "" if server.url else " outside of the sandbox" if server.trusted else " in the sandbox"
+            count = f"{len(tools)} tool{'s' * (len(tools) != 1)}"
+            yield Check("ok", f"{name}{isolated}: {count}: {', '.join(tools)}", data={"server": name, "tools": tools})

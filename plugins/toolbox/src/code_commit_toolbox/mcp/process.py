@@ -1,0 +1,60 @@
+"""A server outside of the sandbox, because its entry in the user's configuration says so."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Protocol
+
+from code_commit.plugin_api import NotReady
+
+
+class ServerProcess(Protocol):
+    """A process with unbuffered pipes."""
+
+    stdin: IO[bytes]
+    stdout: IO[bytes]
+    stderr: IO[bytes]
+
+    def kill(self) -> None:
+        """End it with all that it has started, from any thread."""
+
+
+class TrustedProcess:
+    """A process in a group of its own, without a sandbox. It ends with this process, at the latest.
+
+    Raises:
+        NotReady: it cannot be started.
+    """
+
+    def __init__(self, argv: Sequence[str], *, root: Path, env: Mapping[str, str]) -> None:
+        try:
+            self._process = subprocess.Popen(
+                argv,
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=root,
+                env={**os.environ, **env},
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise NotReady(f"{argv[0]} cannot be started: {error}") from error
+        assert self._process.stdin
+        assert self._process.stdout
+        assert self._process.stderr
+        self.stdin, self.stdout, self.stderr = self._process.stdin, self._process.stdout, self._process.stderr
+        atexit.register(self.kill)
+
+    def kill(self) -> None:
+        """End its process group."""
+        atexit.unregister(self.kill)
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
