@@ -148,7 +148,7 @@ def test_streams_as_the_service_sends_them(name, finish, text, thinking, calls, 
     completion, deltas = streamed(*recorded(name))
     assert (completion.finish, completion.text, completion.usage) == (finish, text, usage)
     assert "".join(delta.text for delta in deltas if delta.kind == "thinking") == thinking
-    assert [call.arguments["path"] for call in completion.tool_calls] == calls
+    assert [call.arguments_object["path"] for call in completion.tool_calls] == calls
     assert completion.model == "gemini-3-made-up"
 
 

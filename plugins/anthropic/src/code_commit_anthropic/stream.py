@@ -41,6 +41,7 @@ class _Block:
         self._citations: list[Any] = []
         self.name = reply_member(start, "name", str) or ""
         self.is_text = start.get("type") == "text"
+        self._first = reply_member(start, "text", str) or ""
 
     def add(self, member: str, piece: str) -> None:
         pieces = self._pieces.get(member)
@@ -55,7 +56,7 @@ class _Block:
 
     def text(self) -> str:
         """Return the text so far."""
-        return self._pieces["text"].getvalue() if "text" in self._pieces else self._start.get("text") or ""
+        return self._pieces["text"].getvalue() if "text" in self._pieces else self._first
 
     def whole(self) -> dict[str, Any]:
         """Return the block of a whole reply."""

@@ -118,7 +118,8 @@ class _Choice:
             elif name == "tool_calls":
                 deltas += [self._call(piece) for piece in reply_objects(message, name)]
             elif name == "reasoning_details":
-                thinking = thinking or self._reasoning(reply_objects(message, name))
+                details = self._reasoning(reply_objects(message, name))
+                thinking = thinking or details
             elif name in _PIECES:
                 reply_member(message, name, str)  # raises
             else:

@@ -1,0 +1,407 @@
+"""Streamed replies of Anthropic. The splitter here is independent of the decoder, and so are the cases."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from collections.abc import Iterator
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_commit.plugin_api import (
+    Completion,
+    Delta,
+    Finish,
+    Message,
+    ProviderError,
+    Request,
+    StreamEvent,
+    Text,
+    ToolResult,
+    Usage,
+)
+from code_commit_anthropic.config import AnthropicConfig
+from code_commit_anthropic.wire import AnthropicWire
+
+CASES = Path(__file__).parent / "cases"
+HELLO = Message("user", (Text("hello"),))
+WIRE = AnthropicWire(AnthropicConfig(model="claude-sonnet-4-5"))
+STOP = {"type": "message_stop"}
+
+
+def event(data: dict) -> StreamEvent:
+    return StreamEvent(str(data.get("type", "")), json.dumps(data).encode())
+
+
+def streamed(*events: StreamEvent | dict) -> tuple[Completion, list[Delta]]:
+    decoder = WIRE.stream()
+    deltas: list[Delta] = []
+    for each in events:
+        deltas += decoder.feed(each if isinstance(each, StreamEvent) else event(each))
+    return decoder.finish(), deltas
+
+
+def begin(**members: object) -> dict:
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "content": [], "model": "claude-made-up"}
+    return {"type": "message_start", "message": message | {"stop_reason": None, "usage": {"input_tokens": 3}} | members}
+
+
+def start(index: int, **block: object) -> dict:
+    return {"type": "content_block_start", "index": index, "content_block": block}
+
+
+def delta(index: int, **members: object) -> dict:
+    return {"type": "content_block_delta", "index": index, "delta": members}
+
+
+def text(index: int, words: str) -> dict:
+    return delta(index, type="text_delta", text=words)
+
+
+def end(reason: str | None = "end_turn", **usage: int) -> tuple[dict, dict]:
+    return {"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": None}, "usage": usage}, STOP
+
+
+def recorded(name: str) -> list[StreamEvent]:
+    """Return the events of a case, which is as the service sends it."""
+    found = []
+    for block in (CASES / name).read_text().strip().split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.split("\n"))
+        found.append(StreamEvent(fields["event"], fields["data"].encode()))
+    return found
+
+
+def pieces(words: str, sizes: Iterator[int]) -> Iterator[str]:
+    while words:
+        size = next(sizes)
+        yield words[:size]
+        words = words[size:]
+
+
+def split(reply: dict[str, Any], sizes: Iterator[int]) -> Iterator[dict[str, Any]]:
+    """Yield the events for a whole reply; `sizes` are of the pieces of its text."""
+    usage = reply["usage"]
+    early = {"content": [], "stop_reason": None, "stop_sequence": None, "usage": {**usage, "output_tokens": 1}}
+    yield {"type": "message_start", "message": {**reply, **early}}
+    yield {"type": "ping"}
+    for index, block in enumerate(reply["content"]):
+        kind = block["type"]
+        if kind == "text":
+            yield start(index, **{**block, "text": ""})
+            yield from (text(index, piece) for piece in pieces(block["text"], sizes))
+        elif kind == "thinking":
+            yield start(index, type=kind, thinking="", signature="")
+            for piece in pieces(block["thinking"], sizes):
+                yield delta(index, type="thinking_delta", thinking=piece)
+            yield delta(index, type="signature_delta", signature=block["signature"])
+        elif kind == "tool_use":
+            yield start(index, **{**block, "input": {}})
+            written = block["input"] if isinstance(block["input"], str) else json.dumps(block["input"])
+            for piece in ("", *pieces(written, sizes)):
+                yield delta(index, type="input_json_delta", partial_json=piece)
+        else:
+            yield start(index, **block)
+        yield {"type": "content_block_stop", "index": index}
+    changed = {"stop_reason": reply["stop_reason"], "stop_sequence": reply["stop_sequence"]}
+    yield {"type": "message_delta", "delta": changed, "usage": {"output_tokens": usage["output_tokens"]}}
+    yield STOP
+
+
+words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=40)
+inputs = st.one_of(st.dictionaries(words, st.one_of(words, st.integers(), st.lists(words, max_size=2)), max_size=3))
+blocks = st.one_of(
+    st.builds(lambda words: {"type": "text", "text": words}, words | st.just("")),
+    st.builds(lambda words: {"type": "thinking", "thinking": words, "signature": "c2ln"}, words | st.just("")),
+    st.builds(lambda words: {"type": "redacted_thinking", "data": words}, words),
+    st.builds(
+        lambda name, given: {"type": "tool_use", "id": "toolu_1", "name": name, "input": given},
+        words,
+        inputs | st.sampled_from(['{"path": "a.t', "[1]", "{"]),
+    ),
+    st.builds(lambda query: {"type": "some_later_block", "x": {"query": query}}, words),
+)
+replies = st.builds(
+    lambda content, reason: {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-made-up",
+        "content": content,
+        "stop_reason": reason,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 7, "cache_read_input_tokens": 5, "output_tokens": 9, "service_tier": "standard"},
+    },
+    st.lists(blocks, max_size=5),
+    st.sampled_from(["end_turn", "tool_use", "max_tokens", "refusal", "pause_turn", None]),
+)
+
+
+@given(replies, st.lists(st.integers(1, 9), min_size=1, max_size=9))
+def test_any_cut_of_a_reply_gives_the_same_completion(reply, sizes):
+    completion, deltas = streamed(*split(reply, cycle(sizes)))
+    assert completion == WIRE.decode(200, {}, json.dumps(reply).encode())
+    written: dict[tuple[int, str], str] = {}
+    for each in deltas:
+        written[each.index, each.kind] = written.get((each.index, each.kind), "") + each.text
+    assert "".join(words for (_, kind), words in written.items() if kind == "text") == completion.text
+    for index, block in enumerate(reply["content"]):
+        if block["type"] == "thinking":
+            assert written.get((index, "thinking"), "") == block["thinking"]
+        if block["type"] == "tool_use":
+            given = block["input"]
+            assert written[index, "tool"] == (given if isinstance(given, str) else json.dumps(given))
+
+
+@pytest.mark.parametrize(
+    ("name", "finish", "words", "thinking", "called", "usage"),
+    [
+        ("stream__text.sse", Finish.STOP, "Two plus two is four.", "", [], Usage(14, 9, 0, 0)),
+        (
+            "stream__thinking_and_calls.sse",
+            Finish.TOOL_CALLS,
+            "Reading.",
+            "Which file?",
+            ["a.txt", None],
+            Usage(57, 61, 40, 2, 20),
+        ),
+        ("stream__redacted_thinking.sse", Finish.STOP, "Four.", "", [], Usage(14, 30, 0, 0)),
+        ("stream__refusal.sse", Finish.REFUSED, "", "", [], Usage(14, 2, 0, 0)),
+        ("stream__citations.sse", Finish.LENGTH, "It is four, they say", "", [], Usage(90, 12, 0, 0)),
+        ("stream__counts_at_the_end.sse", Finish.STOP, "Four.", "", [], Usage(21, 3, 8)),
+    ],
+)
+def test_streams_as_the_service_sends_them(name, finish, words, thinking, called, usage):
+    completion, deltas = streamed(*recorded(name))
+    assert (completion.finish, completion.text, completion.usage) == (finish, words, usage)
+    for kind, expected in (("text", words), ("thinking", thinking)):
+        assert "".join(each.text for each in deltas if each.kind == kind) == expected
+    assert [call.arguments_object.get("path") for call in completion.tool_calls] == called
+    assert completion.model == "claude-made-up"
+    assert WIRE.decode(200, {}, json.dumps(completion.raw).encode()) == completion
+
+
+def test_thinking_of_a_stream_goes_back_unchanged():
+    completion, _ = streamed(*recorded("stream__thinking_and_calls.sse"))
+    results = Message("user", tuple(ToolResult(call.id, call.name, "x") for call in completion.tool_calls))
+    sent = WIRE.encode(Request((HELLO, completion.message, results))).body["messages"][1]["content"]
+    assert sent == [
+        {"type": "thinking", "thinking": "Which file?", "signature": "c2lnLTE="},
+        {"type": "text", "text": "Reading."},
+        {"type": "tool_use", "id": "toolu_made_up_1", "name": "read_file", "input": {"path": "a.txt"}},
+        {"type": "tool_use", "id": "toolu_made_up_2", "name": "now", "input": {}},
+    ]
+
+
+def test_citations_are_kept():
+    completion, _ = streamed(*recorded("stream__citations.sse"))
+    assert [block.get("citations") for block in completion.raw["content"]] == [
+        None,
+        [{"type": "char_location", "cited_text": "4", "document_index": 0, "start_char_index": 0, "end_char_index": 1}],
+    ]
+
+
+def test_a_stream_is_asked_for():
+    request = Request((HELLO,), max_tokens=50)
+    call, whole = WIRE.encode_stream(request), WIRE.encode(request)
+    assert (call.path, call.headers) == (whole.path, whole.headers)
+    assert call.body == {**whole.body, "stream": True}
+
+
+def test_deltas_tell_the_parts_apart():
+    _, deltas = streamed(
+        begin(),
+        start(0, type="thinking", thinking="", signature=""),
+        delta(0, type="thinking_delta", thinking="hm"),
+        start(1, type="text", text=""),
+        text(1, "a"),
+        text(1, ""),
+        text(1, "b"),
+        start(2, type="tool_use", id="t1", name="now", input={}),
+        delta(2, type="input_json_delta", partial_json='{"zone":'),
+        delta(2, type="input_json_delta", partial_json=' "UTC"}'),
+        *end("tool_use"),
+    )
+    assert deltas == [
+        Delta("thinking", "hm", 0),
+        Delta("text", "a", 1),
+        Delta("text", "b", 1),
+        Delta("tool", "", 2, "now"),
+        Delta("tool", '{"zone":', 2, "now"),
+        Delta("tool", ' "UTC"}', 2, "now"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [start(0, type="text", text=""), text(0, "Hi"), *end()],
+        [start(0, type="text", text="H"), text(0, "i"), *end()],
+        [start(0, type="text", text="Hi"), *end()],
+        [start(0, type="text"), text(0, "Hi"), {"type": "content_block_stop", "index": 0}, *end()],
+        [{"type": "ping"}, start(1, type="text", text=""), {"type": "news"}, text(1, "Hi"), *end()],
+        [start(1, type="text", text="i"), start(0, type="text", text="H"), *end()],
+        [start(0, type="text", text=""), delta(0, type="news_delta", news=1), text(0, "Hi"), *end(), text(0, "!")],
+        [begin(usage={"input_tokens": 99}), start(0, type="text", text=""), text(0, "Hi"), *end()],
+        [start(0, type="text", text=""), text(0, "Hi"), end()[0], *end()],
+    ],
+)
+def test_other_orders_and_kinds_of_events(events):
+    completion, _ = streamed(begin(), *events)
+    assert (completion.text, completion.finish, completion.usage.input) == ("Hi", Finish.STOP, 3)
+
+
+def test_the_kind_of_an_event_may_be_its_name_alone():
+    events = [begin(), start(0, type="text", text="Hi"), *end()]
+    named = [
+        StreamEvent(each["type"], json.dumps({name: value for name, value in each.items() if name != "type"}).encode())
+        for each in events
+    ]
+    assert streamed(*named)[0].text == "Hi"
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (),
+        (STOP,),
+        (begin(),),
+        (begin(), start(0, type="text", text=""), text(0, "half")),
+        (begin(), start(0, type="text", text="half"), end()[0]),
+    ],
+)
+def test_a_reply_without_its_end_broke_off(events):
+    with pytest.raises(ProviderError) as caught:
+        streamed(*events)
+    assert caught.value.kind == "network"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"type": "overloaded_error", "message": "Overloaded"}, "server"),
+        ({"type": "api_error", "message": ""}, "server"),
+        ({"type": "rate_limit_error", "message": ""}, "rate"),
+        ({"type": "invalid_request_error", "message": "no"}, "rejected"),
+        ({"type": "odd"}, "rejected"),
+    ],
+)
+@pytest.mark.parametrize("members", [{"type": "error"}, {}])
+def test_an_error_in_the_middle(error, kind, members):
+    with pytest.raises(ProviderError) as caught:
+        streamed(begin(), start(0, type="text", text="half"), {**members, "error": error}, *end())
+    assert caught.value.kind == kind
+
+
+def test_output_that_is_filtered_in_the_middle():
+    error = {"type": "invalid_request_error", "message": "Output blocked by content filtering policy"}
+    completion, _ = streamed(begin(), start(0, type="text", text="half"), {"type": "error", "error": error})
+    assert (completion.finish, completion.text) == (Finish.FILTERED, "")
+
+
+def test_what_arrived_is_told():
+    decoder = WIRE.stream()
+    assert (decoder.partial().text, decoder.partial().usage, decoder.partial().model) == ("", None, None)
+    for each in (begin(), start(0, type="thinking", thinking="hm"), start(1, type="text", text="so"), text(1, " far")):
+        decoder.feed(event(each))
+    arrived = decoder.partial()
+    assert (arrived.text, arrived.usage, arrived.model) == ("so far", Usage(3), "claude-made-up")
+    for each in (text(1, "!"), *end(output_tokens=4)):
+        decoder.feed(event(each))
+    assert decoder.finish().text == "so far!"
+    assert decoder.partial().usage == Usage(3, 4)
+
+
+HOSTILE = [
+    b"",
+    b"no JSON",
+    b"null",
+    b"[]",
+    b"7",
+    b"{}",
+    b'{"type": 7}',
+    b'{"type": "message_start"}',
+    b'{"type": "message_start", "message": []}',
+    b'{"type": "message_delta", "delta": 7}',
+    b'{"type": "message_delta", "delta": {}, "usage": []}',
+    b'{"type": "content_block_start", "index": 9}',
+    b'{"type": "content_block_start", "content_block": {"type": "text"}}',
+    b'{"type": "content_block_start", "index": "9", "content_block": {"type": "text"}}',
+    b'{"type": "content_block_start", "index": 0, "content_block": {"type": "text"}}',
+    b'{"type": "content_block_start", "index": 9, "content_block": {"type": "text", "text": 7}}',
+    b'{"type": "content_block_start", "index": 9, "content_block": {"type": "tool_use", "name": []}}',
+    b'{"type": "content_block_delta", "index": 9, "delta": {"type": "text_delta", "text": "x"}}',
+    b'{"type": "content_block_delta", "index": null, "delta": {"type": "text_delta", "text": "x"}}',
+    b'{"type": "content_block_delta", "index": 0}',
+    b'{"type": "content_block_delta", "index": 0, "delta": {"type": 7}}',
+    b'{"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta"}}',
+    b'{"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": null}}',
+    b'{"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "x"}}',
+    b'{"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": {}}}',
+    b'{"type": "error"}',
+    b'{"a":' * 100_000,
+]
+
+
+@pytest.mark.parametrize("data", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_hostile_event_is_an_invalid_response(data):
+    decoder = WIRE.stream()
+    decoder.feed(event(begin()) if b"message_start" not in data else event({"type": "ping"}))
+    if b"message_start" not in data:
+        decoder.feed(event(start(0, type="text", text="half")))
+        decoder.feed(event(start(1, type="tool_use", id="t1", name="now", input={})))
+    with pytest.raises(ProviderError) as caught:
+        decoder.feed(StreamEvent("", data))
+    assert caught.value.kind == "invalid_response"
+    assert decoder.partial().text == ("" if b"message_start" in data else "half")
+
+
+def test_a_huge_index_needs_no_memory():
+    starts = [start(index, type="text", text="x") for index in (10**9, 10**30, -1)]
+    assert streamed(begin(), *starts, *end())[0].text == "xxx"
+
+
+NAMES = ["type", "index", "text", "thinking", "partial_json", "name", "input", "citations", "signature", "usage"]
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | words,
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(NAMES), inner),
+    max_leaves=12,
+)
+
+
+@given(values, values)
+def test_no_event_crashes(value, other):
+    for events in (
+        [{"type": "message_start", "message": value}, *end()],
+        [begin(), start(0, type="text", text="", citations=other), delta(0, type="x_delta", citation=value), *end()],
+        [begin(), {"type": "content_block_start", "index": 0, "content_block": value}, *end()],
+        [begin(content=value, usage=other), *end()],
+        [begin(), {"type": "message_delta", "delta": value, "usage": other}, STOP],
+    ):
+        decoder = WIRE.stream()
+        try:
+            for each in events:
+                decoder.feed(event(each))
+            decoder.finish()
+        except ProviderError:
+            pass
+        decoder.partial()
+
+
+def test_small_pieces_need_no_memory_of_their_own():
+    events = [event(text(0, f"{number:03} ")) for number in range(1000)]
+    decoder = WIRE.stream()
+    for first in (begin(), start(0, type="text", text="")):
+        decoder.feed(event(first))
+    tracemalloc.start()
+    for _ in range(20):
+        for each in events:
+            decoder.feed(each)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(decoder.partial().text) == 80_000
+    assert peak < 500_000
