@@ -1,5 +1,7 @@
 """The conformance tests for providers that are written as a `Wire`, as one pytest class.
 
+`CompleteConformance` is the one for those that are written as a `Provider`.
+
     from code_commit_testing.conformance import ProviderConformance
 
     class TestMine(ProviderConformance):
@@ -38,6 +40,7 @@ from code_commit.plugin_api import (
     Wire,
 )
 from code_commit_testing.conformance_count import CountConformance
+from code_commit_testing.conformance_provider import CompleteConformance
 from code_commit_testing.conformance_samples import (
     INVALID_ANSWERS,
     KEY,
@@ -50,6 +53,8 @@ from code_commit_testing.conformance_stream import StreamConformance, assert_val
 from code_commit_testing.scripted_provider import model_call
 from code_commit_testing.scripted_replies import Protocol, Reply, answer_of
 from code_commit_testing.scripted_server import ScriptedServer
+
+__all__ = ["CompleteConformance", "ProviderConformance"]
 
 ToolChoice = Literal["auto", "none", "required"]
 
@@ -80,8 +85,7 @@ class ProviderConformance(CountConformance, StreamConformance):
     @pytest.fixture
     def wire(self) -> Wire:
         """Return the provider's wire, created as the host creates it."""
-        made: Wire = _load(self.definition.factory)(_load(self.definition.config).model_validate(dict(self.settings)))
-        return made
+        return wire_of(self.definition, self.settings)
 
     @pytest.fixture
     def server(self) -> Iterator[ScriptedServer]:
@@ -379,6 +383,13 @@ class ProviderConformance(CountConformance, StreamConformance):
             for call in completion.tool_calls
         )
         return Request((*QUESTION.messages, completion.message, Message("user", results)), tools=(READ,))
+
+
+def wire_of(definition: ProviderDefinition, settings: Mapping[str, Any]) -> Wire:
+    """Return the wire that the factory of `definition` makes."""
+    made: Wire = _load(definition.factory)(_load(definition.config).model_validate(dict(settings)))
+    assert hasattr(made, "encode"), "this is a Provider, not a Wire: use CompleteConformance"
+    return made
 
 
 def _load(reference: str) -> Any:

@@ -109,7 +109,7 @@ class StreamConformance:
     def test_streamed_and_whole_are_the_same(self, streaming_wire: StreamingWire, sample: str, piece: int) -> None:
         status, headers, body = self.answer(_SAMPLES[sample])
         whole = streaming_wire.decode(status, headers, body)
-        _assert_same(self.streamed(streaming_wire, _SAMPLES[sample], piece=piece), whole, body)
+        assert_same(self.streamed(streaming_wire, _SAMPLES[sample], piece=piece), whole, body)
 
     def test_a_streamed_finish_is_that_of_the_whole(self, streaming_wire: StreamingWire) -> None:
         for finish in set(Finish) - {Finish.TOOL_CALLS, *self.unspoken}:
@@ -117,7 +117,7 @@ class StreamConformance:
             status, headers, body = self.answer(reply)
             if status == 200:  # noqa: PLR2004 - else the service does not stream it
                 whole = streaming_wire.decode(status, headers, body)
-                _assert_same(self.streamed(streaming_wire, reply), whole, body)
+                assert_same(self.streamed(streaming_wire, reply), whole, body)
 
     def test_streamed_malformed_arguments_are_data(self, streaming_wire: StreamingWire) -> None:
         for raw in ('{"path": "a.t', "[1]", "{" * 5000):
@@ -243,7 +243,8 @@ def assert_valid(completion: Completion) -> None:
     assert all(isinstance(field, str) for call in completion.tool_calls for field in (call.id, call.name, call.raw))
 
 
-def _assert_same(streamed: Completion, whole: Completion, body: bytes) -> None:
+def assert_same(streamed: Completion, whole: Completion, body: bytes) -> None:
+    """Check that a streamed completion is the same as the whole one, whose body is `body`."""
     assert _comparable(streamed, body) == _comparable(whole, body)
     assert len({call.id for call in streamed.tool_calls if call.id}) == len([*filter(_id, whole.tool_calls)])
     assert json.loads(json.dumps(streamed.raw))

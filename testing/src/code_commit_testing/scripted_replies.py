@@ -27,7 +27,7 @@ class Stream:
 
     `keep_alives` is the number of pings (Anthropic) or comments before each event. `gzip` compresses the reply.
     `newline` ends a line; "" is the service's own. `events` replaces the service's events, on any path and whatever the
-    request asks for; `lines` sends events as lines of JSON instead of server-sent events.
+    request asks for; bytes are sent unchanged. `lines` sends events as lines of JSON instead of server-sent events.
     """
 
     piece: int = 5
@@ -39,7 +39,7 @@ class Stream:
     keep_alives: int = 0
     gzip: bool = False
     newline: Literal["", "\n", "\r\n", "\r"] = ""
-    events: Sequence[StreamEvent] | None = None
+    events: Sequence[StreamEvent | bytes] | None = None
     lines: bool = False
 
     @property

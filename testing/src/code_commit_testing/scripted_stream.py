@@ -38,6 +38,7 @@ def streamed(reply: Reply, protocol: Protocol, *, model: str, sse: bool) -> Stre
     stream = reply.stream
     if stream is None:
         return None
+    events: Iterator[StreamEvent | bytes]
     if stream.events is not None:
         events, sse = iter(stream.events), True
     else:
@@ -61,8 +62,8 @@ def streamed(reply: Reply, protocol: Protocol, *, model: str, sse: bool) -> Stre
 
 
 def _broken_off(
-    events: Iterator[StreamEvent], stream: Stream, protocol: Protocol
-) -> tuple[Iterator[StreamEvent], Break]:
+    events: Iterator[StreamEvent | bytes], stream: Stream, protocol: Protocol
+) -> tuple[Iterator[StreamEvent | bytes], Break]:
     if stream.after is not None:
         events = islice(events, stream.after)
     if not isinstance(stream.then, Reply):
@@ -91,7 +92,7 @@ def _may_send(stream: Stream, closing: threading.Event) -> bool:
     return not closing.wait(stream.seconds)
 
 
-def _with_keep_alives(events: Iterator[StreamEvent], stream: Stream, protocol: Protocol) -> Pieces:
+def _with_keep_alives(events: Iterator[StreamEvent | bytes], stream: Stream, protocol: Protocol) -> Pieces:
     newline = stream.newline or ("\r\n" if protocol == "gemini" else "\n")
     if stream.lines:
         keep_alive = newline.encode()
@@ -102,13 +103,16 @@ def _with_keep_alives(events: Iterator[StreamEvent], stream: Stream, protocol: P
     for event in events:
         for _ in range(stream.keep_alives):
             yield keep_alive, False
-        yield (event.data + newline.encode() if stream.lines else event_bytes(event, newline)), True
+        if isinstance(event, bytes):
+            yield event, True
+        else:
+            yield (event.data + newline.encode() if stream.lines else event_bytes(event, newline)), True
 
 
-def _listed(events: Iterator[StreamEvent]) -> Pieces:
+def _listed(events: Iterator[StreamEvent | bytes]) -> Pieces:
     before = b"["
     for event in events:
-        yield before + event.data, True
+        yield before + (event if isinstance(event, bytes) else event.data), True
         before = b"\n,\r\n"
     yield b"]", False
 
