@@ -20,8 +20,9 @@ from code_commit.plugins.dependents import (
     wrong_groups,
 )
 from code_commit.plugins.discovery import GROUP, PluginSource, discover
-from code_commit.plugins.host import HOST, interrupted_while_loading, stdout_aside
+from code_commit.plugins.host import HOST, interrupted_while_loading
 from code_commit_testing.examination import Problem, problems
+from code_commit_workspace import stdout_aside
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -39,8 +39,11 @@ from .records import SandboxSettings as SandboxSettings
 from .records import Tree as Tree
 from .redaction import RedactingStream as RedactingStream
 from .redaction import Redactor as Redactor
+from .redaction import hide_parts as hide_parts
+from .redaction import parse_key as parse_key
 from .rolled_up import RolledUp as RolledUp
 from .small_file import open_regular as open_regular
+from .small_file import parse_toml as parse_toml
 from .small_file import read_anywhere as read_anywhere
 from .small_file import read_in_project as read_in_project
 from .terminal import SafeStream as SafeStream
@@ -51,6 +54,7 @@ from .terminal import discard_output as discard_output
 from .terminal import join_paths as join_paths
 from .terminal import may_color as may_color
 from .terminal import printable as printable
+from .terminal import stdout_aside as stdout_aside
 from .terminal import terminal_columns as terminal_columns
 from .terminal import write_stdout as write_stdout
 from .terminal_input import drop_typed_input as drop_typed_input

@@ -5,14 +5,41 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+from code_commit_workspace.errors import NotReady
 
 if TYPE_CHECKING:
     from code_commit_workspace.key_search import KeySearch
 
 _SHORTEST_KEY = 8
 _PIECE = 1 << 18  # bytes that are searched at once, to bound memory
+
+
+def parse_key(text: str, where: str) -> str:
+    """Return `text` as a key, without one final newline. `where` names its source.
+
+    Raises:
+        NotReady: it is no key. The error shows no part of it.
+    """
+    key = text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
+    hint = f"a key is one line of printable ASCII, at least {_SHORTEST_KEY} characters"
+    if not key.strip():
+        raise NotReady(f"the key in {where} is empty", hint=hint)
+    if "\n" in key or "\r" in key:
+        raise NotReady(f"the key in {where} has more than one line", hint=hint)
+    for position, letter in enumerate(key, start=1):
+        if not " " <= letter <= "~":
+            raise NotReady(f"the key in {where} has a character that is not printable ASCII at {position}", hint=hint)
+    if key != key.strip(" "):
+        raise NotReady(f"the key in {where} begins or ends with a space", hint=hint)
+    if len(key) < _SHORTEST_KEY:
+        raise NotReady(f"the key in {where} is too short", hint=hint)
+    return key
 
 
 class Redactor:
@@ -68,6 +95,17 @@ class Redactor:
             return [self._json(item) for item in value]
         return value
 
+    def document(self, data: bytes) -> bytes:
+        """Return `data` without any live key; if it is JSON, each string of it. Without a key it is the same object."""
+        if self._search is None:
+            return data
+        with suppress(ValueError, RecursionError):
+            value = json.loads(data)
+            redacted = self._json(value)
+            if redacted != value:
+                data = json.dumps(redacted, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        return self.data(data)
+
     def holds_key(self, value: str | bytes) -> bool:
         """Return whether `value` holds a live key, in any form."""
         search = self._search
@@ -90,6 +128,21 @@ class Redactor:
         stream = self.stream()
         pieces = [stream.feed(data[start : start + _PIECE]) for start in range(0, len(data), _PIECE)]
         return b"".join((*pieces, stream.finish()))
+
+
+def hide_parts(text: str, key: str | None) -> str:
+    """Return `text` with `***` for each part of `key`, plain or escaped: services often show both ends of a key."""
+    hidden = bytearray(len(text))
+    for form in {key, json.dumps(key)[1:-1]} if key else ():
+        for start in range(max(1, len(form) - _SHORTEST_KEY + 1)):
+            part = form[start : start + _SHORTEST_KEY]
+            found = text.find(part)
+            while found >= 0:
+                hidden[found : found + len(part)] = b"*" * len(part)
+                found = text.find(part, found + 1)
+    if not any(hidden):
+        return text
+    return re.sub("\0+", "***", "".join("\0" if each else letter for each, letter in zip(hidden, text, strict=True)))
 
 
 class RedactingStream:

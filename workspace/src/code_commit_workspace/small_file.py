@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_tree import ProjectTree
@@ -75,3 +76,33 @@ def _require_small(found: os.stat_result, limit: int) -> None:
 def _unreadable(shown: str, error: OSError | ValueError) -> NotReady:
     reason = (error.strerror if isinstance(error, OSError) else None) or "no file can have this name"
     return NotReady(f"{shown} cannot be read: {reason[:1].lower()}{reason[1:]}")
+
+
+def parse_toml(content: bytes | None, label: str) -> dict[str, Any]:
+    """Return the tables of a TOML file; None has none. `label` names the file.
+
+    Raises:
+        NotReady: it is broken. The error names the line and the mistake, not the text, which may hold a key.
+    """
+    if content is None:
+        return {}
+    import tomllib
+
+    try:
+        text = content.decode("utf-8").removeprefix("\ufeff")
+        return tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise NotReady(f"{label}, line {line}: not UTF-8", hint="save the file as UTF-8") from None
+    except RecursionError:
+        raise NotReady(f"{label}: nested too deeply") from None
+    except ValueError as error:
+        raise NotReady(f"{label}, {_place_and_kind(str(error), text)}", hint="fix the TOML on that line") from None
+
+
+def _place_and_kind(message: str, text: str) -> str:
+    reason, _, place = message.partition(" (at ")
+    where = place.removesuffix(")") if place.startswith("line") else f"line {text.count(chr(10)) + 1}"
+    if re.search(r"[(\[]|'[^']{3,}'|\"[^\"]{3,}\"", reason):  # these messages quote the file
+        reason = "a name is defined twice"
+    return f"{where}: {reason[:1].lower()}{reason[1:]}"

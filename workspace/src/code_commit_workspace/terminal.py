@@ -1,4 +1,4 @@
-"""Make text safe for a terminal, and write to streams that may close."""
+"""Make text safe for a terminal, and write to streams that may close or belong to others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from functools import cache
 from itertools import groupby
 from typing import TextIO
@@ -116,6 +116,31 @@ class SafeStream:
         stream, self._stream = self._stream, None
         if stream is not None:
             discard_output(stream)
+
+
+@contextmanager
+def stdout_aside() -> Iterator[None]:
+    """Redirect stdout to stderr, also for child processes, and restore the working directory at the end.
+
+    stdout may be a stream of JSON. Use this only while there is one thread.
+    """
+    folder = os.open(".", getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)  # it may be unreadable
+    try:
+        kept = os.dup(1)
+    except OSError:  # the caller closed it
+        kept = -1
+    try:
+        with redirect_stdout(sys.stderr):
+            if kept >= 0:
+                with suppress(OSError):  # there is no stderr
+                    os.dup2(2, 1)
+            yield
+    finally:
+        if kept >= 0:
+            os.dup2(kept, 1)
+            os.close(kept)
+        os.fchdir(folder)
+        os.close(folder)
 
 
 def terminal_columns(environ: Mapping[str, str]) -> int:

@@ -19,9 +19,15 @@ from urllib.parse import SplitResult, urlsplit
 from code_commit.config.sources import KEY_FIELDS, PROJECT_FILE, VARIABLE, Source, sources, user_file
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
-from code_commit_workspace import ProjectTree, proxy_passwords, read_anywhere, read_in_project, require_gitignore_line
+from code_commit_workspace import (
+    ProjectTree,
+    parse_key,
+    proxy_passwords,
+    read_anywhere,
+    read_in_project,
+    require_gitignore_line,
+)
 
-_SHORTEST = 8  # characters of a key
 _LIMIT = 16 * 1024  # bytes of a key file
 _KEY_FILE = "-key.txt"
 _KEY_ENDINGS = ("_KEY", "_TOKEN", "_SECRET")
@@ -152,7 +158,7 @@ class KeyStore:
         if not isinstance(value, str):
             raise NotReady(f"{where} is not a string")
         if name[2] == "api_key":
-            return FoundKey(_key(value, where), where)
+            return FoundKey(parse_key(value, where), where)
         path = self._checked_key_path(source.folder, value, where)
         content = read_anywhere(path, f"{path} ({where})", limit=_LIMIT)
         if content is None:
@@ -193,7 +199,7 @@ class KeyStore:
     def _variable(self, name: str) -> FoundKey | None:
         """Return the key in a variable. An empty one counts as not set: CI sets that for a missing secret."""
         value = self._environ.get(name)
-        return FoundKey(_key(value, f"variable {name}"), f"variable {name}") if value else None
+        return FoundKey(parse_key(value, f"variable {name}"), f"variable {name}") if value else None
 
     def _missing(self, definition: ProviderDefinition, config_name: str, address: str) -> NotReady:
         config = f"[providers.{definition.name}.{config_name}]"
@@ -219,29 +225,11 @@ def likely_keys(environ: Mapping[str, str]) -> Iterator[str]:
     for name, value in environ.items():
         if name.endswith(_KEY_ENDINGS):
             with suppress(NotReady):
-                yield _key(value, name)
+                yield parse_key(value, name)
 
 
 def _key_in(content: bytes, where: str) -> str:
-    return _key(content.decode("latin-1"), where)  # one character per byte, so that positions are those of bytes
-
-
-def _key(text: str, where: str) -> str:
-    """Return `text` as a key, without one final newline. An error shows no part of it."""
-    key = text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
-    hint = f"a key is one line of printable ASCII, at least {_SHORTEST} characters"
-    if not key.strip():
-        raise NotReady(f"the key in {where} is empty", hint=hint)
-    if "\n" in key or "\r" in key:
-        raise NotReady(f"the key in {where} has more than one line", hint=hint)
-    for position, letter in enumerate(key, start=1):
-        if not " " <= letter <= "~":
-            raise NotReady(f"the key in {where} has a character that is not printable ASCII at {position}", hint=hint)
-    if key != key.strip(" "):
-        raise NotReady(f"the key in {where} begins or ends with a space", hint=hint)
-    if len(key) < _SHORTEST:
-        raise NotReady(f"the key in {where} is too short", hint=hint)
-    return key
+    return parse_key(content.decode("latin-1"), where)  # one character per byte, so that positions are those of bytes
 
 
 # --- addresses ------------------------------------------------------------------------------------------------------

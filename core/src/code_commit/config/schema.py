@@ -23,6 +23,7 @@ def _not_a_switch(value: object) -> object:
 
 Seconds = Annotated[float, BeforeValidator(_not_a_switch), Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, BeforeValidator(_not_a_switch), Field(ge=0)]
+Stream = Literal["auto", "always", "never"]
 Dollars = Annotated[Decimal, BeforeValidator(_not_a_switch), Field(gt=0, allow_inf_nan=False)]
 
 
@@ -67,8 +68,17 @@ class HttpSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     timeout_seconds: Seconds = Field(default=600, description="Seconds to wait while a service sends nothing.")
+    stall_seconds: Seconds = Field(
+        default=300, description="The same between two parts of a streamed reply, once it has begun."
+    )
     deadline_seconds: Seconds = Field(default=1800, description="Seconds that a call may take, including retries.")
     retries: Count = Field(default=5, description="Number of retries after a temporary failure.")
+
+
+class NamedConfig(BaseModel):
+    """What the host itself reads, beside the address and the key, in `[providers.<provider>.<name>]`."""
+
+    stream: Stream
 
 
 class HostSettings(BaseSettings):
@@ -85,6 +95,9 @@ class HostSettings(BaseSettings):
         description="Keep or restore the files if the goal is not reached.",
     )
     sandbox: SandboxTable = Field(default_factory=SandboxTable, description="Isolation of builds and commands.")
+    stream: Stream = Field(
+        default="auto", description="Stream replies: if a person watches progress on a terminal, always, or never."
+    )
     after_run_timeout_seconds: Seconds = Field(
         default=120, description="Time limit of the work of each plugin after a run, in seconds."
     )

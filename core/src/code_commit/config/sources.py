@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from code_commit.plugin_api.errors import NotReady
-from code_commit_workspace import read_anywhere, read_in_project
+from code_commit_workspace import parse_toml, read_anywhere, read_in_project
 
 PREFIX = "CODE_COMMIT_"
 PROJECT_FILE = "agent-config/config.toml"
@@ -82,8 +81,8 @@ def sources(root: Path, environ: Mapping[str, str]) -> tuple[Source, ...]:
     users = read_anywhere(path, label, limit=_LIMIT)
     return (
         *_variables(root, environ),
-        Source(PROJECT_FILE, _parsed(own, PROJECT_FILE), root / "agent-config"),
-        Source(label, _parsed(users, label), path.parent),
+        Source(PROJECT_FILE, parse_toml(own, PROJECT_FILE), root / "agent-config"),
+        Source(label, parse_toml(users, label), path.parent),
     )
 
 
@@ -129,29 +128,3 @@ def _decoded(text: str) -> Any:
         except (ValueError, RecursionError):
             pass
     return text
-
-
-def _parsed(content: bytes | None, label: str) -> dict[str, Any]:
-    """Parse TOML. An error names the line and the mistake, not the text, which may hold a key."""
-    if content is None:
-        return {}
-    import tomllib
-
-    try:
-        text = content.decode("utf-8").removeprefix("\ufeff")
-        return tomllib.loads(text)
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise NotReady(f"{label}, line {line}: not UTF-8", hint="save the file as UTF-8") from None
-    except RecursionError:
-        raise NotReady(f"{label}: nested too deeply") from None
-    except ValueError as error:
-        raise NotReady(f"{label}, {_place_and_kind(str(error), text)}", hint="fix the TOML on that line") from None
-
-
-def _place_and_kind(message: str, text: str) -> str:
-    reason, _, place = message.partition(" (at ")
-    where = place.removesuffix(")") if place.startswith("line") else f"line {text.count(chr(10)) + 1}"
-    if re.search(r"[(\[]|'[^']{3,}'|\"[^\"]{3,}\"", reason):  # these messages quote the file
-        reason = "a name is defined twice"
-    return f"{where}: {reason[:1].lower()}{reason[1:]}"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Makes the models of workflows."""
+    """Makes the models of workflows. `watched` is whether a person sees the replies arrive."""
 
     services: Services
     log: CallLog
@@ -40,6 +40,7 @@ class Models:
     http: HttpSettings
     redactor: Redactor
     root: Path
+    watched: bool = False
     ended: threading.Event = field(default_factory=threading.Event)
 
     def model(self, role: str) -> ChainedModel:
@@ -113,7 +114,8 @@ class ChainedModel:
         models, name, redacted = self.models, self.service.definition.name, _redacted(request, self.models.redactor)
         wait, warn = models.wait, models.log.warn
         call = ModelCall(redacted, label, self.role, name, self.name, number, models.root, math.inf, wait, warn)
-        return replace(call, progress=partial(models.log.received, number))
+        stream = self.service.stream == "always" or (self.service.stream == "auto" and models.watched)
+        return replace(call, stream=stream, progress=partial(models.log.received, number))
 
 
 def _redacted(request: Request, redactor: Redactor) -> Request:

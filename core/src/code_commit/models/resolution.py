@@ -25,14 +25,16 @@ if TYPE_CHECKING:
 
 NO_KEY = "no key"
 AT_FAULT = "this is a bug in its plugin; --debug shows where"
-HOST_FIELDS = frozenset({"base_url", "allow_http"})
+_ADDRESS_FIELDS = frozenset({"base_url", "allow_http"})
+HOST_FIELDS = _ADDRESS_FIELDS | {"stream"}
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
     """A model at its address. `max_tokens` is the configured limit of a completion, if any.
 
-    `hour` is whether the service is to keep marked input for an hour.
+    `stream` is the setting: "auto", "always" or "never". `hour` is whether the service is to keep marked input for an
+    hour.
     """
 
     provider: Provider
@@ -41,6 +43,7 @@ class Service:
     model: str
     token: str | None  # of the replayed run
     max_tokens: int | None
+    stream: str
     address: str = ""
     key_source: str = ""
     hour: bool = False
@@ -122,18 +125,21 @@ class Services:
         definition, distribution = resolved.provider, resolved.plugin.distribution
         table = self.settings.connection(definition.name, resolved.config)
         config, built, token = make_provider(resolved, self.settings, self.root, self.environ)
-        bound, hour = getattr(config, "max_tokens", None), getattr(config, "cache_ttl", "") == "1h"
+        stream, hour = table.get("stream", self.settings.stream), getattr(config, "cache_ttl", "") == "1h"
+        options = (token, getattr(config, "max_tokens", None), stream)
         if hasattr(built, "encode"):
             address = address_of(definition, resolved.config, table, self.environ).url
             key = self.keys.key_for(definition, resolved.config, table)
             value, source = (key.value, key.source) if key else (None, NO_KEY)
-            endpoint = Endpoint(address, value, source, self.settings.http.timeout_seconds, redactor=self.redactor)
+            http = self.settings.http
+            timeouts = (http.timeout_seconds, http.stall_seconds)
+            endpoint = Endpoint(address, value, source, *timeouts, redactor=self.redactor)
             provider = HttpProvider(definition, endpoint, built)
-            return Service(provider, definition, distribution, config.model, token, bound, address, source, hour)
+            return Service(provider, definition, distribution, config.model, *options, address, source, hour)
         _require_no_address(definition, table, _section_name(resolved))
         exact = getattr(built, "model", None)
         model = exact if isinstance(exact, str) else config.model
-        return Service(built, definition, distribution, model, token, bound)
+        return Service(built, definition, distribution, model, *options)
 
 
 def make_provider(
@@ -144,10 +150,11 @@ def make_provider(
     Raises:
         NotReady: the config is wrong, or the plugin is broken.
     """
-    from code_commit.config.schema import validated
+    from code_commit.config.schema import NamedConfig, validated
 
     definition = resolved.provider
     table = settings.connection(definition.name, resolved.config)
+    validated(NamedConfig, {"stream": table.get("stream", settings.stream)}, _section_name(resolved))
     section = {name: value for name, value in table.items() if name not in HOST_FIELDS}
     if resolved.model is not None:
         section["model"] = resolved.model
@@ -185,6 +192,6 @@ def _require_no_address(definition: ProviderDefinition, table: Mapping[str, Any]
     owner = f"provider {definition.name} makes its own connections"
     if definition.base_url:
         raise NotReady(f"{owner}, but its definition has a base_url", hint="this is a bug in its plugin")
-    for name in sorted(HOST_FIELDS & table.keys()):
+    for name in sorted(_ADDRESS_FIELDS & table.keys()):
         hint = "remove it; the provider's own settings set the address"
         raise NotReady(f"{where}: {name} has no effect: {owner}", hint=hint)

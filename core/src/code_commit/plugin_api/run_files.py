@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import math
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -19,7 +18,6 @@ from code_commit.plugin_api.project_files import LOGS, plain_name
 from code_commit_workspace import open_regular
 
 RUN_NAME = re.compile(r"(\d{4}(?:-\d\d){5})-([^\s/]+?)(?:-(\d+))?")
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _PARTS: dict[str, type[Part]] = {"text": Text, "tool_call": ToolCall, "opaque": Opaque, "tool_result": ToolResult}
 _LONGEST_LINE = 64 * 1024 * 1024  # bytes; the host writes much shorter lines
 
@@ -97,17 +95,11 @@ def is_running(folder: Path) -> bool:
     The process holds a lock on `events.jsonl`, which the system releases when the process ends.
     """
     try:
-        handle = os.open(folder / "events.jsonl", _READ)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        with open_regular(folder / "events.jsonl") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError as error:
         return isinstance(error, BlockingIOError)
-    else:
-        return False
-    finally:
-        os.close(handle)
+    return False
 
 
 def _finite(text: str) -> float:

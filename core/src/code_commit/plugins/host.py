@@ -7,7 +7,6 @@ is dropped silently, and a misspelled hook is accepted.
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +27,7 @@ from code_commit.plugin_api.definitions import (
 from code_commit.plugin_api.errors import CodeCommitError, Interrupted, UsageError, describe, did_you_mean
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
-from code_commit_workspace import fault_of_function, require_sync
+from code_commit_workspace import fault_of_function, require_sync, stdout_aside
 
 PREFIX = "code_commit_"
 ADDHOOKS = "code_commit_addhooks"
@@ -218,31 +217,6 @@ def interrupted_while_loading(source: PluginSource) -> Interrupted:
         f"interrupted while the plugin {source.name} of {source.distribution} was imported",
         hint=f"if it hangs, disable it with --disable-plugin {source.name}",
     )
-
-
-@contextlib.contextmanager
-def stdout_aside() -> Iterator[None]:
-    """Redirect stdout to stderr, also for child processes, and restore the working directory at the end.
-
-    stdout may be a stream of JSON. Use this only while there is one thread.
-    """
-    folder = os.open(".", getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)  # it may be unreadable
-    try:
-        kept = os.dup(1)
-    except OSError:  # the caller closed it
-        kept = -1
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            if kept >= 0:
-                with contextlib.suppress(OSError):  # there is no stderr
-                    os.dup2(2, 1)
-            yield
-    finally:
-        if kept >= 0:
-            os.dup2(kept, 1)
-            os.close(kept)
-        os.fchdir(folder)
-        os.close(folder)
 
 
 def _nothing(_plugin: Plugin) -> None:

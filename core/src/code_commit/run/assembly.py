@@ -130,6 +130,7 @@ def assemble_run(
         settings.http,
         workspace.redactor,
         plan.root,
+        watched=plan.shows == {"progress"} and bool(sys.stderr and sys.stderr.isatty()),
     )
     if workflow.writes:
         workspace.look_ahead()  # runs while the model answers

@@ -23,7 +23,15 @@ from code_commit_workspace import Redactor
 
 CONNECT_SECONDS = 30.0
 WRITE_SECONDS = 120.0
+STALL_SECONDS = 300.0  # a reasoning model may pause for minutes; a lost try is paid for
 _PIECE = 1 << 20  # characters or bytes
+_UNPACKED = 1 << 16  # bytes
+_WAITING, _PAUSE = 256, 0.002  # pieces of a streamed reply that the caller has not taken, and seconds
+_STREAM_SHARE = 40  # a service sends about 25 bytes of events for one of text
+_LINES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines"})
+STREAMS = "text/event-stream"
+_EVENTS = frozenset({STREAMS, "text/plain", ""})  # the last two tell nothing
+_BLANK = b"\xef\xbb\xbf \t\r\n"
 
 # A model may send no byte for minutes: keep NATs and load balancers from dropping the connection.
 _KEEPALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
@@ -37,7 +45,8 @@ _KEEPALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
 class Endpoint:
     """The address of a provider, its key, and the limits of a reply.
 
-    `read_timeout` is the longest silence in seconds; `size_cap` bounds a reply in bytes, after decompression.
+    `read_timeout` is the longest silence in seconds, `stall_timeout` that between two pieces of a streamed reply.
+    `size_cap` bounds a reply in bytes, after decompression; the events of a streamed one are larger than their text.
     `redactor` knows the keys that no error may show, `key` among them.
     """
 
@@ -45,6 +54,7 @@ class Endpoint:
     key: str | None = field(default=None, repr=False)
     key_source: str = ""
     read_timeout: float = 900.0
+    stall_timeout: float = STALL_SECONDS
     size_cap: int = 64 * 1024 * 1024
     redactor: Redactor = field(default_factory=Redactor, repr=False)
 
@@ -56,6 +66,20 @@ class HttpReply:
     status: int
     headers: dict[str, str]
     body: bytes
+
+    @property
+    def refuses_stream(self) -> bool:
+        """Whether the service rejects the request, and names streaming."""
+        return self.status in {400, 404, 405, 422} and b"stream" in self.body.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class StreamHead:
+    """The beginning of a streamed reply, in server-sent events or in lines of JSON. Its pieces follow."""
+
+    status: int
+    headers: dict[str, str]
+    lines: bool
 
 
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -86,8 +110,8 @@ class Content:
             yield bytes(held)
 
 
-ResultQueue = queue.SimpleQueue["HttpReply | Exception"]
-"""Holds the result of `post`."""
+ResultQueue = queue.SimpleQueue["HttpReply | StreamHead | bytes | Exception"]
+"""Holds the result of `post`: a whole reply; or the head of a streamed one, its pieces and an empty piece."""
 
 
 class HttpConnection:
@@ -106,20 +130,18 @@ class HttpConnection:
     def post(
         self, target: httpx.URL, headers: dict[str, str], content: Content, endpoint: Endpoint, queue: ResultQueue
     ) -> None:
-        """Send and read; put the `HttpReply` or the exception into `queue`."""
+        """Send and read; put the reply or the exception into `queue`."""
         with self._lock:
             if self._aborted.is_set():
                 return
             self._in_use = True
-        result: HttpReply | Exception
+        result: HttpReply | bytes | Exception
         try:
             response = self._transport.handle_request(self._request(target, headers, content, endpoint))
             try:
-                body = _read_body(response, endpoint.size_cap)
+                result = self._read(response, endpoint.size_cap, queue, streams=STREAMS in headers["accept"])
             finally:
                 response.close()
-            names_and_values = {name.lower(): value for name, value in response.headers.items()}
-            result = HttpReply(response.status_code, names_and_values, body)
         except Exception as error:  # noqa: BLE001 - passed to the waiting thread
             result = error
         with self._lock:
@@ -141,6 +163,33 @@ class HttpConnection:
         if not in_use:
             self._transport.close()
 
+    def _read(self, response: httpx.Response, cap: int, queue: ResultQueue, *, streams: bool) -> HttpReply | bytes:
+        """Return the whole reply; or put the head and the pieces of a streamed one into `queue`, and return its end."""
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+        lines = content_type in _LINES
+        streams = streams and response.is_success and (lines or content_type in _EVENTS)
+        head, has_begun, body = StreamHead(response.status_code, headers, lines), False, bytearray()
+        for piece in _pieces(response, cap * _STREAM_SHARE if streams else cap, streams=streams):
+            if not has_begun:
+                body += piece
+                if len(body) > cap:
+                    raise _too_large(cap)
+                if streams and (start := piece.lstrip(_BLANK)[:1]):
+                    # Some servers send a whole reply, or an error, as if it were a stream.
+                    has_begun = streams = lines or start not in b"{[<"
+                if not has_begun:
+                    continue
+                queue.put(head)
+            while queue.qsize() > _WAITING:
+                if self._aborted.wait(_PAUSE):
+                    return b""
+            queue.put(bytes(body) or piece)
+            body.clear()
+        if streams and not has_begun:
+            queue.put(head)
+        return b"" if streams else HttpReply(head.status, headers, bytes(body))
+
     def _request(
         self, target: httpx.URL, headers: dict[str, str], content: Content, endpoint: Endpoint
     ) -> httpx.Request:
@@ -159,25 +208,38 @@ class HttpConnection:
             self._sockets.append(get_extra_info("socket"))
 
 
-def _read_body(response: httpx.Response, cap: int) -> bytes:
+def _pieces(response: httpx.Response, cap: int, *, streams: bool) -> Iterator[bytes]:
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
         raise ProviderError("the reply has a compression that was not requested", kind="invalid_response")
     # A small reply may unpack to any size: limit it.
     unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16) if "gzip" in encoding else None
-    body = bytearray()
-    received = 0
+    size = received = 0
     for chunk in response.iter_raw():
         received += len(chunk)
+        for piece in (chunk,) if unpack is None else _unpacked(chunk, unpack):
+            size += len(piece)
+            if max(size, received) > cap:
+                raise _too_large(cap)
+            yield piece
+    if unpack is not None and not unpack.eof:
+        raise ProviderError("the compressed reply is truncated", kind="network" if streams else "invalid_response")
+
+
+def _unpacked(chunk: bytes, unpack: Any) -> Iterator[bytes]:
+    while True:
         try:
-            body += chunk if unpack is None else unpack.decompress(chunk, cap + 1 - len(body))
+            piece = unpack.decompress(chunk, _UNPACKED)
         except zlib.error:
             raise ProviderError("the compressed reply is corrupt", kind="invalid_response") from None
-        if max(len(body), received) > cap:
-            raise ProviderError(f"the reply is larger than {cap} bytes, the limit", kind="invalid_response")
-    if unpack is not None and not unpack.eof:
-        raise ProviderError("the compressed reply is truncated", kind="invalid_response")
-    return bytes(body)
+        if not piece:
+            return
+        yield piece
+        chunk = unpack.unconsumed_tail
+
+
+def _too_large(cap: int) -> ProviderError:
+    return ProviderError(f"the reply is larger than {cap} bytes, the limit", kind="invalid_response")
 
 
 def trust(address: httpx.URL) -> ssl.SSLContext:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import time
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import replace
 from email.utils import parsedate_to_datetime
 
 import httpx
@@ -16,10 +13,9 @@ import httpx
 from code_commit.models.http.connection import CONNECT_SECONDS, WRITE_SECONDS, Endpoint, HttpReply
 from code_commit.plugin_api.conversation import ProviderError, ProviderErrorKind
 from code_commit.plugin_api.errors import describe
-from code_commit_workspace import Redactor
+from code_commit_workspace import Redactor, hide_parts
 
 _ENDED_EARLY = re.compile("disconnected|closed connection")
-_QUOTED = 8  # characters of a key in a row that no error may show
 _LONGEST_BODY = 1 << 20  # bytes kept for the run folder
 
 
@@ -51,22 +47,10 @@ def provider_error(error: Exception, service: str, endpoint: Endpoint, reply: Ht
     if described.kind == "auth":  # services quote the key
         body = ""
         words += f"; the key is from {endpoint.key_source}" if endpoint.key else ""
-    words, body = (_hide_parts(endpoint.redactor.text(text), endpoint.key) for text in (words, body))
+    words, body = (hide_parts(endpoint.redactor.text(text), endpoint.key) for text in (words, body))
     located = ProviderError(f"{service} at {where}: {words}", kind=described.kind, retry_after=retry_after, body=body)
     located.__cause__ = cause
     return located
-
-
-def without_keys(reply: HttpReply, redactor: Redactor) -> HttpReply:
-    """Return `reply` with its body redacted, and where that is JSON, each text in it."""
-    body = reply.body
-    with suppress(ValueError, RecursionError):
-        value = json.loads(body)
-        redacted = redactor.json(value)
-        if redacted != value:
-            body = json.dumps(redacted, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    body = redactor.data(body)
-    return reply if body is reply.body else replace(reply, body=body)
 
 
 def redirect_error(reply: HttpReply, redactor: Redactor) -> ProviderError:
@@ -113,21 +97,6 @@ def _timestamp(text: str) -> float | None:
         return parsedate_to_datetime(text).timestamp()
     except (ValueError, TypeError, OverflowError):
         return None
-
-
-def _hide_parts(text: str, key: str | None) -> str:
-    """Return `text` with `***` for each part of `key`, plain or escaped: services often show both ends of a key."""
-    hidden = bytearray(len(text))
-    for form in {key, json.dumps(key)[1:-1]} if key else ():
-        for start in range(max(1, len(form) - _QUOTED + 1)):
-            part = form[start : start + _QUOTED]
-            found = text.find(part)
-            while found >= 0:
-                hidden[found : found + len(part)] = b"*" * len(part)
-                found = text.find(part, found + 1)
-    if not any(hidden):
-        return text
-    return re.sub("\0+", "***", "".join("\0" if each else letter for each, letter in zip(hidden, text, strict=True)))
 
 
 def _transport_error(error: httpx.TransportError, endpoint: Endpoint) -> ProviderError:

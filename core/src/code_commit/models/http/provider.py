@@ -7,30 +7,37 @@ import queue
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx
 
 from code_commit import __version__
 from code_commit.models.http.connection import (
+    STREAMS,
     Content,
     Endpoint,
     HttpConnection,
     HttpReply,
     ResultQueue,
+    StreamHead,
     proxy_for,
     trust,
 )
+from code_commit.models.http.streaming import EventParser
 from code_commit.plugin_api.conversation import Completion, ProviderError
 from code_commit.plugin_api.definitions import ProviderDefinition
-from code_commit.plugin_api.errors import NotReady
+from code_commit.plugin_api.errors import CodeCommitError, NotReady
 from code_commit.plugin_api.provider import HttpCall, ModelCall, Wire
+from code_commit.plugin_api.streaming import StreamEvent
 from code_commit_workspace import checked_result
 
 _REDIRECTS = range(300, 400)  # HTTP statuses
+# What the host asks for: a stream, one without the optional members of the call, or the whole reply.
+_STREAM, _PLAIN_STREAM, _WHOLE = range(3)
+_REFUSED = ("", "an option of streaming", 'to stream; set stream = "never" to ask for whole replies at once')
 _COUNT_SECONDS = 30.0
 _LONGEST_TIMER = 7 * 24 * 3600.0  # the clock's own limit is lower than infinity
 
@@ -42,7 +49,7 @@ class _Post:
     thread: threading.Thread
     queue: ResultQueue
     seconds: float
-    result: HttpReply | Exception
+    result: HttpReply | StreamHead | bytes | Exception
 
 
 class HttpProvider:
@@ -66,6 +73,7 @@ class HttpProvider:
         self._ssl_context: ssl.SSLContext | None = None
         self._lock = threading.Lock()
         self._closed = False
+        self._form = _STREAM if hasattr(wire, "encode_stream") else _WHOLE
         self._idle: list[HttpConnection] = []
         self._busy: dict[HttpConnection, ResultQueue] = {}
         if endpoint.key:
@@ -74,14 +82,82 @@ class HttpProvider:
     def complete(self, call: ModelCall) -> Completion:
         """Send `call.request` once and read the reply, before `call.deadline`.
 
+        A service that refuses to stream is asked again, without the options of streaming and then without streaming.
+
         Raises:
             ProviderError: there is no reply, or it is an error, or it is not valid.
         """
-        # Streaming is decided here: `encode_stream`, and pieces from the same queue.
-        with self._posted(self._wire.encode(call.request), call.deadline) as post:
-            post.thread.start()
-            post.result = post.queue.get(timeout=post.seconds)
-        return self._decoded(post.result)
+        for form, http_call in self._forms(call):
+            with self._posted(http_call, call.deadline, streams=form != _WHOLE) as post:
+                del http_call
+                post.thread.start()
+                post.result = post.queue.get(timeout=post.seconds)
+                if isinstance(post.result, StreamHead):
+                    self._remember(form, call)
+                    return self._streamed(post, post.result, call)
+            if not (isinstance(post.result, HttpReply) and post.result.refuses_stream):
+                break
+        completion = self._decoded(post.result)
+        self._remember(form, call)
+        return completion
+
+    def _forms(self, call: ModelCall) -> Iterator[tuple[int, HttpCall]]:
+        wire: Any = self._wire
+        if call.stream and self._form != _WHOLE:
+            streamed = checked_result(wire.encode_stream(call.request), HttpCall)
+            if self._form == _STREAM:
+                yield _STREAM, streamed
+            if streamed.optional:
+                required = {name: value for name, value in streamed.body.items() if name not in streamed.optional}
+                yield _PLAIN_STREAM, replace(streamed, body=required)
+        yield _WHOLE, wire.encode(call.request)
+
+    def _remember(self, form: int, call: ModelCall) -> None:
+        """Keep to the form that the service took. It refused the earlier ones."""
+        if call.stream and form > self._form:
+            self._form = form
+            call.warn(f"{self._name} refused {_REFUSED[form]}")
+
+    def _streamed(self, post: _Post, head: StreamHead, call: ModelCall) -> Completion:
+        """Read a streamed reply, and pass on what arrives."""
+        wire: Any = self._wire
+        decoder, event, reply = wire.stream(), StreamEvent("", b""), HttpReply(head.status, head.headers, b"")
+        try:
+            for event in self._events(post, head, call.deadline):
+                call.progress(event)
+                for delta in decoder.feed(event):
+                    call.progress(delta)
+            completion: Completion = decoder.finish()
+        except (CodeCommitError, OSError):  # of the run log
+            raise
+        except Exception as error:  # noqa: BLE001 - described below
+            failure = error
+        else:
+            post.result = reply
+            return completion
+
+        def read(clean: HttpReply) -> None:
+            tuple(wire.stream().feed(replace(event, data=clean.body)))
+            raise failure
+
+        described = self._described(failure, replace(reply, body=event.data), read)
+        described.body = ""
+        raise described
+
+    def _events(self, post: _Post, head: StreamHead, deadline: float) -> Iterator[StreamEvent]:
+        """Yield the events of a streamed reply as they arrive. The timed `get` finds a stall."""
+        stall = min(self._endpoint.stall_timeout, _LONGEST_TIMER)
+        parser = EventParser(self._endpoint.size_cap // 2, lines=head.lines)
+        piece: Any = None
+        while piece != b"":
+            left = deadline - time.monotonic()
+            try:
+                piece = post.queue.get(timeout=min(left, stall)) if left > 0 else _out_of_time()
+            except queue.Empty:
+                piece = _out_of_time() if left < stall else ProviderError(f"no data for {stall:g} s", kind="network")
+            if isinstance(piece, Exception) or self._closed:
+                raise _closed() if self._closed else piece
+            yield from parser.feed(piece or b"\n" * head.lines)
 
     def count(self, call: ModelCall) -> int:
         """Ask the service how many tokens `call.request` has.
@@ -99,9 +175,12 @@ class HttpProvider:
         return int(wire.decode_count(post.result.status, post.result.headers, post.result.body))
 
     @contextmanager
-    def _posted(self, http_call: HttpCall, deadline: float) -> Iterator[_Post]:
+    def _posted(self, http_call: HttpCall, deadline: float, *, streams: bool = False) -> Iterator[_Post]:
         """Prepare a request, which the caller sends and waits for; `result` says when that took too long."""
         target, headers, content = self._prepared(checked_result(http_call, HttpCall))
+        if streams:  # no compression: it could hold pieces back
+            accept = f"{STREAMS}, application/x-ndjson, application/json"
+            headers |= {"accept": accept, "accept-encoding": "identity"}
         del http_call
         result_queue: ResultQueue = queue.SimpleQueue()
         seconds = max(0.0, min(deadline - time.monotonic(), _LONGEST_TIMER))
@@ -113,7 +192,7 @@ class HttpProvider:
         try:
             yield post
         except queue.Empty:
-            post.result = ProviderError("the call reached its time limit before the end of the reply", kind="network")
+            post.result = _out_of_time()
         finally:
             self._give_back(connection, reusable=isinstance(post.result, HttpReply))
 
@@ -137,26 +216,39 @@ class HttpProvider:
             raise ValueError(f"provider {self._name}: only the host sets the key header")
         return target, headers | self._headers, Content(call.body)
 
-    def _decoded(self, result: HttpReply | Exception) -> Completion:
+    def _decoded(self, result: Any) -> Completion:
         reply = result if isinstance(result, HttpReply) else None
-        if reply is not None and reply.status not in _REDIRECTS:
-            try:
-                return self._wire.decode(reply.status, reply.headers, reply.body)
-            except Exception as error:  # noqa: BLE001 - described below
-                result = error
-        from code_commit.models.http.failures import provider_error, redirect_error, without_keys
+        read = None
+        if reply is not None and reply.status in _REDIRECTS:
+            from code_commit.models.http.failures import redirect_error
 
-        redactor = self._endpoint.redactor
-        if isinstance(result, HttpReply):
-            result = redirect_error(result, redactor)
-        elif reply is not None and (clean := without_keys(reply, redactor)) is not reply:
-            # Again: the wire may have shortened a key, so that nobody would recognize it.
-            reply, result = clean, ProviderError("the reply contains an API key", kind="invalid_response")
+            result = redirect_error(reply, self._endpoint.redactor)
+        elif reply is not None:
+            read = self._decode
             try:
-                self._wire.decode(reply.status, reply.headers, reply.body)
+                return read(reply)
             except Exception as error:  # noqa: BLE001 - described below
                 result = error
-        raise provider_error(result, self._name, self._endpoint, reply)
+        raise self._described(result, reply, read)
+
+    def _decode(self, reply: HttpReply) -> Completion:
+        return self._wire.decode(reply.status, reply.headers, reply.body)
+
+    def _described(
+        self, error: Exception, reply: HttpReply | None = None, read: Callable[[HttpReply], object] | None = None
+    ) -> ProviderError:
+        """Return `error` with the name of the service. If `reply` holds a key, `read` it again without."""
+        from code_commit.models.http.failures import provider_error
+
+        if reply is not None and read and (clean := self._endpoint.redactor.document(reply.body)) is not reply.body:
+            # The wire may have shortened a key, so that nobody would recognize it.
+            reply = replace(reply, body=clean)
+            error = ProviderError("the reply contains an API key", kind="invalid_response")
+            try:
+                read(reply)
+            except Exception as again:  # noqa: BLE001 - described below
+                error = again
+        return provider_error(error, self._name, self._endpoint, reply)
 
     def _take_connection(self, result_queue: ResultQueue) -> HttpConnection:
         with self._lock:
@@ -179,6 +271,10 @@ class HttpProvider:
         if self._ssl_context is None:
             self._ssl_context = trust(self._address)
         return HttpConnection(self._ssl_context, proxy_for(self._address))
+
+
+def _out_of_time() -> ProviderError:
+    return ProviderError("the call reached its time limit before the end of the reply", kind="network")
 
 
 def _closed() -> ProviderError:

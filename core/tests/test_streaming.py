@@ -1,0 +1,397 @@
+"""Streamed replies from a server that sends raw bytes: what arrives, and each fault on the way."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Self
+
+import pytest
+
+from code_commit.models.http import Endpoint, HttpProvider
+from code_commit.plugin_api import (
+    Completion,
+    Delta,
+    Finish,
+    HttpCall,
+    Message,
+    PartialReply,
+    ProviderDefinition,
+    ProviderError,
+    Request,
+    StreamEvent,
+    Text,
+    Usage,
+    reply_error,
+    reply_object,
+)
+from code_commit_testing import Reply, ScriptedServer, model_call
+
+KEY = "sk-a/key+with=odd%chars"
+DEFINITION = ProviderDefinition("plain", {}, "https://service.invalid", None, None, ("x-key", "{key}"), "u:U", "u:U")
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+OPEN_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
+END = b"0\r\n\r\n"
+
+
+class PlainWire:
+    """Events are {"t": text}, {"error": …, "kind": …} and {"end": true}; a whole reply is {"a": text}."""
+
+    def encode(self, request: Request) -> HttpCall:
+        return HttpCall("/ask", {"q": "".join(part.text for part in request.messages[0].parts)})
+
+    def encode_stream(self, request: Request) -> HttpCall:
+        call = self.encode(request)
+        return HttpCall("/ask", {**call.body, "stream": True, "stream_usage": True}, optional=("stream_usage",))
+
+    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
+        reply = reply_object(body, status, headers)
+        if status != 200:
+            raise reply_error(status, words=reply["error"])
+        return Completion(Message("assistant", (Text(reply["a"]),)), Finish.STOP, "stop", Usage(), "plain-1", reply)
+
+    def stream(self) -> PlainDecoder:
+        return PlainDecoder()
+
+
+class PlainDecoder:
+    def __init__(self) -> None:
+        self.text, self.ended = "", False
+
+    def feed(self, event: StreamEvent) -> list[Delta]:
+        piece = reply_object(event.data)
+        if "error" in piece:
+            raise ProviderError(piece["error"][:400], kind=piece.get("kind", "server"))
+        self.ended = self.ended or "end" in piece
+        self.text += piece.get("t", "")
+        return [Delta("text", piece["t"])] if "t" in piece else []
+
+    def finish(self) -> Completion:
+        if not self.ended:
+            raise ProviderError("the reply broke off", kind="network")
+        return PlainWire().decode(200, {}, json.dumps({"a": self.text}).encode())
+
+    def partial(self) -> PartialReply:
+        return PartialReply(self.text)
+
+
+Step = bytes | Callable[[], object]  # bytes to send, or what to do between them
+
+
+class RawServer:
+    """Answers each request with the next script, then closes the connection."""
+
+    def __init__(self, *scripts: list[Step]) -> None:
+        self.requests: list[bytes] = []
+        self.closing = threading.Event()
+        self.scripts = list(scripts)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._connections: list[socket.socket] = []
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._serve, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.closing.set()
+        for held in (self._listener, *self._connections):
+            with suppress(OSError):
+                held.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _serve(self) -> None:
+        for script in self.scripts:
+            with suppress(OSError):
+                connection, _ = self._listener.accept()
+                self._connections.append(connection)
+                threading.Thread(target=self._answer, args=(connection, script), daemon=True).start()
+
+    def _answer(self, connection: socket.socket, script: list[Step]) -> None:
+        with connection, suppress(OSError):
+            data = b""
+            while not data.endswith(b"}"):
+                data += connection.recv(1 << 16)
+            self.requests.append(data)
+            for step in script:
+                if callable(step):
+                    step()
+                else:
+                    connection.sendall(step)
+            connection.shutdown(socket.SHUT_RDWR)
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+def event(**piece) -> bytes:
+    return b"data: %s\n\n" % json.dumps(piece).encode()
+
+
+def whole(status: str, kind: str = "application/json", more: str = "", **body) -> bytes:
+    data = json.dumps(body).encode()
+    head = f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\n{more}content-length: {len(data)}\r\n\r\n"
+    return head.encode() + data
+
+
+HELLO = event(t="hel") + event(t="lo")
+GOOD = [HEAD + chunk(HELLO + event(end=True)) + END]
+
+
+class Asked:
+    """What one call gave: its text or its error, what arrived, and the warnings."""
+
+    def __init__(self, provider: HttpProvider, seconds: float = 30, *, stream: bool = True) -> None:
+        self.arrived: list[StreamEvent | Delta] = []
+        self.warnings: list[str] = []
+        self.text, self.error = None, None
+        fields = {"stream": stream, "progress": self.arrived.append, "warn": self.warnings.append}
+        try:
+            self.text = provider.complete(model_call("a question", seconds=seconds, **fields)).text
+        except ProviderError as error:
+            self.error = error
+
+    @property
+    def deltas(self) -> str:
+        return "".join(each.text for each in self.arrived if isinstance(each, Delta))
+
+
+@pytest.fixture
+def ask():
+    opened = []
+
+    def ask(server: RawServer, *, wire=None, seconds: float = 30, stream: bool = True, **endpoint) -> Asked:
+        if not opened:
+            opened.append(HttpProvider(DEFINITION, Endpoint(server.address, KEY, **endpoint), wire or PlainWire()))
+        return Asked(opened[0], seconds, stream=stream)
+
+    yield ask
+    for provider in opened:
+        provider.close()
+
+
+# --- what arrives
+
+
+def test_events_and_deltas_arrive_before_the_reply_ends(ask):
+    seen = threading.Event()
+    with RawServer([HEAD + chunk(HELLO), lambda: seen.wait(30), chunk(event(end=True)) + END]) as server:
+        provider = HttpProvider(DEFINITION, Endpoint(server.address, KEY), PlainWire())
+        arrived = []
+
+        def progress(item):
+            arrived.append(item)
+            if item == Delta("text", "lo"):
+                seen.set()
+
+        done = provider.complete(model_call("?", stream=True, progress=progress))
+        provider.close()
+    kinds = [type(each).__name__ for each in arrived]
+    assert (done.text, kinds) == ("hello", ["StreamEvent", "Delta", "StreamEvent", "Delta", "StreamEvent"])
+    assert b'"stream":true,"stream_usage":true' in server.requests[0]
+    assert b"accept: text/event-stream," in server.requests[0].lower()
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        [HEAD, *(chunk(b"%c" % byte) for byte in HELLO + event(end=True)), END],
+        [OPEN_HEAD, b"\xef\xbb\xbf\r\n: hello\r\n\r\n" + (HELLO + event(end=True)).replace(b"\n", b"\r\n")],
+        [b"HTTP/1.1 200 OK\r\n\r\n", HELLO + event(end=True)],
+        [b"HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\n\r\n", b'{"t": "hello"}\n\n{"end": true}'],
+        [OPEN_HEAD.replace(b"\r\n\r\n", b"\r\ncontent-encoding: gzip\r\n\r\n"), gzip.compress(HELLO + event(end=True))],
+    ],
+    ids=["byte by byte", "CRLF, a mark and a comment", "no content type", "lines of JSON", "gzip"],
+)
+def test_a_stream_is_read_in_all_its_forms(ask, script):
+    with RawServer(script) as server:
+        asked = ask(server)
+    assert (asked.error, asked.text, asked.deltas) == (None, "hello", "hello")
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream", "text/plain"])
+def test_a_whole_reply_instead_of_a_stream_is_read(ask, kind):
+    with RawServer([whole("200 OK", kind, a="hello")]) as server:
+        asked = ask(server)
+    assert (asked.text, asked.arrived, asked.warnings) == ("hello", [], [])
+
+
+def test_an_error_instead_of_a_stream_is_read(ask):
+    with RawServer([whole("429 Slow", "text/event-stream", "retry-after: 7\r\n", error="too fast")]) as server:
+        error = ask(server).error
+    assert (error.kind, error.retry_after, error.body) == ("rate", 7.0, '{"error": "too fast"}')
+
+
+def test_one_connection_serves_stream_after_stream(ask):
+    stream = Reply(body=HELLO + event(end=True), headers={"content-type": "text/event-stream"})
+    with ScriptedServer([stream, stream]) as server:
+        assert [ask(server).text, ask(server).text] == ["hello", "hello"]
+    first, second = server.requests
+    assert first.port == second.port
+
+
+# --- servers that refuse to stream
+
+REFUSED = whole("400 Bad Request", error="unknown field: stream_usage")
+
+
+def test_a_server_that_does_not_know_an_option_streams_without_it(ask):
+    with RawServer([REFUSED], GOOD, GOOD) as server:
+        asked = [ask(server), ask(server)]
+    assert [each.text for each in asked] == ["hello", "hello"]
+    assert [b"stream_usage" in each for each in server.requests] == [True, False, False]
+    assert [each.warnings for each in asked] == [["plain refused an option of streaming"], []]
+
+
+@pytest.mark.parametrize("status", ["400 Bad", "404 None", "405 No", "422 What"])
+def test_a_server_that_refuses_to_stream_is_asked_for_whole_replies(ask, status):
+    refused, good = [whole(status, error="Streaming is not supported")], [whole("200 OK", a="hello")]
+    with RawServer(refused, refused, good, good) as server:
+        asked = [ask(server), ask(server)]
+    assert [each.text for each in asked] == ["hello", "hello"]
+    assert [b'"stream":' in each for each in server.requests] == [True, True, False, False]
+    assert [len(each.warnings) for each in asked] == [1, 0]
+
+
+def test_any_other_refusal_is_the_answer(ask):
+    with RawServer([whole("404 None", error="no such model")], GOOD) as server:
+        asked = ask(server)
+    assert (asked.error.kind, asked.warnings, len(server.requests)) == ("rejected", [], 1)
+
+
+def test_a_refusal_that_goes_on_without_streaming_is_remembered_by_nobody(ask):
+    refused = [whole("404 None", error="no such model for streams")]
+    with RawServer(refused, refused, refused, GOOD) as server:
+        asked = [ask(server), ask(server)]
+    assert (asked[0].error.kind, asked[0].warnings, asked[1].text) == ("rejected", [], "hello")
+
+
+class WholeWire:
+    encode = PlainWire.encode
+    decode = PlainWire.decode
+
+
+@pytest.mark.parametrize(("wire", "stream"), [(WholeWire(), True), (PlainWire(), False)])
+def test_a_whole_reply_is_asked_for(ask, wire, stream):
+    with RawServer([whole("200 OK", a="hello")]) as server:
+        asked = ask(server, wire=wire, stream=stream)
+    assert (asked.text, asked.warnings, b"stream" in server.requests[0]) == ("hello", [], False)
+
+
+# --- faults
+
+GZIPPED = gzip.compress(b"".join(event(t=str(number)) for number in range(1000)))
+FAULTS: dict[str, tuple[list[Step], str, str]] = {
+    "dropped": ([HEAD + chunk(HELLO)], "network", "the connection was lost"),
+    "dropped after the end": ([HEAD + chunk(HELLO + event(end=True))], "network", "the connection was lost"),
+    "no end": ([HEAD + chunk(HELLO) + END], "network", "the reply broke off"),
+    "an event without its blank line": (
+        [HEAD + chunk(HELLO + event(end=True)[:-1]) + END], "network", "the reply broke off",
+    ),
+    "nothing": ([HEAD + END], "network", "the reply broke off"),
+    "gzip, cut": (
+        [OPEN_HEAD.replace(b"\r\n\r\n", b"\r\ncontent-encoding: gzip\r\n\r\n"), GZIPPED[:-100]],
+        "network", "the compressed reply is truncated",
+    ),
+    "gzip, garbled": (
+        [OPEN_HEAD.replace(b"\r\n\r\n", b"\r\ncontent-encoding: gzip\r\n\r\n"), GZIPPED[:500], b"x" * 5000],
+        "invalid_response", "the compressed reply is corrupt",
+    ),
+    "an error": ([HEAD + chunk(HELLO + event(error="busy")) + END], "server", "busy"),
+    "an invalid event": ([HEAD + chunk(HELLO + b"data: oops\n\n") + END], "invalid_response", "not JSON"),
+    "a wire that stumbles": ([HEAD + chunk(event(t=1)) + END], "invalid_response", "could not read the reply"),
+    "a large event": ([HEAD + chunk(b"data: " + b"x" * 60_000)], "invalid_response", "larger than 50000 bytes"),
+    "a flood of comments": ([HEAD] + [chunk(b": ping\n\n" * 5000)] * 120, "invalid_response", "larger than 4000000"),
+    "a whole reply that is too large": ([whole("200 OK", a="x" * 100_000)], "invalid_response", "larger than 100000"),
+    "a page": ([b"HTTP/1.1 200 OK\r\n\r\n<html>"], "invalid_response", "a web page"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_an_error_of_its_kind_and_the_next_try_begins_anew(ask, fault):
+    script, kind, says = FAULTS[fault]
+    with RawServer(script, GOOD) as server:
+        failed = ask(server, size_cap=100_000)
+        again = ask(server)
+    assert (failed.error.kind, says in str(failed.error)) == (kind, True), failed.error
+    assert str(failed.error).startswith("plain at 127.0.0.1:")
+    assert again.text == again.deltas == "hello"
+
+
+def test_silence_after_the_first_byte_is_a_stall(ask):
+    with RawServer([HEAD + chunk(HELLO), lambda: server.closing.wait(60)]) as server:
+        asked = ask(server, stall_timeout=0.2)
+    assert (asked.error.kind, "no data for 0.2 s" in str(asked.error), asked.deltas) == ("network", True, "hello")
+
+
+def test_silence_before_the_first_byte_has_its_own_limit(ask):
+    with RawServer([HEAD, lambda: server.closing.wait(0.3), GOOD[0].removeprefix(HEAD), END]) as server:
+        assert ask(server, stall_timeout=0.05).text == "hello"
+
+
+def test_pings_do_not_move_the_deadline(ask):
+    with RawServer([HEAD, *[chunk(b": ping\n\n"), lambda: server.closing.wait(0.01)] * 3000]) as server:
+        asked = ask(server, seconds=0.3)
+    assert (asked.error.kind, "time limit" in str(asked.error)) == ("network", True)
+
+
+def test_close_from_another_thread_ends_a_flood(ask):
+    with RawServer([HEAD, *[chunk(event(t="x" * 100) * 500)] * 4000]) as server:
+        provider = HttpProvider(DEFINITION, Endpoint(server.address, KEY), PlainWire())
+        after = []
+
+        def progress(item):
+            if not after:
+                thread = threading.Thread(target=provider.close)
+                thread.start()
+                thread.join()
+            after.append(item)
+
+        with pytest.raises(ProviderError, match="aborted"):
+            provider.complete(model_call("?", stream=True, progress=progress))
+    assert len(after) < 2 * 1000, "what is parsed already, at most"
+
+
+def test_a_stream_that_was_given_up_leaves_no_thread(ask):
+    with RawServer([HEAD, *[chunk(event(t="x" * 1000) * 100)] * 400]) as server:
+        provider = HttpProvider(DEFINITION, Endpoint(server.address, KEY), PlainWire())
+
+        def stop(_):
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            provider.complete(model_call("?", stream=True, progress=stop))
+        for thread in threading.enumerate():
+            if thread.name == "code-commit plain":
+                thread.join(20)
+                assert not thread.is_alive()
+
+
+# --- keys
+
+
+@pytest.mark.parametrize("filler", [0, 390])
+def test_a_key_in_an_error_event_is_blotted_out(ask, filler):
+    with RawServer([HEAD + chunk(HELLO + event(error="x" * filler + KEY)) + END]) as server:
+        error = ask(server).error  # the wire may have cut it
+    assert error.kind == "server"
+    assert KEY[:8] not in f"{error!r} {error.body}"
+
+
+def test_an_error_of_the_run_log_is_not_the_services(ask):
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    with RawServer(GOOD) as server:
+        provider = HttpProvider(DEFINITION, Endpoint(server.address, KEY), PlainWire())
+        with pytest.raises(OSError, match="No space"):
+            provider.complete(model_call("?", stream=True, progress=full))
+        provider.close()
