@@ -6,7 +6,7 @@ import gzip
 import json
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Self
 
@@ -79,13 +79,13 @@ class PlainDecoder:
         return PartialReply(self.text)
 
 
-Step = bytes | Callable[[], object]  # bytes to send, or what to do between them
+Step = bytes | Callable[["RawServer"], object]  # bytes to send, or what to do between them
 
 
 class RawServer:
     """Answers each request with the next script, then closes the connection."""
 
-    def __init__(self, *scripts: list[Step]) -> None:
+    def __init__(self, *scripts: Sequence[Step]) -> None:
         self.requests: list[bytes] = []
         self.closing = threading.Event()
         self.scripts = list(scripts)
@@ -114,7 +114,7 @@ class RawServer:
                 self._connections.append(connection)
                 threading.Thread(target=self._answer, args=(connection, script), daemon=True).start()
 
-    def _answer(self, connection: socket.socket, script: list[Step]) -> None:
+    def _answer(self, connection: socket.socket, script: Sequence[Step]) -> None:
         with connection, suppress(OSError):
             data = b""
             while not data.endswith(b"}"):
@@ -122,7 +122,7 @@ class RawServer:
             self.requests.append(data)
             for step in script:
                 if callable(step):
-                    step()
+                    step(self)
                 else:
                     connection.sendall(step)
             connection.shutdown(socket.SHUT_RDWR)
@@ -183,7 +183,7 @@ def ask():
 
 def test_events_and_deltas_arrive_before_the_reply_ends(ask):
     seen = threading.Event()
-    with RawServer([HEAD + chunk(HELLO), lambda: seen.wait(30), chunk(event(end=True)) + END]) as server:
+    with RawServer([HEAD + chunk(HELLO), lambda _: seen.wait(30), chunk(event(end=True)) + END]) as server:
         provider = HttpProvider(DEFINITION, Endpoint(server.address, KEY), PlainWire())
         arrived = []
 
@@ -289,7 +289,7 @@ def test_a_whole_reply_is_asked_for(ask, wire, stream):
 # --- faults
 
 GZIPPED = gzip.compress(b"".join(event(t=str(number)) for number in range(1000)))
-FAULTS: dict[str, tuple[list[Step], str, str]] = {
+FAULTS: dict[str, tuple[Sequence[Step], str, str]] = {
     "dropped": ([HEAD + chunk(HELLO)], "network", "the connection was lost"),
     "dropped after the end": ([HEAD + chunk(HELLO + event(end=True))], "network", "the connection was lost"),
     "no end": ([HEAD + chunk(HELLO) + END], "network", "the reply broke off"),
@@ -327,18 +327,19 @@ def test_a_fault_is_an_error_of_its_kind_and_the_next_try_begins_anew(ask, fault
 
 
 def test_silence_after_the_first_byte_is_a_stall(ask):
-    with RawServer([HEAD + chunk(HELLO), lambda: server.closing.wait(60)]) as server:
+    with RawServer([HEAD + chunk(HELLO), lambda server: server.closing.wait(60)]) as server:
         asked = ask(server, stall_timeout=0.2)
     assert (asked.error.kind, "no data for 0.2 s" in str(asked.error), asked.deltas) == ("network", True, "hello")
 
 
 def test_silence_before_the_first_byte_has_its_own_limit(ask):
-    with RawServer([HEAD, lambda: server.closing.wait(0.3), GOOD[0].removeprefix(HEAD), END]) as server:
+    with RawServer([HEAD, lambda server: server.closing.wait(0.3), GOOD[0].removeprefix(HEAD), END]) as server:
         assert ask(server, stall_timeout=0.05).text == "hello"
 
 
 def test_pings_do_not_move_the_deadline(ask):
-    with RawServer([HEAD, *[chunk(b": ping\n\n"), lambda: server.closing.wait(0.01)] * 3000]) as server:
+    pings: list[Step] = [chunk(b": ping\n\n"), lambda server: server.closing.wait(0.01)]
+    with RawServer([HEAD, *pings * 3000]) as server:
         asked = ask(server, seconds=0.3)
     assert (asked.error.kind, "time limit" in str(asked.error)) == ("network", True)
 

@@ -16,7 +16,17 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "checkpoint": ("Checkpoints",),
     "code_checks": ("checked_result", "fault_of_function", "is_async", "require_sync"),
-    "errors": ("ChangeSetRefused", "CodeCommitError", "Interrupted", "NotReady", "describe", "no_room"),
+    "display": ("display_value", "redacted_value"),
+    "errors": (
+        "ChangeSetRefused",
+        "CodeCommitError",
+        "Interrupted",
+        "NotReady",
+        "closest",
+        "describe",
+        "did_you_mean",
+        "no_room",
+    ),
     "git": ("Git", "GitError", "NoRepository"),
     "git.committing": (
         "GitCommand",

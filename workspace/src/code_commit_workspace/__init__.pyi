@@ -4,11 +4,15 @@ from .code_checks import checked_result as checked_result
 from .code_checks import fault_of_function as fault_of_function
 from .code_checks import is_async as is_async
 from .code_checks import require_sync as require_sync
+from .display import display_value as display_value
+from .display import redacted_value as redacted_value
 from .errors import ChangeSetRefused as ChangeSetRefused
 from .errors import CodeCommitError as CodeCommitError
 from .errors import Interrupted as Interrupted
 from .errors import NotReady as NotReady
+from .errors import closest as closest
 from .errors import describe as describe
+from .errors import did_you_mean as did_you_mean
 from .errors import no_room as no_room
 from .git import Git as Git
 from .git import GitError as GitError

@@ -12,6 +12,8 @@ import errno
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from code_commit_workspace.records import Refusal
 
 
@@ -64,3 +66,18 @@ def describe(error: BaseException, *, longest: int | None = None, with_hint: boo
         words += f" (hint: {error.hint})"
     name = type(error).__name__
     return f"{name}: {words}" if words else name
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """Return the name in `known` that is most similar to `word`, or None."""
+    from difflib import get_close_matches
+
+    folded = {name.casefold(): name for name in known}
+    close = get_close_matches(word.casefold(), folded, n=1)
+    return folded[close[0]] if close else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return `; did you mean X?` for the known name similar to `word`, or an empty text."""
+    close = closest(word, known)
+    return f"; did you mean {close}?" if close else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
@@ -13,18 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from code_commit.cli.host import CommandHost
-from code_commit.config.sources import Name, redacted_value
+from code_commit.config.sources import Name
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady
 from code_commit.plugin_api.project_files import LOGS
 from code_commit.plugin_api.run_files import find_run, open_run_file, run_folders
-from code_commit_workspace import count_by_folder, uninterrupted
+from code_commit_workspace import count_by_folder, display_value, redacted_value, uninterrupted
 
 if TYPE_CHECKING:  # imported by the command that needs it: each is to start quickly
     from code_commit.config.loading import Settings
     from code_commit.plugins.host import PluginHost
     from code_commit_workspace import Checkpoints
-
-_SECRET_WORDS = frozenset({"key", "keys", "apikey", "token", "secret", "password", "authorization", "headers"})
 
 _SHOWN_PATHS = 10
 
@@ -248,7 +245,7 @@ def setting_rows(settings: Settings, plugin_host: PluginHost) -> list[SettingRow
                 free["plugins"][plugin.name] = section.model_dump(mode="json")
                 descriptions.update(leaves(type(section), ("plugins", plugin.name)))
     return [
-        SettingRow(".".join(name), _displayed(name, value), settings.origin(name), descriptions.get(name, ""))
+        SettingRow(".".join(name), display_value(name[2:], value), settings.origin(name), descriptions.get(name, ""))
         for tables in (host, free)
         for name, value in _leaves(tables)
     ]
@@ -260,18 +257,3 @@ def _leaves(tables: Mapping[str, Any], above: Name = ()) -> Iterator[tuple[Name,
             yield from _leaves(value, (*above, name))
         else:
             yield (*above, name), value
-
-
-def _displayed(name: Name, value: Any) -> Any:
-    """Return the value of a setting for display. Redact secrets by their names, and in URLs."""
-    words = set(re.split(r"[^a-z0-9]+", ".".join(name[2:]).lower()))  # the first two name a plugin or provider
-    if words & _SECRET_WORDS and not words & {"file", "path"}:
-        is_redacted = isinstance(value, str) and value.startswith("***") and len(value) <= len("***") + 2
-        return value if is_redacted or isinstance(value, bool) else redacted_value(value)
-    if isinstance(value, str):
-        return re.sub(r"(//[^?#\s]*[?#])\S+", r"\1***", re.sub(r"(?<=//)[^/\s]*@", "***@", value))
-    if isinstance(value, Mapping):
-        return {part: _displayed((*name, part), one) for part, one in value.items()}
-    if isinstance(value, list):
-        return [_displayed(name, one) for one in value]
-    return value

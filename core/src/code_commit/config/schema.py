@@ -11,7 +11,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from code_commit.config.sources import FLAG, VARIABLE, Name
-from code_commit.plugin_api.errors import NotReady, closest
+from code_commit.plugin_api.errors import NotReady
+from code_commit_workspace import closest
 
 
 def _not_a_switch(value: object) -> object:

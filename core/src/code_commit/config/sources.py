@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from code_commit.plugin_api.errors import NotReady
-from code_commit_workspace import parse_toml, read_anywhere, read_in_project
+from code_commit_workspace import parse_toml, read_anywhere, read_in_project, redacted_value
 
 PREFIX = "CODE_COMMIT_"
 PROJECT_FILE = "agent-config/config.toml"
 KEY_FIELDS = frozenset({"api_key", "api_key_file"})
 VARIABLE = "variable "
 FLAG = "flag"
-_SHORTEST = 8  # characters of a key
 _LIMIT = 1024 * 1024
 
 Name = tuple[str, ...]
@@ -113,12 +112,6 @@ def user_file() -> Path:
     from platformdirs import user_config_path
 
     return user_config_path("code-commit", appauthor=False) / "config.toml"
-
-
-def redacted_value(value: object) -> str:
-    """Return `***`, followed by the last two characters of a text as long as a key."""
-    text = value.strip() if isinstance(value, str) else ""
-    return f"***{text[-2:]}" if len(text) >= _SHORTEST else "***"
 
 
 def _decoded(text: str) -> Any:

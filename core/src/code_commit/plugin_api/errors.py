@@ -14,11 +14,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from code_commit_workspace import ChangeSetRefused, CodeCommitError, Interrupted, NotReady, describe, no_room
+from code_commit_workspace import ChangeSetRefused, CodeCommitError, Interrupted, NotReady, describe, did_you_mean
 
 if TYPE_CHECKING:  # every command imports this module
     from code_commit.plugin_api.conversation import ProviderErrorKind
@@ -32,11 +31,9 @@ __all__ = [
     "ProviderFailed",
     "ResponseRefused",
     "UsageError",
-    "closest",
     "describe",
     "did_you_mean",
     "exit_code_of",
-    "no_room",
 ]
 
 
@@ -101,18 +98,3 @@ _EXIT_CODES: dict[type[CodeCommitError], ExitCode] = {
 def exit_code_of(error: CodeCommitError) -> ExitCode:
     """Return the exit code of `error`: that of its nearest class in the table."""
     return next((_EXIT_CODES[kind] for kind in type(error).__mro__ if kind in _EXIT_CODES), ExitCode.INTERNAL)
-
-
-def closest(word: str, known: Iterable[str]) -> str | None:
-    """Return the name in `known` that is most similar to `word`, or None."""
-    from difflib import get_close_matches
-
-    folded = {name.casefold(): name for name in known}
-    close = get_close_matches(word.casefold(), folded, n=1)
-    return folded[close[0]] if close else None
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return `; did you mean X?` for the known name similar to `word`, or an empty text."""
-    close = closest(word, known)
-    return f"; did you mean {close}?" if close else ""

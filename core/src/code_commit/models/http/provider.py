@@ -49,7 +49,7 @@ class _Post:
     thread: threading.Thread
     queue: ResultQueue
     seconds: float
-    result: HttpReply | StreamHead | bytes | Exception
+    result: Any  # as in the queue
 
 
 class HttpProvider:
