@@ -39,6 +39,7 @@ _PUBLIC = {
     "interruption": ("call_on_interruption", "uninterrupted"),
     "output_folder": ("OutputFolder",),
     "private_folder": ("check_private_folder", "require_gitignore_line"),
+    "process.launch": ("Process",),
     "process.ptrace": ("disable_ptrace",),
     "process.running": ("RunningProcess",),
     "project_text": ("decode_text", "read_text"),

@@ -28,6 +28,7 @@ from .interruption import uninterrupted as uninterrupted
 from .output_folder import OutputFolder as OutputFolder
 from .private_folder import check_private_folder as check_private_folder
 from .private_folder import require_gitignore_line as require_gitignore_line
+from .process.launch import Process as Process
 from .process.ptrace import disable_ptrace as disable_ptrace
 from .process.running import RunningProcess as RunningProcess
 from .project_text import decode_text as decode_text

@@ -1,0 +1,116 @@
+"""The files of the units on a worker: a bare mirror per repository, and a worktree per unit."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import tempfile
+import threading
+from collections import defaultdict
+from pathlib import Path
+
+from code_commit.plugin_api import NotReady
+from code_commit_workspace import Git, GitError, remove_tree
+
+PREFIX = "code-commit-fleet-"
+_TRANSPORTS = "file:git:http:https:ssh"
+# Of a user who has set up git on this machine: never a prompt, and an end for a silent service.
+_PASSED = (
+    "SSH_AUTH_SOCK",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+)
+_SLOW = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=60", "-c", "transfer.credentialsInUrl=die")
+
+
+class WorkerFolder:
+    """The private folder of one worker process, removed at its end."""
+
+    def __init__(self) -> None:
+        _remove_abandoned()
+        self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getuid()}-"))
+        self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._mirrors: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._guard = threading.Lock()
+
+    def close(self) -> None:
+        """Remove the folder."""
+        with contextlib.suppress(OSError):
+            remove_tree(self.path)
+        with contextlib.suppress(OSError):
+            os.close(self._lock)
+
+    def checkout(self, url: str, ref: str, commit: str, name: str, *, timeout: float) -> Path:
+        """Return a new worktree of a repository, below the folder `name`.
+
+        Raises:
+            NotReady: it cannot be cloned, or has no such commit.
+        """
+        mirror = self.path / "mirrors" / f"{hashlib.sha256(url.encode()).hexdigest()[:16]}.git"
+        wanted = commit or ref or "HEAD"
+        kept = f"refs/fleet/{hashlib.sha256(wanted.encode()).hexdigest()[:16]}"
+        project = self.path / "units" / name / "project"
+        try:
+            with self._guard:
+                lock = self._mirrors[url]
+            with lock:
+                mirror.mkdir(parents=True, exist_ok=True)
+                git, env = Git(mirror), _environment(mirror)
+                if not (mirror / "HEAD").exists():
+                    git.run(["init", "--quiet", "--bare", "--template="], env=env)
+                if not commit or git.run(["rev-parse", "--verify", "--quiet", kept], env=env, check=False) == b"":
+                    arguments = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
+                    git.run([*_SLOW, *arguments, "--", url, f"+{wanted}:{kept}"], env=env, timeout=timeout)
+                project.parent.mkdir(parents=True, mode=0o700)
+                git.run(["worktree", "prune"], env=env)
+                git.run(["worktree", "add", "--quiet", "--detach", "--", str(project), kept], env=env, timeout=timeout)
+        except GitError as error:
+            raise NotReady(f"{url} cannot be cloned: {error.message}") from None
+        except OSError as error:
+            raise NotReady(f"{url} cannot be cloned: {error.strerror}") from None
+        return project
+
+    def remove(self, name: str) -> None:
+        """Remove the worktree of a unit."""
+        with contextlib.suppress(OSError):
+            remove_tree(self.path / "units" / name)
+
+
+def push(project: Path, url: str, branch: str, message: str, files: list[str], *, timeout: float) -> None:
+    """Commit the files of a unit and push them as a new branch.
+
+    Raises:
+        GitError: git refuses, or the branch exists with another history.
+    """
+    git = Git(project)
+    git.run(["add", "--all", "--", *files])
+    git.run(["commit", "--quiet", "--no-verify", "--message", message])
+    env = _environment(Path(os.fsdecode(git.run(["rev-parse", "--absolute-git-dir"]).strip())))
+    git.run([*_SLOW, "push", "--quiet", "--", url, f"HEAD:refs/heads/{branch}"], env=env, timeout=timeout)
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    passed = {name: os.environ[name] for name in _PASSED if name in os.environ}
+    ssh = {"GIT_SSH_COMMAND": "ssh -oBatchMode=yes -oConnectTimeout=30 -oServerAliveInterval=30"}
+    return {**passed, **ssh, "GIT_DIR": str(folder), "GIT_ALLOW_PROTOCOL": _TRANSPORTS, "GIT_ASKPASS": "false"}
+
+
+def _remove_abandoned() -> None:
+    """Remove the folders of workers of this user that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}{os.getuid()}-*"):
+        with contextlib.suppress(OSError):
+            handle = os.open(folder / "lock", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                if os.fstat(handle).st_uid == os.getuid():
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    remove_tree(folder)
+            finally:
+                os.close(handle)

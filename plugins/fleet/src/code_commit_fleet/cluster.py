@@ -1,0 +1,255 @@
+"""Carry units to the workers of Dask, and their results back.
+
+Dask would run the task of a lost worker again in silence, and pays nothing. So each try is pinned to one worker, under
+its own key; the driver looks at the workers itself.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import queue
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import dask
+from distributed import Client, Future, LocalCluster, Security
+
+from code_commit.plugin_api import NotReady
+from code_commit_fleet import unit, versions
+from code_commit_fleet.driver import Ended
+
+_LOCAL = {
+    "distributed.worker.memory.target": False,  # results are bytes that are taken at once
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    "distributed.admin.system-monitor.disk": False,
+}
+_EVERYWHERE = {
+    "distributed.comm.timeouts.connect": "10s",
+    "distributed.comm.retry.count": 0,
+    "distributed.client.scheduler-info-interval": "10s",
+}
+_LOOK = 0.4  # seconds between looks at the workers
+_FAULTS = (OSError, TimeoutError, RuntimeError)  # what a client raises when the scheduler is gone
+
+
+@contextmanager
+def local_cluster(slots: int) -> Iterator[DaskCluster]:
+    """Give a cluster in this process, with a thread per slot. Nobody else can reach it: it has no port for units.
+
+    Dask opens two ports for pages as well. They are on loopback, and have no pages.
+    """
+    _quiet()
+    with (
+        tempfile.TemporaryDirectory(prefix="code-commit-fleet-dask-") as scratch,
+        dask.config.set(_LOCAL | _EVERYWHERE | {"temporary-directory": scratch}),
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=slots,
+            processes=False,
+            protocol="inproc://",
+            dashboard_address="127.0.0.1:0",
+            worker_dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield DaskCluster(client, local=True)
+
+
+@contextmanager
+def remote_cluster(address: str, *, wait: float, insecure: bool, tell: Callable[[str], None]) -> Iterator[DaskCluster]:
+    """Give the cluster of the scheduler at `address`. If it is lost, connect anew for up to `wait` seconds.
+
+    Raises:
+        NotReady: the connection is not secure, the scheduler cannot be reached, or other versions run there.
+    """
+    if not address.startswith("tls://") and not insecure:
+        raise NotReady(
+            f"{address} is not encrypted: whoever reaches it can run programs on the workers",
+            hint="use tls://, or accept that with --insecure",
+        )
+    _quiet()
+
+    def connect(seconds: float) -> Client:
+        security = None if insecure and not address.startswith("tls://") else Security(require_encryption=True)
+        return Client(address, security=security, timeout=seconds, set_as_default=False)
+
+    with dask.config.set(_EVERYWHERE):
+        try:
+            client = connect(30)
+        except (*_FAULTS, ValueError, TypeError) as error:
+            raise NotReady(f"the scheduler {address} cannot be reached: {error}") from None
+        cluster = DaskCluster(client, local=False, connect=connect, wait=wait, tell=tell)
+        try:
+            if differences := versions.differences_of_scheduler(client):
+                raise NotReady(f"the scheduler has other versions: {', '.join(differences)}")
+            yield cluster
+        finally:
+            cluster.close()
+
+
+def _quiet() -> None:
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+
+
+class DaskCluster:
+    """Implements `driver.Cluster`. `connect` makes a new client after the scheduler was lost."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        local: bool,
+        connect: Callable[[float], Client] | None = None,
+        wait: float = 0,
+        tell: Callable[[str], None] = print,
+    ) -> None:
+        self._client = client
+        self._local: Mapping[str, int] | None = dict(client.nthreads()) if local else None
+        self._connect = connect
+        self._wait = wait
+        self._tell = tell
+        self._futures: dict[str, tuple[Future[bytes], str]] = {}
+        self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._seen: dict[str, int] = {}
+        self._refused: set[str] = set()
+        self._looked = 0.0
+        self._lost: list[Ended] = []
+
+    def slots(self) -> Mapping[str, int]:
+        """Return the slots of the workers that have our versions."""
+        if self._local is not None:
+            return self._local
+        if time.monotonic() - self._looked > _LOOK:
+            self._look()
+        return self._seen
+
+    def start(self, key: str, order: Mapping[str, object], worker: str) -> None:
+        """Start a try on a worker."""
+        payload = json.dumps(order).encode()
+        try:
+            future = self._client.submit(
+                unit.run_unit, payload, key=key, workers=[worker], allow_other_workers=False, pure=False, retries=0
+            )
+        except _FAULTS as error:
+            self._lost.append(Ended(key, None, f"the scheduler was lost: {error}"))
+            return
+        self._futures[key] = future, worker
+        future.add_done_callback(lambda done: self._ended.put(done.key))
+
+    def wait(self, seconds: float) -> list[Ended]:
+        """Return the tries that ended."""
+        found, self._lost = self._lost, []
+        with suppress(queue.Empty):
+            found.append(self._result(self._ended.get(timeout=0 if found else seconds)))
+            # One result at a time: each can have megabytes.
+        if self._local is None:
+            self.slots()
+            gone = [key for key, (_, worker) in self._futures.items() if worker not in self._seen]
+            for key in gone:
+                self.forget(key)
+            found += [Ended(key, None, "its worker was lost") for key in gone] + self._lost
+            self._lost = []
+        return found
+
+    def forget(self, key: str) -> None:
+        """Cancel a try."""
+        future, _ = self._futures.pop(key, (None, ""))
+        if future is not None:
+            with suppress(*_FAULTS):
+                future.cancel()
+
+    def stop(self, keys: Iterable[str]) -> None:
+        """Ask these tries to end."""
+        names = list(keys)
+        if self._local is not None:
+            unit.stop_units(names)
+        else:
+            with suppress(*_FAULTS):
+                self._client.run(unit.stop_units, names, on_error="ignore")
+
+    def close(self) -> None:
+        """Leave the cluster; its workers end the tries that run."""
+        for key in list(self._futures):
+            self.forget(key)
+        closing = threading.Thread(target=self._close_client, args=(self._client,), daemon=True)
+        closing.start()
+        closing.join(10)
+
+    @staticmethod
+    def _close_client(client: Client) -> None:
+        with suppress(Exception):
+            client.close(timeout=5)
+
+    def _result(self, key: str) -> Ended:
+        future, _ = self._futures.pop(key, (None, ""))
+        if future is None:
+            return Ended(key, None, "it was forgotten")
+        try:
+            data: Any = future.result(timeout=300)
+        except Exception as error:  # noqa: BLE001 - Dask's own, or what a worker raised
+            return Ended(key, None, f"its worker was lost: {type(error).__name__}")
+        finally:
+            with suppress(*_FAULTS):
+                future.release()
+        return Ended(key, data) if isinstance(data, bytes) else Ended(key, None, "its result is not bytes")
+
+    def _look(self) -> None:
+        """Look which workers there are, and compare the versions of new ones."""
+        self._looked = time.monotonic()
+        try:
+            if self._client.status != "running":
+                raise OSError("not connected")
+            present = dict(self._client.nthreads())
+            new = [worker for worker in present if worker not in self._seen and worker not in self._refused]
+            theirs: dict[str, Any] = self._client.run(versions.ours, workers=new, on_error="return") if new else {}
+        except (*_FAULTS, ValueError) as error:
+            self._reconnect(error)
+            return
+        for worker in new:
+            found = theirs.get(worker)
+            differences = (
+                versions.differences(found) if isinstance(found, dict) else [f"no code-commit-fleet ({found})"]
+            )
+            if differences:
+                self._refused.add(worker)
+                self._tell(f"warning: worker {worker} gets no units: {', '.join(differences)}")
+        self._seen = {worker: count for worker, count in present.items() if worker not in self._refused}
+
+    def _reconnect(self, error: BaseException) -> None:
+        """Every try is lost with the scheduler. Wait until there is one again.
+
+        Raises:
+            NotReady: there is none in time.
+        """
+        self._lost += [Ended(key, None, "the scheduler was lost") for key in self._futures]
+        self._futures.clear()
+        self._seen = {}
+        if self._connect is None:
+            raise NotReady("the cluster was lost") from error
+        self._tell(f"warning: the scheduler was lost; connecting anew for {self._wait:g} seconds")
+        old = self._client
+        threading.Thread(target=self._close_client, args=(old,), daemon=True).start()
+        end = time.monotonic() + self._wait
+        while True:
+            try:
+                self._client = self._connect(5)
+                self._tell("connected to the scheduler again")
+                return
+            except (*_FAULTS, ValueError) as again:
+                if time.monotonic() > end:
+                    raise SchedulerLost(f"the scheduler was lost and did not come back: {again}") from None
+                time.sleep(0.5)
+
+
+class SchedulerLost(NotReady):
+    """The scheduler is gone for good."""

@@ -1,0 +1,225 @@
+"""The driver decides which unit runs when: slots, caps of providers, retries and the budget.
+
+It knows nothing of Dask. A `Cluster` runs what it is given and tells what ended; each try has its own key.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from code_commit.plugin_api import NotReady
+from code_commit_fleet.fleet_folder import LOST, FleetFolder, Tried
+from code_commit_fleet.plan import Unit
+
+_POLL = 0.5  # seconds between looks at the workers
+_LATE = 120.0  # seconds after its time limit until a unit that does not end counts as lost
+_EPSILON = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A try that ended. `data` is its result, or None if it is lost, for the reason `error`."""
+
+    key: str
+    data: bytes | None
+    error: str = ""
+
+
+class Cluster(Protocol):
+    """What runs units. A worker is known by its address."""
+
+    def slots(self) -> Mapping[str, int]:
+        """Return how many units each worker can run at the same time."""
+
+    def start(self, key: str, order: Mapping[str, object], worker: str) -> None:
+        """Start a try on a worker."""
+
+    def wait(self, seconds: float) -> Sequence[Ended]:
+        """Return the tries that ended, after `seconds` at most if none has."""
+
+    def forget(self, key: str) -> None:
+        """End a try if that is possible, and do not tell of it again."""
+
+    def stop(self, keys: Iterable[str]) -> None:
+        """Ask these tries to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the driver keeps. Costs are in USD; None is no limit. Times are in seconds."""
+
+    max_cost: float | None
+    unit_max_cost: float | None
+    retries: int
+    at_once: Mapping[str, int]
+    unit_timeout: float
+    clone_timeout: float
+    worker_wait: float
+
+
+@dataclass(slots=True)
+class _Running:
+    unit: Unit
+    number: int
+    worker: str
+    reserved: float | None
+    started: float = field(default_factory=time.monotonic)
+
+
+class Driver:
+    """Runs units, and records each try before the next decision.
+
+    `order` makes what a worker needs to know of a unit, with the try and its reserved cost. `take` unpacks the result
+    of a try. `tell` is called with each start and end. `spent` is what earlier tries cost. `limited` is True at the end
+    if the budget stopped it, `idle` if no worker came.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        folder: FleetFolder,
+        limits: Limits,
+        *,
+        order: Callable[[Unit, int, float | None], Mapping[str, object]],
+        take: Callable[[Unit, int, bytes, float | None], Tried],
+        tell: Callable[[str, Unit, Tried | None], None],
+    ) -> None:
+        self.cluster = cluster
+        self.folder = folder
+        self.limits = limits
+        self.limited = self.idle = False
+        self._order, self._take, self._tell = order, take, tell
+        self._running: dict[str, _Running] = {}
+        tries = folder.tries()
+        self.spent = sum(each.cost or 0.0 for each in tries)
+        self._numbers: Counter[str] = Counter()
+        for each in tries:
+            self._numbers[each.unit] = max(self._numbers[each.unit], each.try_)
+
+    def run(self, units: Iterable[Unit]) -> None:
+        """Run `units` until each has an outcome, the budget is spent, or there is no worker any more.
+
+        Ctrl-C asks the running units to end, records how they did, and is raised again.
+        """
+        try:
+            self._run(deque(units))
+        except KeyboardInterrupt:
+            self._stop()
+            raise
+        except NotReady as error:  # the cluster is gone
+            for key in list(self._running):
+                self._end(Ended(key, None, error.message))
+            raise
+
+    def _run(self, waiting: deque[Unit]) -> None:
+        losses: Counter[str] = Counter()
+        last_worker = time.monotonic()
+        self.limited = self.idle = False
+        while waiting or self._running:
+            slots = self.cluster.slots()
+            if slots:
+                last_worker = time.monotonic()
+            while waiting and (worker := self._free(slots)) and (unit := self._next(waiting)):
+                self._start(unit, worker)
+            if not self._running:
+                self.limited = bool(slots)
+                self.idle = not slots and time.monotonic() - last_worker > self.limits.worker_wait
+                if self.limited or self.idle:
+                    return
+            for each in [*self.cluster.wait(_POLL), *self._overdue()]:
+                if unit_lost := self._end(each):
+                    losses[unit_lost.unit] += 1
+                    if losses[unit_lost.unit] <= self.limits.retries:
+                        waiting.appendleft(unit_lost)
+
+    def _free(self, slots: Mapping[str, int]) -> str:
+        """Return the worker with the most free slots, or an empty text."""
+        busy = Counter(each.worker for each in self._running.values())
+        free = {worker: count - busy[worker] for worker, count in slots.items()}
+        worker = max(free, key=lambda each: free[each], default="")
+        return worker if worker and free[worker] > 0 else ""
+
+    def _next(self, waiting: deque[Unit]) -> Unit | None:
+        """Take the first unit whose provider has room, if the budget allows one more."""
+        if not self._affords():
+            return None
+        at_once = Counter(each.unit.provider for each in self._running.values())
+        for unit in waiting:
+            cap = self.limits.at_once.get(unit.provider)
+            if cap is None or at_once[unit.provider] < cap:
+                waiting.remove(unit)
+                return unit
+        return None
+
+    def _affords(self) -> bool:
+        if self.limits.max_cost is None:
+            return True
+        reserved = sum(each.reserved or 0.0 for each in self._running.values())
+        return self.spent + reserved + (self.limits.unit_max_cost or 0.0) <= self.limits.max_cost + _EPSILON
+
+    def _start(self, unit: Unit, worker: str) -> None:
+        self._numbers[unit.unit] += 1
+        number, reserved = self._numbers[unit.unit], self.limits.unit_max_cost
+        self.folder.append("tries.jsonl", {"unit": unit.unit, "try": number, "reserved": reserved, "worker": worker})
+        key = f"{unit.unit}-{number}"
+        self._running[key] = _Running(unit, number, worker, reserved)
+        self._tell("unit.started", unit, None)
+        self.cluster.start(key, self._order(unit, number, reserved), worker)
+
+    def _overdue(self) -> list[Ended]:
+        """Return the tries whose worker did not keep their time limit."""
+        most = self.limits.unit_timeout + 2 * self.limits.clone_timeout + _LATE
+        now = time.monotonic()
+        late = [key for key, each in self._running.items() if now - each.started > most]
+        for key in late:
+            self.cluster.forget(key)
+        return [Ended(key, None, "the worker does not answer") for key in late]
+
+    def _end(self, ended: Ended) -> Unit | None:
+        """Record a try; return its unit if its worker was lost."""
+        running = self._running.pop(ended.key, None)
+        if running is None:
+            return None  # it was counted before
+        unit, number = running.unit, running.number
+        if ended.data is None:
+            tried = lost(unit, number, running.reserved, ended.error, time.monotonic() - running.started)
+        else:
+            tried = self._take(unit, number, ended.data, running.reserved)
+        self.folder.append("units.jsonl", tried.document())
+        self.spent += tried.cost or 0.0
+        self._tell("unit.finished", unit, tried)
+        return unit if tried.outcome == LOST else None
+
+    def _stop(self) -> None:
+        """Give running units some seconds to end; what does not end is lost."""
+        self.cluster.stop(list(self._running))
+        end = time.monotonic() + 15
+        while self._running and time.monotonic() < end:
+            for each in self.cluster.wait(_POLL):
+                self._end(each)
+        for key in list(self._running):
+            self.cluster.forget(key)
+            self._end(Ended(key, None, "the fleet was interrupted"))
+
+
+def lost(unit: Unit, number: int, reserved: float | None, error: str, seconds: float = 0.0) -> Tried:
+    """Return the record of a lost try. It may have cost all that was reserved for it."""
+    return Tried(unit.unit, unit.repository, unit.model, number, LOST, None, reserved, round(seconds, 3), error=error)
+
+
+def settle(folder: FleetFolder, units: Mapping[str, Unit]) -> None:
+    """Record the tries that were running when an earlier driver was killed."""
+    known = {(each.unit, each.try_) for each in folder.tries()}
+    for (name, number), reserved in folder.reserved().items():
+        if (name, number) not in known:
+            unit = units.get(name)
+            row = (
+                lost(unit, number, reserved or None, "the fleet was killed")
+                if unit
+                else Tried(name, "", "", number, LOST, cost=reserved or None, error="the fleet was killed")
+            )
+            folder.append("units.jsonl", row.document())

@@ -1,0 +1,156 @@
+"""`fleet export`: patches in a folder, branches in local repositories, or a table."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from code_commit.plugin_api import ExitCode, Host, NotReady, UsageError
+from code_commit_fleet.fleet_folder import REACHED, FleetFolder, Tried, latest
+from code_commit_fleet.plan import Unit
+from code_commit_fleet.status import folder_of
+from code_commit_workspace import Git, GitError
+
+_COLUMNS = (
+    "unit",
+    "repository",
+    "model",
+    "try",
+    "outcome",
+    "exit_code",
+    "cost",
+    "seconds",
+    "attempts",
+    "files",
+    "branch",
+    "error",
+)
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+
+
+def export(host: Host, arguments: argparse.Namespace) -> int:
+    """Hand on the results. The exit code is 1 if a patch or a branch could not be made.
+
+    Raises:
+        NotReady: the fleet has not been run, or the output exists.
+        UsageError: `--output` with `--branches`.
+    """
+    folder = folder_of(host, arguments.file)
+    if arguments.branches:
+        if arguments.output:
+            raise UsageError("--branches makes branches in the repositories; it has no --output")
+        return _branches(host, folder)
+    if arguments.csv:
+        return _table(host, folder, arguments.output)
+    return _patches(host, folder, arguments.output)
+
+
+def _reached(folder: FleetFolder) -> list[tuple[Unit, Tried]]:
+    records = latest(folder.tries())
+    rows = [(unit, records[unit.unit]) for unit in folder.plan().units if unit.unit in records]
+    return [(unit, tried) for unit, tried in rows if tried.outcome == REACHED]
+
+
+def _table(host: Host, folder: FleetFolder, output: str | None) -> int:
+    records = latest(folder.tries())
+    text = io.StringIO(newline="")
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(_COLUMNS)
+    for unit in folder.plan().units:
+        tried = records.get(unit.unit) or Tried(unit.unit, unit.repository, unit.model, 0, "waiting")
+        row = tried.document() | {"files": len(tried.files)}
+        table.writerow([_cell(row[name]) for name in _COLUMNS])
+    if output is None:
+        host.out.write(text.getvalue())
+    else:
+        _write_new(host.root / output, text.getvalue().encode())
+    return ExitCode.REACHED
+
+
+def _cell(value: object) -> object:
+    """Return a cell that a spreadsheet does not take for a formula."""
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+
+
+def _patches(host: Host, folder: FleetFolder, output: str | None) -> int:
+    target = host.root / output if output else folder.file.with_suffix(".patches")
+    rows = _reached(folder)
+    try:
+        target.mkdir()
+    except FileExistsError:
+        raise NotReady(f"{target} exists", hint="remove it, or choose another folder with --output") from None
+    except OSError as error:
+        raise NotReady(f"{target} cannot be made: {error.strerror}") from error
+    several = len({unit.model for unit, _ in rows}) > 1
+    for unit, _ in rows:
+        model = f"-{re.sub(r'[^A-Za-z0-9.]+', '-', unit.model).strip('.-')}" if several else ""
+        _write_new(target / f"{unit.repository}{model}.patch", _patch_of(folder, unit))
+    host.out.line(f"{len(rows)} patches in {target}")
+    return ExitCode.REACHED
+
+
+def _patch_of(folder: FleetFolder, unit: Unit) -> bytes:
+    path = folder.unit_folder(unit.unit) / "change.patch"
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise NotReady(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        with open(handle, "wb") as file:  # noqa: PTH123 - a handle
+            file.write(data)
+    except FileExistsError:
+        raise NotReady(f"{path} exists") from None
+    except OSError as error:
+        raise NotReady(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _branches(host: Host, folder: FleetFolder) -> int:
+    """Make the branch of each reached unit in its repository. Its files and its checked-out branch stay as they are."""
+    failed = made = 0
+    for unit, tried in _reached(folder):
+        where = f"{unit.repository}: {unit.branch}"
+        if not unit.commit:
+            host.out.note(f"{where}: {unit.url} is not on this machine; export --patches, or set push = true")
+            failed += not tried.branch
+            continue
+        try:
+            host.out.line(f"{where} {_branch(unit, _patch_of(folder, unit))}")
+            made += 1
+        except (GitError, NotReady) as error:
+            host.out.note(f"error: {where}: {error.message}")
+            failed += 1
+    host.out.line(f"{made} branches")
+    return ExitCode.NOT_REACHED if failed else ExitCode.REACHED
+
+
+def _branch(unit: Unit, patch: bytes) -> str:
+    """Commit the patch on the commit that the unit started from, and point the branch to it.
+
+    Raises:
+        GitError: the patch does not apply, or the branch exists with another content.
+    """
+    git = Git(Path(unit.url))
+    reference = f"refs/heads/{unit.branch}"
+    with tempfile.TemporaryDirectory() as temporary:
+        env = {"GIT_INDEX_FILE": str(Path(temporary) / "index")}
+        git.run(["read-tree", unit.commit], env=env)
+        git.run(["apply", "--cached", "--binary", "--whitespace=nowarn", "-"], stdin=patch, env=env)
+        tree = git.run(["write-tree"], env=env).decode().strip()
+    exists = git.run(["rev-parse", "--verify", "--quiet", f"{reference}^{{tree}}"], check=False).decode().strip()
+    if exists:
+        if exists == tree:
+            return "exists with this change"
+        raise GitError("the branch exists with another content; it was not changed")
+    message = unit.query.strip().splitlines()[0][:72]
+    commit = git.run(["commit-tree", tree, "-p", unit.commit, "-m", message]).decode().strip()
+    git.run(["update-ref", reference, commit, "0" * 40])
+    return commit[:12]

@@ -1,0 +1,327 @@
+"""`fleet.toml`: what it may hold, and errors with line numbers."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from code_commit.plugin_api import NotReady
+from code_commit_fleet.closest import did_you_mean
+from code_commit_fleet.positions import line_of, lines_of_keys
+from code_commit_workspace import read_in_project
+
+LIMIT = 4 * 1024 * 1024  # bytes of fleet.toml, a list of repositories or a query
+_SCHEMES = {"https", "http", "ssh", "file"}
+_PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_-]+)\s*\}\}")
+_BRANCH = re.compile(r"(?!.*(\.\.|//|@\{|/\.|\.lock(/|$)))[A-Za-z0-9_][A-Za-z0-9_./+@-]{0,199}(?<![./])")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}")
+
+Text = Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]+$")]
+Model = Annotated[
+    str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\s\x00-\x1f\x7f-][^\s\x00-\x1f\x7f]*$")
+]
+
+
+class RepositoryTable(BaseModel):
+    """A `[[repository]]`. Other keys than these are values for the query."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    url: Text | None = None
+    glob: Text | None = None
+    from_file: Text | None = None
+    name: Text | None = None
+    ref: Text | None = None
+    query: str | None = None
+    query_file: Text | None = None
+    models: list[Model] | None = None
+    setup: str | None = None
+
+
+class FleetTable(BaseModel):
+    """The whole file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    query: str | None = None
+    query_file: Text | None = None
+    models: list[Model] = Field(min_length=1)
+    branch: Text = "code-commit/fleet"
+    push: bool = False
+    pilot: int = Field(default=0, ge=0)
+    max_cost: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    unit_max_cost: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    unit_timeout: float = Field(default=7200, gt=0, le=7 * 86400)
+    clone_timeout: float = Field(default=600, gt=0, le=86400)
+    scheduler_wait: float = Field(default=300, ge=0, le=86400)
+    retries: int = Field(default=1, ge=0, le=100)
+    repairs: int | None = Field(default=None, ge=0, le=100)
+    units_at_once: dict[str, Annotated[int, Field(ge=1)]] = {}
+    setup: str | None = None
+    repository: list[RepositoryTable] = Field(min_length=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository of the file, with what it overrides. `where` is the file and line for errors."""
+
+    name: str
+    url: str
+    ref: str
+    query: str
+    models: tuple[tuple[str, str], ...]  # each with its place in the file
+    setup: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class FleetFile:
+    """A valid file: its settings, and the repositories in their order. `text` is the file as it was read."""
+
+    path: Path
+    text: str
+    settings: FleetTable
+    repositories: tuple[Repository, ...]
+    lines: dict[tuple[str | int, ...], int]
+
+    def where(self, *key: str | int) -> str:
+        """Return the file and the line of a key, as `fleet.toml:3`."""
+        return f"{self.path.name}:{line_of(key, self.lines)}"
+
+
+def read_fleet_file(path: Path) -> FleetFile:
+    """Read and validate a fleet file.
+
+    Raises:
+        NotReady: it is missing or wrong; the message has a line for each error.
+    """
+    text = _read(path.parent, path.name, f"{path}")
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"at line (\d+)", str(error))
+        where = line[1] if line else len(text.splitlines())
+        raise NotReady(f"{path.name}:{where}: invalid TOML: {error}") from None
+    lines = lines_of_keys(text)
+    try:
+        table = FleetTable.model_validate(document)
+    except ValidationError as error:
+        raise NotReady("\n".join(_described(each, path.name, lines) for each in error.errors())) from None
+    return _Reader(path, text, table, lines).read()
+
+
+def _described(error: Any, file: str, lines: dict[tuple[str | int, ...], int]) -> str:
+    """Return an error of pydantic as `fleet.toml:3: pilot: …`."""
+    path, message = tuple(error["loc"]), error["msg"]
+    message = message[:1].lower() + message[1:]
+    if error["type"] == "extra_forbidden":
+        message = "unknown key" + did_you_mean(str(path[-1]), FleetTable.model_fields)
+    elif error["type"] == "missing":
+        message = "missing"
+    key = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+    return f"{file}:{line_of(path, lines)}: {key}: {message}"
+
+
+def _read(folder: Path, name: str, shown: str) -> str:
+    """Return the text of a file in `folder`. A fleet file may come with a clone: it must not read files elsewhere.
+
+    Raises:
+        NotReady: there is none, or it is not a small text file.
+    """
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise NotReady(f"{shown} must be in the folder of the fleet file or below it")
+    data = read_in_project(folder, name, limit=LIMIT)
+    if data is None:
+        raise NotReady(f"{shown} does not exist")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise NotReady(f"{shown} is not UTF-8 text") from None
+
+
+class _Reader:
+    """Turns the tables of a file into repositories, and collects the errors."""
+
+    def __init__(self, path: Path, text: str, table: FleetTable, lines: dict[tuple[str | int, ...], int]) -> None:
+        self.file = FleetFile(path, text, table, (), lines)
+        self.folder = path.parent
+        self.table = table
+        self.errors: list[str] = []
+
+    def read(self) -> FleetFile:
+        """Return the file with its repositories.
+
+        Raises:
+            NotReady: it has errors.
+        """
+        table = self.table
+        query = self._query(table.query, table.query_file, self.file.where("query_file"), required=False)
+        if not _BRANCH.fullmatch(table.branch) or table.branch == "HEAD":
+            self._error(self.file.where("branch"), f"branch: {table.branch!r} is not a valid name of a branch")
+        if table.max_cost and table.unit_max_cost and table.unit_max_cost > table.max_cost:
+            self._error(self.file.where("unit_max_cost"), "unit_max_cost: it is larger than max_cost")
+        found: dict[str, Repository] = {}
+        for index, each in enumerate(table.repository):
+            where = self.file.where("repository", index)
+            for place, row in self._rows(each, where):
+                repository = self._repository(row, place, index, query)
+                if repository is None:
+                    continue
+                if repository.name in found:
+                    other = found[repository.name].where
+                    self._error(
+                        place, f"there are two repositories {repository.name!r}, the other is at {other}; set `name`"
+                    )
+                found[repository.name] = repository
+        if not found and not self.errors:
+            self._error(self.file.where("repository"), "repository: no repository was found")
+        if self.errors:
+            raise NotReady("\n".join(self.errors))
+        return FleetFile(self.file.path, self.file.text, table, tuple(found.values()), self.file.lines)
+
+    def _error(self, where: str, message: str) -> None:
+        self.errors.append(f"{where}: {message}")
+
+    def _rows(self, table: RepositoryTable, where: str) -> Iterator[tuple[str, RepositoryTable]]:
+        """Yield a table with a `url` for each repository that `table` stands for, and where it is."""
+        given = [name for name in ("url", "glob", "from_file") if getattr(table, name) is not None]
+        if len(given) != 1:
+            self._error(where, f"repository: set one of url, glob and from_file{', not several' if given else ''}")
+        elif table.url is not None:
+            yield where, table
+        elif table.glob is not None:
+            folders = self._matches(table.glob, where)
+            if not folders:
+                self._error(where, f"glob: no folder matches {table.glob!r}")
+            for folder in folders:
+                yield where, table.model_copy(update={"glob": None, "url": str(folder)})
+        else:
+            yield from self._listed(table, where)
+
+    def _matches(self, pattern: str, where: str) -> list[Path]:
+        parts = Path(pattern).parts
+        fixed = next((at for at, part in enumerate(parts) if any(sign in part for sign in "*?[")), len(parts))
+        if "**" in parts:
+            self._error(where, "glob: ** is not supported")
+            return []
+        base = self.folder / Path(*parts[:fixed])
+        rest = str(Path(*parts[fixed:]))
+        try:
+            found = sorted(base.glob(rest)) if fixed < len(parts) else [base]
+        except (OSError, ValueError) as error:
+            self._error(where, f"glob: {error}")
+            return []
+        return [folder for folder in found if folder.is_dir() and not folder.name.startswith(".")]
+
+    def _listed(self, table: RepositoryTable, where: str) -> Iterator[tuple[str, RepositoryTable]]:
+        """Yield the repositories of a list: a URL a line, or a JSON object a line in a `.jsonl`."""
+        name = table.from_file or ""
+        try:
+            text = _read(self.folder, name, name)
+        except NotReady as error:
+            self._error(where, f"from_file: {error.message}")
+            return
+        count = 0
+        for number, line in enumerate(text.splitlines(), 1):
+            place = f"{name}:{number}"
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            count += 1
+            row: Any = {"url": line.strip()}
+            try:
+                row = json.loads(line) if name.endswith(".jsonl") else row
+                values = table.model_dump(exclude_none=True, exclude={"from_file"}) | dict(row)
+                each = RepositoryTable.model_validate(values)
+            except (ValueError, TypeError, RecursionError) as error:
+                first: Any = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": error}
+                self._error(place, ": ".join([*map(str, first["loc"]), str(first["msg"])]))
+                continue
+            if each.url is None or each.glob is not None:
+                self._error(place, "a repository of a list needs a url")
+                continue
+            yield place, each
+        if not count:
+            self._error(where, f"from_file: {name} names no repository")
+
+    def _repository(self, table: RepositoryTable, where: str, index: int, query: str | None) -> Repository | None:
+        url = table.url or ""
+        name = table.name or re.split(r"[/:]", url.rstrip("/").removesuffix(".git").rstrip("/"))[-1]
+        if problem := _url_problem(url):
+            self._error(where, f"url: {problem}")
+            return None
+        if not _NAME.fullmatch(name):
+            self._error(where, f"name: {name!r} cannot be the name of a repository; set `name`")
+            return None
+        if table.ref is not None and (table.ref.startswith("-") or re.search(r"[\s~^:?*\[\\]|\.\.|@\{", table.ref)):
+            self._error(where, f"ref: {table.ref!r} is not the name of a branch, tag or commit")
+            return None
+        own = self._query(table.query, table.query_file, where, required=query is None)
+        text = own if own is not None else query
+        if text is None:
+            return None
+        extra = table.model_extra or {}
+        values = {"name": name, **table.model_dump(exclude_none=True)}
+        used = set(_PLACEHOLDER.findall(text))
+        for key in extra.keys() - used:
+            close = did_you_mean(key, RepositoryTable.model_fields)
+            self._error(where, f"{key}: unknown key, and the query has no {{{{{key}}}}}{close}")
+        for key in sorted(used - values.keys()):
+            self._error(where, f"query: the repository has no value for {{{{{key}}}}}")
+        filled = _PLACEHOLDER.sub(lambda match: str(values.get(match[1], "")), text)
+        at = ("models",) if table.models is None else ("repository", index, "models")
+        place = self.file.where(*at) if table.models is None or where.startswith(self.file.path.name) else where
+        models = tuple((model, place) for model in dict.fromkeys(table.models or self.table.models))
+        setup = table.setup if table.setup is not None else self.table.setup
+        return Repository(name, _absolute(url, self.folder), table.ref or "", filled, models, setup or "", where)
+
+    def _query(self, query: str | None, file: str | None, where: str, *, required: bool) -> str | None:
+        if query is not None and file is not None:
+            self._error(where, "set query or query_file, not both")
+            return None
+        if file is not None:
+            try:
+                query = _read(self.folder, file, file)
+            except NotReady as error:
+                self._error(where, f"query_file: {error.message}")
+                return None
+        if query is not None and not query.strip():
+            self._error(where, "query: it is empty")
+            return None
+        if query is None and required:
+            self._error(where, "query: set query or query_file")
+        return query
+
+
+def _is_remote(url: str) -> bool:
+    return "://" in url or bool(re.match(r"[\w.-]+(@[\w.-]+)?:(?!/)", url))
+
+
+def _absolute(url: str, folder: Path) -> str:
+    return url if _is_remote(url) else str((folder / Path(url).expanduser()).resolve())
+
+
+def _url_problem(url: str) -> str:
+    """Return why git must not be asked for `url`, or an empty text."""
+    scheme, separator, rest = url.partition("://")
+    user, at, host = rest.partition("/")[0].rpartition("@")
+    problems = {
+        f"{url!r} looks like an option": url.startswith("-"),
+        f"{url.partition('::')[0]}:: is not supported: use https, ssh, or a folder": "::" in url and not separator,
+        "it has a password; leave it out": not separator and _is_remote(url) and ":" in url.rpartition("@")[0],
+    }
+    if separator:
+        problems |= {
+            f"{scheme}:// is not supported: use https, ssh, or a folder": scheme not in _SCHEMES,
+            "it has a user or password; leave them out, git's credential helper has them": bool(at)
+            and (scheme != "ssh" or ":" in user),
+            "it names no host": host.startswith("-") or not (host or scheme == "file"),
+            "it has a query string, which may hold a key": bool(re.search(r"[?#].*=", rest)),
+        }
+    return next((problem for problem, found in problems.items() if found), "")

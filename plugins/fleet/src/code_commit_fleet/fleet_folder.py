@@ -1,0 +1,191 @@
+"""`NAME.fleet`, the folder of a fleet beside its file: what was planned, tried and found.
+
+- `fleet.toml`: a copy of the file
+- `plan.json`: the units of the latest run
+- `tries.jsonl`: a line before each try, with the cost that is reserved for it
+- `units.jsonl`: a line after each try, the truth
+- `units/ID/`: `change.patch`, `build.txt` and the run folder `run/` of a unit
+- `report.html`
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from code_commit.plugin_api import NotReady
+from code_commit_fleet.plan import Plan
+
+REACHED, SKIPPED, LOST = "reached", "skipped", "lost"
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A try of a unit, as a line of `units.jsonl`. `cost` is in USD, None if unknown; that of a lost try is its bound.
+
+    `outcome` is that of the run, or `lost` (its worker went away), `timeout`, or `skipped` (by `--skip`).
+    """
+
+    unit: str
+    repository: str
+    model: str
+    try_: int
+    outcome: str
+    exit_code: int | None = None
+    cost: float | None = None
+    seconds: float = 0.0
+    attempts: int = 0
+    files: tuple[str, ...] = ()
+    branch: str = ""
+    error: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {name.rstrip("_"): value for name, value in asdict(self).items()}
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> Tried:
+        """Return the try of a JSON object.
+
+        Raises:
+            ValueError: it is not one.
+        """
+        try:
+            values = {name: row[name.rstrip("_")] for name in cls.__dataclass_fields__}
+            values["files"] = tuple(map(str, values["files"]))
+            values["try_"] = int(values["try_"])
+            return cls(**values)
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not a try: {error}") from None
+
+
+@dataclass(slots=True)
+class FleetFolder:
+    """The folder of the fleet file at `file`."""
+
+    file: Path
+    path: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Set the path of the folder."""
+        self.path = self.file.with_suffix(".fleet")
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Make the folder, and hold its lock: one `fleet run` at a time.
+
+        Raises:
+            NotReady: another run holds it, or the folder cannot be made.
+        """
+        try:
+            self.path.mkdir(mode=0o700, exist_ok=True)
+            if self.path.is_symlink():
+                raise NotReady(f"{self.path} is a link")
+            handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise NotReady(f"{self.path} cannot be used: {error.strerror}") from error
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise NotReady(f"another `fleet run` of {self.file.name} is running") from None
+            yield
+        finally:
+            os.close(handle)
+
+    def write(self, name: str, content: str | bytes | memoryview) -> None:
+        """Replace a file of the folder, all or nothing."""
+        data = content.encode() if isinstance(content, str) else content
+        target = self.path / name
+        temporary = target.with_name(f".{target.name}.new")
+        with open(os.open(temporary, _NEW_FILE, 0o600), "wb") as file:  # noqa: PTH123 - a handle
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+
+    def append(self, name: str, row: Mapping[str, Any]) -> None:
+        """Add a line to `units.jsonl` or `tries.jsonl`, on disk when this returns. A torn last line is ended first.
+
+        Raises:
+            OSError: the disk is full, or has a fault. What stood in the file stays.
+        """
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(self.path / name, flags, 0o600), "r+b", buffering=0) as file:  # noqa: PTH123 - a handle
+            size = file.seek(0, os.SEEK_END)
+            torn = size > 0 and os.pread(file.fileno(), 1, size - 1) != b"\n"
+            line = (b"\n" if torn else b"") + json.dumps(row).encode() + b"\n"
+            if file.write(line) != len(line):
+                raise OSError(28, "No space left on device")
+            os.fsync(file.fileno())
+
+    def tries(self) -> list[Tried]:
+        """Return the tries of `units.jsonl` in their order. Lines that are torn or foreign are left out."""
+        found = []
+        for row in self._rows("units.jsonl"):
+            try:
+                found.append(Tried.read(row))
+            except ValueError:
+                continue
+        return found
+
+    def reserved(self) -> dict[tuple[str, int], float]:
+        """Return the cost that was reserved for each try that ever began."""
+        found: dict[tuple[str, int], float] = {}
+        for row in self._rows("tries.jsonl"):
+            try:
+                found[str(row["unit"]), int(row["try"])] = float(row["reserved"] or 0)
+            except (KeyError, TypeError, ValueError):
+                continue
+        return found
+
+    def _rows(self, name: str) -> Iterator[Mapping[str, Any]]:
+        try:
+            lines = (self.path / name).read_bytes().splitlines()
+        except FileNotFoundError:
+            return
+        for line in lines:
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(row, dict):
+                yield row
+
+    def plan(self) -> Plan:
+        """Return the plan of the latest run.
+
+        Raises:
+            NotReady: there is none.
+        """
+        try:
+            return Plan.read(json.loads((self.path / "plan.json").read_bytes()))
+        except FileNotFoundError:
+            raise NotReady(
+                f"{self.file} has not been run", hint=f"`code-commit fleet run {self.file}` runs it"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise NotReady(f"{self.path / 'plan.json'} cannot be read: {error}") from error
+
+    def known_plan(self) -> Plan:
+        """Return the plan of the latest run, or an empty one."""
+        try:
+            return self.plan()
+        except NotReady:
+            return Plan((), 0)
+
+    def unit_folder(self, unit: str) -> Path:
+        """Return the folder of a unit."""
+        return self.path / "units" / unit
+
+
+def latest(tries: list[Tried]) -> dict[str, Tried]:
+    """Return the last try of each unit."""
+    return {each.unit: each for each in tries}

@@ -1,0 +1,196 @@
+"""Units: each repository of a file with each of its models. Everything that can be wrong is said before one runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from code_commit.plugin_api import CodeCommitError, Host, NotReady, ProviderDefinition
+from code_commit_fleet.closest import did_you_mean
+from code_commit_fleet.fleet_file import FleetFile, Repository
+from code_commit_workspace import Git
+
+_AT_ONCE = 8  # folders checked at the same time
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A repository with a model. `unit` is a hash of what the unit depends on; `commit` is known for a folder."""
+
+    unit: str
+    repository: str
+    model: str
+    provider: str
+    url: str
+    ref: str
+    commit: str
+    query: str
+    setup: str
+    branch: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The units of a fleet in their order; the first `pilot` of them run before the others."""
+
+    units: tuple[Unit, ...]
+    pilot: int
+
+    @property
+    def by_id(self) -> dict[str, Unit]:
+        """The units by id."""
+        return {unit.unit: unit for unit in self.units}
+
+    def document(self) -> dict[str, Any]:
+        """Return the plan as JSON."""
+        return {"version": 1, "pilot": self.pilot, "units": [asdict(unit) for unit in self.units]}
+
+    @classmethod
+    def read(cls, document: Any) -> Plan:
+        """Return the plan of a JSON document.
+
+        Raises:
+            ValueError: it is not one.
+        """
+        try:
+            units = tuple(Unit(**{name: str(value) for name, value in row.items()}) for row in document["units"])
+            return cls(units, int(document["pilot"]))
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ValueError(f"not a plan: {error}") from None
+
+
+def make_plan(file: FleetFile, host: Host, *, again: Mapping[str, Unit]) -> Plan:
+    """Return the plan of a file. `again` are the units of an earlier plan, whose branches may exist.
+
+    Raises:
+        NotReady: an unknown model, a folder that cannot be used, or a branch that exists; with the line of each.
+    """
+    errors: list[str] = []
+    providers = _providers(file, host, errors)
+    for provider in sorted(file.settings.units_at_once.keys() - {*host.registry.providers}):
+        close = did_you_mean(provider, host.registry.providers)
+        errors.append(f"{file.where('units_at_once')}: units_at_once: no provider is called {provider!r}{close}")
+    several = len({model for each in file.repositories for model, _ in each.models}) > 1
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        found = list(pool.map(_check, file.repositories))
+    units: list[Unit] = []
+    for (repository, commit), problems in found:
+        errors += problems
+        for model, _ in repository.models:
+            suffix = f"-{re.sub(r'[^A-Za-z0-9.]+', '-', model).strip('.-')}" if several else ""
+            branch = f"{file.settings.branch}{suffix}"
+            unit = _unit(repository, model, providers.get(model, ""), commit, branch)
+            units.append(unit)
+    taken = {(unit.url, unit.branch) for unit in again.values()}
+    errors += [
+        f"{unit_where}: url: the branch {unit.branch} exists in {unit.url}"
+        for unit, unit_where in _existing_branches(units, file)
+        if (unit.url, unit.branch) not in taken
+    ]
+    if errors:
+        raise NotReady("\n".join(dict.fromkeys(errors)), hint="nothing was run")
+    return Plan(tuple(units), file.settings.pilot)
+
+
+def _unit(repository: Repository, model: str, provider: str, commit: str, branch: str) -> Unit:
+    depends = [repository.url, repository.ref, commit, model, repository.query, repository.setup]
+    name = hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:12]
+    return Unit(
+        name,
+        repository.name,
+        model,
+        provider,
+        repository.url,
+        repository.ref,
+        commit,
+        repository.query,
+        repository.setup,
+        branch,
+    )
+
+
+def _providers(file: FleetFile, host: Host, errors: list[str]) -> dict[str, str]:
+    """Return the provider of each model; describe unknown models in `errors`."""
+    found: dict[str, str] = {}
+    definitions = {name: definition for name, (_, definition) in host.registry.providers.items()}
+    for repository in file.repositories:
+        for model, where in repository.models:
+            if model not in found:
+                provider = provider_of(model, definitions)
+                found[model] = provider
+                if not provider:
+                    names = [
+                        each for one in definitions.values() for pair in one.models.items() for each in _names(pair)
+                    ]
+                    errors.append(
+                        f"{where}: models: no installed provider has a model {model!r}{did_you_mean(model, names)}"
+                    )
+    return found
+
+
+def _names(pair: tuple[str, Any]) -> list[str]:
+    return [pair[0], *pair[1]]
+
+
+def provider_of(model: str, definitions: Mapping[str, ProviderDefinition]) -> str:
+    """Return the name of the provider that has `model`, or an empty text."""
+    for name, definition in definitions.items():
+        if any(model == known or model in aliases for known, aliases in definition.models.items()):
+            return name
+    prefix, slash, rest = model.partition("/")
+    if slash:
+        return prefix if rest and prefix in definitions else ""
+    prefix, dot, config = model.partition(".")
+    return prefix if dot and config and prefix in definitions else ""
+
+
+def _check(repository: Repository) -> tuple[tuple[Repository, str], list[str]]:
+    """Return the commit of a folder, or why it cannot be used. Whether a URL exists is known when it is cloned."""
+    if not repository.url.startswith("/"):
+        return (repository, ""), []
+    try:
+        return (repository, _commit_of(Path(repository.url), repository.ref)), []
+    except (CodeCommitError, OSError) as error:
+        return (repository, ""), [f"{repository.where}: url: {getattr(error, 'message', error)}"]
+
+
+def _commit_of(folder: Path, ref: str) -> str:
+    """Return the commit that a unit of a folder starts from.
+
+    Raises:
+        NotReady: the folder is no clean repository, or has no such commit.
+    """
+    if not folder.is_dir():
+        raise NotReady(f"{folder} does not exist")
+    git = Git(folder)
+    if git.top().resolve() != folder:
+        raise NotReady(f"{folder} is not the top of a git repository")
+    if changed := git.run(["status", "--porcelain", "-z"], reads_only=True).split(b"\0")[0]:
+        name = changed[3:].decode("utf-8", "replace")
+        raise NotReady(f"{folder} has changes that are not committed, such as {name}; commit or stash them")
+    args = ["rev-parse", "--verify", "--quiet", f"{ref or 'HEAD'}^{{commit}}"]
+    commit = git.run(args, check=False).decode().strip()
+    if not commit:
+        raise NotReady(f"{folder} has no commit {ref!r}" if ref else f"{folder} has no commit")
+    return commit
+
+
+def _existing_branches(units: list[Unit], file: FleetFile) -> list[tuple[Unit, str]]:
+    """Return the units of folders whose branch exists, each with its line."""
+    where = {each.url: each.where for each in file.repositories}
+    folders: dict[str, list[Unit]] = {}
+    for unit in units:
+        if unit.commit:
+            folders.setdefault(unit.url, []).append(unit)
+    found: list[tuple[Unit, str]] = []
+    for url, rows in folders.items():
+        names = [f"refs/heads/{unit.branch}" for unit in rows]
+        have = Git(Path(url)).run(["for-each-ref", "--format=%(refname)", *names]).decode().split()
+        found += [(unit, where[url]) for unit in rows if f"refs/heads/{unit.branch}" in have]
+    return found

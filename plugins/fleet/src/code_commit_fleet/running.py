@@ -1,0 +1,353 @@
+"""`fleet run` and `fleet retry`: plan, pilot, rest."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from code_commit.plugin_api import (
+    CodeCommitError,
+    ExitCode,
+    Host,
+    Interrupted,
+    LimitReached,
+    NotReady,
+    Usage,
+    UsageError,
+    cost_of,
+)
+from code_commit_fleet.bundle import unpack
+from code_commit_fleet.command import split_file
+from code_commit_fleet.driver import Driver, Limits, lost, settle
+from code_commit_fleet.fleet_file import FleetFile, read_fleet_file
+from code_commit_fleet.fleet_folder import LOST, REACHED, SKIPPED, FleetFolder, Tried, latest
+from code_commit_fleet.plan import Unit, make_plan
+from code_commit_fleet.progress import Progress
+from code_commit_workspace import describe, remove_tree
+
+if TYPE_CHECKING:
+    from code_commit_fleet.cluster import DaskCluster
+
+_FEWEST_SLOTS = 4
+_LONGEST = 2000  # characters of an error
+
+
+def run(host: Host, arguments: argparse.Namespace) -> int:
+    """Run what is not finished: the pilot, and if all of it is reached, the rest."""
+    return _told(host, arguments, arguments.file, _run)
+
+
+def retry(host: Host, arguments: argparse.Namespace) -> int:
+    """Run some units again."""
+    arguments.units, file = split_file(arguments.units)
+    arguments.go = arguments.skip = False
+    return _told(host, arguments, file, _retry)
+
+
+_Action = Callable[["_Fleet", argparse.Namespace], int]
+
+
+def _told(host: Host, arguments: argparse.Namespace, file: str, action: _Action) -> int:
+    """Run an action; with `--json`, print `fleet.finished` last, whatever happens."""
+    progress = Progress(host, as_json=arguments.json)
+    code, summary, hint = ExitCode.INTERNAL, "", ""
+    try:
+        path = Path(file) if Path(file).is_absolute() else host.root / file
+        folder = FleetFolder(path)
+        if not path.suffix == ".toml":
+            raise NotReady(f"{file} is not a .toml file")
+        fleet_file = read_fleet_file(path)
+        with folder.locked():
+            fleet = _Fleet(host, arguments, fleet_file, folder, progress)
+            try:
+                code = ExitCode(action(fleet, arguments))
+            finally:
+                summary = fleet.summary()
+    except KeyboardInterrupt:
+        code, hint = ExitCode.INTERRUPTED, f"`code-commit fleet run {file}` goes on"
+        summary = summary or "interrupted"
+        if not arguments.json:
+            raise Interrupted(f"interrupted: {summary}", hint=hint) from None
+    except CodeCommitError as error:
+        if not arguments.json:
+            raise
+        from code_commit_fleet.exit_codes import exit_code_of
+
+        code, summary, hint = exit_code_of(error), error.message, error.hint
+        host.out.note(f"error: {summary}")
+    finally:
+        progress.close()
+        if arguments.json:
+            progress.event("fleet.finished", outcome=code.outcome, exit_code=int(code), summary=summary, hint=hint)
+    return code
+
+
+class _Fleet:
+    """A fleet that runs: its file, its plan and its folder."""
+
+    def __init__(
+        self, host: Host, arguments: argparse.Namespace, file: FleetFile, folder: FleetFolder, progress: Progress
+    ) -> None:
+        self.host, self.arguments, self.file, self.folder, self.progress = host, arguments, file, folder, progress
+        before = folder.known_plan()
+        settle(folder, before.by_id)
+        self.plan = make_plan(file, host, again=before.by_id)
+        self.require_no_keys()
+        folder.write("fleet.toml", file.text)
+        folder.write("plan.json", json.dumps(self.plan.document()))
+        self.limits = limits_of(file, len(self.plan.units))
+
+    def require_no_keys(self) -> None:
+        """Check that no key is sent to a worker.
+
+        Raises:
+            NotReady: a query, a URL or a setup command holds a key.
+        """
+        for unit in self.plan.units:
+            if self.host.redactor.holds_key(f"{unit.query}\n{unit.url}\n{unit.setup}\n{unit.ref}"):
+                raise NotReady(f"the query or the table of {unit.repository} holds a key; keys stay on the workers")
+
+    def records(self) -> dict[str, Tried]:
+        """Return the latest try of each unit of the plan."""
+        known = self.plan.by_id
+        return {name: each for name, each in latest(self.folder.tries()).items() if name in known}
+
+    def unfinished(self, units: tuple[Unit, ...], records: Mapping[str, Tried]) -> list[Unit]:
+        """Return the units without an outcome of their own: new, lost too rarely, or interrupted."""
+        return [unit for unit in units if unit.unit not in records or not _is_final(records[unit.unit])]
+
+    def summary(self) -> str:
+        """Return one line for people."""
+        records = self.records()
+        reached = sum(each.outcome == REACHED for each in records.values())
+        cost = sum(each.cost or 0.0 for each in self.folder.tries())
+        return f"{reached} of {len(self.plan.units)} units reached, ${cost:.4f}"
+
+    def exit_code(self) -> ExitCode:
+        """Return REACHED if every unit was reached or skipped."""
+        records = self.records()
+        done = all(
+            unit.unit in records and records[unit.unit].outcome in {REACHED, SKIPPED} for unit in self.plan.units
+        )
+        return ExitCode.REACHED if done else ExitCode.NOT_REACHED
+
+    @contextmanager
+    def driver(self, waiting: int) -> Iterator[Driver]:
+        """Give a driver with its cluster.
+
+        Raises:
+            NotReady: there is no cluster.
+        """
+        with ExitStack() as stack:
+            cluster = stack.enter_context(self._cluster(waiting))
+            yield Driver(cluster, self.folder, self.limits, order=self.order, take=self.take, tell=self.progress.unit)
+
+    @contextmanager
+    def _cluster(self, waiting: int) -> Iterator[DaskCluster]:
+        arguments = self.arguments
+        if arguments.scheduler and arguments.workers:
+            raise UsageError("--workers is for this machine, not for a scheduler")
+        from code_commit_fleet.cluster import local_cluster, remote_cluster
+
+        if arguments.scheduler:
+            wait = self.file.settings.scheduler_wait
+            opened = remote_cluster(
+                arguments.scheduler, wait=wait, insecure=arguments.insecure, tell=self.host.out.note
+            )
+        else:
+            opened = local_cluster(min(arguments.workers or max(_FEWEST_SLOTS, os.cpu_count() or 1), max(1, waiting)))
+        with opened as cluster:
+            yield cluster
+
+    def order(self, unit: Unit, number: int, reserved: float | None) -> dict[str, object]:
+        """Return what a worker needs to run a unit. Nothing secret is in it."""
+        settings = self.file.settings
+        return {
+            "unit": unit.unit,
+            "try": number,
+            "url": unit.url,
+            "ref": unit.ref,
+            "commit": unit.commit,
+            "model": unit.model,
+            "query": unit.query,
+            "setup": unit.setup,
+            "branch": unit.branch,
+            "push": settings.push,
+            "max_cost": reserved,
+            "repairs": settings.repairs,
+            "unit_timeout": settings.unit_timeout,
+            "clone_timeout": settings.clone_timeout,
+            "sandbox": self.arguments.sandbox or ("require" if self.arguments.scheduler else "auto"),
+        }
+
+    def take(self, unit: Unit, number: int, data: bytes, reserved: float | None) -> Tried:
+        """Unpack a result; return its record. What a worker sends is not trusted.
+
+        Raises:
+            NotReady: it cannot be written here.
+        """
+        target = self.folder.unit_folder(unit.unit)
+        new = target.with_name(f"{target.name}.new")
+        try:
+            remove_tree(new) if new.exists() else None
+            new.mkdir(parents=True, mode=0o700)
+            record = unpack(data, new)
+            remove_tree(target) if target.exists() else None
+            new.rename(target)
+        except ValueError as error:
+            return lost(unit, number, reserved, f"its result cannot be used: {error}")
+        except OSError as error:
+            raise NotReady(f"{target} cannot be written: {error.strerror}") from error
+        return self._tried(unit, number, record, reserved)
+
+    def _tried(self, unit: Unit, number: int, record: Mapping[str, Any], reserved: float | None) -> Tried:
+        try:
+            cost = record.get("cost")
+            if cost is None and not record.get("unknown"):
+                cost = _priced(record.get("models"))
+            code = record.get("exit_code")
+            files = record.get("files")
+            return Tried(
+                unit=unit.unit,
+                repository=unit.repository,
+                model=unit.model,
+                try_=number,
+                outcome=str(record.get("outcome"))[:40],
+                exit_code=None if code is None else int(code),
+                cost=reserved if cost is None else max(0.0, float(cost)),
+                seconds=float(record.get("seconds") or 0.0),
+                attempts=int(record.get("attempts") or 0),
+                files=tuple(str(path) for path in files[:1000]) if isinstance(files, list) else (),
+                branch=str(record.get("branch") or "")[:200],
+                error=self.host.redactor.text(str(record.get("error") or "")[:_LONGEST]),
+            )
+        except (TypeError, ValueError) as error:
+            return lost(unit, number, reserved, f"its result cannot be used: {describe(error)}")
+
+
+def _is_final(tried: Tried) -> bool:
+    """Return whether a unit is not run again by itself: a red build is a result, not a fault."""
+    return tried.outcome not in {LOST, "interrupted"}
+
+
+def _priced(models: Any) -> float | None:
+    """Return the cost of the calls of a run that did not price them itself, or None if it is unknown."""
+    if not isinstance(models, list):
+        return None
+    total = 0.0
+    for row in models:
+        tokens = row.get("tokens") or {}
+        if row.get("provider") == "replay":
+            continue
+        usage = Usage(tokens.get("input"), tokens.get("output"), tokens.get("cache_read"), tokens.get("cache_write"))
+        price = cost_of(str(row.get("model")), usage)
+        if price is None:
+            return None
+        total += price
+    return total
+
+
+def limits_of(file: FleetFile, units: int) -> Limits:
+    """Return what the driver keeps. Without `unit_max_cost`, a unit may cost a tenth of `max_cost`, or its share."""
+    settings = file.settings
+    one = settings.unit_max_cost
+    if one is None and settings.max_cost is not None:
+        one = max(settings.max_cost / 10, settings.max_cost / max(units, 1))
+    return Limits(
+        max_cost=settings.max_cost,
+        unit_max_cost=one,
+        retries=settings.retries,
+        at_once=settings.units_at_once,
+        unit_timeout=settings.unit_timeout,
+        clone_timeout=settings.clone_timeout,
+        worker_wait=settings.scheduler_wait,
+    )
+
+
+def _run(fleet: _Fleet, arguments: argparse.Namespace) -> int:
+    plan, records = fleet.plan, fleet.records()
+    pilot, rest = plan.units[: plan.pilot], plan.units[plan.pilot :]
+    pilot_left = fleet.unfinished(pilot, records)
+    waiting = fleet.unfinished(plan.units, records)
+    fleet.progress.begin(plan, records, waiting)
+    passed = any(unit.unit in records for unit in rest)  # the rest has started before
+    if not waiting and not arguments.skip:
+        return _finish(fleet, None)
+    with fleet.driver(len(waiting)) as driver:
+        if pilot_left:
+            driver.run(pilot_left)
+        records = fleet.records()
+        red = [
+            unit for unit in pilot if unit.unit not in records or records[unit.unit].outcome not in {REACHED, SKIPPED}
+        ]
+        if plan.pilot and rest:
+            fleet.progress.event("fleet.pilot", units=[unit.unit for unit in pilot], red=[unit.unit for unit in red])
+        if driver.limited or driver.idle:
+            return _finish(fleet, driver)
+        if red and arguments.skip:
+            for unit in red:
+                _skip(fleet, unit, records.get(unit.unit))
+        elif red and rest and not passed and not arguments.go:
+            fleet.host.out.note(f"the pilot: {len(pilot) - len(red)} of {len(pilot)} units reached; the rest waits")
+            raise_pilot_hint(fleet)
+            return _finish(fleet, driver)
+        driver.run(fleet.unfinished(rest, records))
+        return _finish(fleet, driver)
+
+
+def raise_pilot_hint(fleet: _Fleet) -> None:
+    """Tell how to go on after a pilot with a red unit."""
+    file = fleet.arguments.file
+    fleet.host.out.note(f"hint: `code-commit fleet run {file} --go` starts the rest, --skip without these repositories")
+
+
+def _skip(fleet: _Fleet, unit: Unit, before: Tried | None) -> None:
+    number = before.try_ if before else 0
+    fleet.folder.append(
+        "units.jsonl", Tried(unit.unit, unit.repository, unit.model, number, SKIPPED, cost=0.0).document()
+    )
+
+
+def _retry(fleet: _Fleet, arguments: argparse.Namespace) -> int:
+    from code_commit_fleet.status import find_units
+
+    records = fleet.records()
+    if bool(arguments.units) == arguments.failed:
+        raise UsageError("name the units to run again, or use --failed")
+    if arguments.failed:
+        again = [
+            unit
+            for unit in fleet.plan.units
+            if unit.unit in records and records[unit.unit].outcome not in {REACHED, SKIPPED}
+        ]
+    else:
+        again = [unit for word in arguments.units for unit in find_units(fleet.plan, word)]
+    if not again:
+        fleet.host.out.note("no unit has failed")
+        return fleet.exit_code()
+    fleet.progress.begin(fleet.plan, {}, again)
+    with fleet.driver(len(again)) as driver:
+        driver.run(dict.fromkeys(again))
+        return _finish(fleet, driver)
+
+
+def _finish(fleet: _Fleet, driver: Driver | None) -> int:
+    fleet.progress.close()
+    code: int = fleet.exit_code()
+    if driver is not None and driver.limited:
+        left = (fleet.limits.max_cost or 0.0) - driver.spent
+        raise LimitReached(
+            f"max_cost: ${left:.4f} of ${fleet.limits.max_cost:.4f} is left, a unit may cost"
+            f" ${fleet.limits.unit_max_cost or 0.0:.4f}; {fleet.summary()}",
+            hint="raise max_cost, then run the fleet again",
+        )
+    if driver is not None and driver.idle:
+        raise NotReady(f"no worker came within {fleet.limits.worker_wait:g} seconds; {fleet.summary()}")
+    if not fleet.arguments.json:
+        fleet.host.out.line(fleet.summary())
+    return code

@@ -1,0 +1,36 @@
+"""`fleet setup`: run the setup command of a unit in its project, in the sandbox. A unit calls it; people can too."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from code_commit.plugin_api import ExitCode, Host, NotReady
+
+_LIMIT = 64 * 1024  # bytes of a command
+_SECONDS = 7 * 86400.0  # the unit's own limit ends it earlier
+
+
+def setup(host: Host, arguments: argparse.Namespace) -> int:
+    """Run the command on stdin. What it prints goes to stderr if it fails.
+
+    Raises:
+        NotReady: the sandbox does not work here, and was not turned off.
+    """
+    command = sys.stdin.read(_LIMIT)
+    required = arguments.sandbox != "off"
+    with (
+        host.workspace(writes=True, processes=True) as project,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        log = Path(folder) / "setup.txt"
+        done = project.run_command(["bash", "-c", command], log=log, timeout=_SECONDS, isolation_required=required)
+    if done.passed:
+        return ExitCode.REACHED
+    for line in done.last_lines(20).splitlines():
+        host.out.note(line)
+    if done.tampered:
+        raise NotReady(f"the setup command altered {', '.join(done.tampered)}")
+    return ExitCode.NOT_REACHED

@@ -1,0 +1,142 @@
+"""Run one unit on a worker: clone, set up, change, and pack the result. Dask calls `run_unit`."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from code_commit.plugin_api import CodeCommitError, NotReady
+from code_commit_fleet import bundle
+from code_commit_fleet.checkout import WorkerFolder, push
+from code_commit_fleet.unit_process import Ended, run_code_commit
+from code_commit_fleet.unit_result import LONGEST, bounded, files_of, first_error, record_of
+from code_commit_fleet.worker_keys import copy_keys, require_hidden_tls_keys, worker_redactor
+from code_commit_workspace import describe
+
+_stopped: set[str] = set()
+_seen: set[str] = set()
+_folder: list[WorkerFolder] = []
+_guard = threading.Lock()
+
+
+def run_unit(payload: bytes) -> bytes:
+    """Run the unit that `payload` describes, and return its result (see `bundle`). Never raises.
+
+    The same try is never run twice here: Dask would do so after it lost the first result.
+    """
+    started = time.monotonic()
+    name = "unit"
+    running: _Unit | None = None
+    try:
+        order = json.loads(payload)
+        name = f"{order['unit']}-{order['try']}"
+        _require_new(name)
+        running = _Unit(order, name)
+        record, project = running.run()
+    except BaseException as error:  # noqa: BLE001 - a worker tells everything in its result
+        message = error.message if isinstance(error, CodeCommitError) else describe(error)
+        paid = running is not None and running.paid
+        cost = {"cost": None, "unknown": True} if paid else {"cost": 0.0}
+        record, project = {"outcome": "not_ready", "exit_code": 3, "error": message, **cost}, None
+    record["seconds"] = round(time.monotonic() - started, 3)
+    redactor = worker_redactor()
+    try:
+        return bundle.pack(bounded(redactor.json(record)), files_of(project, redactor))
+    except Exception as error:  # noqa: BLE001 - as above
+        return bundle.pack({**record, "error": redactor.text(describe(error))[:LONGEST]}, [])
+    finally:
+        if _folder:
+            _folder[0].remove(name)
+
+
+def _require_new(name: str) -> None:
+    with _guard:
+        if name in _seen:
+            raise NotReady(f"the try {name} has already run on this worker")
+        _seen.add(name)
+
+
+def stop_units(names: list[str]) -> None:
+    """End these units, as Ctrl-C does."""
+    _stopped.update(names)
+
+
+def _worker_folder() -> WorkerFolder:
+    with _guard:
+        if not _folder:
+            _folder.append(WorkerFolder())
+            atexit.register(_folder[0].close)
+        return _folder[0]
+
+
+def _unwanted() -> Callable[[], bool]:
+    """Return a function that tells whether the cluster no longer wants this task: its driver is gone."""
+    try:
+        from distributed import get_worker
+        from distributed import worker as tasks
+
+        worker, key = get_worker(), tasks.thread_state.key  # type: ignore[attr-defined]
+    except (ImportError, ValueError, AttributeError):
+        return lambda: False  # not on a worker
+
+    def unwanted() -> bool:
+        task = worker.state.tasks.get(key)
+        return task is None or task.state == "cancelled"
+
+    return unwanted
+
+
+class _Unit:
+    """One try of a unit. `order` is what the driver sent."""
+
+    def __init__(self, order: dict[str, Any], name: str) -> None:
+        self.order = order
+        self.name = name
+        self.deadline = time.monotonic() + float(order["unit_timeout"])
+        self.paid = False  # whether a call may have been paid for
+        unwanted = _unwanted()
+        self.stopped = lambda: name in _stopped or unwanted()
+
+    def run(self) -> tuple[dict[str, Any], Path]:
+        """Return the record of the unit, and its project.
+
+        Raises:
+            NotReady: it could not begin.
+        """
+        order = self.order
+        require_hidden_tls_keys(order["sandbox"])
+        project = _worker_folder().checkout(
+            order["url"], order["ref"], order["commit"], self.name, timeout=order["clone_timeout"]
+        )
+        copy_keys(Path(order["url"]), project)
+        if order["setup"]:
+            ended = self._code_commit(
+                ["fleet", "setup", "--json", "--sandbox", order["sandbox"]], project, order["setup"]
+            )
+            if ended.exit_code != 0:
+                raise NotReady(f"setup: {first_error(ended.stderr) or f'exit code {ended.exit_code}'}")
+        arguments = ["--rollup", "--json", "--quiet", "--model", order["model"], "--query-file", "-"]
+        arguments += ["--sandbox", order["sandbox"]]
+        if order["max_cost"] is not None:
+            arguments += ["--max-cost", f"{order['max_cost']:.6f}"]
+        if order["repairs"] is not None:
+            arguments += ["--repairs", str(order["repairs"])]
+        self.paid = True
+        ended = self._code_commit(arguments, project, order["query"])
+        record = record_of(ended, project)
+        if order["push"] and record["outcome"] == "reached":
+            message = order["query"].strip().splitlines()[0][:72]
+            try:
+                push(project, order["url"], order["branch"], message, record["files"], timeout=order["clone_timeout"])
+                record["branch"] = order["branch"]
+            except CodeCommitError as error:
+                record |= {"outcome": "not_pushed", "error": error.message}
+        return record, project
+
+    def _code_commit(self, arguments: list[str], project: Path, stdin: str) -> Ended:
+        return run_code_commit(arguments, project, stdin=stdin.encode(), deadline=self.deadline, stopped=self.stopped)

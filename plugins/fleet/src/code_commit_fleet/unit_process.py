@@ -1,0 +1,85 @@
+"""A process of a unit: bounded output, a time limit, an end when the fleet stops, and an end with its worker."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from code_commit_workspace import Process
+
+_KEPT = 256 * 1024  # bytes of the end of each output
+_CHUNK = 64 * 1024
+_POLL = 0.25  # seconds between looks at whether the fleet has stopped
+_GRACE = 10.0  # seconds for code-commit to end after Ctrl-C
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a process ended; the outputs are their last part. `reason` is "timeout" or "stopped" if we ended it."""
+
+    exit_code: int | None
+    stdout: bytes
+    stderr: bytes
+    reason: str = ""
+
+
+def run_code_commit(
+    arguments: Sequence[str],
+    project: Path,
+    *,
+    stdin: bytes = b"",
+    deadline: float,
+    stopped: Callable[[], bool],
+) -> Ended:
+    """Run `code-commit` in `project` until it ends, the deadline passes or the fleet stops.
+
+    It gets Ctrl-C first, so that its project is whole and its cost is known, and is killed some seconds later. If this
+    process is killed, its supervisor ends it.
+    """
+    command = [sys.executable, "-P", "-m", "code_commit", *arguments]
+    with Process(command, wrapper=None, cwd=project, env=_environment(os.environ), stdin=stdin) as process:
+        return _follow(process, deadline, stopped)
+
+
+def _environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a unit: without what tells about the cluster."""
+    return {name: value for name, value in environ.items() if not name.startswith("DASK_")}
+
+
+def _follow(process: Process, deadline: float, stopped: Callable[[], bool]) -> Ended:
+    kept: dict[int, bytes] = {process.stdout: b"", process.stderr: b""}
+    leader, status, reason = 0, b"", ""
+    with selectors.DefaultSelector() as selector:
+        for pipe in (process.stdout, process.stderr, process.status):
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map():
+            for key, _ in selector.select(_POLL):
+                data = os.read(key.fd, _CHUNK)
+                if not data:
+                    selector.unregister(key.fd)
+                elif key.fd == process.status:
+                    process.feed_status(data)
+                    status = (status + data)[-_CHUNK:]
+                    if not leader and status.startswith(b"pid ") and b"\n" in status:
+                        leader = int(status.split(maxsplit=2)[1])
+                else:
+                    kept[key.fd] = (kept[key.fd] + data)[-_KEPT:]
+            now = time.monotonic()
+            if reason and now > deadline:
+                process.kill()
+            elif not reason and (now > deadline or stopped()):
+                reason = "timeout" if now > deadline else "stopped"
+                deadline = now + _GRACE
+                if leader:
+                    with contextlib.suppress(OSError):
+                        os.kill(leader, signal.SIGINT)
+                else:
+                    process.kill()
+    return Ended(process.exit_code, kept[process.stdout], kept[process.stderr], reason)

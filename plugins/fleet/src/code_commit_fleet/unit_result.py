@@ -1,0 +1,126 @@
+"""What a worker tells of a unit: its record, and its files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from code_commit_fleet import bundle
+from code_commit_fleet.unit_process import Ended
+from code_commit_workspace import Redactor, open_regular
+
+LONGEST = 2000  # characters of an error
+_MOST_FILES = 1000  # names of files in a record
+_BUILD_TAIL = 1024 * 1024  # bytes
+_ERROR_LINE = re.compile(r"error|fail|exception|panic|cannot|undefined", re.IGNORECASE)
+
+
+def record_of(ended: Ended, project: Path) -> dict[str, Any]:
+    """Return the record of a unit whose `code-commit` ended."""
+    finished = _run_finished(ended.stdout)
+    run = _json_file(run_folder(project), "run.json")
+    outcome = "timeout" if ended.reason == "timeout" else str(finished.get("outcome") or "internal")
+    outcome = "interrupted" if ended.reason == "stopped" else outcome
+    data = finished.get("data")
+    data = data if isinstance(data, dict) else {}
+    files = [path for name in ("written", "deleted", "changed") for path in data.get(name) or []]
+    error = "" if outcome == "reached" else str(finished.get("summary") or first_error(ended.stderr))
+    if outcome == "not_reached":
+        error = first_error(_last_build(run_folder(project))) or error
+    return {
+        "outcome": outcome,
+        "exit_code": ended.exit_code,
+        "attempts": int(run.get("attempts") or 0),
+        "files": list(map(str, files)),
+        "error": error,
+        "branch": "",
+        **_cost(run, began=bool(run)),
+    }
+
+
+def _cost(run: dict[str, Any], *, began: bool) -> dict[str, Any]:
+    """Return the cost of a run. It is None where a call may have cost more than the run knows."""
+    calls = run.get("calls")
+    calls = calls if isinstance(calls, dict) else {}
+    if not began or not calls.get("started"):
+        return {"cost": 0.0, "models": []}
+    unknown = calls.get("unknown") or calls.get("started") != (calls.get("finished") or 0) + (calls.get("failed") or 0)
+    return {
+        "cost": None if unknown else run.get("cost_usd"),
+        "models": run.get("models") or [],
+        "unknown": bool(unknown),
+    }
+
+
+def bounded(record: dict[str, Any]) -> dict[str, Any]:
+    """Return `record` with texts of limited length."""
+    record["error"] = str(record.get("error") or "")[:LONGEST]
+    record["files"] = [str(path)[:LONGEST] for path in (record.get("files") or [])[:_MOST_FILES]]
+    return record
+
+
+def run_folder(project: Path) -> Path | None:
+    """Return the run folder of a unit's project."""
+    found = sorted((project / "logs").glob("*/events.jsonl"))
+    return found[-1].parent if found else None
+
+
+def files_of(project: Path | None, redactor: Redactor) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of a result, the most important first: what does not fit is left out at the end."""
+    folder = run_folder(project) if project else None
+    if folder is None:
+        return
+    patch = _content(folder / "all-changes.diff")
+    if patch:
+        yield "change.patch", redactor.data(patch)
+    if build := _last_build(folder):
+        yield "build.txt", redactor.data(build)
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    first = ["run.json", "report.html", "events.jsonl"]
+    for name in sorted(names, key=lambda each: first.index(each) if each in first else len(first)):
+        if all(re.fullmatch(r"(?!\.)[A-Za-z0-9_][A-Za-z0-9_. +@=,-]{0,199}", part) for part in name.split("/")):
+            yield f"run/{name}", redactor.data(_content(folder / name))
+
+
+def _content(path: Path) -> bytes:
+    try:
+        with open_regular(path) as file:
+            return file.read(bundle.FILE_LIMIT)
+    except OSError:
+        return b""
+
+
+def _last_build(folder: Path | None) -> bytes:
+    """Return the end of the log of the last build of a changed project."""
+    logs = [each for each in folder.glob("*-build.txt") if "untouched" not in each.name] if folder else []
+    numbered = sorted(logs, key=lambda each: int(re.match(r"\d*", each.name)[0] or 0))  # type: ignore[index]
+    return _content(numbered[-1])[-_BUILD_TAIL:] if numbered else b""
+
+
+def first_error(output: bytes) -> str:
+    """Return the first line that looks like an error, else the last line."""
+    lines = [line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith(("$ ", "---", "hint:", "log:"))]
+    return next((line for line in lines if _ERROR_LINE.search(line)), lines[-1] if lines else "")[:300]
+
+
+def _run_finished(stdout: bytes) -> dict[str, Any]:
+    for line in reversed(stdout.splitlines()):
+        try:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(event, dict) and event.get("kind") == "run.finished" and isinstance(event.get("data"), dict):
+            return dict(event["data"])
+    return {}
+
+
+def _json_file(folder: Path | None, name: str) -> dict[str, Any]:
+    try:
+        document = json.loads(_content(folder / name)) if folder else {}
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}

@@ -1,0 +1,164 @@
+"""`fleet run` on real repositories: results, the pilot, the budget, going on."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import signal
+import subprocess
+import time
+
+from code_commit.plugin_api import Usage
+from code_commit_testing import Reply
+
+
+def test_three_repositories_are_changed(fleet):
+    fleet.repositories("one", "two", "three")
+    fleet.write("one", "two", "three")
+    fleet.server.script(*[fleet.good] * 3)
+    done = fleet.run("--workers", "2")
+    assert done.exit_code == 0, done.stdout + done.stderr
+    assert next(event["kind"] for event in done.events) == "fleet.started"
+    assert done.events[-1]["kind"] == "fleet.finished"
+    assert done.events[-1]["data"]["outcome"] == "reached"
+    assert fleet.outcomes() == {"one": "reached", "two": "reached", "three": "reached"}
+    unit = fleet.folder / "fleet.fleet/units" / fleet.lines[0]["unit"]
+    assert "+new" in (unit / "change.patch").read_text()
+    assert "exit code: 0" in (unit / "build.txt").read_text()
+    assert (unit / "run/events.jsonl").exists()
+    assert (fleet.folder / "one/a.txt").read_text() == "old\n"  # the repository itself stays
+    subprocess.run(["git", "apply", "--check", unit / "change.patch"], cwd=fleet.folder / "one", check=True)
+    assert not list(fleet.tmp.glob("*fleet*"))
+
+
+def test_a_finished_unit_is_not_run_again(fleet):
+    fleet.repositories("one", "two")
+    fleet.write("one", "two")
+    fleet.server.script(fleet.good, fleet.bad)
+    assert fleet.run("--workers", "1").exit_code == 1
+    again = fleet.run()
+    assert again.exit_code == 1
+    assert len(fleet.lines) == 2
+    assert len(fleet.server.requests) == 2
+
+
+def test_the_rest_waits_for_a_pilot_that_was_not_reached(fleet):
+    fleet.repositories("one", "two", "three")
+    fleet.write("one", "two", "three", head="pilot = 1")
+    fleet.server.script(fleet.bad, fleet.good, fleet.good)
+    done = fleet.run()
+    assert done.exit_code == 1
+    assert fleet.outcomes() == {"one": "not_reached"}
+    assert "--go" in done.stderr
+    assert fleet.run().exit_code == 1  # as before: nothing changed
+    assert len(fleet.lines) == 1
+    assert fleet.run("--go").exit_code == 1
+    assert fleet.outcomes() == {"one": "not_reached", "two": "reached", "three": "reached"}
+
+
+def test_the_rest_starts_by_itself_after_a_pilot_that_was_reached(fleet):
+    fleet.repositories("one", "two")
+    fleet.write("one", "two", head="pilot = 1")
+    fleet.server.script(fleet.good, fleet.good)
+    assert fleet.run().exit_code == 0
+
+
+def test_skip_leaves_out_what_the_pilot_did_not_reach(fleet):
+    fleet.repositories("one", "two")
+    fleet.write("one", "two", head="pilot = 1")
+    fleet.server.script(fleet.bad, fleet.good)
+    assert fleet.run().exit_code == 1
+    assert fleet.run("--skip").exit_code == 0
+    assert fleet.outcomes() == {"one": "skipped", "two": "reached"}
+
+
+def test_a_changed_query_runs_the_pilot_again(fleet):
+    fleet.repositories("one", "two")
+    fleet.write("one", "two", head="pilot = 1")
+    fleet.server.script(fleet.bad, fleet.good, fleet.good)
+    assert fleet.run().exit_code == 1
+    fleet.file.write_text(fleet.file.read_text().replace("Make a.txt new.", "Make a.txt new, really."))
+    assert fleet.run().exit_code == 0
+    assert [row["repository"] for row in fleet.lines] == ["one", "one", "two"]
+
+
+def test_the_budget_of_the_fleet_stops_it(fleet):
+    fleet.repositories("one", "two", "three")
+    fleet.write("one", "two", "three", head="max_cost = 0.02\nunit_max_cost = 0.01")
+    costly = Reply(text="^^^a.txt\nnew\n^^^end\n", usage=Usage(0, 1000))  # $8 for a million of output
+    fleet.server.script(costly, costly, costly)
+    done = fleet.run("--workers", "1")
+    assert done.exit_code == 6, done.stdout + done.stderr
+    assert done.events[-1]["data"]["outcome"] == "limit"
+    assert len(fleet.lines) == 2
+    assert [row["cost"] for row in fleet.lines] == [0.008, 0.008]
+
+
+def test_a_second_run_beside_the_first_is_refused(fleet):
+    fleet.repositories("one")
+    fleet.write("one")
+    (fleet.folder / "fleet.fleet").mkdir()
+    with (fleet.folder / "fleet.fleet/lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = fleet.run()
+    assert done.exit_code == 3
+    assert "another `fleet run`" in done.stderr
+
+
+def test_a_torn_last_line_does_no_harm(fleet):
+    fleet.repositories("one", "two")
+    fleet.write("one", "two")
+    fleet.server.script(fleet.good, fleet.good, fleet.good)
+    assert fleet.run("--workers", "1").exit_code == 0
+    journal = fleet.folder / "fleet.fleet/units.jsonl"
+    whole = journal.read_text()
+    journal.write_text(whole[:-40])
+    (fleet.folder / "fleet.fleet/tries.jsonl").unlink()  # or the torn try would count as lost
+    assert fleet.run().exit_code == 0
+    assert [
+        row["repository"]
+        for row in (json.loads(line) for line in (whole.splitlines()[0], journal.read_text().splitlines()[-1]))
+    ] == ["one", "two"]
+
+
+def test_ctrl_c_stops_cleanly_and_run_goes_on(fleet):
+    fleet.repositories("one", "two")
+    fleet.write("one", "two")
+    fleet.server.script(fleet.good, Reply(fault="hang"), fleet.good)
+    with fleet.home.start(
+        "fleet", "run", "fleet.toml", "--json", "--workers", "1", environ=fleet.environment(), cwd=fleet.folder
+    ) as process:
+        while len(fleet.server.requests) < 2:
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert json.loads(stdout.splitlines()[-1])["data"]["outcome"] == "interrupted"
+    assert fleet.outcomes() == {"one": "reached", "two": "interrupted"}
+    assert fleet.run().exit_code == 0
+    assert fleet.outcomes() == {"one": "reached", "two": "reached"}
+
+
+def test_retry_status_show_and_export(fleet):
+    fleet.repositories("one", "two")
+    fleet.write("one", "two")
+    fleet.server.script(fleet.good, fleet.bad, fleet.good)
+    assert fleet.run("--workers", "1").exit_code == 1
+    assert fleet.command("status").exit_code == 1
+    assert "error: no new" in fleet.command("show", "two").stdout
+    assert fleet.command("retry", "--failed", "fleet.toml").exit_code == 0
+    assert [(row["repository"], row["try"]) for row in fleet.lines] == [("one", 1), ("two", 1), ("two", 2)]
+    status = fleet.command("status", "--json")
+    assert status.document["outcomes"] == {"reached": 2}
+    assert fleet.command("export", "--patches").exit_code == 0
+    assert sorted(path.name for path in (fleet.folder / "fleet.patches").iterdir()) == ["one.patch", "two.patch"]
+    table = fleet.command("export", "--csv").stdout.splitlines()
+    assert table[0].startswith("unit,repository,model,try,outcome")
+    assert len(table) == 3
+    assert fleet.command("export", "--branches").exit_code == 0
+    shown = subprocess.run(
+        ["git", "show", "code-commit/fleet:a.txt"], cwd=fleet.folder / "two", capture_output=True, check=True
+    )
+    assert shown.stdout == b"new\n"
+    assert fleet.command("export", "--branches").exit_code == 0  # again does nothing
