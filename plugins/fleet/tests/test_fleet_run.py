@@ -84,14 +84,13 @@ def test_a_changed_query_runs_the_pilot_again(fleet):
 
 def test_the_budget_of_the_fleet_stops_it(fleet):
     fleet.repositories("one", "two", "three")
-    fleet.write("one", "two", "three", head="max_cost = 0.02\nunit_max_cost = 0.01")
-    costly = Reply(text="^^^a.txt\nnew\n^^^end\n", usage=Usage(0, 1000))  # $8 for a million of output
+    fleet.write("one", "two", "three", head="max_cost = 0.5\nunit_max_cost = 0.3")
+    costly = Reply(text="^^^a.txt\nnew\n^^^end\n", usage=Usage(0, 20_000))  # $8 for a million of output
     fleet.server.script(costly, costly, costly)
     done = fleet.run("--workers", "1")
     assert done.exit_code == 6, done.stdout + done.stderr
     assert done.events[-1]["data"]["outcome"] == "limit"
-    assert len(fleet.lines) == 2
-    assert [row["cost"] for row in fleet.lines] == [0.008, 0.008]
+    assert [row["cost"] for row in fleet.lines] == [0.16, 0.16]  # a third could pass the limit
 
 
 def test_a_second_run_beside_the_first_is_refused(fleet):

@@ -15,6 +15,8 @@ from code_commit_workspace import Redactor, open_regular
 LONGEST = 2000  # characters of an error
 _MOST_FILES = 1000  # names of files in a record
 _BUILD_TAIL = 1024 * 1024  # bytes
+# After these errors, the service may still charge for the request.
+_MAY_HAVE_COST = {"network", "server", "invalid_response", "interrupted"}
 _ERROR_LINE = re.compile(r"error|fail|exception|panic|cannot|undefined", re.IGNORECASE)
 
 
@@ -37,22 +39,41 @@ def record_of(ended: Ended, project: Path) -> dict[str, Any]:
         "files": list(map(str, files)),
         "error": error,
         "branch": "",
-        **_cost(run, began=bool(run)),
+        **_cost(run_folder(project), run),
     }
 
 
-def _cost(run: dict[str, Any], *, began: bool) -> dict[str, Any]:
-    """Return the cost of a run. It is None where a call may have cost more than the run knows."""
-    calls = run.get("calls")
-    calls = calls if isinstance(calls, dict) else {}
-    if not began or not calls.get("started"):
-        return {"cost": 0.0, "models": []}
-    unknown = calls.get("unknown") or calls.get("started") != (calls.get("finished") or 0) + (calls.get("failed") or 0)
-    return {
-        "cost": None if unknown else run.get("cost_usd"),
-        "models": run.get("models") or [],
-        "unknown": bool(unknown),
-    }
+def _cost(folder: Path | None, run: dict[str, Any]) -> dict[str, Any]:
+    """Return the cost of a run; `unknown` tells that a call was lost that the service may charge for.
+
+    Without `--max-cost` a run has no prices; the driver has, and gets the tokens.
+    """
+    started = finished = 0
+    unknown, cost, priced = False, 0.0, True
+    for event in _events(_content(folder / "events.jsonl") if folder else b""):
+        data = event["data"]
+        started += event["kind"] == "call.started"
+        if event["kind"] == "call.retried":
+            unknown |= "429" not in str(data.get("reason"))
+        elif event["kind"] == "call.finished":
+            finished += 1
+            unknown |= data.get("error_kind") in _MAY_HAVE_COST
+            if isinstance(data.get("cost_usd"), int | float):
+                cost += data["cost_usd"]
+            elif data.get("error") is None:
+                priced = False
+    unknown |= started > finished
+    return {"cost": cost if priced and not unknown else None, "models": run.get("models") or [], "unknown": unknown}
+
+
+def _events(data: bytes) -> Iterator[dict[str, Any]]:
+    for line in data.splitlines():
+        try:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(event, dict) and isinstance(event.get("kind"), str) and isinstance(event.get("data"), dict):
+            yield event
 
 
 def bounded(record: dict[str, Any]) -> dict[str, Any]:
@@ -108,14 +129,8 @@ def first_error(output: bytes) -> str:
 
 
 def _run_finished(stdout: bytes) -> dict[str, Any]:
-    for line in reversed(stdout.splitlines()):
-        try:
-            event = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(event, dict) and event.get("kind") == "run.finished" and isinstance(event.get("data"), dict):
-            return dict(event["data"])
-    return {}
+    found: dict[str, Any] = next((each["data"] for each in _events(stdout) if each["kind"] == "run.finished"), {})
+    return found
 
 
 def _json_file(folder: Path | None, name: str) -> dict[str, Any]:
