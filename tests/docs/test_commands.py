@@ -67,6 +67,7 @@ class Scene:
     answers: str | None = None  # what a person types into each command of the page
     examples: tuple[str, ...] = ()  # plugins of tutorials that are installed
     endings: Mapping[str, int] = field(default_factory=dict)
+    repositories: tuple[str, ...] = ()  # folders that are repositories of their own
 
 
 USER = {"src/main.py": "print(1)\n", "src/text.py": "\n", "views.py": "\n", "a.txt": "old\n", "README.md": "One.\n"}
@@ -76,10 +77,12 @@ LLAMACPP = """\
 base_url = "{url}"
 model = "local"
 """
+FLEET = next(found["text"] for found in FENCE.finditer(PAGES["docs/fleet.md"]) if found["language"] == "toml")
 SCENES = {
     "README.md": Scene(stdin="a key that is pasted in\n"),
     "docs/usage.md": Scene(files=TASK),
     "docs/tasks.md": Scene(files=TASK),
+    "docs/fleet.md": Scene(files={"fleet.toml": FLEET}, repositories=("services/billing", "services/users")),
     "docs/models.md": Scene(files={"agent-config/config.toml": LLAMACPP}),
     "docs/planning.md": Scene(answers="quit\n", files={"requirements.md": "Add two.\n"}),
     "plugins/planner/README.md": Scene(answers="quit\n"),
@@ -182,6 +185,8 @@ def stage(page: str, scene: Scene, folder: Path, server: ScriptedServer, warm_se
     project = Project.create(folder, files=USER)
     files = {path: text.replace("{url}", server.url("openai")) for path, text in scene.files.items()}
     project.write({**files, "agent-config/consistency-query.txt": "All of it.\n"})
+    for each in scene.repositories:
+        shutil.copytree(Project.create(folder / each, query=None, rollup=None).root, project.root / each)
     shutil.copytree(project.root, project.home / "src" / "app")
     calls, bin_folder, typed = folder / "calls.jsonl", folder / "bin", folder / "typed"
     calls.touch()

@@ -42,9 +42,25 @@ COMMAND_LINES: dict[str, tuple[tuple[str, ...], int]] = {
 }
 HOST = CommandHost({})
 COMMANDS = HOST.registry.commands
+# Of a fleet, which has a test of its own.
+FLEET = {
+    "fleet-run": "fleet-event",
+    "fleet-retry": "fleet-event",
+    "fleet-status": "fleet-status",
+    "fleet-show": "fleet-show",
+}
 RUNS = {"runs": "runs-list"}  # the default action of a command
 # Schemas of files and events.
-OTHERS = {"event", "run", "rollup-manifest", "consistency-report", "response-parts", "transcript", "task-attempt"}
+OTHERS = {
+    "event",
+    "fleet-unit",
+    "run",
+    "rollup-manifest",
+    "consistency-report",
+    "response-parts",
+    "transcript",
+    "task-attempt",
+}
 BROKEN = "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_misspelled():\n    pass\n"
 
 
@@ -75,9 +91,9 @@ def actions_of(parser: argparse.ArgumentParser) -> list[str]:
 
 
 def test_commands_with_json_and_schemas_match() -> None:
-    assert with_json() == COMMAND_LINES.keys()
+    assert with_json() == COMMAND_LINES.keys() | FLEET.keys()
     schemas = {file.name.removesuffix(".schema.json") for file in SCHEMAS.iterdir()}
-    assert schemas == (COMMAND_LINES.keys() - RUNS.keys()) | OTHERS
+    assert schemas == (COMMAND_LINES.keys() - RUNS.keys()) | OTHERS | {*FLEET.values()}
 
 
 def test_the_page_names_every_schema() -> None:
@@ -129,6 +145,29 @@ def test_the_output_of_a_command_is_valid(project, fits, tmp_path, name) -> None
     assert finished.exit_code == exit_code, finished.stderr
     assert any(finished.document.values())
     fits(RUNS.get(name, name), finished.document)
+
+
+def test_the_documents_of_a_fleet_are_valid(fits, tmp_path) -> None:
+    project = Project.create(tmp_path)
+    project.write(
+        {
+            "fleet.toml": 'query = "new"\nmodels = ["gpt-5"]\npilot = 1\nrepository = [{ url = "../here" }, { url = "../too" }]\n'
+        }
+    )
+    for name in ("here", "too"):
+        shutil.copytree(Project.create(tmp_path / f"of-{name}", rollup=None, query=None).root, tmp_path / name)
+    with ScriptedServer([Reply(block("new")), Reply("no block"), Reply("no block")]) as server:
+        environ = {**KEY, **server.environment()}
+        run = project.command(
+            "fleet", "run", "fleet.toml", "--json", "--sandbox", "off", "--workers", "1", environ=environ
+        )
+    assert run.exit_code == 1, run.stderr
+    fits_all(fits, "fleet-event", run.events)
+    kinds = {"fleet.started", "unit.started", "unit.finished", "fleet.pilot", "fleet.finished"}
+    assert {each["kind"] for each in run.events} == kinds
+    assert fits_lines(fits, "fleet-unit", project.root / "fleet.fleet", "units.jsonl") == 2
+    fits("fleet-status", project.command("fleet", "status", "--json").document)
+    fits("fleet-show", project.command("fleet", "show", "here", "--json").document)
 
 
 def test_the_lists_of_incomplete_runs_are_valid(project, fits, tmp_path) -> None:

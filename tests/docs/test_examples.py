@@ -51,7 +51,7 @@ COMMAND = re.compile(
     r"(?:^|[|;&(] *|\$ |\bif )(?:[A-Z_]+=\S* )*(?:[\w./~$-]*/)?code-commit(?P<rest>(?: [^|;&>#\n]*)?)(?=[|;&>#\n]|\Z)",
     re.MULTILINE,
 )
-NOT_OURS = {"project", "build-system", "tool", "dependencies"}  # tables of a pyproject.toml
+NOT_OURS = {"repository", "project", "build-system", "tool", "dependencies"}  # tables of a pyproject.toml
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 

@@ -60,7 +60,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     column = max(len(each.synopsis) for each in ACTIONS.values()) + 2
     actions = "".join(f"\n  {each.synopsis:<{column}}{each.help}" for each in ACTIONS.values())
     parser.description = _DESCRIPTION.format(actions=f"actions:{actions}")
-    parser.add_argument("--json", action="store_true", help="print JSON on stdout")
     chosen = parser.add_subparsers(dest="action", help=argparse.SUPPRESS)
     parsers = {
         name: chosen.add_parser(
@@ -68,9 +67,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
         for name, action in (ACTIONS | _HIDDEN).items()
     }
-    for each in parsers.values():
-        # Suppress the default, which would override a `--json` before the action.
-        each.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON on stdout")
+    for name in ("run", "retry"):
+        parsers[name].add_argument("--json", action="store_true", help="print events, one JSON object a line")
+    for name in ("status", "show"):
+        parsers[name].add_argument("--json", action="store_true", help="one JSON document on stdout")
     parsers["run"].add_argument("file", metavar="FILE", help="the fleet file")
     for name in ("status", "export"):
         parsers[name].add_argument("file", nargs="?", default=_FILE, metavar="FILE", help=f"default: {_FILE}")
