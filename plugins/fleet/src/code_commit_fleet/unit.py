@@ -115,9 +115,7 @@ class _Unit:
         )
         copy_keys(Path(order["url"]), project)
         if order["setup"]:
-            ended = self._code_commit(
-                ["fleet", "setup", "--sandbox", order["sandbox"]], project, order["setup"]
-            )
+            ended = self._code_commit(["fleet", "setup", "--sandbox", order["sandbox"]], project, order["setup"])
             if ended.exit_code != 0:
                 raise NotReady(f"setup: {first_error(ended.stderr) or f'exit code {ended.exit_code}'}")
         arguments = ["--rollup", "--json", "--quiet", "--model", order["model"], "--query-file", "-"]
