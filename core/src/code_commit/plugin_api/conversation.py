@@ -230,6 +230,8 @@ _PIECES = {
     r"[!-/:-@[-`{-~]+": 0.58,  # a run of punctuation
     r"(?<=[!-/:-@[-`{-~])[!-/:-@[-`{-~]": 0.15,  # each mark after the first
     r"\s{2,}|\n": 0.75,
+}
+_NOT_ASCII = {  # these take long to compile
     r"[\u2e80-\u9fff\uac00-\ud7ff\uf900-\uffef]": 0.81,  # Chinese, Japanese, Korean
     r"[\u0080-\u052f]": 0.41,  # Latin with accents, Greek, Cyrillic
     r"[\u0530-\u2e7f\ud800-\uf8ff\ufff0-\uffff]": 0.6,
@@ -259,7 +261,8 @@ def most_tokens(text: str) -> int:
 
 
 def _weight(text: str) -> float:
-    return sum(weight * len(re.findall(piece, text)) for piece, weight in _PIECES.items())
+    pieces = _PIECES if text.isascii() else _PIECES | _NOT_ASCII
+    return sum(weight * len(re.findall(piece, text)) for piece, weight in pieces.items())
 
 
 def cost_of(model: str, usage: Usage) -> float | None:
