@@ -16,6 +16,7 @@ import venv
 import zipfile
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -292,10 +293,10 @@ def test_every_list_of_plugins_is_complete() -> None:
     constraints = (ROOT / "constraints.txt").read_text("utf-8")
     layers = (ROOT / ".importlinter").read_text("utf-8")
     types = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["mypy"]["mypy_path"]
-    environments = re.findall(r"py(?:3\{[\d, ]+\})?-\{([^}]+)\}", matrix)
-    *current, others, label = environments
+    sets = re.findall(r"py(?:3\{[\d, ]+\})?-\{([^}]+)\}", matrix)
+    *current, others, label = (re.split(r", |-", each) for each in sets)
     for folder in PLUGINS:
-        assert all(folder.name in each.split(", ") for each in (", ".join(current), others, label))
+        assert all(folder.name in each for each in (chain(*current), others, label))
         assert re.search(rf"^    {folder.name}: code-commit-{folder.name}(\[testing\])?$", matrix, re.MULTILINE)
         assert f" -e ./plugins/{folder.name}\n" in matrix
         assert f"code-commit-{folder.name} @ ./plugins/{folder.name}\n" in constraints

@@ -31,7 +31,8 @@ def project(folder: Path) -> dict[str, Any]:
 
 def expected_plugins() -> set[str]:
     _, _, name = ENVIRONMENT.partition("-")
-    return SETS[name] if name in SETS else {name, *needed_plugins(name)}
+    plugins = set(name.split("-"))
+    return SETS[name] if name in SETS else plugins.union(*map(needed_plugins, plugins))
 
 
 def needed_plugins(plugin: str) -> set[str]:

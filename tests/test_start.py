@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -37,13 +35,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(folder: Path, command: list[str], start: Callable[..., subprocess.Popen[bytes]]) -> Done:
-    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with start(command, cwd=folder, env=dict(os.environ), **streams) as process:
-        stdout, stderr = process.communicate()
-    return Done(process.returncode, stdout.decode(), stderr.decode())
-
-
 class Done(NamedTuple):
     returncode: int
     stdout: str
@@ -54,18 +45,40 @@ class Done(NamedTuple):
 def command(folder: Path) -> Callable[..., Done]:
     """Return a function that runs the installed command, each line once."""
     program = Path(sys.executable).with_name("code-commit")
-    return cache(lambda *arguments: run(folder, [str(program), *arguments], subprocess.Popen))
+
+    @cache
+    def run(*arguments: str) -> Done:
+        done = subprocess.run([program, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    return run
 
 
-@pytest.fixture
-def module(folder: Path) -> Callable[..., Done]:
-    """Return a function that runs the command as a module, warm where the tools for it are installed."""
-    start: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen
-    with suppress(ModuleNotFoundError):
-        from code_commit_testing.warm_start import fastest_start
+# Importing the libraries takes longer than all that these runs do.
+_RUN_EACH = """
+import json, os, sys
+import code_commit.cli.main, code_commit.config.loading, code_commit.models.resolution
+from code_commit.__main__ import main
+from code_commit.cli.arguments import load_registry
+load_registry(frozenset())
+for arguments in json.load(sys.stdin):
+    reading, writing = os.pipe()
+    if not os.fork():
+        os.dup2(writing, 2)
+        sys.argv[1:] = arguments
+        sys.exit(main())
+    os.close(writing)
+    with os.fdopen(reading) as errors:
+        text = errors.read()
+    print(json.dumps([os.waitstatus_to_exitcode(os.wait()[1]), "", text]), flush=True)
+"""
 
-        start = fastest_start(os.environ)
-    return lambda *arguments: run(folder, [sys.executable, "-P", "-m", "code_commit", *arguments], start)
+
+def run_each(folder: Path, lines: list[list[str]]) -> list[Done]:
+    """Run the command with each of `lines`, in forks of one process."""
+    command = [sys.executable, "-P", "-c", _RUN_EACH]
+    done = subprocess.run(command, cwd=folder, input=json.dumps(lines), capture_output=True, text=True, check=True)
+    return [Done(*json.loads(line)) for line in done.stdout.splitlines()]
 
 
 def test_version_matches_the_distribution(command) -> None:
@@ -132,7 +145,7 @@ def test_models_match_the_installed_providers(command) -> None:
     assert {model["provider"] for model in json.loads(done.stdout)["models"]} == installed_plugins() & PROVIDERS
 
 
-def test_flags_of_missing_plugins_show_what_to_install(module) -> None:
+def test_flags_of_missing_plugins_show_what_to_install(folder) -> None:
     asked = [(name, [flag]) for name, flag in FLAGS.items()]
     asked += [(name, [each]) for name, commands in COMMANDS.items() for each in commands]
     if "commit" in installed_plugins():
@@ -140,8 +153,8 @@ def test_flags_of_missing_plugins_show_what_to_install(module) -> None:
         asked += [(name, ["--model", model]) for name, model in models.items()]
     else:
         asked += [("commit", []), ("commit", ["--model", "gpt-5"])]
-    for name, arguments in asked:
-        if name not in installed_plugins():
-            done = module(*arguments)
-            assert done.returncode == 2, arguments
-            assert f'pip install ".[{name}]"' in done.stderr
+    asked = [(name, arguments) for name, arguments in asked if name not in installed_plugins()]
+    all_done = run_each(folder, [arguments for _name, arguments in asked])
+    for (name, arguments), done in zip(asked, all_done, strict=True):
+        assert done.returncode == 2, arguments
+        assert f'pip install ".[{name}]"' in done.stderr
