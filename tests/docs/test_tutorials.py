@@ -16,6 +16,7 @@ TITLED = re.compile(r"^(`{3,})\w+ title=\"([^\"]+)\"\n(.*?)^\1$", re.MULTILINE |
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PLUGINS = {
     "provider.md": "parrot",
+    "bedrock.md": "bedrock",
     "workflow.md": "explain",
     "command.md": "todo",
     "path-rule.md": "migrations",
@@ -72,7 +73,8 @@ def test_the_tutorials_pass_mypy_and_ruff(tmp_path: Path, run: Command, mypy_cac
     for module in ("mypy", "ruff"):
         pytest.importorskip(module)
     folders = [copied_out(page, tmp_path / f"code-commit-{name}") for page, name in PLUGINS.items()]
-    checked = run("mypy", "--strict", "--cache-dir", mypy_cache, *(str(folder / "src") for folder in folders))
+    options = ("--strict", "--ignore-missing-imports", "--cache-dir", mypy_cache)  # botocore has no types
+    checked = run("mypy", *options, *(str(folder / "src") for folder in folders))
     assert checked.returncode == 0, checked.stdout
     for folder in folders:
         rules = ("--isolated", "--select", "E,F,I,UP,B", "--line-length", "120")

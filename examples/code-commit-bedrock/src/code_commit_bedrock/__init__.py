@@ -1,0 +1,1 @@
+"""Amazon Bedrock as a provider of code-commit."""

@@ -1,0 +1,28 @@
+"""The hooks of the plugin. Every start imports this module: import nothing slow here."""
+
+from __future__ import annotations
+
+from code_commit.plugin_api import ProviderDefinition, hookimpl
+
+BEDROCK = ProviderDefinition(
+    name="bedrock",
+    models={"amazon.nova-pro-v1:0": ("nova-pro",)},
+    base_url="",
+    base_url_variable=None,
+    key_variable="AWS_SECRET_ACCESS_KEY",
+    key_header=("", "{key}"),
+    config="code_commit_bedrock.config:BedrockConfig",
+    factory="code_commit_bedrock.provider:BedrockProvider",
+)
+
+
+@hookimpl
+def code_commit_providers() -> list[ProviderDefinition]:
+    """Return the provider."""
+    return [BEDROCK]
+
+
+@hookimpl
+def code_commit_secrets() -> list[str]:
+    """Return the other variable that holds a secret: the host hides it from builds, and censors its value."""
+    return ["AWS_SESSION_TOKEN"]
