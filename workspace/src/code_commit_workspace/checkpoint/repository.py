@@ -55,6 +55,7 @@ class PrivateRepository:
         self._git = git
         self._home = home
         self._ready = False
+        self._has_clock = False
         self._object_format = ""
         self.path = home / _NAME
 
@@ -119,10 +120,17 @@ class PrivateRepository:
     def clock(self) -> int:
         """Return the file system's current time in nanoseconds."""
         self._prepare()
-        stamp = self.path / "clock"
-        stamp.unlink(missing_ok=True)
-        stamp.touch(exist_ok=False)
-        return stamp.stat().st_mtime_ns
+        path = self.path / "clock"
+        if not self._has_clock:
+            path.unlink(missing_ok=True)
+            path.touch(exist_ok=False)
+            self._has_clock = True
+        stamp = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            os.utime(stamp)
+            return os.fstat(stamp).st_mtime_ns
+        finally:
+            os.close(stamp)
 
     def objects_in_one_folder(self) -> int:
         """Return how many loose objects begin with 17: a 256th of all."""
