@@ -25,7 +25,10 @@ from .git.committing import skipped_by_commit as skipped_by_commit
 from .git.committing import unknown_author as unknown_author
 from .interruption import call_on_interruption as call_on_interruption
 from .interruption import uninterrupted as uninterrupted
+from .json_array import close_arrays as close_arrays
+from .kept_stream import KeptStream as KeptStream
 from .output_folder import OutputFolder as OutputFolder
+from .output_folder import counted as counted
 from .private_folder import check_private_folder as check_private_folder
 from .private_folder import require_gitignore_line as require_gitignore_line
 from .process.launch import Process as Process

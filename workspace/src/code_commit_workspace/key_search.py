@@ -35,7 +35,8 @@ _ROWS = re.compile(rb"\n%s" % _ROW.pattern, re.MULTILINE)
 # then its beginning is fixed text.
 _CLASSES = bytes.maketrans(b"123456789ABCDEFabcdefx:+>|-\t", b"0" * 23 + b" " * 5)
 _OFFSETS = [re.compile(rb"\n%b00000{0,15} " % before) for before in (b"", b" ", b"  ")]
-_MAY_BE_ROW = re.compile(rb"[ \t+>|-]{0,2}(?:0x?)?[0-9A-Fa-f]{0,16}:?|%s[ \t][^\n]*" % _OFFSET)
+_MAY_BE_OFFSET = re.compile(rb"[ \t+>|-]{0,2}(?:0x?)?[0-9A-Fa-f]{0,16}:?")
+_MAY_BE_ROW = re.compile(rb"%s|%s[ \t][^\n]*" % (_MAY_BE_OFFSET.pattern, _OFFSET))
 
 
 class Span(NamedTuple):
@@ -75,9 +76,12 @@ class KeySearch:
         found = {span for view in self._views for span in view.spans(data, at_line_start=at_line_start)}
         return sorted(found, key=lambda span: (span.start, -span.end, span.mark))
 
-    def unfinished(self, data: bytes, *, at_line_start: bool) -> int:
-        """Return where in `data` a key may begin that goes on after it; `len(data)` if nowhere."""
-        return min(view.unfinished(data, at_line_start=at_line_start) for view in self._views)
+    def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int = 1) -> int:
+        """Return where in `data` a key may begin that goes on after it; `len(data)` if nowhere.
+
+        A beginning of less than `at_least` characters does not count.
+        """
+        return min(view.unfinished(data, at_line_start=at_line_start, at_least=at_least) for view in self._views)
 
 
 class View:
@@ -108,11 +112,11 @@ class View:
             spans = (Span(at[start], at[end - 1] + 1, mark) for start, end, mark in found)
             yield from (span for span in spans if span.end - span.start <= _REACH)
 
-    def unfinished(self, data: bytes, *, at_line_start: bool) -> int:  # noqa: ARG002 - for dumps
+    def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:  # noqa: ARG002 - for dumps
         """Return where in `data` a form may begin that goes on after it; `len(data)` if nowhere."""
         tail = data[-_REACH:]
         size = self._beginning(self.squeeze(tail))
-        return len(data) - (len(tail) - self._start_of_last(tail, size) if size else 0)
+        return len(data) - (len(tail) - self._start_of_last(tail, size) if size >= at_least else 0)
 
     def _found(self, squeezed: bytes) -> Iterator[Span]:
         """Yield the keys in squeezed data."""
@@ -198,10 +202,10 @@ class Base64(View):
             yield from self._escaped.spans(data, at_line_start=at_line_start)
         yield from super().spans(data, at_line_start=at_line_start)
 
-    def unfinished(self, data: bytes, *, at_line_start: bool) -> int:
+    def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:
         """Return where in `data` a form may begin that goes on after it; `len(data)` if nowhere."""
-        place = super().unfinished(data, at_line_start=at_line_start)
-        return min(place, self._escaped.unfinished(data, at_line_start=at_line_start))
+        place = super().unfinished(data, at_line_start=at_line_start, at_least=at_least)
+        return min(place, self._escaped.unfinished(data, at_line_start=at_line_start, at_least=at_least))
 
 
 class Digits(View):
@@ -232,7 +236,7 @@ class Dump(View):
                 if last.end() - first.start() <= _REACH:
                     yield Span(first.end("data") - len(first["data"].lstrip()), last.end(), mark)
 
-    def unfinished(self, data: bytes, *, at_line_start: bool) -> int:
+    def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:
         """Return where in `data` a form may begin that goes on after it; `len(data)` if nowhere."""
         line = data.rfind(b"\n") + 1
         if len(data) - line > _REACH or not _MAY_BE_ROW.fullmatch(data, line):
@@ -240,8 +244,8 @@ class Dump(View):
         first = max(0, len(data) - _REACH)
         last = data.rfind(b"\n", first, max(line - 1, 0)) + 1
         row = _ROW.match(data, last) if last or (at_line_start and line and not first) else None
-        if not row:
-            return line
+        if not row:  # an offset alone shows no character of a key
+            return len(data) if at_least > 1 and _MAY_BE_OFFSET.fullmatch(data, line) else line
         squeezed = row["data"].translate(_LOWER, _BLANKS)
         if not any(squeezed in form for form in self._marks):  # else a form may begin in an earlier row
             return last if self._beginning(squeezed) else line

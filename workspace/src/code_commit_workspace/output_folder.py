@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import stat
+import threading
 from pathlib import Path
 from typing import Self
 
@@ -24,6 +25,8 @@ class OutputFolder:
     def __init__(self, path: Path, handle: int) -> None:
         self.path = path
         self.handle = handle
+        self._names = threading.Lock()
+        self._reserved: set[str] = set()
 
     @classmethod
     def make(cls, above: Path, name: str) -> Self:
@@ -53,6 +56,16 @@ class OutputFolder:
             return cls(above / taken, os.open(taken, _FOLDER, dir_fd=handle))
         raise AssertionError("counting does not end")
 
+    def reserve(self, *names: str) -> int:
+        """Reserve `names`; return the lowest count for which no name, numbered by `counted`, is taken."""
+        with self._names:
+            for count in itertools.count(1):
+                wanted = {counted(name, count) for name in names}
+                if not wanted & self._reserved:
+                    self._reserved |= wanted
+                    return count
+        raise AssertionError("counting does not end")
+
     def write(self, name: str, content: bytes) -> None:
         """Write a file in place, so that a killed run leaves a part of it.
 
@@ -61,13 +74,21 @@ class OutputFolder:
         """
         _write(os.open(name, _NEW_FILE, 0o600, dir_fd=self.handle), content)
 
-    def append(self, name: str, content: bytes) -> None:
-        """Append to a file.
+    def append(self, name: str, content: bytes, *, create: bool = False) -> None:
+        """Append to a file; with `create`, also to one that does not exist.
 
         Raises:
             OSError: it cannot be written, does not exist, or is a link.
         """
-        _write(os.open(name, _APPEND, dir_fd=self.handle), content)
+        _write(os.open(name, _APPEND | os.O_CREAT * create, 0o600, dir_fd=self.handle), content)
+
+    def rename(self, name: str, new: str) -> None:
+        """Rename a file.
+
+        Raises:
+            OSError: it does not exist, or cannot be renamed.
+        """
+        os.rename(name, new, src_dir_fd=self.handle, dst_dir_fd=self.handle)
 
     def replace(self, name: str, content: bytes) -> None:
         """Replace a file atomically: readers see the old content or the new.
@@ -84,6 +105,14 @@ class OutputFolder:
         handle, self.handle = self.handle, -1
         if handle >= 0:
             os.close(handle)
+
+
+def counted(name: str, count: int | str) -> str:
+    """Return `name` numbered by its use: `query.txt`, `query-2.txt`, …; or by a word: `query-try-1.txt`."""
+    if count == 1:
+        return name
+    stem, dot, suffix = name.rpartition(".")
+    return f"{stem}-{count}.{suffix}" if dot else f"{name}-{count}"
 
 
 def _open_or_make(path: Path) -> int:

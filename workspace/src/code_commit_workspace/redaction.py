@@ -54,6 +54,11 @@ class Redactor:
         for key in keys:
             self.add(key)
 
+    @property
+    def search(self) -> KeySearch | None:
+        """What finds the live keys; None without any."""
+        return self._search
+
     def add(self, key: str) -> None:
         """Add a live key: at least 8 characters of printable ASCII.
 
@@ -166,7 +171,7 @@ class RedactingStream:
         return self._next(self._held, is_last=True)
 
     def _next(self, data: bytes, *, is_last: bool) -> bytes:
-        search = self._redactor._search  # noqa: SLF001 - same module
+        search = self._redactor.search
         keep = len(data)
         shown: list[bytes] = []
         done = self._done

@@ -39,6 +39,7 @@ class Progress:
     """
 
     name = "progress"
+    live = True
 
     def __init__(
         self, stream: TextIO | None, environment: Mapping[str, str], *, workflow_reports: bool = False
@@ -51,6 +52,7 @@ class Progress:
         self._started = time.monotonic()
         self._start_time = 0.0
         self._activities: dict[tuple[str, Any], tuple[str, float]] = {}
+        self._streams: dict[tuple[str, Any], Mapping[str, Any]] = {}  # the latest `call.progress` of each call
         self._held: list[tuple[str, Line]] = []
         self._holds = False  # the first line names the run folder, which a run that does not begin does not leave
         self._attempt = ""
@@ -74,6 +76,9 @@ class Progress:
             activity = what, record.data.get("number", record.data.get("log"))
             if step == "finished":
                 self._activities.pop(activity, None)
+            self._streams.pop(activity, None)
+            if step == "progress":
+                self._streams[activity] = record.data
             prefix = f"[{clock(record.time - self._start_time)}] "
             self._held += [(prefix, line) for line in self._lines(record)]
             if record.kind == "run.finished":
@@ -114,11 +119,15 @@ class Progress:
 
     def _status(self) -> str:
         now = time.monotonic()
-        shown = [each for each in self._activities.values() if now - each[1] >= _SHORTEST]
-        if not shown or self._user_types:
+        streams = self._streams
+        shown = [
+            f"{text}... {int(now - since)} s{_arrived(streams.get(activity))}"
+            for activity, (text, since) in self._activities.items()
+            if now - since >= _SHORTEST or activity in streams
+        ]
+        if not shown or self._user_types or any(each["printed"] for each in streams.values()):
             return ""
-        spent = describe_spent(self._document.fields)
-        texts = ", ".join(f"{text}... {int(now - since)} s" for text, since in shown)
+        spent, texts = describe_spent(self._document.fields), ", ".join(shown)
         return f"[{clock(now - self._started)}] {self._attempt}{texts}" + f"; {spent} so far" * bool(spent)
 
     def _repaint(self) -> None:
@@ -201,6 +210,15 @@ def lines_beside_workflow(record: Record) -> Sequence[Line]:
     told = kind in {"state.entered", "changes.applied", "process.started"}
     told |= kind == "call.finished" and data.get("error") is None
     return () if told or (kind == "process.finished" and not data.get("tampered")) else lines_of(record)
+
+
+def _arrived(data: Mapping[str, Any] | None) -> str:
+    """Describe what arrived of a reply, and what the model does now."""
+    if data is None:
+        return ""
+    speed = f" ({data['tokens'] / data['seconds']:,.0f}/s)" if data["seconds"] >= 1 else ""
+    doing = "thinking, " if data["thinking"] else f"writing {data['file']}, " if data["file"] else ""
+    return f": {doing}{data['tokens']:,} tokens{speed}"
 
 
 def _process(data: Mapping[str, Any]) -> str:

@@ -10,19 +10,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from code_commit.log.event_file import EventFile
-from code_commit.log.folder import DOCUMENT, EVENTS, CallFiles, RunFolder, call_files, counted
+from code_commit.log.folder import DOCUMENT, EVENTS, CallFiles, call_files, create_folder
 from code_commit.log.json_lines import checked_kind, data_of, kind_and_data, to_json
 from code_commit.log.sinks import Sinks
 from code_commit.plugin_api.errors import ExitCode, Interrupted, NotReady, describe
 from code_commit.plugin_api.event import Event, LogSink, MessageLogged, PluginFailed, Record, RunFinished, RunStarted
 from code_commit.plugin_api.project_files import LOGS, plain_name
-from code_commit.plugin_api.run_files import read_records
+from code_commit.plugin_api.run_files import open_run_file, read_records
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument
-from code_commit_workspace import Redactor
+from code_commit_workspace import Redactor, counted
 
 _ROOT_SPAN: tuple[int, int | None] = (1, None)  # its id, and that of the enclosing span
 
@@ -56,7 +57,7 @@ class RunLog:
             NotReady: `logs` cannot be written, is a link, or is not a folder.
         """
         self._clock = clock or steady_clock()
-        self._files = RunFolder.create(root, workflow, self._clock())
+        self._files = create_folder(root, workflow, self._clock())
         self.folder = self._files.path
         self.run = self.folder.name
         self.token = token
@@ -89,6 +90,11 @@ class RunLog:
             RuntimeError: a log sink emits.
         """
         self._emit_safely(lambda: kind_and_data(event, self.sender.get()[0]))
+
+    def show(self, event: Event) -> None:
+        """Pass an event without keys to the sinks that show what happens now, without logging it."""
+        self._sinks.put(Record(0, self._clock(), self.run, 0, None, event.kind, data_of(event)), live=True)
+        self._sinks.deliver()
 
     @contextmanager
     def span(self, kind: str, /, **data: Any) -> Iterator[None]:
@@ -177,7 +183,7 @@ class RunLog:
             ValueError: `label` cannot be part of a file name.
         """
         files = call_files(number, label)
-        count = self._files.reserve(files.request, files.response, files.raw, files.parts)
+        count = self._files.reserve(*map(plain_name, (files.request, files.response, files.raw, files.parts)))
         return files if count == 1 else call_files(number, f"{label}-{count}")
 
     def reserve(self, name: str) -> str:
@@ -186,16 +192,16 @@ class RunLog:
         Raises:
             ValueError: it is not a plain name.
         """
-        return counted(name, self._files.reserve(name))
+        return counted(name, self._files.reserve(plain_name(name)))
 
-    def write(self, name: str, content: str | bytes) -> Path:
-        """Write a redacted file into the run folder.
+    def write(self, name: str, content: str | bytes, *, replaces: bool = False) -> Path:
+        """Write a redacted file into the run folder; if it `replaces` one, atomically.
 
         Raises:
             NotReady: it cannot be written.
             ValueError: `name` is not a plain name, or is one of the log's own.
         """
-        return self._write_file(name, self._redacted(content), self._files.write)
+        return self._write_file(name, self._redacted(content), self._files.replace if replaces else self._files.write)
 
     def append(self, name: str, content: str | bytes) -> None:
         """Append to a file that `write` created. Each piece is redacted by itself.
@@ -205,6 +211,24 @@ class RunLog:
             ValueError: `name` is not a plain name, or is one of the log's own.
         """
         self._write_file(name, self._redacted(content), self._files.append)
+
+    def append_clean(self, name: str, content: bytes) -> None:
+        """Append bytes without keys to a file, which is created.
+
+        Raises:
+            NotReady: it cannot be written.
+        """
+        self._write_file(name, content, partial(self._files.append, create=True))
+
+    def read(self, name: str) -> str:
+        """Return the text of a file that was written."""
+        with open_run_file(self.folder, name) as file:
+            return file.read().decode()
+
+    def rename(self, name: str, new: str) -> None:
+        """Rename a file, if it exists."""
+        with suppress(OSError):
+            self._files.rename(name, new)
 
     def write_json(self, name: str, value: Any) -> Path:
         """Write a redacted, indented JSON document.

@@ -28,10 +28,10 @@ class Sinks:
         """Add a sink, which receives the records of `backlog` and all later ones."""
         self._outlets = (*self._outlets, _Outlet(plugin, distribution, sink, deque(backlog)))
 
-    def put(self, record: Record) -> None:
-        """Queue a record for every sink."""
+    def put(self, record: Record, *, live: bool = False) -> None:
+        """Queue a record for every sink; with `live`, only for those that show what happens now."""
         for outlet in self._outlets:
-            if not outlet.closed:
+            if not outlet.closed and (not live or getattr(outlet.sink, "live", False)):
                 outlet.pending.append(record)
 
     @property

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import replace
 
-from code_commit.log.folder import CallFiles, failure_text
+from code_commit.log.folder import failure_text
 from code_commit.log.run_log import RunLog
+from code_commit.models.received_reply import Print, ReceivedReply
 from code_commit.models.resolution import Service
 from code_commit.plugin_api.conversation import Completion, Finish, ProviderError, Text, Usage, request_text
 from code_commit.plugin_api.errors import CodeCommitError, LimitReached, NotReady, ProviderFailed
@@ -21,7 +23,7 @@ _QUOTED = 200  # characters of a model's refusal
 
 
 class CallLog:
-    """The calls of one run, numbered in order."""
+    """The calls of one run, numbered in order. `print_text` prints the text of replies, where it is set."""
 
     def __init__(self, log: RunLog, *, numbered: bool) -> None:
         self._log = log
@@ -29,6 +31,8 @@ class CallLog:
         self._count = 0
         self._retried: set[int] = set()
         self._latest: ContextVar[int] = ContextVar("latest call")
+        self._replies: dict[int, ReceivedReply] = {}  # to the running calls
+        self.print_text: ContextVar[Print | None] = ContextVar("print", default=None)
         self._running = 0
         self._condition = threading.Condition()
 
@@ -52,6 +56,7 @@ class CallLog:
     def record(self, call: ModelCall, *, next: NextLayer, service: Service) -> Completion:  # noqa: A002
         """Log the start and the end of a call."""
         files = self._log.call_files(call.number if self._numbered else None, call.label)
+        reply = self._replies[call.number] = ReceivedReply(call.number, files, self._log, self.print_text.get())
         with self._condition:
             self._running += 1
         try:
@@ -64,24 +69,29 @@ class CallLog:
                 started = time.monotonic()
                 try:
                     completion = next(call)
+                    reply.end(completion.text)
                 except BaseException as error:
-                    self._log.emit(self._failed(call, files, error, time.monotonic() - started))
+                    self._log.emit(self._failed(call, reply, error, time.monotonic() - started))
                     raise
-                finished = self._finished(call, files, completion, time.monotonic() - started)
+                finished = self._finished(call, reply, completion, time.monotonic() - started)
                 self._log.emit(replace(finished, cost_usd=0.0) if service.definition.free else finished)
         finally:
+            del self._replies[call.number]
             with self._condition:
                 self._running -= 1
                 self._condition.notify_all()
         return completion
 
     def retried(self, call: ModelCall, number: int, wait: float, reason: str) -> None:
-        """Log that the try `number` failed and the next one starts after `wait` seconds."""
+        """Log that the try `number` failed and the next one starts after `wait` seconds. Keep what arrived of it."""
         self._retried.add(call.number)
+        self._replies[call.number].lose(number)
         self._log.emit(CallRetried(call.number, number, wait, reason))
 
     def received(self, number: int, item: StreamEvent | Delta) -> None:
-        """Take what arrives of the reply of the call `number`."""
+        """Take what arrives of the reply of the call `number`; nothing once the call has ended."""
+        if reply := self._replies.get(number):
+            reply.take(item)
 
     def warn(self, text: str) -> None:
         """Log a warning."""
@@ -92,23 +102,28 @@ class CallLog:
         with self._condition:
             return self._condition.wait_for(lambda: not self._running, seconds)
 
-    def _failed(self, call: ModelCall, files: CallFiles, error: BaseException, seconds: float) -> CallFinished:
+    def _failed(self, call: ModelCall, reply: ReceivedReply, error: BaseException, seconds: float) -> CallFinished:
         """Write the files of a failed call, and return its event."""
-        message, cause = _message(error), error.__cause__
+        message, cause, name = _message(error), error.__cause__, reply.files.response
+        with suppress(CodeCommitError):  # it is the error already, or the next write fails, too
+            reply.end()
         body = cause.body if isinstance(cause, ProviderError) else ""
-        self._log.write(files.response, failure_text(message) + body)
+        arrived = self._log.read(name) if reply.kept.has_text else body
+        self._log.write(name, failure_text(message) + arrived, replaces=True)
         # These two are raised before a try is sent, so the first try of a call costs nothing.
         unsent = isinstance(error, LimitReached | NotReady) and call.number not in self._retried
         tokens, cost = (0, 0.0) if unsent else (None, None)
         failed = CallFinished(call.number, call.label, call.model, None, "", seconds, tokens, tokens, cost_usd=cost)
         kind = error.kind if isinstance(error, ProviderFailed) else None
-        return replace(failed, response=files.response, error=message, error_kind=kind)
+        return replace(failed, response=name, error=message, error_kind=kind)
 
-    def _finished(self, call: ModelCall, files: CallFiles, completion: Completion, seconds: float) -> CallFinished:
+    def _finished(self, call: ModelCall, reply: ReceivedReply, completion: Completion, seconds: float) -> CallFinished:
         """Write the files of a completion, and return its event."""
-        refused = refusal(completion, call.number, self._log.redactor)
-        self._log.write(files.response, failure_text(refused) + completion.text if refused else completion.text)
-        self._log.write_json(files.raw, completion.raw)
+        files, refused = reply.files, refusal(completion, call.number, self._log.redactor)
+        text = failure_text(refused) + completion.text if refused else completion.text
+        self._log.write(files.response, text, replaces=reply.kept.has_text)
+        if not reply.kept.has_events:
+            self._log.write_json(files.raw, completion.raw)
         parts = None
         if any(not isinstance(part, Text) for part in completion.message.parts):
             from code_commit.plugin_api.run_files import parts_to_json

@@ -38,6 +38,7 @@ from .errors import ProviderFailed as ProviderFailed
 from .errors import ResponseRefused as ResponseRefused
 from .errors import UsageError as UsageError
 from .event import CallFinished as CallFinished
+from .event import CallProgress as CallProgress
 from .event import CallRetried as CallRetried
 from .event import CallStarted as CallStarted
 from .event import ChangesApplied as ChangesApplied

@@ -80,6 +80,24 @@ class CallRetried(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class CallProgress(Event):
+    """A reply is streaming; at most one event a second for each call. `tokens` is an estimate of all that arrived.
+
+    `seconds` count from its first piece. `thinking` is whether the model thinks now; `file` is the file that the text
+    writes now. `printed` is whether the text is printed on stdout while it arrives.
+    """
+
+    kind: ClassVar[str] = "call.progress"
+    number: int
+    tokens: int
+    characters: int
+    seconds: float
+    thinking: bool = False
+    file: str | None = None
+    printed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CallFinished(Event):
     """A model call ended, with `finish` or with `error`. Token counts are None when the service did not report them.
 

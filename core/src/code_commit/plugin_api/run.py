@@ -179,6 +179,13 @@ class Run(Protocol):
     def say(self, text: str) -> None:
         """Print `text` on stdout, escaped for a terminal; with `--json`, print nothing."""
 
+    def show_replies(self) -> AbstractContextManager[None]:
+        """Return a context manager: the text of each reply inside is printed on stdout, as with `say`.
+
+        A streamed reply is printed while it arrives, any other when it is complete. The text of a try that failed stays
+        on the screen. It holds for calls in the same context: a thread needs a copy of it.
+        """
+
     def redacted(self, text: str) -> str:
         """Return `text` without keys, for text that a workflow writes outside the run folder."""
 

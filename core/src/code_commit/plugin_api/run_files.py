@@ -15,7 +15,7 @@ from code_commit.plugin_api.conversation import Opaque, Part, Text, ToolCall, To
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.project_files import LOGS, plain_name
-from code_commit_workspace import open_regular
+from code_commit_workspace import close_arrays, open_regular
 
 RUN_NAME = re.compile(r"(\d{4}(?:-\d\d){5})-([^\s/]+?)(?:-(\d+))?")
 _PARTS: dict[str, type[Part]] = {"text": Text, "tool_call": ToolCall, "opaque": Opaque, "tool_result": ToolResult}
@@ -24,6 +24,8 @@ _LONGEST_LINE = 64 * 1024 * 1024  # bytes; the host writes much shorter lines
 
 def find_run(root: Path, run: str) -> Path:
     """Return the folder of a run. `run` is its name, a unique prefix of its name, or `latest`.
+
+    If the run was killed, the arrays of events that it left open are closed.
 
     Raises:
         NotReady: no run matches, or the prefix matches several.
@@ -35,7 +37,9 @@ def find_run(root: Path, run: str) -> Path:
         [run] if run in names else names[-1:] if run == "latest" else [each for each in names if each.startswith(run)]
     )
     if len(found) == 1 and run:
-        return root / LOGS / found[0]
+        if not is_running(folder := root / LOGS / found[0]):
+            close_arrays(folder, "*-response*.json")
+        return folder
     if found and run:
         raise NotReady(f"{run!r} matches {len(found)} runs", hint=f"for example {', '.join(found[:3])}")
     raise NotReady(f"there is no run {run!r} in {root / LOGS}", hint="`code-commit runs` lists the runs")

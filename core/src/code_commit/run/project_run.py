@@ -225,12 +225,23 @@ class ProjectRun:
         Raises:
             NotReady: stdout cannot be written to.
         """
-        if self._plan.stdout_taken:
-            return
-        shown = self.redacted(text)
-        stdout = self._plan.stdout
+        if not self._plan.stdout_taken:
+            self._print(text + "\n" * (not text.endswith("\n")))
+
+    @contextmanager
+    def show_replies(self) -> Iterator[None]:
+        """Print the text of the replies inside the block on stdout, as it arrives if they stream."""
+        print_text = self.models.log.print_text
+        token = print_text.set(None if self._plan.stdout_taken else self._print)
+        try:
+            yield
+        finally:
+            print_text.reset(token)
+
+    def _print(self, text: str) -> None:
+        shown, stdout = self.redacted(text), self._plan.stdout
         with suppress(BrokenPipeError):
-            write_stdout(stdout, (printable(shown) if stdout.isatty() else shown) + "\n" * (not shown.endswith("\n")))
+            write_stdout(stdout, printable(shown) if stdout.isatty() else shown)
 
     def redacted(self, text: str) -> str:
         """Return `text` without keys."""

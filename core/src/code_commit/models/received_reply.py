@@ -1,0 +1,90 @@
+"""A reply while it streams: what arrived is kept in the run folder, and shown."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from functools import partial
+
+from code_commit.log.folder import CallFiles
+from code_commit.log.run_log import RunLog
+from code_commit.plugin_api.conversation import estimate_tokens
+from code_commit.plugin_api.event import CallProgress
+from code_commit.plugin_api.streaming import Delta, StreamEvent
+from code_commit_workspace import KeptStream, counted
+
+Print = Callable[[str], None]
+_EVENT_SECONDS = 1.0  # between events for programs
+_SAMPLE = 4096  # characters, of which the tokens are counted
+_FENCE = re.compile(r"^\^\^\^(.*)\n", re.MULTILINE)  # a line that begins or ends a file in a response
+_LONGEST_LINE = 1000  # characters of a line that are looked at
+
+
+class ReceivedReply:
+    """Takes what arrives of the replies to one call. With `print_text`, their text is printed, too."""
+
+    def __init__(self, number: int, files: CallFiles, log: RunLog, print_text: Print | None) -> None:
+        self.files = files
+        self._number, self._log, self._print = number, log, print_text
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin the next try."""
+        keep_events, keep_text = (
+            partial(self._log.append_clean, name) for name in (self.files.raw, self.files.response)
+        )
+        self.kept = KeptStream(self._log.redactor, keep_events, keep_text, self._show)
+        self._began = self._reported = 0.0
+        self._tokens = self._characters = 0
+        self._kind, self._file, self._line, self._printed = "", "", "", ""
+
+    def take(self, item: StreamEvent | Delta) -> None:
+        """Take what arrived next."""
+        if isinstance(item, StreamEvent):
+            self.kept.add_event(item.data)
+        else:
+            self._kind = item.kind
+            self.kept.add_text(item.text, (item.kind, item.index), keep=item.kind == "text")
+
+    def end(self, text: str = "") -> None:
+        """Keep the rest. Print the end of the line, and `text` if nothing of it was printed.
+
+        Raises:
+            NotReady: it cannot be written or printed.
+        """
+        self.kept.end()
+        self._print_piece("" if self._printed else text)
+        self._print_piece("\n" * (self._printed[-1:] not in {"", "\n"}))
+
+    def lose(self, attempt: int) -> None:
+        """Keep what arrived of the try `attempt` under another name, and begin the next try."""
+        self.end()
+        for name in (self.files.response, self.files.raw):
+            self._log.rename(name, counted(name, f"try-{attempt}"))
+        self.begin()
+
+    def _show(self, text: str, added: str) -> None:
+        """Print new text, and report how far the reply is."""
+        now = time.monotonic()
+        self._began = self._began or now
+        sample = added[:_SAMPLE]
+        self._tokens += round(estimate_tokens(sample) * len(added) / (len(sample) or 1))
+        self._characters += len(added)
+        for fence in map(str.strip, _FENCE.findall(self._line + text)):
+            self._file = {"end": "", "delete": self._file}.get(fence, fence)
+        self._line = (self._line + text).rpartition("\n")[2][:_LONGEST_LINE]
+        printing = self._print is not None and self._kind == "text"
+        so_far = (self._number, self._tokens, self._characters, round(now - self._began, 3))
+        event = CallProgress(*so_far, self._kind == "thinking", self._file or None, printing)
+        if now - self._reported >= _EVENT_SECONDS:
+            self._reported = now
+            self._log.emit(event)
+        else:
+            self._log.show(event)
+        self._print_piece(text + "\n" * (not printing and (text or self._printed or "\n")[-1] != "\n"))
+
+    def _print_piece(self, text: str) -> None:
+        if self._print and text:
+            self._print(text)
+            self._printed = text

@@ -1,0 +1,59 @@
+"""A JSON array in a file that grows by one line for each element, and may be left open by a killed process."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import stat
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+ARRAY_END = b"\n]\n"
+_READ_WRITE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def array_piece(lines: Sequence[bytes], *, is_first: bool) -> bytes:
+    """Return what to append to the file for the elements `lines`; `ARRAY_END` follows the last piece."""
+    return (b"[\n" if is_first else b",\n") + b",\n".join(lines) if lines else b""
+
+
+def close_array(path: Path) -> None:
+    """Close the array in a file if it is open. An incomplete element at its end is dropped. Other files stay as is.
+
+    Raises:
+        OSError: the file cannot be read or written, or is not a regular file.
+    """
+    with os.fdopen(os.open(path, _READ_WRITE), "r+b") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(f"{path} is not a regular file")
+        if file.read(1) != b"[":
+            return
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            if data[-3:] in {ARRAY_END, b"[]\n"}:
+                return
+            end = len(data) - (2 if data[-2:] == b"\n]" else data[-1:] == b"\n")
+            start = data.rfind(b"\n", 0, end) + 1
+            length = _complete(data[start:end])
+            end = start + length if length else max(1, start - 2)  # before the comma and the line's end
+        file.truncate(end)
+        file.seek(end)
+        file.write(ARRAY_END)
+
+
+def close_arrays(folder: Path, pattern: str) -> None:
+    """Close the arrays in the files of `folder` that match `pattern`, as far as they can be written."""
+    for file in folder.glob(pattern):
+        with suppress(OSError):
+            close_array(file)
+
+
+def _complete(line: bytes) -> int:
+    """Return the length of the element in an array's last line; 0 if it is incomplete."""
+    element = line.rstrip(b",")
+    try:
+        json.loads(element)
+    except (ValueError, RecursionError):
+        return 0
+    return len(element)

@@ -1,0 +1,116 @@
+"""Keep what arrives in a stream, without keys: its events as a JSON array, and its text."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from contextvars import copy_context
+
+from code_commit_workspace.event_redaction import EventRedactor
+from code_commit_workspace.json_array import ARRAY_END, array_piece
+from code_commit_workspace.redaction import Redactor
+
+_TICK = 0.04  # seconds; what arrived is shown after at most 50 ms
+_MOST_WAITING = 1 << 20  # bytes and characters that wait to be kept
+
+Keep = Callable[[bytes], None]
+Show = Callable[[str, str], None]
+
+
+class KeptStream:
+    """Takes events and texts, and passes them on in pieces without keys: `keep_events` and `keep_text` get what is
+    final. After each piece, `show` gets its text, and all that was added since, which may hold keys.
+
+    A thread of its own calls these functions, in a copy of this context, so that the reader of the stream does not
+    wait. It starts with the first event or text. `has_events` and `has_text` tell whether there was any.
+    """
+
+    def __init__(self, redactor: Redactor, keep_events: Keep, keep_text: Keep, show: Show) -> None:
+        self.has_events = self.has_text = False
+        self._keep_events, self._keep_text, self._show = keep_events, keep_text, show
+        self._events, self._text = EventRedactor(redactor), redactor.stream()
+        self._items: list[bytes | tuple[Hashable, str, bool]] = []
+        self._waiting = 0
+        self._room = threading.Condition()
+        self._arrived, self._ended = threading.Event(), threading.Event()
+        self._error: Exception | None = None
+        self._thread: threading.Thread | None = None
+
+    def add_event(self, data: bytes) -> None:
+        """Take the next event; wait while too much is not kept yet."""
+        self._add(data, len(data))
+
+    def add_text(self, text: str, channel: Hashable, *, keep: bool) -> None:
+        """Take a text of the latest event, which continues the one before in `channel`. With `keep`, it is kept."""
+        self._add((channel, text, keep), len(text))
+
+    def end(self) -> None:
+        """Keep the rest. Without a stream, do nothing.
+
+        Raises:
+            Exception: what one of the functions raised. Nothing was kept since.
+        """
+        self._ended.set()
+        self._arrived.set()
+        if self._thread is not None:
+            self._thread.join()
+        if self._error is not None:
+            raise self._error
+
+    def _add(self, item: bytes | tuple[Hashable, str, bool], size: int) -> None:
+        with self._room:
+            if self._thread is None:
+                run = copy_context().run
+                self._thread = threading.Thread(target=run, args=(self._run,), name="stream", daemon=True)
+                self._thread.start()
+            self._items.append(item)
+            self._waiting += size
+            if not self._arrived.is_set():
+                self._arrived.set()
+            while self._waiting > _MOST_WAITING and not self._ended.is_set():
+                self._room.wait()
+
+    def _run(self) -> None:
+        seen = settled = 0  # events; the texts of those that are settled came, too
+        while True:
+            if settled == seen:
+                self._arrived.wait()
+            self._arrived.clear()
+            is_last, settled = self._ended.is_set(), seen
+            with self._room:
+                items, self._items, self._waiting = self._items, [], 0
+                self._room.notify_all()
+            try:
+                if self._error is None:
+                    self._keep(items, None if is_last else settled)
+            except Exception as error:  # noqa: BLE001 - raised by `end`
+                self._error = error
+            if is_last:
+                return
+            seen = self._events.count
+            self._ended.wait(_TICK)
+
+    def _keep(self, items: list[bytes | tuple[Hashable, str, bool]], settled: int | None) -> None:
+        """Pass on what is final: everything if `settled` is None."""
+        added, kept = [], []
+        for item in items:
+            if isinstance(item, bytes):
+                self._events.add(item)
+            else:
+                channel, text, keep = item
+                self._events.add_text(channel, text)
+                added.append(text)
+                if keep:
+                    kept.append(text)
+        clean = self._text.feed("".join(kept).encode("utf-8", "backslashreplace")) if kept else b""
+        clean += self._text.finish() if settled is None else b""
+        if clean:
+            self.has_text = True
+            self._keep_text(clean)
+        if lines := self._events.take(settled):
+            self._keep_events(array_piece(lines, is_first=not self.has_events))
+            self.has_events = True
+        if settled is None and self.has_events:
+            self._keep_events(ARRAY_END)
+        if clean or added:
+            self._show(clean.decode(), "".join(added))

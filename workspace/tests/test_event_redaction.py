@@ -1,0 +1,152 @@
+"""No key can be put together from events that were kept, however it was split over them."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from code_commit_workspace import Redactor
+from code_commit_workspace.event_redaction import EventRedactor
+
+KEY = "sk-canary-0123456789-key7Q"
+
+
+def redacted(events: Sequence[bytes], *keys: str, at_once: int = 1) -> list[bytes]:
+    """Return the lines of `events`, taken as they come."""
+    redactor = EventRedactor(Redactor(keys or [KEY]))
+    lines: list[bytes] = []
+    for count, event in enumerate(events, 1):
+        redactor.add(event)
+        if count % at_once == 0:
+            lines += redactor.take(redactor.count)
+    return lines + redactor.take()
+
+
+def texts(*pieces: str) -> list[bytes]:
+    return [json.dumps({"id": "a1", "delta": {"text": piece}}).encode() for piece in pieces]
+
+
+def strings(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each string of a JSON value with the name of its member."""
+    if isinstance(value, str):
+        yield name, value
+    elif isinstance(value, list):
+        for each in value:
+            yield from strings(each, name)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from strings(each, key)
+
+
+def joined(lines: Sequence[bytes]) -> list[str]:
+    """Return what somebody can put together: all there is, all strings, the strings of one name."""
+    by_name: dict[str | None, list[str]] = defaultdict(list)
+    for line in lines:
+        for name, text in strings(json.loads(line)):
+            by_name[name].append(text)
+            by_name[None].append(text)
+    return [b"".join(lines).decode(), *("".join(each) for each in by_name.values())]
+
+
+def test_without_a_key_events_stay_as_they_are():
+    events = [*texts("Hello", " ", "world 7", "3 6b"), b'{ "a" : [1.50, "x"] }', b"{}", b"[]", b"0"]
+    assert redacted(events) == events
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 100])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 20, 100])
+def test_a_key_that_is_split_is_hidden_and_the_other_text_stays(size, at_once):
+    whole = f"before {KEY} after this"
+    lines = redacted(texts(*(whole[at : at + size] for at in range(0, len(whole), size))), at_once=at_once)
+    assert not any(KEY[4:-2] in text for text in joined(lines))
+    kept = "".join(text for line in lines for name, text in strings(json.loads(line)) if name == "text")
+    assert size > 20 or kept.replace(KEY[:3], "").strip().endswith("this"), kept
+    assert b'"***7Q"' in lines
+
+
+pieces_of_keys = st.integers(1, 12).flatmap(lambda size: st.lists(st.integers(0, 80), max_size=size))
+
+
+@given(
+    key=st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=8, max_size=60),
+    before=st.text(max_size=30),
+    after=st.text(max_size=30),
+    cuts=pieces_of_keys,
+    at_once=st.integers(1, 5),
+    escape=st.booleans(),
+)
+@example(key="aaaaaaaa", before="", after="", cuts=[4], at_once=1, escape=False)
+@example(key="12345678", before="1", after="8", cuts=[1, 2, 3, 4], at_once=1, escape=False)
+@example(key=r"\\\\\\\\", before="", after="", cuts=[3, 5, 6], at_once=2, escape=True)
+def test_no_key_can_be_put_together(key, before, after, cuts, at_once, escape):
+    whole = before + (json.dumps(key)[1:-1] if escape else key) + after
+    places = sorted({0, len(whole), *(cut for cut in cuts if cut < len(whole))})
+    events = texts(*(whole[start:end] for start, end in pairwise(places)))
+    lines = redacted(events, key, at_once=at_once)
+    assert len(lines) == len(events)
+    constant = {name: text for name, text in strings(json.loads(events[0])) if name != "text"} if events else {}
+    for text in joined(lines):
+        assert key not in text or any(key in each * len(lines) for each in ["a1", *constant.values()])
+
+
+def test_strings_in_lists_and_names_are_searched_too():
+    events = [
+        b'{"parts": [{"text": "%s"}, {"text": "%s"}]}' % (KEY[:9].encode(), KEY[9:].encode()),
+        b'["%s", ["%s"]]' % (KEY[:9].encode(), KEY[9:].encode()),
+        b'{"%s": 1}' % KEY.encode(),
+        b'"%s"' % KEY.encode(),
+    ]
+    assert redacted(events) == [b'"***7Q"'] * 4
+
+
+def test_texts_of_one_group_are_joined_where_other_events_are_between():
+    redactor = EventRedactor(Redactor([KEY]))
+    for index, piece in ((0, KEY[:9]), (1, "other"), (0, KEY[9:])):
+        redactor.add(json.dumps({"index": index, "text": piece}).encode())
+        redactor.add_text(("text", index), piece)
+    assert redactor.take() == [b'"***7Q"', b'{"index": 1, "text": "other"}', b'"***7Q"']
+
+
+def test_a_base64_key_in_pieces_is_hidden():
+    import base64
+
+    whole = base64.b64encode(f"key={KEY}".encode()).decode()
+    lines = redacted(texts(whole[:8], whole[8:20], whole[20:]))
+    assert lines[1:] == [b'"***7Q"'] * 2
+
+
+@pytest.mark.parametrize("data", [b"[DONE]", b"\xff\xfe", b"NaN", b"{", b'{"a": \x00}', b"[" * 100_000])
+def test_what_is_no_json_becomes_a_string(data):
+    (line,) = redacted([data])
+    assert json.loads(line) == data.decode("utf-8", "backslashreplace")
+
+
+def test_each_event_is_one_line():
+    assert redacted([b'{"a":\n1,\r\n"b": "\\n"}']) == [b'{"a":1,"b":"\\n"}']
+
+
+def test_what_may_begin_a_key_is_held_back_until_it_is_decided():
+    redactor = EventRedactor(Redactor([KEY]))
+    for count, (piece, kept) in enumerate((("a", 1), (KEY[:6], 0), ("!", 2), (KEY[:6], 0)), 1):
+        redactor.add(texts(piece)[0])
+        assert len(redactor.take(count)) == kept
+    assert redactor.take() == texts(KEY[:6])
+
+
+def test_memory_is_bounded_by_what_a_service_sends():
+    redactor = EventRedactor(Redactor([KEY]))
+    redactor.add(b'{"once": "%s"}' % KEY[:8].encode())
+    first = redactor.take(redactor.count)
+    for number in range(6000):
+        redactor.add(b'{"name-%d": "%s"}' % (number, b"x" * 1000))
+        first += redactor.take(redactor.count)
+    assert first[0] == b'"***"'  # it may begin a key, and the rest did not come
+    assert len(first) == 6001
+    assert len(redactor._channels) <= 1001
