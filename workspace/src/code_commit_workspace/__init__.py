@@ -38,6 +38,7 @@ _PUBLIC = {
     ),
     "interruption": ("call_on_interruption", "uninterrupted"),
     "json_array": ("close_arrays",),
+    "json_text": ("read_json_lines", "to_json"),
     "kept_stream": ("KeptStream",),
     "output_folder": ("OutputFolder", "counted"),
     "private_folder": ("check_private_folder", "require_gitignore_line"),
@@ -50,7 +51,7 @@ _PUBLIC = {
     "records": ("Change", "PathRule", "ProcessResult", "Protected", "Refusal", "SandboxSettings", "Tree"),
     "redaction": ("RedactingStream", "Redactor", "hide_parts", "parse_key"),
     "rolled_up": ("RolledUp",),
-    "small_file": ("open_regular", "parse_toml", "read_anywhere", "read_in_project"),
+    "small_file": ("is_locked", "open_regular", "parse_toml", "read_anywhere", "read_in_project"),
     "terminal": (
         "SafeStream",
         "align_columns",

@@ -26,6 +26,8 @@ from .git.committing import unknown_author as unknown_author
 from .interruption import call_on_interruption as call_on_interruption
 from .interruption import uninterrupted as uninterrupted
 from .json_array import close_arrays as close_arrays
+from .json_text import read_json_lines as read_json_lines
+from .json_text import to_json as to_json
 from .kept_stream import KeptStream as KeptStream
 from .output_folder import OutputFolder as OutputFolder
 from .output_folder import counted as counted
@@ -50,6 +52,7 @@ from .redaction import Redactor as Redactor
 from .redaction import hide_parts as hide_parts
 from .redaction import parse_key as parse_key
 from .rolled_up import RolledUp as RolledUp
+from .small_file import is_locked as is_locked
 from .small_file import open_regular as open_regular
 from .small_file import parse_toml as parse_toml
 from .small_file import read_anywhere as read_anywhere

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import stat
@@ -106,3 +107,13 @@ def _place_and_kind(message: str, text: str) -> str:
     if re.search(r"[(\[]|'[^']{3,}'|\"[^\"]{3,}\"", reason):  # these messages quote the file
         reason = "a name is defined twice"
     return f"{where}: {reason[:1].lower()}{reason[1:]}"
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether a process holds a lock on a file (`flock`); the system releases it when the process ends."""
+    try:
+        with open_regular(path) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    return False

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping
 from dataclasses import fields
-from pathlib import PurePath
 from typing import Any, TextIO
 
 from code_commit.plugin_api import event as host_events
 from code_commit.plugin_api.event import Event, Record, RunFinished, RunStarted
-from code_commit_workspace import SafeStream
+from code_commit_workspace import SafeStream, to_json
 
 
 def as_line(record: Record) -> str:
@@ -90,24 +87,3 @@ def checked_kind(kind: object) -> str:
     if any(kind == getattr(cls, "kind", None) for cls in vars(host_events).values()):
         raise ValueError(f"{kind} is a kind of the host")
     return kind
-
-
-def to_json(value: object) -> Any:
-    """Return `value` as dict, list, str, int, float, bool or None. A path becomes text.
-
-    Lone surrogates, which UTF-8 cannot encode, become escapes: Python decodes invalid bytes of file names to them.
-
-    Raises:
-        TypeError: it is neither JSON nor a path.
-        ValueError: a number in it is not finite.
-    """
-    text = json.dumps(value, default=_plain, ensure_ascii=False, allow_nan=False)
-    return json.loads(re.sub("[\ud800-\udfff]", lambda found: rf"\\u{ord(found[0]):04x}", text))
-
-
-def _plain(value: object) -> Any:
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, PurePath):
-        return str(value)
-    raise TypeError(f"{type(value).__name__} is not JSON")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -15,11 +12,10 @@ from code_commit.plugin_api.conversation import Opaque, Part, Text, ToolCall, To
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.project_files import LOGS, plain_name
-from code_commit_workspace import close_arrays, open_regular
+from code_commit_workspace import close_arrays, is_locked, open_regular, read_json_lines
 
 RUN_NAME = re.compile(r"(\d{4}(?:-\d\d){5})-([^\s/]+?)(?:-(\d+))?")
 _PARTS: dict[str, type[Part]] = {"text": Text, "tool_call": ToolCall, "opaque": Opaque, "tool_result": ToolResult}
-_LONGEST_LINE = 64 * 1024 * 1024  # bytes; the host writes much shorter lines
 
 
 def find_run(root: Path, run: str) -> Path:
@@ -72,15 +68,7 @@ def read_records(events: Path) -> Iterator[Record]:
     Raises:
         OSError: the file cannot be read, or is not a regular file.
     """
-    with open_regular(events) as file:
-        while line := file.readline(_LONGEST_LINE):
-            if line.endswith(b"\n") or len(line) < _LONGEST_LINE:
-                record = _record(line)
-                if record is not None:
-                    yield record
-            else:
-                while line and not line.endswith(b"\n"):
-                    line = file.readline(_LONGEST_LINE)
+    return filter(None, map(_record, read_json_lines(events)))
 
 
 def open_run_file(folder: Path, name: str) -> BinaryIO:
@@ -98,27 +86,11 @@ def is_running(folder: Path) -> bool:
 
     The process holds a lock on `events.jsonl`, which the system releases when the process ends.
     """
-    try:
-        with open_regular(folder / "events.jsonl") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError as error:
-        return isinstance(error, BlockingIOError)
-    return False
+    return is_locked(folder / "events.jsonl")
 
 
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text} is not a JSON number")
-    return value
-
-
-def _record(line: bytes) -> Record | None:
-    try:
-        record = _DECODER.decode(line.decode())
-    except (ValueError, RecursionError):
-        return None
-    match record:
+def _record(value: Any) -> Record | None:
+    match value:
         case {
             "seq": int(seq),
             "time": int() | float() as time,
@@ -159,6 +131,3 @@ def parts_from_json(rows: Sequence[Mapping[str, Any]]) -> tuple[Part, ...]:
             values["echo"] = Opaque(**values["echo"])
         parts.append(_PARTS[row["type"]](**values))
     return tuple(parts)
-
-
-_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)

@@ -1,0 +1,62 @@
+"""Values as strict JSON, and lines of JSON that a hostile or killed process may have written."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePath
+from typing import Any
+
+from code_commit_workspace.small_file import open_regular
+
+_LONGEST_LINE = 64 * 1024 * 1024  # bytes
+
+
+def to_json(value: object) -> Any:
+    """Return `value` as dict, list, str, int, float, bool or None. A path becomes text.
+
+    Lone surrogates, which UTF-8 cannot encode, become escapes: Python decodes invalid bytes of file names to them.
+
+    Raises:
+        TypeError: it is neither JSON nor a path.
+        ValueError: a number in it is not finite.
+    """
+    text = json.dumps(value, default=_plain, ensure_ascii=False, allow_nan=False)
+    return json.loads(re.sub("[\ud800-\udfff]", lambda found: rf"\\u{ord(found[0]):04x}", text))
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, PurePath):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def read_json_lines(path: Path) -> Iterator[Any]:
+    """Yield the value of each line of a file. Lines that are not JSON, incomplete or very long are skipped.
+
+    Raises:
+        OSError: the file cannot be read, or is not a regular file.
+    """
+    decode = json.JSONDecoder(parse_float=_finite, parse_constant=_finite).decode
+    with open_regular(path) as file:
+        while line := file.readline(_LONGEST_LINE):
+            if not line.endswith(b"\n") and len(line) == _LONGEST_LINE:
+                while line and not line.endswith(b"\n"):
+                    line = file.readline(_LONGEST_LINE)
+                continue
+            try:
+                value = decode(line.decode())
+            except (ValueError, RecursionError):
+                continue
+            yield value
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is not a JSON number")
+    return value
