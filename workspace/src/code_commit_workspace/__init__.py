@@ -40,6 +40,8 @@ _PUBLIC = {
     "json_array": ("close_arrays",),
     "json_text": ("read_json_lines", "to_json"),
     "kept_stream": ("KeptStream",),
+    "line_file": ("LineFile",),
+    "live_line": ("LivePainter", "PlainPainter"),
     "output_folder": ("OutputFolder", "counted"),
     "private_folder": ("check_private_folder", "require_gitignore_line"),
     "process.launch": ("Process",),

@@ -29,6 +29,9 @@ from .json_array import close_arrays as close_arrays
 from .json_text import read_json_lines as read_json_lines
 from .json_text import to_json as to_json
 from .kept_stream import KeptStream as KeptStream
+from .line_file import LineFile as LineFile
+from .live_line import LivePainter as LivePainter
+from .live_line import PlainPainter as PlainPainter
 from .output_folder import OutputFolder as OutputFolder
 from .output_folder import counted as counted
 from .private_folder import check_private_folder as check_private_folder

@@ -82,14 +82,6 @@ class OutputFolder:
         """
         _write(os.open(name, _APPEND | os.O_CREAT * create, 0o600, dir_fd=self.handle), content)
 
-    def rename(self, name: str, new: str) -> None:
-        """Rename a file.
-
-        Raises:
-            OSError: it does not exist, or cannot be renamed.
-        """
-        os.rename(name, new, src_dir_fd=self.handle, dst_dir_fd=self.handle)
-
     def replace(self, name: str, content: bytes) -> None:
         """Replace a file atomically: readers see the old content or the new.
 

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any
 
 from code_commit.imports import import_without
 from code_commit.log.folder import EVENTS
 from code_commit.log.json_lines import as_line
 from code_commit.plugin_api.event import Record
-from code_commit_workspace import Redactor
+from code_commit_workspace import LineFile, Redactor
 
 with import_without("rich"):  # for structlog's developer tracebacks
     import structlog
     from structlog.typing import EventDict, WrappedLogger
-
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class EventFile:
@@ -28,12 +23,9 @@ class EventFile:
         self.failure: OSError | None = None
         self._redactor = redactor
         self._clock = clock
-        self._handle = os.open(EVENTS, _APPEND, 0o600, dir_fd=folder)
-        # Held while this process lives, so that readers know that the run is running. Without file locks, readers use
-        # the process id.
-        with suppress(OSError):
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        self._torn = False
+        # Locked while this process lives: so readers know that the run is running.
+        self._file = LineFile(folder, EVENTS)
+        self.close = self._file.close
         self._seq = 0
         self._logger = structlog.wrap_logger(
             self,
@@ -53,25 +45,13 @@ class EventFile:
         return record
 
     def append(self, line: bytes, record: Record) -> Record:
-        """Write the line of the last processor. Start a new line after an incomplete one."""
+        """Write the line of the last processor."""
         self._seq = record.seq  # only now: an event that is not JSON takes no number
         try:
-            rest = memoryview(b"\n" + line if self._torn else line)
-            while rest:
-                self._torn = True
-                rest = rest[os.write(self._handle, rest) :]
-            self._torn = False
+            self._file.append(line)
         except OSError as error:
             self.failure = error
         return record
-
-    def close(self) -> None:
-        """Close the file and release its lock. A second call does nothing."""
-        handle, self._handle = self._handle, -1
-        if handle >= 0:
-            with suppress(OSError):
-                fcntl.flock(handle, fcntl.LOCK_UN)  # a child before its exec shares the descriptor
-            os.close(handle)
 
     def _redact(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
         return {**event, "event": self._redactor.text(event["event"]), "data": self._redactor.json(event["data"])}

@@ -12,7 +12,7 @@ from typing import IO, Any, Literal, TextIO, cast
 from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.project_files import LOGS
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument, clock, describe_spent, is_build
-from code_commit_workspace import SafeStream, can_repaint, join_paths, may_color, printable
+from code_commit_workspace import LivePainter, PlainPainter, SafeStream, can_repaint, join_paths, may_color
 
 _REPAINT = 0.1  # seconds
 _SHORTEST = 0.05  # seconds; a shorter activity would only flicker
@@ -44,15 +44,22 @@ class Progress:
     def __init__(
         self, stream: TextIO | None, environment: Mapping[str, str], *, workflow_reports: bool = False
     ) -> None:
-        live = can_repaint(stream, environment)
-        self._painter = _LivePainter(stream, color=may_color(stream, environment)) if live else _PlainPainter(stream)
+        safe, live = SafeStream(stream), can_repaint(stream, environment)
+        self._painter = PlainPainter(safe)
+        if live:
+            from rich.console import Console
+            from rich.text import Text
+
+            file, color = cast("IO[str]", safe), may_color(stream, environment)  # it has the methods that rich uses
+            console = Console(file=file, force_terminal=True, no_color=not color, highlight=False)
+            self._painter = LivePainter(safe, console, Text)
         self._tick = _REPAINT if live else _PLAIN_TICK
         self._workflow_reports = workflow_reports
         self._lock = threading.RLock()
         self._started = time.monotonic()
         self._start_time = 0.0
-        self._activities: dict[tuple[str, Any], tuple[str, float]] = {}
-        self._streams: dict[tuple[str, Any], Mapping[str, Any]] = {}  # the latest `call.progress` of each call
+        # What runs, since when, and the data of the latest `call.progress`.
+        self._activities: dict[tuple[str, Any], tuple[str, float, Mapping[str, Any]]] = {}
         self._held: list[tuple[str, Line]] = []
         self._holds = False  # the first line names the run folder, which a run that does not begin does not leave
         self._attempt = ""
@@ -76,9 +83,9 @@ class Progress:
             activity = what, record.data.get("number", record.data.get("log"))
             if step == "finished":
                 self._activities.pop(activity, None)
-            self._streams.pop(activity, None)
-            if step == "progress":
-                self._streams[activity] = record.data
+            elif step in {"progress", "retried"} and activity in self._activities:
+                data = record.data if step == "progress" else {}
+                self._activities[activity] = (*self._activities[activity][:2], data)
             prefix = f"[{clock(record.time - self._start_time)}] "
             self._held += [(prefix, line) for line in self._lines(record)]
             if record.kind == "run.finished":
@@ -88,9 +95,10 @@ class Progress:
             )
             self._painter.status(self._status())
             while self._held and not self._holds:
-                self._painter.print(*self._held.pop(0))
+                prefix, line = self._held.pop(0)
+                self._painter.print(prefix, line.text, _STYLES[line.tone])
             if record.kind in _ACTIVITIES:
-                self._activities[activity] = _ACTIVITIES[record.kind](record.data), time.monotonic()
+                self._activities[activity] = _ACTIVITIES[record.kind](record.data), time.monotonic(), {}
                 if self._ticker is None and not self._closed.is_set():
                     self._ticker = threading.Thread(target=self._repaint, name="progress", daemon=True)
                     self._ticker.start()
@@ -119,15 +127,11 @@ class Progress:
 
     def _status(self) -> str:
         now = time.monotonic()
-        streams = self._streams
-        shown = [
-            f"{text}... {int(now - since)} s{_arrived(streams.get(activity))}"
-            for activity, (text, since) in self._activities.items()
-            if now - since >= _SHORTEST or activity in streams
-        ]
-        if not shown or self._user_types or any(each["printed"] for each in streams.values()):
+        shown = [each for each in self._activities.values() if now - each[1] >= _SHORTEST or each[2]]
+        if not shown or self._user_types or any(data.get("printed") for *_, data in shown):
             return ""
-        spent, texts = describe_spent(self._document.fields), ", ".join(shown)
+        spent = describe_spent(self._document.fields)
+        texts = ", ".join(f"{text}... {int(now - since)} s{_arrived(data)}" for text, since, data in shown)
         return f"[{clock(now - self._started)}] {self._attempt}{texts}" + f"; {spent} so far" * bool(spent)
 
     def _repaint(self) -> None:
@@ -135,64 +139,6 @@ class Progress:
             with self._lock:
                 if status := self._status():
                     self._painter.tick(status)
-
-
-class _PlainPainter:
-    """Prints lines to files, pipes and dumb terminals."""
-
-    def __init__(self, stream: TextIO | None) -> None:
-        self._stream = SafeStream(stream)
-
-    def print(self, prefix: str, line: Line) -> None:
-        self.tick(prefix + _shown(line.text, len(prefix)))
-
-    def status(self, text: str) -> None:
-        """Do nothing: the status line cannot be repainted."""
-
-    def tick(self, text: str) -> None:
-        self._stream.write(printable(text) + "\n")
-        self._stream.flush()
-
-
-class _LivePainter(_PlainPainter):
-    """Prints to a terminal with rich, which knows the width of the terminal and of characters."""
-
-    def __init__(self, stream: TextIO | None, *, color: bool) -> None:
-        from rich.console import Console
-        from rich.text import Text
-
-        super().__init__(stream)
-        file = cast("IO[str]", self._stream)  # it has the methods that rich uses
-        self._console = Console(file=file, force_terminal=True, no_color=not color, highlight=False)
-        self._text = Text
-        self._status = Text()  # on the screen
-
-    def print(self, prefix: str, line: Line) -> None:
-        self._erase()
-        text = self._text.assemble((prefix, "dim"), (_shown(line.text, len(prefix)), _STYLES[line.tone]))
-        self._console.print(text, soft_wrap=True)
-        self._console.print(self._status, end="", soft_wrap=True)
-
-    def status(self, text: str) -> None:
-        status = self._text(_shown(text, 0).replace("\n", " "))
-        status.truncate(self._console.width - 1, overflow="ellipsis")
-        if status != self._status:
-            self._erase()
-            self._console.print(status, end="", soft_wrap=True)
-            self._status = status
-
-    tick = status
-
-    def _erase(self) -> None:
-        """Erase the status line, which takes several rows after the terminal became narrower."""
-        if self._status:
-            rows = (self._status.cell_len - 1) // self._console.width
-            self._stream.write("\r\x1b[2K" + "\x1b[1A\x1b[2K" * rows)
-
-
-def _shown(text: str, indent: int) -> str:
-    """Escape foreign text, and indent its further lines, so that they do not look like ours."""
-    return printable(text).replace("\n", "\n" + " " * indent)
 
 
 def lines_of(record: Record) -> Sequence[Line]:
@@ -212,9 +158,9 @@ def lines_beside_workflow(record: Record) -> Sequence[Line]:
     return () if told or (kind == "process.finished" and not data.get("tampered")) else lines_of(record)
 
 
-def _arrived(data: Mapping[str, Any] | None) -> str:
+def _arrived(data: Mapping[str, Any]) -> str:
     """Describe what arrived of a reply, and what the model does now."""
-    if data is None:
+    if not data:
         return ""
     speed = f" ({data['tokens'] / data['seconds']:,.0f}/s)" if data["seconds"] >= 1 else ""
     doing = "thinking, " if data["thinking"] else f"writing {data['file']}, " if data["file"] else ""
@@ -226,10 +172,6 @@ def _process(data: Mapping[str, Any]) -> str:
         return "build"
     command = shlex.join(str(word) for word in data.get("argv") or ())
     return command if len(command) <= _SHOWN_COMMAND else command[: _SHOWN_COMMAND - 3] + "..."
-
-
-def _call_started(data: Mapping[str, Any]) -> Sequence[Line]:
-    return (Line(f"call {data.get('number')}, {data.get('label')}: {_asking(data)}"),)
 
 
 def _asking(data: Mapping[str, Any]) -> str:
@@ -316,7 +258,7 @@ _ACTIVITIES: dict[str, Callable[[Mapping[str, Any]], str]] = {
 _LINES: dict[str, Callable[[Mapping[str, Any]], Sequence[Line]]] = {
     "run.started": lambda data: (Line(f"{data.get('workflow')}, log in {data.get('folder')}", "faint"),),
     "attempt.started": lambda data: (Line(f"attempt {data.get('number', '')}".rstrip()),),
-    "call.started": _call_started,
+    "call.started": lambda data: (Line(f"call {data.get('number')}, {data.get('label')}: {_asking(data)}"),),
     "call.retried": _call_retried,
     "call.finished": _call_finished,
     "changes.applied": _changes_applied,

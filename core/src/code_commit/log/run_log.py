@@ -21,7 +21,7 @@ from code_commit.log.sinks import Sinks
 from code_commit.plugin_api.errors import ExitCode, Interrupted, NotReady, describe
 from code_commit.plugin_api.event import Event, LogSink, MessageLogged, PluginFailed, Record, RunFinished, RunStarted
 from code_commit.plugin_api.project_files import LOGS, plain_name
-from code_commit.plugin_api.run_files import open_run_file, read_records
+from code_commit.plugin_api.run_files import read_records
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument
 from code_commit_workspace import Redactor, counted, to_json
 
@@ -219,16 +219,6 @@ class RunLog:
             NotReady: it cannot be written.
         """
         self._write_file(name, content, partial(self._files.append, create=True))
-
-    def read(self, name: str) -> str:
-        """Return the text of a file that was written."""
-        with open_run_file(self.folder, name) as file:
-            return file.read().decode()
-
-    def rename(self, name: str, new: str) -> None:
-        """Rename a file, if it exists."""
-        with suppress(OSError):
-            self._files.rename(name, new)
 
     def write_json(self, name: str, value: Any) -> Path:
         """Write a redacted, indented JSON document.

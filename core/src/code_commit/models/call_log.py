@@ -108,7 +108,7 @@ class CallLog:
         with suppress(CodeCommitError):  # it is the error already, or the next write fails, too
             reply.end()
         body = cause.body if isinstance(cause, ProviderError) else ""
-        arrived = self._log.read(name) if reply.kept.has_text else body
+        arrived = (self._log.folder / name).read_bytes().decode() if reply.kept.has_text else body
         self._log.write(name, failure_text(message) + arrived, replaces=True)
         # These two are raised before a try is sent, so the first try of a call costs nothing.
         unsent = isinstance(error, LimitReached | NotReady) and call.number not in self._retried
@@ -117,7 +117,7 @@ class CallLog:
         kind = error.kind if isinstance(error, ProviderFailed) else None
         return replace(failed, response=name, error=message, error_kind=kind)
 
-    def _finished(self, call: ModelCall, reply: ReceivedReply, completion: Completion, seconds: float) -> CallFinished:
+    def _finished(self, call: ModelCall, reply: ReceivedReply, completion: Completion, took: float) -> CallFinished:
         """Write the files of a completion, and return its event."""
         files, refused = reply.files, refusal(completion, call.number, self._log.redactor)
         text = failure_text(refused) + completion.text if refused else completion.text
@@ -131,7 +131,7 @@ class CallLog:
             parts = files.parts
             self._log.write_json(parts, parts_to_json(completion.message.parts))
         usage, cost = (Usage(0, 0), 0.0) if completion.cached else (completion.usage, completion.cost)
-        ending = (completion.model, completion.finish.value, completion.finish_detail, round(seconds, 3))
+        ending = (completion.model, completion.finish.value, completion.finish_detail, round(took, 3))
         tokens = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning)
         return CallFinished(call.number, call.label, *ending, *tokens, cost, files.response, parts)
 

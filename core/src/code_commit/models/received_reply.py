@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from code_commit.log.folder import CallFiles
@@ -60,8 +61,9 @@ class ReceivedReply:
     def lose(self, attempt: int) -> None:
         """Keep what arrived of the try `attempt` under another name, and begin the next try."""
         self.end()
-        for name in (self.files.response, self.files.raw):
-            self._log.rename(name, counted(name, f"try-{attempt}"))
+        for file in (self._log.folder / self.files.response, self._log.folder / self.files.raw):
+            with suppress(FileNotFoundError):
+                file.rename(file.with_name(counted(file.name, f"try-{attempt}")))
         self.begin()
 
     def _show(self, text: str, added: str) -> None:

@@ -1,0 +1,42 @@
+"""A file that grows by lines, and is locked while the process that writes it lives."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class LineFile:
+    """Appends lines to a new file in an open folder. It is not thread-safe.
+
+    `is_locked` finds the lock. Without file locks, there is none.
+    """
+
+    def __init__(self, folder: int, name: str) -> None:
+        self._handle = os.open(name, _APPEND, 0o600, dir_fd=folder)
+        with suppress(OSError):
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._torn = False
+
+    def append(self, line: bytes) -> None:
+        """Append a line; after an incomplete one, on a new line.
+
+        Raises:
+            OSError: it cannot be written, or only in part.
+        """
+        rest = memoryview(b"\n" + line if self._torn else line)
+        while rest:
+            self._torn = True
+            rest = rest[os.write(self._handle, rest) :]
+        self._torn = False
+
+    def close(self) -> None:
+        """Close the file and release its lock. A second call does nothing."""
+        handle, self._handle = self._handle, -1
+        if handle >= 0:
+            with suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_UN)  # a child before its exec shares the descriptor
+            os.close(handle)
