@@ -125,6 +125,7 @@ class TestLines(ProviderConformance):
     unspoken: ClassVar = [Finish.PAUSED, Finish.REFUSED, Finish.FILTERED]
     tool_choices: ClassVar = ["auto", "none"]
     thinks = False
+    stream_lines = True
     reports_cache = False
 
     @pytest.fixture

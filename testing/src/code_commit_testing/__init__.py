@@ -56,7 +56,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    modules = [f"code_commit_testing.conformance{part}" for part in ("", "_count", "_provider", "_stream")]
+    modules = [
+        f"code_commit_testing.conformance{part}" for part in ("", "_count", "_provider", "_stream", "_stream_http")
+    ]
     if "pytest" in sys.modules and modules[0] not in sys.modules:  # for readable failures of their tests
         sys.modules["pytest"].register_assert_rewrite(*modules)
     return getattr(import_module(_MODULES[name]), name)

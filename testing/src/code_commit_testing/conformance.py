@@ -49,7 +49,8 @@ from code_commit_testing.conformance_samples import (
     TWO_CALLS,
     with_each_value_replaced_in,
 )
-from code_commit_testing.conformance_stream import StreamConformance, assert_valid
+from code_commit_testing.conformance_stream import assert_valid
+from code_commit_testing.conformance_stream_http import StreamHttpConformance
 from code_commit_testing.scripted_provider import model_call
 from code_commit_testing.scripted_replies import Protocol, Reply, answer_of
 from code_commit_testing.scripted_server import ScriptedServer
@@ -59,7 +60,7 @@ __all__ = ["CompleteConformance", "ProviderConformance"]
 ToolChoice = Literal["auto", "none", "required"]
 
 
-class ProviderConformance(CountConformance, StreamConformance):
+class ProviderConformance(CountConformance, StreamHttpConformance):
     """Subclass it, name the subclass `Test…`, and set these attributes.
 
     `settings` is the provider's configuration. `unspoken` are the finishes that the service cannot express,
@@ -104,11 +105,6 @@ class ProviderConformance(CountConformance, StreamConformance):
         """Return `reply`, decoded by the wire."""
         status, headers, body = self.answer(reply)
         return wire.decode(status, headers, body)
-
-    def as_bytes(self, reply: Reply) -> Reply:
-        """Return `reply` as fixed bytes, for any path."""
-        status, headers, body = self.answer(reply)
-        return Reply(status=status, headers=headers, body=body, fault=reply.fault)
 
     # --- the definition
 
