@@ -31,6 +31,27 @@ def test_autonomous_works_until_the_coach_approves(codebase, autonomous):
     assert codebase.read("requirements.md") == "Add two.\n"
 
 
+def test_a_red_build_goes_back_to_the_player(codebase, autonomous):
+    cast = codebase.cast
+    codebase.write("build.sh", "test -e three.txt || { echo 'three is missing' >&2; exit 3; }\n")
+    cast.player += [cast.writes("three.txt", "3\n"), cast.done("mended")]
+    done = autonomous("--sandbox=off")
+    assert (done.exit_code, done.events[-1]["data"]["data"]["turns"]) == (0, 2)
+    told = cast.requests["player"][-1].json["messages"][1]["content"]
+    assert "the build of the project fails: `bash build.sh`" in str(told)
+    assert "exit code: 3\n--- stderr ---\nthree is missing" in str(told).replace("\\n", "\n")
+
+
+def test_a_build_that_stays_red_is_not_reached_and_teaches_the_next_run(codebase, autonomous):
+    cast = codebase.cast
+    codebase.write("build.sh", "echo 'three is missing'; exit 3\n")
+    done = autonomous("--sandbox=off", "--max-turns=1")
+    assert (done.exit_code, done.events[-1]["data"]["data"]["end"]) == (1, "out of turns")
+    asked = len(cast.requests["player"])
+    autonomous("--sandbox=off", "--max-turns=1")
+    assert "three is missing" in cast.requests["player"][asked].prompt
+
+
 def test_autonomous_out_of_turns_continues_in_the_next_run(codebase, autonomous):
     codebase.cast.coach = [codebase.cast.done("Not yet.")]
     done = autonomous("--max-turns=2")

@@ -197,12 +197,20 @@ def test_answers_are_understood(typed, event):
 
 
 def test_approval_is_on_its_own_line():
-    assert approves("Well.\nIMPLEMENTATION_APPROVED\nGood.")
+    for text in (
+        "Well.\nIMPLEMENTATION_APPROVED\nGood.",
+        " IMPLEMENTATION_APPROVED \r\nGood.",
+        "**IMPLEMENTATION_APPROVED**",
+        "## `IMPLEMENTATION_APPROVED`.",
+        "- **IMPLEMENTATION_APPROVED.**",
+    ):
+        assert approves(text)
     for text in (
         "",
         "Not IMPLEMENTATION_APPROVED",
-        "IMPLEMENTATION_APPROVED.",
-        " IMPLEMENTATION_APPROVED",
+        "not IMPLEMENTATION_APPROVED yet",
+        "> IMPLEMENTATION_APPROVED",
+        "IMPLEMENTATION_APPROVED?",
         "implementation_approved",
     ):
         assert not approves(text)

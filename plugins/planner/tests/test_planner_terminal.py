@@ -118,6 +118,11 @@ def test_a_whole_cycle_works_on_a_terminal(codebase, on_terminal):
     for called in ("todo_write", "shell echo a command", "read_file", "write_file two.txt"):
         assert len([line for line in lines if f"player: {called}" in line]) == 1
     assert any(line.endswith("-> exit code: 3") for line in lines)
+    todos = lines.index(" todos: 1 of 1 done")
+    assert lines[todos + 1] == "  - [x] two"
+    assert lines[lines.index(" player says:") + 1] == "  two.txt is there"
+    assert "The player is done after 5 replies." in lines
+    assert "  IMPLEMENTATION_APPROVED" in lines
     feedback = lines[lines.index("The coach is not satisfied yet:") + 1 :]
     assert next(at for at, line in enumerate(feedback) if not line.startswith("  ")) == 25
     assert "\x1b[31msuch" not in terminal.shown

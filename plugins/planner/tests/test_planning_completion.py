@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -50,13 +51,20 @@ def test_the_player_and_the_coach_get_the_requirements(codebase, build):
     assert not {"write_file", "str_replace", "todo_write"} & set(names)
 
 
-def test_the_coach_sees_what_the_player_has_committed(codebase, build):
+@pytest.mark.parametrize("command", ["git add two.txt; git commit -qm mine", "git checkout -qb other"])
+def test_a_player_that_changes_git_is_stopped_and_the_person_asked(codebase, build, command):
     cast = codebase.cast
-    cast.player.insert(2, cast.called("shell", command="git add two.txt; git commit -qm mine"))
+    cast.player.insert(2, cast.called("shell", command=command))
     person = build()
+    question = person.question()
+    assert re.match(
+        r"An error stopped the coach and the player: the player changed git's HEAD from master at \w+ to \w+ at \w+\n",
+        question,
+    )
+    assert not cast.requests["coach"]
+    person.says("no")
     person.question()
-    assert "mine" in codebase.subjects()
-    assert "changed: two.txt" in cast.requests["coach"][0].prompt
+    assert ("changed: two.txt" if "commit" in command else "new: two.txt") in cast.requests["coach"][0].prompt
 
 
 def test_feedback_reaches_the_player_and_the_next_turn(codebase, build):
@@ -89,6 +97,42 @@ def test_open_todos_are_asked_about(codebase, build, todo, message):
     person.says("yes")
     person.quits()
     assert person.states[-3:-1] == ["stage", "review"]
+
+
+def test_the_original_section_reaches_no_implementer(codebase, build):
+    cast = codebase.cast
+    original = "{{ORIGINAL USER REQUIREMENTS -- THIS SECTION WILL BE IGNORED BY THE IMPLEMENTATION}}"
+    cast.planner[0] = cast.writes(NEW, f"{{{{CURRENT REQUIREMENTS}}}}\nAdd two.\n\n{original}\n\nsecret wish\n")
+    person = build()
+    person.question()
+    for part in ("player", "coach", "summary", "message"):
+        assert "Add two." in cast.requests[part][0].prompt
+        assert "secret wish" not in cast.requests[part][0].prompt
+    assert any("secret wish" in codebase.read(f"g3-plan/{name}") for name in codebase.plan_files())
+
+
+def test_the_work_of_the_agents_is_seen(codebase, build):
+    cast = codebase.cast
+    read = cast.called("read_file", path="one.txt")
+    cast.player = [
+        replace(cast.called("todo_write", content="- [ ] two\n- [ ] three\n"), text="First a list."),
+        cast.called("todo_write", content="- [x] two\n- [ ] three\n"),
+        *[read] * 5,
+    ]
+    person = build("--max-turns=1")
+    question = person.question()
+    assert "1 of 2 todos are not done:\n  - [ ] three" in question
+    said = [event["data"] for event in person.events if event["kind"] == "toolbox.said"]
+    assert {"agent": "player", "text": "First a list."} in said
+    todos = [event["data"] for event in person.events if event["kind"] == "planner.todos"]
+    assert [(each["done"], each["all"]) for each in todos] == [(0, 2), (1, 2)]
+    assert "The player stopped after 6 replies: the model repeated itself." in person.notices()
+    assert re.search(r"Turn 1 of 1: the coach reviews\. So far: [\d,]+ tokens\.", person.notices())
+    assert "Summarizing the requirements" in person.notices()
+    person.says("quit")
+    person.ends()
+    assert re.search(r"This session: 1 turn of the player and the coach, 0 commits, [\d,]+ tokens", person.notices())
+    assert [event for event in person.events if event["kind"] == "planner.spent"][-1]["data"]["tokens"] > 0
 
 
 def test_out_of_turns_is_shown_and_enter_means_no(codebase, build):

@@ -137,11 +137,18 @@ class Run(Protocol):
         """
 
     def execute(
-        self, argv: Sequence[str], *, timeout: float, stdin: bytes = b"", label: str = "command"
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float,
+        stdin: bytes = b"",
+        label: str = "command",
+        writes: Sequence[str] | None = None,
     ) -> ProcessResult:
         """Run a command that a model chose. It fails if no sandbox is available, unless `--sandbox off` was given.
 
-        `timeout` is in seconds. `label` names the log in the run folder, after the number of the last model call.
+        `timeout` is in seconds. `label` names the log in the run folder, after the number of the last model call. With
+        `writes`, what the command changes in files other than these is put back, except in files that git ignores.
         """
 
     def start_process(

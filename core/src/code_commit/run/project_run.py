@@ -176,14 +176,21 @@ class ProjectRun:
         return self.last_build
 
     def execute(
-        self, argv: Sequence[str], *, timeout: float, stdin: bytes = b"", label: str = "command"
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float,
+        stdin: bytes = b"",
+        label: str = "command",
+        writes: Sequence[str] | None = None,
     ) -> ProcessResult:
-        """Run a command that the model chose.
+        """Run a command that the model chose. With `writes`, put back what it changes in other files.
 
         Raises:
             NotReady: it would run without isolation, which the user did not allow.
         """
-        return self._process(argv, f"{label}.txt", timeout=timeout, stdin=stdin, isolation_required=True)
+        with nullcontext() if writes is None else self._put_back_except(writes):
+            return self._process(argv, f"{label}.txt", timeout=timeout, stdin=stdin, isolation_required=True)
 
     def start_process(
         self, argv: Sequence[str], *, env: Mapping[str, str] = MappingProxyType({}), isolation_required: bool = True
@@ -362,6 +369,23 @@ class ProjectRun:
     def _checkpoints(self) -> Checkpoints:
         self._require_writes()
         return self.workspace.checkpoints
+
+    @contextmanager
+    def _put_back_except(self, paths: Sequence[str]) -> Iterator[None]:
+        """Put back what the block changes in files that git does not ignore, except `paths`."""
+        with self._tree_lock:
+            self._checkpoint_start()
+            self._take_checkpoint("before")
+            before = self._latest
+        try:
+            yield
+        finally:
+            with self._tree_lock, uninterrupted():
+                self._take_checkpoint("after")
+                if changed := [path for path in self._checkpoints.changes(before, self._latest) if path not in paths]:
+                    self._checkpoints.restore(before, changed)
+                    self._unsaved = True
+                    self.emit(ChangesUndone(tuple(changed), f"the command may write only {', '.join(paths)}"))
 
     def _require_writes(self) -> None:
         if not self.writes:

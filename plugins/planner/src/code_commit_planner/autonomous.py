@@ -32,7 +32,8 @@ def build_alone(run: Run) -> Result:
     so_far = read_progress(run.state, requirements)
     if so_far.turn:
         show(run, filled(messages.LOOP_RESUMED, turn=str(so_far.turn)))
-    result = build(run, toolbox, Task(REQUIREMENTS, requirements), max_turns=run.options.max_turns, so_far=so_far)
+    task = Task(REQUIREMENTS, requirements, builds=True)
+    result = build(run, toolbox, task, max_turns=run.options.max_turns, so_far=so_far)
     data = {"turns": result.turns, "end": result.end.value, "feedback": result.feedback}
     match result.end:
         case LoopEnd.APPROVED:

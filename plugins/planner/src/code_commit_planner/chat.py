@@ -8,10 +8,10 @@ from pathlib import Path
 from code_commit.plugin_api import Message, NotReady, Outcome, Result, Run, StateEntered
 from code_commit_planner import messages
 from code_commit_planner.answers import YES_OR_NO, ask, meaning
-from code_commit_planner.coach_and_player import PLAYER_TOOLS, say_call
+from code_commit_planner.coach_and_player import PLAYER_TOOLS
 from code_commit_planner.machine import Event
-from code_commit_planner.notices import show
 from code_commit_planner.prompts import CHAT_SYSTEM, filled
+from code_commit_planner.watching import Watch
 from code_commit_planner.wrapping import legible
 from code_commit_toolbox.agent import run_agent
 from code_commit_toolbox.toolbox import open_toolbox
@@ -51,6 +51,7 @@ def chat(run: Run) -> Result:
         turns += 1
         run.emit(StateEntered("player"))
         _remember(run)
+        watch = Watch(run, "player")
         result = run_agent(
             run,
             player,
@@ -60,10 +61,11 @@ def chat(run: Run) -> Result:
             prompt=typed,
             history=history,
             label="player",
-            on_call=lambda called: say_call(run, "player", called),
+            on_call=watch.called,
+            on_text=watch.says,
         )
         history = result.messages
-        show(run, result.text or f"[{result.end.value}]")
+        watch.ended(result)
         if result.tampered:
             message = f"a command changed files that check the project: {', '.join(result.tampered)}"
             return Result(Outcome.NOT_REACHED, message, {"turns": turns})

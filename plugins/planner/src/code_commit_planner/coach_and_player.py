@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from code_commit.plugin_api import CodeCommitError, ProviderFailed, ResponseRefused, Run
+from code_commit_planner import prompts
 from code_commit_planner.changes import changes_since
-from code_commit_planner.display import feedback_lines, tool_line
-from code_commit_planner.messages import COACH, FEEDBACK, IS_APPROVED, TURN
-from code_commit_planner.notices import show
+from code_commit_planner.display import feedback_lines
+from code_commit_planner.guard import Guard
+from code_commit_planner.messages import BUILD_IS_RED, CHANGED_GIT, COACH, FEEDBACK, IS_APPROVED, SO_FAR, TURN
+from code_commit_planner.notices import Spent, show
+from code_commit_planner.plan_folder import TODO
 from code_commit_planner.progress import Progress, digest, forget_progress
 from code_commit_planner.prompts import (
     APPROVED,
+    ASKED,
     COACH_SYSTEM,
     COACH_TURN,
     PLAYER_FEEDBACK,
@@ -20,15 +25,19 @@ from code_commit_planner.prompts import (
     PLAYER_TURN,
     filled,
 )
+from code_commit_planner.spending import describe_spent, spent
+from code_commit_planner.watching import Watch
 from code_commit_planner.wrapping import legible
 from code_commit_toolbox.agent import run_agent
-from code_commit_toolbox.outcome import AgentResult, CalledTool
+from code_commit_toolbox.outcome import AgentResult
+from code_commit_toolbox.process_report import process_report
 from code_commit_toolbox.toolbox import Toolbox
 
 PLAYER_TOOLS = (
     *("read_file", "list_files", "code_search", "write_file", "str_replace", "shell"),
     *("todo_read", "todo_write", "final_output"),
 )
+_MARKS = "#*_`-+ \t\r"
 COACH_TOOLS = ("read_file", "list_files", "code_search", "shell", "todo_read", "final_output")
 
 
@@ -55,11 +64,16 @@ class LoopResult:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The requirements, their file, and the commit at which the work began."""
+    """The requirements, their file, and the commit at which the work began.
+
+    With `builds`, `build.sh` must pass as well. `head` tells git's branch and commit, which the agents must not change.
+    """
 
     file: str
     requirements: str
     since: str = "HEAD"
+    builds: bool = False
+    head: Callable[[], str] | None = None
 
 
 def build(run: Run, toolbox: Toolbox, task: Task, *, max_turns: int, so_far: Progress) -> LoopResult:
@@ -68,11 +82,12 @@ def build(run: Run, toolbox: Toolbox, task: Task, *, max_turns: int, so_far: Pro
     Raises:
         LimitReached, NotReady: from the host; they end the run, and the next run can continue.
     """
+    loop = _Loop(run, toolbox, task, max_turns, so_far.asked, Guard(run, (task.file,)))
     feedback = so_far.feedback
     for turn in range(1, max_turns + 1):
         with run.span("planner.turn", number=turn):
             try:
-                result = _turn(run, toolbox, task, turn, max_turns, feedback)
+                result = loop.turn(turn, feedback)
             except (ProviderFailed, ResponseRefused) as error:
                 return LoopResult(LoopEnd.FAILED, turn, feedback, error.message, error)
         if result.end is LoopEnd.APPROVED:
@@ -82,72 +97,108 @@ def build(run: Run, toolbox: Toolbox, task: Task, *, max_turns: int, so_far: Pro
         if result.end is LoopEnd.FAILED:
             return result
         feedback = result.feedback
-        Progress(digest(task.requirements), so_far.turn + turn, feedback).save(run.state)
+        Progress(digest(task.requirements), so_far.turn + turn, feedback, so_far.asked).save(run.state)
     return LoopResult(LoopEnd.OUT_OF_TURNS, max_turns, feedback)
 
 
 def approves(feedback: str) -> bool:
-    """Return whether a line is exactly `IMPLEMENTATION_APPROVED`."""
-    return APPROVED in feedback.split("\n")
+    """Return whether a line is `IMPLEMENTATION_APPROVED`, apart from blanks, Markdown marks and a final period."""
+    return any(line.strip().strip(_MARKS).removesuffix(".").strip(_MARKS) == APPROVED for line in feedback.split("\n"))
 
 
-def _turn(run: Run, toolbox: Toolbox, task: Task, turn: int, max_turns: int, feedback: str) -> LoopResult:
-    show(run, filled(TURN, number=str(turn), turns=str(max_turns)))
-    player = _player(run, toolbox, task, feedback)
-    if player.tampered:
-        return _tampered("player", player, turn, feedback)
-    show(run, filled(COACH, number=str(turn), turns=str(max_turns)))
-    coach = _coach(run, toolbox, task, f"[{player.end.value}]\n{player.text}")
-    if coach.tampered:
-        return _tampered("coach", coach, turn, feedback)
-    if coach.finished and approves(coach.text):
-        return LoopResult(LoopEnd.APPROVED, turn)
-    said = coach.text or f"The coach gave no feedback: {coach.end.value}."
-    show(run, f"{FEEDBACK}\n{feedback_lines(said, coach.transcript.name)}")
-    return LoopResult(LoopEnd.OUT_OF_TURNS, turn, said)
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """What all turns have in common."""
 
+    run: Run
+    toolbox: Toolbox
+    task: Task
+    turns: int
+    asked: str
+    guard: Guard
 
-def _player(run: Run, toolbox: Toolbox, task: Task, feedback: str) -> AgentResult:
-    prompt = filled(PLAYER_TURN, file=task.file, token=run.token, requirements=task.requirements)
-    if feedback:
-        prompt += filled(PLAYER_FEEDBACK, token=run.token, feedback=feedback)
-    return run_agent(
-        run,
-        run.model("player"),
-        toolbox,
-        allow=(*PLAYER_TOOLS, *toolbox.of_servers),
-        system=filled(PLAYER_SYSTEM, codepath=legible(str(run.root))),
-        prompt=prompt,
-        label="player",
-        on_call=lambda called: say_call(run, "player", called),
-    )
+    def turn(self, turn: int, feedback: str) -> LoopResult:
+        self._announce(TURN, turn)
+        head = self._head()
+        player = self._player(feedback)
+        if failure := self._failure("player", player, head):
+            return LoopResult(LoopEnd.FAILED, turn, feedback, failure)
+        self._announce(COACH, turn)
+        coach = self._coach(f"[{player.end.value}]\n{player.text}")
+        if failure := self._failure("coach", coach, head):
+            return LoopResult(LoopEnd.FAILED, turn, feedback, failure)
+        if coach.finished and approves(coach.text):
+            return self._built(turn, feedback) if self.task.builds else LoopResult(LoopEnd.APPROVED, turn)
+        said = coach.text or f"The coach gave no feedback: {coach.end.value}."
+        show(self.run, f"{FEEDBACK}\n{feedback_lines(said, coach.transcript.name)}")
+        return LoopResult(LoopEnd.OUT_OF_TURNS, turn, said)
 
+    def _built(self, turn: int, feedback: str) -> LoopResult:
+        """Let `build.sh`, if there is one, confirm the approval; the player gets the output of a red build."""
+        if self.run.tree.read("build.sh", 1) is None:
+            return LoopResult(LoopEnd.APPROVED, turn)
+        built = self.run.build()
+        if built.tampered:
+            error = f"the build changed files that check the project: {', '.join(built.tampered)}"
+            return LoopResult(LoopEnd.FAILED, turn, feedback, error)
+        if built.passed:
+            return LoopResult(LoopEnd.APPROVED, turn)
+        show(self.run, f"{BUILD_IS_RED}\n{feedback_lines(built.last_lines(), built.log.name)}")
+        report = process_report(self.run, built, self.toolbox.settings.output_limit)
+        return LoopResult(LoopEnd.OUT_OF_TURNS, turn, filled(prompts.BUILD_IS_RED, report=report))
 
-def _coach(run: Run, toolbox: Toolbox, task: Task, report: str) -> AgentResult:
-    return run_agent(
-        run,
-        run.model("coach"),
-        toolbox,
-        allow=COACH_TOOLS,
-        system=filled(COACH_SYSTEM, codepath=legible(str(run.root))),
-        prompt=filled(
-            COACH_TURN,
-            file=task.file,
-            token=run.token,
-            requirements=task.requirements,
-            report=report,
-            diff=changes_since(task.since, run, run.settings.diff_limit),
-        ),
-        label="coach",
-        on_call=lambda called: say_call(run, "coach", called),
-    )
+    def _announce(self, message: str, turn: int) -> None:
+        said = describe_spent(self.run)
+        self.run.emit(Spent(**spent(self.run)))
+        so_far = filled(SO_FAR, spent=said) if said else ""
+        show(self.run, filled(message, number=str(turn), turns=str(self.turns), spent=so_far))
 
+    def _player(self, feedback: str) -> AgentResult:
+        task, token = self.task, self.run.token
+        prompt = filled(PLAYER_TURN, file=task.file, token=token, requirements=task.requirements)
+        if feedback:
+            prompt += filled(PLAYER_FEEDBACK, token=token, feedback=feedback)
+        tools = (*PLAYER_TOOLS, *self.toolbox.of_servers)
+        return self._agent("player", tools, PLAYER_SYSTEM, prompt + self._asked(), writes=(TODO,))
 
-def say_call(run: Run, agent: str, called: CalledTool) -> None:
-    """Show the person one tool call, in one line."""
-    run.say(tool_line(agent, called))
+    def _coach(self, report: str) -> AgentResult:
+        task, run = self.task, self.run
+        diff = changes_since(task.since, run, run.settings.diff_limit)
+        prompt = filled(
+            COACH_TURN, file=task.file, token=run.token, requirements=task.requirements, report=report, diff=diff
+        )
+        return self._agent("coach", COACH_TOOLS, COACH_SYSTEM, prompt + self._asked())
 
+    def _asked(self) -> str:
+        return filled(ASKED, token=self.run.token, asked=self.asked) if self.asked else ""
 
-def _tampered(who: str, result: AgentResult, turn: int, feedback: str) -> LoopResult:
-    error = f"a command of the {who} changed files that check the project: {', '.join(result.tampered)}"
-    return LoopResult(LoopEnd.FAILED, turn, feedback, error)
+    def _agent(
+        self, agent: str, allow: Sequence[str], system: str, prompt: str, *, writes: tuple[str, ...] = ()
+    ) -> AgentResult:
+        run = self.run
+        if note := self.guard.note():
+            prompt += f"\n{note}\n"
+        watch = Watch(run, agent)
+        result = run_agent(
+            run,
+            run.model(agent),
+            self.guard.tools(self.toolbox, agent, writes=writes),
+            allow=allow,
+            system=filled(system, codepath=legible(str(run.root))),
+            prompt=prompt,
+            label=agent,
+            on_call=watch.called,
+            on_text=watch.says,
+        )
+        watch.ended(result)
+        return result
+
+    def _head(self) -> str:
+        return self.task.head() if self.task.head is not None else ""
+
+    def _failure(self, agent: str, result: AgentResult, head: str) -> str:
+        if result.tampered:
+            return f"a command of the {agent} changed files that check the project: {', '.join(result.tampered)}"
+        if (now := self._head()) != head:
+            return filled(CHANGED_GIT, agent=agent, before=head, after=now)
+        return ""

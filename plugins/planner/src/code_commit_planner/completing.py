@@ -13,6 +13,7 @@ from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder import FOLDER, HISTORY
 from code_commit_planner.planner_model import describe
 from code_commit_planner.progress import forget_progress
+from code_commit_planner.requirements_text import to_implement
 from code_commit_planner.staging import shown_paths
 
 _CONTINUE = (Event.GO, Event.QUIT)
@@ -39,7 +40,7 @@ def stage(plan: Plan) -> Event:
     ):
         if paths:
             plan.say(f"{heading}\n{shown_paths(paths)}")
-    requirements = plan.folder.text(f"{FOLDER}/{completion.requirements}") or ""
+    requirements = to_implement(plan.folder.text(f"{FOLDER}/{completion.requirements}") or "")
     plan.message = commit_message(describe(plan.run, requirements), completion)
     return Event.DONE
 
@@ -69,7 +70,7 @@ def commit(plan: Plan) -> Event:
         kept = plan.run.keep("commit-message.txt", str(message))
         plan.say(messages.COMMIT_FAILED, reason=error.message, file=str(kept))
         return Event.FAILED
-    plan.commits.append(made)
+    plan.commits.append(f"{made} {message.summary}")
     plan.say(messages.COMMITTED, commit=made[:12], summary=message.summary)
     plan.completion = plan.message = None
     return Event.DONE

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from code_commit_planner.todo import Todos
 from code_commit_planner.wrapping import columns, shortened, wrap
 from code_commit_toolbox.outcome import CalledTool
 
 WIDTH = 80
 FEEDBACK_LINES = 25
+TODO_LINES = 15
 _REASON = 40
 _SUBJECT_ARGUMENTS = ("path", "command", "pattern", "searches")
 _EXIT_CODE = "exit code: "
@@ -23,6 +25,19 @@ def tool_line(agent: str, called: CalledTool) -> str:
     return shortened(
         f" {mark}{agent}: {called.name} {subject}".rstrip(), WIDTH - min(columns(reason), _REASON)
     ) + shortened(reason, _REASON)
+
+
+def text_lines(agent: str, text: str, whole: str) -> str:
+    """Return what an agent says, in at most 25 lines below its name."""
+    return f" {agent} says:\n{feedback_lines(text, whole)}"
+
+
+def todo_lines(todos: Todos) -> str:
+    """Return a todo list in at most 15 lines below the number of its finished items."""
+    lines = [shortened(f"  {_one_line(line)}", WIDTH) for line in todos.lines]
+    if len(lines) > TODO_LINES:
+        lines = [*lines[: TODO_LINES - 1], f"  ... {len(lines) - TODO_LINES + 1} more"]
+    return "\n".join([f" todos: {todos.all - len(todos.open)} of {todos.all} done", *lines])
 
 
 def feedback_lines(feedback: str, whole: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from code_commit.plugin_api import NotReady
 from code_commit_planner import messages
 from code_commit_planner.answers import YES_OR_NO, ask
@@ -12,6 +14,7 @@ from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder import CURRENT, HISTORY, TODO
 from code_commit_planner.planner_model import summarise
 from code_commit_planner.progress import read_progress
+from code_commit_planner.requirements_text import to_implement
 from code_commit_planner.staging import shown_paths
 from code_commit_planner.todo import Todos, read_todos
 
@@ -33,13 +36,14 @@ def coach_and_player(plan: Plan) -> Event:
     if plan.repository is not None:
         since = plan.repository.begin_work(again=True)
     plan.recovering = False
-    task = Task(CURRENT, _requirements(plan), since or "HEAD")
+    task = Task(CURRENT, _requirements(plan), since or "HEAD", head=_head_of(plan))
     turns = plan.run.options.max_turns
     so_far = read_progress(plan.run.state, task.requirements)
     if so_far.turn and plan.loop is None:
         plan.say(messages.LOOP_RESUMED, turn=str(so_far.turn))
     plan.say(messages.IMPLEMENTING, turns=str(turns))
     plan.loop = build(plan.run, plan.toolbox, task, max_turns=turns, so_far=so_far)
+    plan.turns += plan.loop.turns
     return Event.DONE
 
 
@@ -62,6 +66,12 @@ def _record_start(plan: Plan) -> None:
         plan.folder.record(git_head(now(), head))
     summary = summarise(plan.run, _requirements(plan))
     plan.folder.record(start_implementing(now(), summary))
+
+
+def _head_of(plan: Plan) -> Callable[[], str] | None:
+    """Return what tells git's branch and commit, or None without git."""
+    git = plan.repository
+    return None if git is None else lambda: f"{git.branch() or 'no branch'} at {(git.head() or 'no commit')[:12]}"
 
 
 def _outcome(plan: Plan) -> str:
@@ -89,4 +99,4 @@ def _requirements(plan: Plan) -> str:
     text = plan.folder.text(CURRENT)
     if text is None:
         raise NotReady(f"there is no {CURRENT} any more", hint="start again")
-    return text
+    return to_implement(text)

@@ -56,10 +56,19 @@ it further, or 'quit'."""
 HOW_TO_TYPE = "In your own words: end a line with \\ to go on, or type 'e' for an editor."
 
 IMPLEMENTING = "Implementing g3-plan/current_requirements.md, in at most <turns> turns."
-TURN = "Turn <number> of <turns>: the player works."
-COACH = "Turn <number> of <turns>: the coach reviews."
+TURN = "Turn <number> of <turns>: the player works.<spent>"
+COACH = "Turn <number> of <turns>: the coach reviews.<spent>"
+SO_FAR = " So far: <spent>."
+AGENT_DONE = "The <agent> is done after <replies>."
+AGENT_STOPPED = "The <agent> stopped after <replies>: <reason>."
+BUILD_IS_RED = "The coach has approved the implementation, but the build is red:"
+CHANGED_GIT = "the <agent> changed git's HEAD from <before> to <after>"
+SUMMARISING = "Summarizing the requirements for the history ..."
+DESCRIBING = "Writing the commit message ..."
 FEEDBACK = "The coach is not satisfied yet:"
 IS_APPROVED = "The coach has approved the implementation."
+
+RESTORED = "A command of the <agent> changed files of the program, which restored them: <paths>"
 
 NOT_COMPLETE = """\
 <outcome>
@@ -91,6 +100,7 @@ COMMIT_INTERRUPTED = "The last run recorded a commit that was not made: <summary
 ASK_COMMIT_AGAIN = "Commit now? [yes/no/quit]"
 
 NOT_UNDERSTOOD = "Unknown answer. Please answer <choices>."
+SESSION = "This session: <turns> of the player and the coach, <commits><spent>"
 BYE = "quit at: <state>"
 INPUT_ENDED = "the input ended at: <state>"
 

@@ -16,6 +16,26 @@ class Notice(Event):
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class TodosChanged(Event):
+    """An agent changed its todo list: how many items are done, of how many, and the whole list."""
+
+    kind: ClassVar[str] = "planner.todos"
+    agent: str
+    done: int
+    all: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spent(Event):
+    """What the run has spent so far, before a turn or at the end; None for what is unknown."""
+
+    kind: ClassVar[str] = "planner.spent"
+    tokens: int | None
+    cost_usd: float | None
+
+
 def show(run: Run, text: str) -> None:
     """Show `text` to the person; with `--json`, as an event."""
     run.emit(Notice(text))

@@ -22,7 +22,7 @@ class Plan:
 
     `typed` is text that the person typed for the planner, `unchanged` means that the planner left the requirements as
     they were, `recovering` means that current requirements are resumed, `loop`
-    is the result of coach and player.
+    is the result of coach and player, `turns` counts all of their turns, `commits` are lines about the commits.
     """
 
     run: Run
@@ -35,6 +35,7 @@ class Plan:
     loop: LoopResult | None = None
     completion: Completed | None = None
     message: CommitMessage | None = None
+    turns: int = 0
     commits: list[str] = field(default_factory=list)
 
     def say(self, template: str, **values: str) -> None:

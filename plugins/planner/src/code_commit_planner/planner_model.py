@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from code_commit.plugin_api import Finish, Message, Request, Run, Text
-from code_commit_planner.coach_and_player import say_call
+from code_commit_planner.guard import tools_of_planner
+from code_commit_planner.messages import DESCRIBING, SUMMARISING
+from code_commit_planner.notices import show
 from code_commit_planner.prompts import (
     COMMIT_MESSAGE,
     PLANNER_ASKED,
@@ -13,6 +15,7 @@ from code_commit_planner.prompts import (
     filled,
 )
 from code_commit_planner.requirements_text import without_tags
+from code_commit_planner.watching import Watch
 from code_commit_planner.wrapping import legible
 from code_commit_toolbox.agent import run_agent
 from code_commit_toolbox.outcome import AgentResult
@@ -27,25 +30,31 @@ def review(run: Run, toolbox: Toolbox, words: str) -> AgentResult:
     prompt = filled(PLANNER_REVIEW, codepath=codepath)
     if words:
         prompt += filled(PLANNER_ASKED, words=words)
-    return run_agent(
+    watch = Watch(run, "planner")
+    result = run_agent(
         run,
         run.model("planner"),
-        toolbox,
+        tools_of_planner(toolbox),
         allow=PLANNER_TOOLS,
         system=filled(PLANNER_SYSTEM, codepath=codepath),
         prompt=prompt,
         label="planner",
-        on_call=lambda called: say_call(run, "planner", called),
+        on_call=watch.called,
+        on_text=watch.says,
     )
+    watch.ended(result)
+    return result
 
 
 def summarise(run: Run, requirements: str) -> str:
     """Summarize the requirements for the history."""
+    show(run, SUMMARISING)
     return _asked(run, REQUIREMENTS_SUMMARY, requirements, "requirements-summary") or without_tags(requirements)
 
 
 def describe(run: Run, requirements: str) -> str:
     """Describe the implementation for a commit: a summary line, then more."""
+    show(run, DESCRIBING)
     return _asked(run, COMMIT_MESSAGE, requirements, "commit-message")
 
 

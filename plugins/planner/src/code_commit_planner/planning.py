@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 from code_commit.plugin_api import Outcome, Result, Run, StateEntered
 from code_commit_planner import completing, implementing, messages, refining, starting
 from code_commit_planner.machine import FINAL, Event, State, next_state
+from code_commit_planner.notices import Spent
 from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder import TODO, PlanFolder
 from code_commit_planner.repository import Repository
+from code_commit_planner.spending import describe_spent, spent
 from code_commit_toolbox.toolbox import open_toolbox
 
 STEPS: Mapping[State, Callable[[Plan], Event]] = {
@@ -52,8 +54,23 @@ def plan(run: Run) -> Result:
     return _result(shared, state, before)
 
 
+def _summarize(shared: Plan) -> None:
+    """Show what the session did and cost."""
+    turns, commits = shared.turns, shared.commits
+    said = describe_spent(shared.run)
+    shared.run.emit(Spent(**spent(shared.run)))
+    shared.say(
+        messages.SESSION,
+        turns=f"{turns} turn{'s' * (turns != 1)}",
+        commits=f"{len(commits)} commit{'s' * (len(commits) != 1)}",
+        spent=f", {said}" * bool(said) + "".join(f"\n  {line}" for line in commits),
+    )
+
+
 def _result(shared: Plan, state: State, before: State) -> Result:
-    data = {"state": before.value, "commits": shared.commits}
+    if shared.turns or shared.commits:
+        _summarize(shared)
+    data = {"state": before.value, "commits": [line.partition(" ")[0] for line in shared.commits]}
     if state is State.QUIT:
         return Result(Outcome.REACHED, shared.fill(messages.BYE, state=before.value), data)
     message = messages.RESTART if state is State.NO_ANSWER else messages.INPUT_ENDED

@@ -12,11 +12,12 @@ _FILE = "coach-feedback.json"
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The last turn that the coach reviewed, and its feedback."""
+    """The last turn that the coach reviewed, its feedback, and what the person asked for after a review."""
 
     requirements: str  # a digest
     turn: int
     feedback: str
+    asked: str = ""  # by the person, at the review
 
     def save(self, state: Path) -> None:
         """Save it in the folder `state` atomically."""

@@ -78,6 +78,8 @@ Implement the requirements in `<file>`. Ignore a section of original user requir
 --- <token> ---
 """
 
+RESTORED = "[These files belong to the program, which restored them after a command changed them: <paths>]"
+
 PLAYER_FEEDBACK = """\
 
 You, or a player before you, have already worked on them. The coach was not satisfied. The feedback:
@@ -86,6 +88,19 @@ You, or a player before you, have already worked on them. The coach was not sati
 <feedback>
 --- <token> ---
 """
+
+ASKED = """\
+
+The user has reviewed the work, and asks for these changes in addition to the requirements:
+
+--- user <token> ---
+<asked>
+--- <token> ---
+"""
+
+BUILD_IS_RED = """\
+The coach was satisfied, but the build of the project fails: `bash build.sh`. Make it pass, without changing build.sh.
+<report>"""
 
 COACH_SYSTEM = """\
 You are the coach: an experienced software engineer who reviews whether the project at <codepath> fulfills its

@@ -7,7 +7,6 @@ from code_commit_planner import messages
 from code_commit_planner.answers import ask_for_words
 from code_commit_planner.history import now, refining
 from code_commit_planner.machine import Event
-from code_commit_planner.notices import show
 from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder import NEW, TODO
 from code_commit_planner.planner_model import review
@@ -39,8 +38,6 @@ def refine(plan: Plan) -> Event:
         plan.folder.write(NEW, marked)
     plan.say(messages.REVIEWING)
     result = review(plan.run, plan.toolbox, plan.typed)
-    if result.text:
-        show(plan.run, result.text)
     if result.tampered:
         message = f"a command of the planner changed files that check the project: {', '.join(result.tampered)}"
         plan.run.emit(MessageLogged(message, level="error"))

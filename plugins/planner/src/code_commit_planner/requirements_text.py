@@ -17,6 +17,17 @@ def with_tag(text: str) -> str:
     return f"{mark}{ORIGINAL_REQUIREMENTS}{end}{end}{text.removeprefix(_BOM)}"
 
 
+def to_implement(text: str) -> str:
+    """Return `text` without sections of original requirements; with nothing else in it, return all of it."""
+    kept, original = [], False
+    for line in text.split("\n"):
+        bare = _bare(line)
+        original = bare == ORIGINAL_REQUIREMENTS or (original and bare != CURRENT_REQUIREMENTS)
+        if not original:
+            kept.append(line)
+    return "\n".join(kept) if without_tags("\n".join(kept)).strip() else text
+
+
 def without_tags(text: str) -> str:
     """Return `text` without tag lines."""
     return "\n".join(

@@ -10,10 +10,11 @@ _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+\[(.)\]")
 
 @dataclass(frozen=True, slots=True)
 class Todos:
-    """The number of items in a list, and those that are not ticked."""
+    """The number of items in a list, those that are not ticked, and all of them as lines."""
 
     all: int
     open: tuple[str, ...]
+    lines: tuple[str, ...] = ()
 
     @property
     def done(self) -> bool:
@@ -24,4 +25,4 @@ class Todos:
 def read_todos(text: str) -> Todos:
     """Read the items of a Markdown list: `- [ ] to be done`, `- [x] done`."""
     items = [(found[1], line.strip()) for line in text.split("\n") if (found := _ITEM.match(line))]
-    return Todos(len(items), tuple(line for tick, line in items if tick not in "xX"))
+    return Todos(len(items), tuple(line for tick, line in items if tick not in "xX"), tuple(line for _, line in items))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from code_commit.plugin_api import Completion, Finish, Message, Model, Opaque, Request, Run, Text, ToolCall, ToolResult
 from code_commit_toolbox.calling import Answer, in_one_line, run_call
 from code_commit_toolbox.context import sendable, shortened, tokens_around, tokens_of
-from code_commit_toolbox.events import AgentEnded, ContextShortened, ToolCalled
+from code_commit_toolbox.events import AgentEnded, AgentSaid, ContextShortened, ToolCalled
 from code_commit_toolbox.outcome import AgentLimits, AgentResult, CalledTool, End, Turn
 from code_commit_toolbox.repetition import NOTE, NOTICED, Repetition
 from code_commit_toolbox.tool import Tool, ToolContext
@@ -45,13 +45,15 @@ def run_agent(
     label: str = "agent",
     on_turn: Callable[[Turn], None] | None = None,
     on_call: Callable[[CalledTool], None] | None = None,
+    on_text: Callable[[str], None] | None = None,
 ) -> AgentResult:
     """Let `model` work on `prompt` with the tools in `allow` and no others.
 
     The calls of a reply run in order and are answered in one message. The loop ends when `final_output` is called, when
     a reply has no call, or for another reason in `End`. `history` is a conversation to continue, from an earlier result
     or a transcript; with an empty `prompt`, the model only continues. `label` names the calls and the transcript in the
-    run folder. `on_call` and `on_turn` get finished calls and turns, unredacted.
+    run folder. `on_text` gets the text of each reply before its calls run, `on_call` and `on_turn` get finished calls
+    and turns; all are unredacted.
 
     Raises:
         NotReady: a tool in `allow` does not exist.
@@ -60,7 +62,9 @@ def run_agent(
     tools = toolbox.only(allow)
     limits = limits or AgentLimits.of(toolbox.settings)
     transcript = Transcript(run, label=label, model=model.name, system=system, tools=list(tools))
-    agent = _Agent(run, model, tools, system, limits, label, transcript, toolbox.settings.output_limit, on_call)
+    agent = _Agent(
+        run, model, tools, system, limits, label, transcript, toolbox.settings.output_limit, on_call, on_text
+    )
     agent.add(*answered(history), Message("user", (Text(prompt or _CONTINUE),)))
     with run.span("toolbox.agent", label=label):
         while agent.end is None:
@@ -70,7 +74,7 @@ def run_agent(
                 on_turn(turn)
         result = agent.result(agent.end)
     transcript.end(result.end.value, result.text)
-    run.emit(AgentEnded(label, result.end.value, result.turns, result.tokens, transcript.file.name))
+    run.emit(AgentEnded(label, result.end.value, result.turns, result.tokens, transcript.file.name, result.text))
     return result
 
 
@@ -87,6 +91,7 @@ class _Agent:
     transcript: Transcript
     output_limit: int
     on_call: Callable[[CalledTool], None] | None
+    on_text: Callable[[str], None] | None
     messages: list[Message] = field(default_factory=list)
     sent: list[Message] = field(default_factory=list)
     end: End | None = None
@@ -116,6 +121,10 @@ class _Agent:
         completion = self.model.complete(request, label=self.label)
         self._count(request, completion)
         self.text = completion.text.strip() or self.text
+        if completion.text.strip():
+            self.run.emit(AgentSaid(self.label, completion.text))
+            if self.on_text is not None:
+                self.on_text(completion.text)
         called = self._take(completion)
         return Turn(self.turns, completion.text, called)
 
@@ -225,7 +234,7 @@ class _Agent:
 
     def _publish(self, call: ToolCall, answer: Answer) -> CalledTool:
         raw = call.raw or str(call.arguments)
-        called = CalledTool(call.name, raw, answer.text, answer.is_error, answer.seconds)
+        called = CalledTool(call.name, raw, answer.text, answer.is_error, answer.seconds, call.arguments or {})
         error = answer.text[:_ERROR_SHOWN] if answer.is_error else None
         self.run.emit(
             ToolCalled(

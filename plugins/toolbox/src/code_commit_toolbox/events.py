@@ -9,6 +9,15 @@ from code_commit.plugin_api import Event
 
 
 @dataclass(frozen=True, slots=True)
+class AgentSaid(Event):
+    """The text of a reply, without thinking and calls."""
+
+    kind: ClassVar[str] = "toolbox.said"
+    agent: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCalled(Event):
     """A tool was called, or the call was refused. `call` is one line; `characters` is the length of its answer."""
 
@@ -34,7 +43,7 @@ class ContextShortened(Event):
 
 @dataclass(frozen=True, slots=True)
 class AgentEnded(Event):
-    """The loop ended; `end` is the reason."""
+    """The loop ended; `end` is the reason, `text` the last words."""
 
     kind: ClassVar[str] = "toolbox.ended"
     agent: str
@@ -42,3 +51,4 @@ class AgentEnded(Event):
     turns: int
     tokens: int
     transcript: str
+    text: str = ""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from code_commit.plugin_api import Message
+from code_commit.plugin_api import Json, Message
 from code_commit_toolbox.settings import ToolboxSettings
 
 
@@ -44,13 +44,14 @@ class AgentLimits:
 
 @dataclass(frozen=True, slots=True)
 class CalledTool:
-    """A finished tool call. `arguments` is the text that the model wrote."""
+    """A finished tool call. `arguments` is the text that the model wrote, `given` its values."""
 
     name: str
     arguments: str
     text: str
     is_error: bool
     seconds: float
+    given: Json = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

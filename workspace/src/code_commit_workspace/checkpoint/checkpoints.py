@@ -99,15 +99,15 @@ class Checkpoints:
         """Return mode and object id of each file of a commit by path. Equal content has equal ids in any repository."""
         return self._saved.listing(commit)
 
-    def restore(self, commit: str) -> tuple[str, ...]:
-        """Restore the visible tree of `commit`, and return the changed paths.
+    def restore(self, commit: str, only: Collection[str] | None = None) -> tuple[str, ...]:
+        """Restore the visible tree of `commit`, or `only` these paths of it, and return the changed paths.
 
         Files added since are removed. Files that git ignores now and ignored then stay as they are.
 
         Raises:
             NotReady: something is in the way or missing; the tree is unchanged.
         """
-        return self._restorer.restore(self._saved.load(commit))
+        return self._restorer.restore(self._saved.load(commit), only)
 
     @contextmanager
     def visit(self, commit: str, back: str) -> Iterator[None]:

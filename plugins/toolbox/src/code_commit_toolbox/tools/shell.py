@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Sequence
 
-from code_commit.plugin_api import Json, MessageLogged, NotReady, ProcessResult
+from code_commit.plugin_api import Json, MessageLogged, NotReady
+from code_commit_toolbox.process_report import process_report
 from code_commit_toolbox.settings import ToolboxSettings
-from code_commit_toolbox.shortening import head_and_tail
 from code_commit_toolbox.tool import ProjectTampered, Tool, ToolContext, ToolError
 
 
-def shell(settings: ToolboxSettings) -> Tool:
-    """Return the tool that runs a command. The run folder has the whole output; the model gets it up to the limit."""
+def shell(settings: ToolboxSettings, *, writes: Sequence[str] | None = None) -> Tool:
+    """Return the tool that runs a command. The run folder has the whole output; the model gets it up to the limit.
+
+    With `writes`, what a command changes in other files of the project is put back.
+    """
+    only = f" What it changes in files other than {', '.join(writes)} is put back." if writes else ""
 
     def call(context: ToolContext, arguments: Json) -> str:
         wanted = min(arguments.get("timeout_seconds", settings.shell_seconds), settings.shell_seconds_at_most)
         seconds = context.seconds(wanted)
         try:
-            result = context.run.execute(["bash", "-c", arguments["command"]], timeout=seconds, label="shell")
+            result = context.run.execute(
+                ["bash", "-c", arguments["command"]], timeout=seconds, label="shell", writes=writes
+            )
         except NotReady as error:
             context.run.emit(MessageLogged(f"shell was refused: {error.message}; {error.hint}", level="warning"))
             raise ToolError(f"The command was not run: {error.message}. Work without commands.") from error
-        report = _report(result, os.path.relpath(result.log, context.run.root), settings.output_limit)
+        report = process_report(context.run, result, settings.output_limit)
         if result.tampered:
             paths = ", ".join(result.tampered)
             raise ProjectTampered(
@@ -35,7 +41,7 @@ def shell(settings: ToolboxSettings) -> Tool:
     return Tool(
         "shell",
         "Run a command with bash in the project's root, without a terminal or input; its child processes end with it. "
-        "Returns its exit code, stdout and stderr.",
+        f"Returns its exit code, stdout and stderr.{only}",
         {
             "type": "object",
             "properties": {
@@ -52,17 +58,3 @@ def shell(settings: ToolboxSettings) -> Tool:
         },
         call,
     )
-
-
-def _report(result: ProcessResult, log: str, limit: int) -> str:
-    outputs = {
-        name: output.decode("utf-8", "replace")
-        for name, output in (("stdout", result.stdout), ("stderr", result.stderr))
-        if output
-    }
-    ending = "ended by a signal or its time limit" if result.exit_code is None else f"exit code: {result.exit_code}"
-    pieces = [ending]
-    for name, text in outputs.items():
-        ended = text if text.endswith("\n") else f"{text}\n"
-        pieces.append(f"--- {name} ---\n" + head_and_tail(ended, limit // len(outputs), whole=f"see {log}"))
-    return "\n".join(piece.removesuffix("\n") for piece in pieces)

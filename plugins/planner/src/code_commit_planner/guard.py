@@ -1,0 +1,150 @@
+"""Keep the program's own files from the agents: restore what their commands change, refuse what their tools write."""
+
+from __future__ import annotations
+
+import os
+import stat
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from code_commit.plugin_api import Change, Json, NotReady, ResponseRefused, Run
+from code_commit_planner import messages
+from code_commit_planner.notices import show
+from code_commit_planner.plan_folder import FOLDER, NEW, TODO
+from code_commit_planner.prompts import RESTORED, filled
+from code_commit_planner.wrapping import legible
+from code_commit_toolbox.tool import ProjectTampered, Tool, ToolContext, ToolError
+from code_commit_toolbox.toolbox import Toolbox
+from code_commit_toolbox.tools.project_file import plain
+from code_commit_toolbox.tools.shell import shell
+from code_commit_workspace import remove_tree
+
+_WRITING = ("write_file", "str_replace")
+_LIMIT = 10 * 1024 * 1024
+
+
+def tools_of_planner(toolbox: Toolbox) -> Toolbox:
+    """Return `toolbox` with tools that write the new requirements and nothing else."""
+    tools = dict(toolbox.tools)
+    for name in _WRITING:
+        tools[name] = _limited(tools[name], lambda path: path == NEW, f"you may write only {NEW}")
+    tools["shell"] = shell(toolbox.settings, writes=(NEW,))
+    return replace(toolbox, tools=tools)
+
+
+@dataclass(slots=True)
+class Guard:
+    """The files in the plan folder, and `more` files, as they were when the agents began.
+
+    `new_requirements.md` belongs to the person, who may write it meanwhile, and the todo list to the player.
+    """
+
+    run: Run
+    more: tuple[str, ...] = ()
+    _kept: dict[str, bytes] = field(default_factory=dict)
+    _restored: list[str] = field(default_factory=list)
+
+    def tools(self, toolbox: Toolbox, agent: str, *, writes: tuple[str, ...] = ()) -> Toolbox:
+        """Return `toolbox` with tools that change none of the files but `writes`; remember the files as they are."""
+        self._kept = {path: content for path in self._paths() if (content := self._read(path)) is not None}
+        tools = dict(toolbox.tools)
+        for name in _WRITING:
+            reason = f"{FOLDER} and the requirements belong to the program; write todos with todo_write"
+            tools[name] = _limited(tools[name], self._is_free, reason)
+        for name in ("shell", *toolbox.of_servers):
+            tools[name] = self._guarded(tools[name], agent, writes)
+        return replace(toolbox, tools=tools)
+
+    def note(self) -> str:
+        """Return what the next agent is told about restored files, once."""
+        paths, self._restored = dict.fromkeys(self._restored), []
+        return filled(RESTORED, paths=", ".join(map(legible, paths))) if paths else ""
+
+    def _is_free(self, path: str) -> bool:
+        plain_path = unicodedata.normalize("NFKC", path).casefold()
+        return plain_path.partition("/")[0] != FOLDER and path not in self.more
+
+    def _guarded(self, tool: Tool, agent: str, writes: tuple[str, ...]) -> Tool:
+        def call(context: ToolContext, arguments: Json) -> str:
+            try:
+                text = tool.call(context, arguments)
+            except ToolError as error:
+                note = self._restore(agent, writes)
+                if isinstance(error, ProjectTampered):
+                    raise ProjectTampered(f"{error}{note}", error.paths) from error
+                raise ToolError(f"{error}{note}") from error
+            except BaseException:
+                self._restore(agent, writes)
+                raise
+            return text + self._restore(agent, writes)
+
+        return Tool(tool.name, tool.description, tool.parameters, call)
+
+    def _restore(self, agent: str, writes: tuple[str, ...]) -> str:
+        """Restore the files, except `writes`; return what the agent is told."""
+        root = Path(self.run.root)
+        _clear_the_way(root, [FOLDER, *self._kept, NEW, TODO])
+        changes = [
+            Change(path, content)
+            for path, content in self._kept.items()
+            if path not in {*writes, NEW} and self._read(path) != content
+        ]
+        for path in self._paths():
+            if path not in {*self._kept, *writes, NEW}:
+                _clear_the_way(root, [path])
+                if (content := self._read(path)) is not None:
+                    self.run.keep("removed-from-plan.txt", content)
+                    changes.append(Change(path, None))
+        if not changes:
+            return ""
+        paths = [change.path for change in changes]
+        try:
+            self.run.apply(changes)
+        except (NotReady, ResponseRefused) as error:
+            reason = f"A command changed files of the program, which cannot be restored: {error.message}"
+            raise ProjectTampered(reason, tuple(paths)) from error
+        self._restored += paths
+        show(self.run, filled(messages.RESTORED, agent=agent, paths=", ".join(map(legible, paths))))
+        return f"\n{filled(RESTORED, paths=', '.join(map(legible, paths)))}"
+
+    def _paths(self) -> Iterator[str]:
+        """Yield the files that the guard keeps, and others in the plan folder."""
+        root = Path(self.run.root)
+        for folder, _folders, names in os.walk(root / FOLDER):
+            yield from (Path(folder, name).relative_to(root).as_posix() for name in names)
+        yield from (path for path in self.more if os.path.lexists(root / path))
+
+    def _read(self, path: str) -> bytes | None:
+        try:
+            return self.run.tree.read(path, _LIMIT)
+        except (OSError, ValueError):
+            return None
+
+
+def _limited(tool: Tool, allowed: Callable[[str], bool], reason: str) -> Tool:
+    def call(context: ToolContext, arguments: Json) -> str:
+        if not allowed(plain(arguments["path"])):
+            raise ToolError(f"{arguments['path']} cannot be written: {reason}")
+        return tool.call(context, arguments)
+
+    return Tool(tool.name, tool.description, tool.parameters, call)
+
+
+def _clear_the_way(root: Path, paths: Iterable[str]) -> None:
+    """Remove links, devices and folders from where our files and their folder are."""
+    for path in paths:
+        place = root / path
+        try:
+            mode = place.lstat().st_mode
+        except OSError:
+            continue
+        with suppress(OSError):
+            if path == FOLDER and stat.S_ISDIR(mode):
+                place.chmod(mode | 0o700)
+            elif stat.S_ISDIR(mode):
+                remove_tree(place)
+            elif path == FOLDER or not stat.S_ISREG(mode):
+                place.unlink()

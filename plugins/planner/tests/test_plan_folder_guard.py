@@ -1,0 +1,134 @@
+"""The plan folder belongs to the program: what agents write there, with tools and commands, is refused or put back."""
+
+from __future__ import annotations
+
+import pytest
+
+NEW, CURRENT, TODO = "g3-plan/new_requirements.md", "g3-plan/current_requirements.md", "g3-plan/todo.g3.md"
+HISTORY = "g3-plan/planner_history.txt"
+REQUIREMENTS = "{{CURRENT REQUIREMENTS}}\nAdd two.\n\nold words\n"
+
+
+@pytest.fixture
+def player(codebase):
+    """Plan with a player that makes these calls, up to the first question after its work."""
+
+    def plays(*calls):
+        cast = codebase.cast
+        codebase.write(NEW, "old words\n")
+        cast.player = [*calls, *cast.player]
+        person = codebase.plan()
+        person.answers("", "yes")
+        assert "Please review the currently staged files" in person.question()
+        return person
+
+    return plays
+
+
+def answers(cast, part):
+    """The results of the calls of `part`."""
+    messages = cast.requests[part][-1].json["messages"]
+    return [str(message["content"]) for message in messages if message["role"] == "tool"]
+
+
+@pytest.mark.parametrize("path", [HISTORY, CURRENT, "./g3-plan/notes.md", "G3-Plan/x.md", NEW])
+def test_the_player_cannot_write_in_the_plan_folder(codebase, player, path):
+    cast = codebase.cast
+    player(cast.writes(path, "forged\n"))
+    assert "belong to the program" in answers(cast, "player")[0]
+    assert "forged" not in codebase.history
+    assert not codebase.has("G3-Plan")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"echo forged > {CURRENT}; echo forged > {HISTORY}; touch g3-plan/completed_requirements_2020-01-01_00-00-00.md",
+        f"rm {CURRENT} {HISTORY}",
+        "rm -r g3-plan; ln -s /tmp g3-plan; exit 3",
+        f"rm {CURRENT} {HISTORY}; mkdir {CURRENT}; touch {CURRENT}/x; ln -s /etc/passwd {HISTORY}",
+        f"rm {CURRENT}; mkfifo {CURRENT}; mkfifo g3-plan/pipe; chmod 500 g3-plan",
+        "rm -r g3-plan; echo forged > g3-plan",
+    ],
+)
+def test_commands_of_the_player_change_nothing_in_the_plan_folder(codebase, player, command):
+    cast = codebase.cast
+    person = player(cast.called("shell", command=command))
+    for kind in ("REFINING REQUIREMENTS", "GIT HEAD", "START IMPLEMENTING"):
+        assert f"- {kind}" in codebase.history
+    assert "forged" not in codebase.history
+    (done,) = [name for name in codebase.plan_files() if name.startswith("completed_requirements")]
+    assert codebase.read(f"g3-plan/{done}") == REQUIREMENTS
+    assert "A command of the player changed files of the program, which restored them: " in person.notices()
+    told = "These files belong to the program, which restored them"
+    assert told in answers(cast, "player")[0]
+    assert told in cast.requests["coach"][0].prompt
+    assert "forged" not in cast.requests["message"][0].prompt
+
+
+def test_the_person_may_write_new_requirements_meanwhile(codebase, player):
+    cast = codebase.cast
+    person = player(cast.called("shell", command=f"echo the next ones > {NEW}; echo '- [x] more' >> {TODO}"))
+    assert codebase.read(NEW) == "the next ones\n"
+    assert "which restored them" not in person.notices()
+
+
+def test_commands_of_the_coach_do_not_change_the_todos(codebase, player):
+    cast = codebase.cast
+    cast.coach = [cast.called("shell", command=f"echo '- [ ] more' > {TODO}"), *cast.coach]
+    person = player()
+    assert "A command of the coach changed files of the program" in person.notices()
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [("write_file", {"path": "src/evil.py", "content": "x"})],
+        [("str_replace", {"path": "one.txt", "old_str": "1", "new_str": "2"})],
+        [("write_file", {"path": HISTORY, "content": "x"})],
+        [
+            (
+                "shell",
+                {"command": f"mkdir src; echo x > src/evil.py; rm one.txt; echo x > {HISTORY}; echo x > {CURRENT}"},
+            )
+        ],
+    ],
+)
+def test_the_planner_writes_new_requirements_alone(codebase, calls):
+    cast = codebase.cast
+    codebase.write(NEW, "old words\n")
+    codebase.write("mine.txt", "mine\n")
+    cast.planner = [*(cast.called(name, **given) for name, given in calls), *cast.planner]
+    person = codebase.start()
+    person.answers("yes", "yes", "", "no")
+    person.quits()
+    assert codebase.read("one.txt") == "1\n"
+    assert codebase.read("mine.txt") == "mine\n"
+    assert not codebase.has("src")
+    assert not codebase.has(CURRENT)
+    assert codebase.history.endswith("- REFINING REQUIREMENTS (new_requirements.md)\n")
+    assert codebase.read(NEW) == REQUIREMENTS
+
+
+def test_a_command_of_the_planner_may_write_the_requirements(codebase):
+    cast = codebase.cast
+    codebase.write(NEW, "old words\n")
+    cast.planner = [cast.called("shell", command=f"echo '{{{{CURRENT REQUIREMENTS}}}}' > {NEW}"), cast.done()]
+    person = codebase.plan()
+    person.answers("", "no")
+    person.quits()
+    assert codebase.read(NEW) == "{{CURRENT REQUIREMENTS}}\n"
+
+
+def test_autonomous_mode_restores_its_requirements(codebase):
+    cast = codebase.cast
+    codebase.write("requirements.md", "Add two.\n")
+    cast.player = [
+        cast.writes("requirements.md", "Nothing.\n"),
+        cast.called("shell", command="echo Nothing. > requirements.md"),
+        *cast.player,
+    ]
+    done = codebase.project.command("--autonomous", "--sandbox=off")
+    assert done.exit_code == 0
+    assert codebase.read("requirements.md") == "Add two.\n"
+    assert "belong to the program" in answers(cast, "player")[0]
