@@ -137,19 +137,15 @@ class Run(Protocol):
         """
 
     def execute(
-        self,
-        argv: Sequence[str],
-        *,
-        timeout: float,
-        stdin: bytes = b"",
-        label: str = "command",
-        writes: Sequence[str] | None = None,
+        self, argv: Sequence[str], *, timeout: float, stdin: bytes = b"", label: str = "command"
     ) -> ProcessResult:
         """Run a command that a model chose. It fails if no sandbox is available, unless `--sandbox off` was given.
 
-        `timeout` is in seconds. `label` names the log in the run folder, after the number of the last model call. With
-        `writes`, what the command changes in files other than these is put back, except in files that git ignores.
+        `timeout` is in seconds. `label` names the log in the run folder, after the number of the last model call.
         """
+
+    def limit_writes(self, paths: Sequence[str]) -> AbstractContextManager[None]:
+        """Put back what commands in the block change in files other than `paths`, except in files that git ignores."""
 
     def start_process(
         self, argv: Sequence[str], *, env: Mapping[str, str] = ..., isolation_required: bool = True

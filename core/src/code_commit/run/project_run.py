@@ -176,21 +176,23 @@ class ProjectRun:
         return self.last_build
 
     def execute(
-        self,
-        argv: Sequence[str],
-        *,
-        timeout: float,
-        stdin: bytes = b"",
-        label: str = "command",
-        writes: Sequence[str] | None = None,
+        self, argv: Sequence[str], *, timeout: float, stdin: bytes = b"", label: str = "command"
     ) -> ProcessResult:
-        """Run a command that the model chose. With `writes`, put back what it changes in other files.
+        """Run a command that the model chose.
 
         Raises:
             NotReady: it would run without isolation, which the user did not allow.
         """
-        with nullcontext() if writes is None else self._put_back_except(writes):
-            return self._process(argv, f"{label}.txt", timeout=timeout, stdin=stdin, isolation_required=True)
+        return self._process(argv, f"{label}.txt", timeout=timeout, stdin=stdin, isolation_required=True)
+
+    @contextmanager
+    def limit_writes(self, paths: Sequence[str]) -> Iterator[None]:
+        """Put back what commands in the block change in files other than `paths`."""
+        self._checkpoint_start()
+        with self._checkpoints.put_back(self.folder.name, paths) as undone:
+            yield
+        if undone:
+            self.emit(ChangesUndone(tuple(undone), f"the command may write only {', '.join(paths)}"))
 
     def start_process(
         self, argv: Sequence[str], *, env: Mapping[str, str] = MappingProxyType({}), isolation_required: bool = True
@@ -369,23 +371,6 @@ class ProjectRun:
     def _checkpoints(self) -> Checkpoints:
         self._require_writes()
         return self.workspace.checkpoints
-
-    @contextmanager
-    def _put_back_except(self, paths: Sequence[str]) -> Iterator[None]:
-        """Put back what the block changes in files that git does not ignore, except `paths`."""
-        with self._tree_lock:
-            self._checkpoint_start()
-            self._take_checkpoint("before")
-            before = self._latest
-        try:
-            yield
-        finally:
-            with self._tree_lock, uninterrupted():
-                self._take_checkpoint("after")
-                if changed := [path for path in self._checkpoints.changes(before, self._latest) if path not in paths]:
-                    self._checkpoints.restore(before, changed)
-                    self._unsaved = True
-                    self.emit(ChangesUndone(tuple(changed), f"the command may write only {', '.join(paths)}"))
 
     def _require_writes(self) -> None:
         if not self.writes:

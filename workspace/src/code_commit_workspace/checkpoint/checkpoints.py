@@ -124,6 +124,23 @@ class Checkpoints:
             with uninterrupted():
                 self.restore(back)
 
+    @contextmanager
+    def put_back(self, run: str, written: Collection[str]) -> Iterator[Collection[str]]:
+        """Put back what the block changes in other files than `written`, and add its paths to what this yields.
+
+        Raises:
+            NotReady: as `restore`.
+        """
+        before = self.take(run, "before")
+        changed: list[str] = []
+        try:
+            yield changed
+        finally:
+            with uninterrupted():
+                changed += [path for path in self.changes(before, self.take(run, "after")) if path not in written]
+                if changed:
+                    self.restore(before, changed)
+
     def undo(self, run: str, paths: Sequence[str] = (), *, force: bool = False) -> tuple[str, ...]:
         """Restore the files that `run` changed, or only those at or below `paths`; return the restored paths.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from code_commit.plugin_api import Json, MessageLogged, NotReady
 from code_commit_toolbox.process_report import process_report
@@ -10,7 +11,7 @@ from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import ProjectTampered, Tool, ToolContext, ToolError
 
 
-def shell(settings: ToolboxSettings, *, writes: Sequence[str] | None = None) -> Tool:
+def shell(settings: ToolboxSettings, *, writes: Sequence[str] = ()) -> Tool:
     """Return the tool that runs a command. The run folder has the whole output; the model gets it up to the limit.
 
     With `writes`, what a command changes in other files of the project is put back.
@@ -21,9 +22,8 @@ def shell(settings: ToolboxSettings, *, writes: Sequence[str] | None = None) -> 
         wanted = min(arguments.get("timeout_seconds", settings.shell_seconds), settings.shell_seconds_at_most)
         seconds = context.seconds(wanted)
         try:
-            result = context.run.execute(
-                ["bash", "-c", arguments["command"]], timeout=seconds, label="shell", writes=writes
-            )
+            with context.run.limit_writes(writes) if writes else nullcontext():
+                result = context.run.execute(["bash", "-c", arguments["command"]], timeout=seconds, label="shell")
         except NotReady as error:
             context.run.emit(MessageLogged(f"shell was refused: {error.message}; {error.hint}", level="warning"))
             raise ToolError(f"The command was not run: {error.message}. Work without commands.") from error
