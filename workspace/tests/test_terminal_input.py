@@ -12,13 +12,12 @@ import pytest
 ASKING = """
 import sys
 from pathlib import Path
-from code_commit_workspace import drop_typed_input, read_answer
+from code_commit_workspace import read_answer
 print("ready", flush=True)
 while sys.stdin.buffer.readline() != b"work is done\\n": pass
 for number in (1, 2):
-    drop_typed_input()
-    print("question", number, flush=True)
-    print(repr(read_answer(Path.cwd(), {draft})), flush=True)
+    show = lambda: print("question", number, flush=True)
+    print(repr(read_answer(show, Path.cwd(), {draft})), flush=True)
 """
 
 
@@ -36,13 +35,13 @@ for number in (1, 2):
     ],
 )
 def test_an_answer_from_a_pipe_is_a_line_and_those_it_continues_on(typed, draft, answer):
-    code = f"from code_commit_workspace import read_answer; print(repr(read_answer(draft={draft!r})))"
+    code = f"from code_commit_workspace import read_answer; print(repr(read_answer(str, draft={draft!r})))"
     done = subprocess.run([sys.executable, "-c", code], input=typed, capture_output=True, check=True)
     assert done.stdout.decode().rstrip("\n") == answer
 
 
 def test_there_is_no_answer_without_stdin():
-    code = "import sys; sys.stdin = None; from code_commit_workspace import read_answer; print(read_answer())"
+    code = "import sys; sys.stdin = None; from code_commit_workspace import read_answer; print(read_answer(str))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"None\n"
 
 

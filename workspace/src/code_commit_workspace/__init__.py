@@ -67,7 +67,7 @@ _PUBLIC = {
         "terminal_columns",
         "write_stdout",
     ),
-    "terminal_input": ("drop_typed_input", "read_answer"),
+    "terminal_input": ("read_answer",),
     "threads": ("Worker", "run_concurrently"),
     "tree_removal": ("remove_tree",),
     "workspace": ("Workspace",),

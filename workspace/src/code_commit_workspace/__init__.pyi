@@ -71,7 +71,6 @@ from .terminal import printable as printable
 from .terminal import stdout_aside as stdout_aside
 from .terminal import terminal_columns as terminal_columns
 from .terminal import write_stdout as write_stdout
-from .terminal_input import drop_typed_input as drop_typed_input
 from .terminal_input import read_answer as read_answer
 from .threads import Worker as Worker
 from .threads import run_concurrently as run_concurrently

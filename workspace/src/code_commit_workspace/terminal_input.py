@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,21 +11,16 @@ _PASTE = 0.05  # seconds; the lines of a pasted block arrive without a pause
 _EDIT = "e"
 
 
-def drop_typed_input() -> None:
-    """Drop what was typed on the terminal so far: nobody can answer a question that they have not seen."""
-    if _on_terminal():
-        import termios
+def read_answer(show: Callable[[], object], root: Path | None = None, draft: str | None = None) -> str | None:
+    """Call `show`, which asks, and read the answer from stdin without its line ending; return None at the end of input.
 
-        with suppress(termios.error):
-            termios.tcflush(sys.stdin, termios.TCIFLUSH)
-
-
-def read_answer(root: Path | None = None, draft: str | None = None) -> str | None:
-    """Read an answer from stdin without its line ending; return None at the end of input.
+    What was typed on a terminal so far is dropped: nobody can answer a question that they have not seen.
 
     An answer is one line, or a block that was pasted on a terminal. With `draft`, it may be longer: a line that ends
     with a backslash goes on, and on a terminal `e` opens an editor with `draft`, which is never a program in `root`.
     """
+    _drop_typed_input()
+    show()
     while True:
         answer = _read_block()
         while draft is not None and answer is not None and answer.endswith("\\"):
@@ -39,6 +35,14 @@ def read_answer(root: Path | None = None, draft: str | None = None) -> str | Non
         except (OSError, ValueError) as error:
             sys.stdout.write(f"The editor failed: {error}\n")
             sys.stdout.flush()
+
+
+def _drop_typed_input() -> None:
+    if _on_terminal():
+        import termios
+
+        with suppress(termios.error):
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
 
 def _on_terminal() -> bool:

@@ -21,7 +21,7 @@ from code_commit.plugins.host import HOST, import_code, naming, noting
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import RunPlan, settings_model
 from code_commit.run.session import RunEnding, run_session
-from code_commit_workspace import check_private_folder, drop_typed_input, printable, read_answer
+from code_commit_workspace import check_private_folder, printable, read_answer
 
 INIT = "run `code-commit init`: it adds the line, and creates the other files that a run needs"
 
@@ -139,10 +139,7 @@ def _ask(workflow: WorkflowDefinition, question: str) -> str | None:
     """Ask the user before the run starts. The question goes to stderr: stdout may hold events only."""
     if not workflow.interactive:
         raise NotReady("a workflow that is not interactive asked a question", hint="this is a bug in its plugin")
-    drop_typed_input()
-    sys.stderr.write(printable(question) + "\n")
-    sys.stderr.flush()
-    return read_answer()
+    return read_answer(lambda: sys.stderr.write(printable(question) + "\n"))
 
 
 def _options(model: type[BaseModel] | None, flags: Mapping[str, Any]) -> Any:

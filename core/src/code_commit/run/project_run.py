@@ -38,7 +38,6 @@ from code_commit_workspace import (
     RunningProcess,
     Tree,
     Workspace,
-    drop_typed_input,
     printable,
     read_answer,
     uninterrupted,
@@ -216,9 +215,7 @@ class ProjectRun:
         if not self._plan.workflow.interactive:
             raise NotReady("a workflow that is not interactive asked a question", hint="this is a bug in its plugin")
         self.emit(QuestionAsked(question, tuple(choices)))
-        drop_typed_input()
-        self.say(question)
-        answer = read_answer(self.root, draft)
+        answer = read_answer(lambda: self.say(question), self.root, draft)
         self.emit(QuestionAnswered(answer))
         return answer
 
