@@ -31,7 +31,14 @@ def watched(config):
         return post(self, request)
 
     httpx.HTTPTransport.handle_request = handle_request
-    return LoopbackWire(config.model)
+    return Streaming(config.model)
+
+class Streaming(LoopbackWire):
+    def encode_stream(self, request):
+        return self.encode(request)
+
+    def stream(self):
+        raise AssertionError("the server answers with whole replies")
 
 @hookimpl
 def code_commit_providers():
@@ -45,11 +52,12 @@ def server():
         yield server
 
 
-def test_from_the_workflow_to_httpx_are_few_frames_and_no_module_twice(project, asking, server, tmp_path):
+@pytest.mark.parametrize("stream", ["always", "never"])
+def test_from_the_workflow_to_httpx_are_few_frames_and_no_module_twice(project, asking, server, tmp_path, stream):
     install_plugin(asking, "watched", FRAMES)
     server.script(Reply("1"), Reply("2"))
     seen = tmp_path / "frames.json"
-    environ = {"LOOPBACK_BASE_URL": server.url("openai"), "FRAMES": str(seen)}
+    environ = {"LOOPBACK_BASE_URL": server.url("openai"), "FRAMES": str(seen), "CODE_COMMIT_STREAM": stream}
     command = ("--ask", "--model", "watched/gpt-5", "--max-cost", "5")
     finished = project.command(*command, plugins=[asking], environ=environ)
     assert finished.exit_code == 0, finished.stderr
