@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
-from code_commit.plugin_api import Finish
+from code_commit.plugin_api import Finish, StreamEvent
 from code_commit_testing import Project, Reply, ScriptedServer
 from code_commit_testing.conformance import ProviderConformance
 
@@ -40,6 +41,21 @@ def encode_reply(reply: Reply) -> bytes:
     return json.dumps(answer).encode()
 
 
+def encode_events(reply: Reply, size: int) -> Iterator[StreamEvent]:
+    whole = json.loads(encode_reply(reply))
+    for part in pieces(whole.pop("say"), size):
+        yield StreamEvent("say", json.dumps({"say": part}).encode())
+    for call in whole.pop("calls"):
+        for number, part in enumerate(pieces(call["arguments"], size) or [""]):
+            first = {} if number else {"tool": call["tool"]}
+            yield StreamEvent("call", json.dumps({"id": call["id"], **first, "arguments": part}).encode())
+    yield StreamEvent("end", json.dumps(whole).encode())
+
+
+def pieces(text: str, size: int) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
 class TestParrot(ProviderConformance):
     definition = PARROT
     settings = {"model": "parrot-large"}
@@ -48,6 +64,12 @@ class TestParrot(ProviderConformance):
 
     def answer(self, reply):
         return reply.status, reply.headers, encode_reply(reply)
+
+    def stream_events(self, reply, piece):
+        return encode_events(reply, piece)
+
+    def stream_error(self, reply):
+        return StreamEvent("problem", encode_reply(reply))
 
 
 def test_a_whole_run(tmp_path):

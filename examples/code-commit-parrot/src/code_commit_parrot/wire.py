@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from code_commit.plugin_api import (
@@ -29,6 +30,7 @@ from code_commit.plugin_api import (
 )
 
 from code_commit_parrot.config import ParrotConfig
+from code_commit_parrot.stream import ParrotDecoder
 
 FINISH = {
     "done": Finish.STOP,
@@ -80,6 +82,15 @@ class ParrotWire:
             model=reply_member(reply, "model", str) or self._config.model,
             raw=reply,
         )
+
+    def encode_stream(self, request: Request) -> HttpCall:
+        """Translate `request` to a call with a streamed reply."""
+        call = self.encode(request)
+        return replace(call, body={**call.body, "stream": True})
+
+    def stream(self) -> ParrotDecoder:
+        """Return the decoder of one streamed reply."""
+        return ParrotDecoder(self.decode)
 
 
 def _turns(message: Message) -> list[dict[str, Any]]:
