@@ -293,6 +293,23 @@ def test_no_event_crashes(value):
     decoder.partial()
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda number: chunk({"functionCall": {"name": "f"}}),
+        lambda number: chunk({"text": "x", "thought": number % 2 == 0}),
+        lambda number: {"candidates": [{"index": number}]},
+        lambda number: chunk(**{f"m{number}": 1}),
+        lambda number: {"candidates": [{"content": {f"m{number}": 1}}]},
+        lambda number: {f"m{number}": 1},
+    ],
+)
+def test_a_flood_of_parts_is_an_invalid_response(made):
+    with pytest.raises(ProviderError, match="too many parts") as caught:
+        streamed(*map(made, range(10_100)))
+    assert caught.value.kind == "invalid_response"
+
+
 def test_small_pieces_need_no_memory_of_their_own():
     pieces = [event(chunk({"text": f"{number:03} "})) for number in range(1000)]
     decoder = WIRE.stream()

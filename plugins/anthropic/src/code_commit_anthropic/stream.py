@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -30,6 +30,7 @@ _PIECE: Final[Mapping[str, tuple[str, Literal["text", "thinking", "tool"] | None
     "signature_delta": ("signature", None),
     "compaction_delta": ("content", None),
 }
+_MOST_PARTS = 10_000  # of a reply: events of some bytes could fill the memory with them
 
 
 class _Block:
@@ -52,6 +53,7 @@ class _Block:
         pieces.write(piece)
 
     def cite(self, citation: object) -> None:
+        _limit(self._citations)
         self._citations.append(citation)
 
     def text(self) -> str:
@@ -134,11 +136,14 @@ class AnthropicStream:
         self._message.update({name: value for name, value in members.items() if value is not None})
         usage = reply_member(owner, "usage", dict) or {}
         self._usage.update({name: value for name, value in usage.items() if value is not None})
+        _limit(self._message)
+        _limit(self._usage)
 
     def _start(self, data: Json) -> Sequence[Delta]:
         index, block = _index(data), _Block(_member(data, "content_block"))
         if index in self._blocks or not self._message:
             raise ProviderError(f"the reply begins block {index} at the wrong place", kind="invalid_response")
+        _limit(self._blocks)
         self._blocks[index] = block
         if block.name:
             return (Delta("tool", "", index, block.name),)
@@ -176,3 +181,8 @@ def _member(data: Json, name: str) -> dict[str, Any]:
     if member is None:
         raise ProviderError(f"an event of the reply has no {name!r}", kind="invalid_response")
     return member
+
+
+def _limit(kept: Sized) -> None:
+    if len(kept) >= _MOST_PARTS:
+        raise ProviderError("the reply has too many parts", kind="invalid_response")

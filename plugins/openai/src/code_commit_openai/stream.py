@@ -6,7 +6,7 @@ Servers differ: calls without `index`, or all with index 0; content as typed par
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from code_commit_openai.wire import OpenAIWire
 
 _END = b"[DONE]"
+_MOST_CHOICES = 128  # that one may ask for
+_MOST_PARTS = 10_000  # of a reply: events of some bytes could fill the memory with them
 _THINKING = ("reasoning_content", "reasoning")
 _PIECES = frozenset({"content", "refusal", *_THINKING})  # members that come in pieces
 _OF_DETAIL = {"reasoning.text": "text", "reasoning.summary": "summary"}
@@ -49,6 +51,8 @@ class _Call:
         self.name = self.name or reply_member(function, "name", str) or ""
         self._members.update({name: value for name, value in piece.items() if value is not None})
         self._function.update(function)
+        _limit(self._members)
+        _limit(self._function)
         arguments = function.get("arguments")
         text = arguments if isinstance(arguments, str) else read_arguments(arguments)[1]
         self._arguments.write(text)
@@ -72,9 +76,13 @@ class _Typed:
         last, of, pieces = self._parts[-1] if self._parts else ({}, "", StringIO())
         if text is None or name != of or any(last.get(key) != part.get(key) for key in ("type", "index")):
             last, of, pieces = {}, name if text is not None else "", StringIO()
+            _limit(self._parts)
             self._parts.append((last, of, pieces))
         last.update({key: value for key, value in part.items() if value is not None})
         pieces.write(text or "")
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
 
     def whole(self) -> list[dict[str, Any]]:
         """Return the parts so far."""
@@ -91,7 +99,7 @@ class _Choice:
         self._members: dict[str, Any] = {}
         self._message: dict[str, Any] = {"role": "assistant"}
         self._pieces: dict[str, StringIO] = {}
-        self._content: _Typed | None = None  # Mistral's
+        self._content = _Typed()  # Mistral's
         self._details = _Typed()  # OpenRouter's thinking
         self._calls: list[_Call] = []
         self._slots: dict[int | str, _Call] = {}  # by index, or by id if there is none
@@ -123,14 +131,16 @@ class _Choice:
             elif name in _PIECES:
                 reply_member(message, name, str)  # raises
             else:
+                _limit(self._message)
                 self._message[name] = value
+        _limit(self._members)
         return [self._delta("thinking", thinking), *deltas] if thinking else deltas
 
     def _delta(self, kind: Literal["text", "thinking"], text: str) -> Delta:
         return Delta(kind, text, self._numbers.setdefault(kind, len(self._numbers)))
 
     def _add(self, name: str, text: str) -> None:
-        if name == "content" and self._content is not None:
+        if name == "content" and self._content:
             self._content.add({"type": "text"}, "text", text)
             return
         if name not in self._pieces:
@@ -138,10 +148,8 @@ class _Choice:
         self._pieces[name].write(text)
 
     def _typed_content(self, parts: Sequence[Json]) -> list[Delta]:
-        if self._content is None:
-            self._content = _Typed()
-            if "content" in self._pieces:
-                self._content.add({"type": "text"}, "text", self._pieces.pop("content").getvalue())
+        if "content" in self._pieces:
+            self._content.add({"type": "text"}, "text", self._pieces.pop("content").getvalue())
         deltas = []
         for part in parts:
             text = reply_member(part, "text", str) or ""
@@ -186,6 +194,7 @@ class _Choice:
             call = self._calls[-1] if self._calls else None
         if call is None:
             call = _Call(len(self._calls) if index is None else index)
+            _limit(self._calls)
             self._calls.append(call)
             if index is not None or call_id:
                 self._slots[call_id or "" if index is None else index] = call
@@ -193,8 +202,7 @@ class _Choice:
 
     def text(self) -> str:
         """Return the text so far."""
-        typed = self._content.whole() if self._content is not None else []
-        words = [part["text"] for part in typed if part.get("type") == "text"]
+        words = [part["text"] for part in self._content.whole() if part.get("type") == "text"]
         return "".join(
             words + [self._pieces[name].getvalue() for name in ("content", "refusal") if name in self._pieces]
         )
@@ -203,8 +211,8 @@ class _Choice:
         """Return the choice of a whole reply."""
         pieces = {name: piece.getvalue() for name, piece in self._pieces.items()}
         message = self._message | {"content": None} | pieces
-        if self._content is not None:
-            message["content"] = self._content.whole()
+        if content := self._content.whole():
+            message["content"] = content
         if details := self._details.whole():
             message["reasoning_details"] = details
         if self._calls:
@@ -236,11 +244,13 @@ class OpenAIStream:
                 self._wire.completion({"choices": [choice]})  # raises
             index = reply_member(choice, "index", int) or 0
             if index not in self._choices:
+                _limit(self._choices, _MOST_CHOICES)
                 self._choices[index] = _Choice()
             added = self._choices[index].feed(choice)
             if index == min(self._choices):
                 deltas += added
         self._reply.update({name: value for name, value in chunk.items() if value and name not in _OF_EVENTS})
+        _limit(self._reply)
         return deltas
 
     def finish(self) -> Completion:
@@ -262,3 +272,8 @@ class OpenAIStream:
             usage=counted,
             model=model if isinstance(model, str) else None,
         )
+
+
+def _limit(kept: Sized, most: int = _MOST_PARTS) -> None:
+    if len(kept) >= most:
+        raise ProviderError("the reply has too many parts", kind="invalid_response")
