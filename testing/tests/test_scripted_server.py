@@ -10,6 +10,7 @@ import pytest
 
 from code_commit.plugin_api import (
     Completion,
+    Delta,
     Finish,
     Message,
     ProviderError,
@@ -161,6 +162,13 @@ def test_a_scripted_provider_answers_from_its_list():
     with pytest.raises(ProviderError, match="used up"):
         ask(provider)
     assert provider.requests[-2].messages[0].parts == (Text("the last question"),)
+
+
+def test_a_scripted_provider_streams_its_text():
+    deltas: list[Delta] = []
+    call = model_call("a question", stream=True, progress=deltas.append)
+    assert ScriptedProvider([" two words\n"]).complete(call).text == " two words\n"
+    assert [delta.text for delta in deltas] == [" two ", "words\n"]
 
 
 def test_the_module_of_the_scripted_provider_is_a_plugin():

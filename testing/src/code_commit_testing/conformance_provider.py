@@ -43,7 +43,7 @@ from code_commit.plugin_api import (
     ToolResult,
     Usage,
 )
-from code_commit_testing.command import Project
+from code_commit_testing.command import Finished, Project
 from code_commit_testing.conformance_samples import QUESTION, READ, TWO_CALLS
 from code_commit_testing.conformance_stream import assert_same
 from code_commit_testing.running_call import AT_ONCE, RunningCall
@@ -321,11 +321,12 @@ class CompleteConformance:
 
     # --- the command
 
+    @pytest.mark.parametrize("stream", ["never", "always"])
     def test_the_command_completes_a_run(
-        self, service: ScriptedService, tmp_path: Path, plugins: Sequence[Path]
+        self, service: ScriptedService, tmp_path: Path, plugins: Sequence[Path], stream: str
     ) -> None:
         service.script(Reply("^^^a.txt\nnew\n^^^end\n"))
-        project, finished = self._run(service, tmp_path, plugins)
+        project, finished = self._run(service, tmp_path, plugins, stream)
         assert (finished.exit_code, project.read("a.txt")) == (0, "new\n"), finished.stderr
 
     def test_the_command_shows_no_secret(
@@ -339,7 +340,9 @@ class CompleteConformance:
         for secret in self.secrets:
             assert not any(secret in text for text in (finished.stdout, finished.stderr, *written))
 
-    def _run(self, service: ScriptedService, folder: Path, plugins: Sequence[Path]) -> tuple[Project, Any]:
+    def _run(
+        self, service: ScriptedService, folder: Path, plugins: Sequence[Path], stream: str = "never"
+    ) -> tuple[Project, Finished]:
         if importlib.util.find_spec("code_commit_commit") is None:
             pytest.skip("the default workflow is not installed")
         project = Project.create(folder)
@@ -347,7 +350,8 @@ class CompleteConformance:
         lines = [f"[providers.{self.definition.name}.conformance]", *(f"{k} = {json.dumps(v)}" for k, v in settings)]
         project.write({"agent-config/config.toml": "\n".join(lines) + "\n"})
         model = f"{self.definition.name}.conformance"
-        return project, project.command("--model", model, "--json", environ=self.environ, plugins=plugins)
+        environ = {**self.environ, "CODE_COMMIT_STREAM": stream}
+        return project, project.command("--model", model, "--json", environ=environ, plugins=plugins)
 
 
 def _streaming(

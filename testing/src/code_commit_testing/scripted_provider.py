@@ -11,6 +11,7 @@ In a unit test, use `ScriptedProvider([...])`. For a whole run, register this mo
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 import warnings
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from code_commit.plugin_api import (
     Completion,
+    Delta,
     Finish,
     Message,
     ModelCall,
@@ -60,7 +62,7 @@ class ScriptedProvider:
     """Answers each request with the next of `answers`; `requests` records the requests.
 
     An answer is a text, a tool call, a whole `Completion`, a `ProviderError` to raise, or a function of the request
-    that returns one. When all are used up, requests are rejected.
+    that returns one. If the call streams, a text arrives word by word. When all are used up, requests are rejected.
     """
 
     def __init__(self, answers: Iterable[Answer], *, model: str = "scripted") -> None:
@@ -88,6 +90,9 @@ class ScriptedProvider:
         if isinstance(answer, Completion):
             return answer
         part = Text(answer) if isinstance(answer, str) else answer
+        if call.stream and isinstance(part, Text):
+            for word in re.findall(r"\s*\S+\s*", part.text):
+                call.progress(Delta("text", word))
         return Completion(
             message=Message("assistant", (part,)),
             finish=Finish.TOOL_CALLS if isinstance(part, ToolCall) else Finish.STOP,

@@ -41,7 +41,10 @@ FINISH = {
 
 
 class NewNameWire:
-    """A `Wire`: two pure functions. The host does the HTTP, adds the key, and retries."""
+    """A `Wire`: two pure functions. The host does the HTTP, adds the key, and retries.
+
+    If the service can stream its replies, add `encode_stream` and `stream`: see "Streaming" on the page of providers.
+    """
 
     def __init__(self, config: NewNameConfig) -> None:
         self._config = config
