@@ -84,14 +84,25 @@ class WorkerFolder:
             remove_tree(self.path / "units" / name)
 
 
-def push(project: Path, url: str, branch: str, message: str, files: list[str], *, timeout: float) -> None:
-    """Commit the files of a unit and push them as a new branch.
+def patch_of(project: Path, files: list[str]) -> bytes:
+    """Put the files that a unit changed into git's index, and return them as a patch for `git apply`.
+
+    Raises:
+        GitError: git refuses.
+    """
+    git = Git(project)
+    if files:
+        git.run(["add", "--all", "--", *(f":(literal){path}" for path in files)])
+    return git.run(["diff", "--cached", "--binary", "HEAD"])
+
+
+def push(project: Path, url: str, branch: str, message: str, *, timeout: float) -> None:
+    """Commit what `patch_of` put into the index, and push it as a new branch.
 
     Raises:
         GitError: git refuses, or the branch exists with another history.
     """
     git = Git(project)
-    git.run(["add", "--all", "--", *files])
     git.run(["commit", "--quiet", "--no-verify", "--message", message])
     env = _environment(Path(os.fsdecode(git.run(["rev-parse", "--absolute-git-dir"]).strip())))
     git.run([*_SLOW, "push", "--quiet", "--", url, f"HEAD:refs/heads/{branch}"], env=env, timeout=timeout)

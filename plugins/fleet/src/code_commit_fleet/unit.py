@@ -12,7 +12,7 @@ from typing import Any
 
 from code_commit.plugin_api import CodeCommitError, NotReady
 from code_commit_fleet import bundle
-from code_commit_fleet.checkout import WorkerFolder, push
+from code_commit_fleet.checkout import WorkerFolder, patch_of, push
 from code_commit_fleet.unit_process import Ended, run_code_commit
 from code_commit_fleet.unit_result import LONGEST, bounded, files_of, first_error, record_of
 from code_commit_fleet.worker_keys import copy_keys, require_hidden_tls_keys, worker_redactor
@@ -37,16 +37,17 @@ def run_unit(payload: bytes) -> bytes:
         name = f"{order['unit']}-{order['try']}"
         _require_new(name)
         running = _Unit(order, name)
-        record, project = running.run()
+        record, project, patch = running.run()
     except BaseException as error:  # noqa: BLE001 - a worker tells everything in its result
         message = error.message if isinstance(error, CodeCommitError) else describe(error)
         paid = running is not None and running.paid
         cost = {"cost": None, "unknown": True} if paid else {"cost": 0.0}
         record, project = {"outcome": "not_ready", "exit_code": 3, "error": message, **cost}, None
+        patch = b""
     record["seconds"] = round(time.monotonic() - started, 3)
     redactor = worker_redactor()
     try:
-        return bundle.pack(bounded(redactor.json(record)), files_of(project, redactor))
+        return bundle.pack(bounded(redactor.json(record)), files_of(project, patch, redactor))
     except Exception as error:  # noqa: BLE001 - as above
         return bundle.pack({**record, "error": redactor.text(describe(error))[:LONGEST]}, [])
     finally:
@@ -102,8 +103,8 @@ class _Unit:
         unwanted = _unwanted()
         self.stopped = lambda: name in _stopped or unwanted()
 
-    def run(self) -> tuple[dict[str, Any], Path]:
-        """Return the record of the unit, and its project.
+    def run(self) -> tuple[dict[str, Any], Path, bytes]:
+        """Return the record of the unit, its project, and its patch.
 
         Raises:
             NotReady: it could not begin.
@@ -127,14 +128,15 @@ class _Unit:
         self.paid = True
         ended = self._code_commit(arguments, project, order["query"])
         record = record_of(ended, project)
+        patch = patch_of(project, record["files"])
         if order["push"] and record["outcome"] == "reached":
             message = order["query"].strip().splitlines()[0][:72]
             try:
-                push(project, order["url"], order["branch"], message, record["files"], timeout=order["clone_timeout"])
+                push(project, order["url"], order["branch"], message, timeout=order["clone_timeout"])
                 record["branch"] = order["branch"]
             except CodeCommitError as error:
                 record |= {"outcome": "not_pushed", "error": error.message}
-        return record, project
+        return record, project, patch
 
     def _code_commit(self, arguments: list[str], project: Path, stdin: str) -> Ended:
         return run_code_commit(arguments, project, stdin=stdin.encode(), deadline=self.deadline, stopped=self.stopped)

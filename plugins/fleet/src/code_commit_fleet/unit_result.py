@@ -89,12 +89,11 @@ def run_folder(project: Path) -> Path | None:
     return found[-1].parent if found else None
 
 
-def files_of(project: Path | None, redactor: Redactor) -> Iterator[tuple[str, bytes]]:
+def files_of(project: Path | None, patch: bytes, redactor: Redactor) -> Iterator[tuple[str, bytes]]:
     """Yield the files of a result, the most important first: what does not fit is left out at the end."""
     folder = run_folder(project) if project else None
     if folder is None:
         return
-    patch = _content(folder / "all-changes.diff")
     if patch:
         yield "change.patch", redactor.data(patch)
     if build := _last_build(folder):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from distributed import Client
 
+_SCHEDULER = ("python", "dask", "distributed", "cloudpickle")
 _PACKAGES = ("dask", "distributed", "cloudpickle", "code-commit", "code-commit-fleet")
 
 
@@ -23,21 +25,19 @@ def ours() -> dict[str, str]:
     return found
 
 
-def differences(theirs: dict[str, str]) -> list[str]:
+def differences(theirs: Mapping[str, str], names: Collection[str] = ("python", *_PACKAGES)) -> list[str]:
     """Return the differences from this process, for people."""
+    mine = ours()
     return [
-        f"{name} {theirs.get(name)} instead of {version}"
-        for name, version in ours().items()
-        if theirs.get(name) != version
+        f"{name} {theirs.get(name) or 'is missing'} instead of {mine[name]}"
+        for name in names
+        if theirs.get(name) != mine[name]
     ]
 
 
 def differences_of_scheduler(client: Client) -> list[str]:
-    """Return the differences of the scheduler, which runs no unit: of what Dask itself needs there."""
-    versions: Any = client.get_versions()
-    scheduler = versions["scheduler"]
-    theirs = {**scheduler["packages"], "python": ".".join(scheduler["packages"]["python"].split(".")[:2])}
-    same = ours() | {name: theirs.get(name, "") for name in ("code-commit", "code-commit-fleet")}
-    return differences(
-        same | {name: theirs.get(name) or "missing" for name in ("python", "dask", "distributed", "cloudpickle")}
-    )
+    """Return the differences of the scheduler. It runs no unit, so it needs no code-commit."""
+    answer: Any = client.get_versions()
+    packages = answer["scheduler"]["packages"]
+    found = {name: str(packages.get(name)) for name in _SCHEDULER}
+    return differences(found | {"python": ".".join(found["python"].split(".")[:2])}, _SCHEDULER)
