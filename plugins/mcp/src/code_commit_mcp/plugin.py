@@ -1,0 +1,12 @@
+"""The hooks of the plugin. Every start imports this module: import nothing slow here."""
+
+from __future__ import annotations
+
+from code_commit.plugin_api import CommandDefinition, hookimpl
+
+
+@hookimpl
+def code_commit_commands() -> list[CommandDefinition]:
+    """Offer `mcp`."""
+    text = "let other agents run workflows and undo runs here, as an MCP server"
+    return [CommandDefinition("mcp", text, "code_commit_mcp.serving:serve", "code_commit_mcp.serving:arguments")]

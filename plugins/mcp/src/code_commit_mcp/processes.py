@@ -1,0 +1,88 @@
+"""Run a command line of `code-commit` as a process of its own, and read what it prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio.abc import Process
+
+_KEPT = 8192  # bytes of stderr
+_GRACE = 30.0  # seconds for a run to end after an interruption: it restores files and writes its log
+
+
+OnEvent = Callable[[Mapping[str, Any]], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """How a command ended: its JSON document, or for a run its last event; and the end of its stderr."""
+
+    exit_code: int
+    document: Any
+    stderr: str
+
+
+async def run_command(argv: Sequence[str], root: Path, on_event: OnEvent | None) -> Printed:
+    """Run `code-commit` with `argv` in `root`. With `on_event`, it prints events, which are passed on as they come.
+
+    A cancellation interrupts it as Ctrl-C does, and waits for its end.
+    """
+    command = [sys.executable, "-m", "code_commit", *argv]
+    process = await anyio.open_process(command, stdin=subprocess.DEVNULL, cwd=root, start_new_session=True)
+    stderr = bytearray()
+    document: Any = None
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_keep_end, process, stderr)
+            async for line in _lines(process, whole=on_event is None):
+                document = json.loads(line)
+                if on_event:
+                    await on_event(document)
+        await process.wait()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await _end(process)
+    return Printed(process.returncode or 0, document, stderr.decode("utf-8", "replace"))
+
+
+async def _lines(process: Process, *, whole: bool) -> AsyncIterator[bytes]:
+    """Yield the lines of stdout; with `whole`, all of it at once."""
+    assert process.stdout
+    held: list[bytes] = []
+    async for chunk in process.stdout:
+        *ended, rest = [chunk] if whole else chunk.split(b"\n")
+        for line in ended:
+            yield b"".join((*held, line))
+            held = []
+        held.append(rest)
+    if text := b"".join(held):
+        yield text
+
+
+async def _keep_end(process: Process, kept: bytearray) -> None:
+    assert process.stderr
+    async for chunk in process.stderr:
+        kept += chunk
+        del kept[:-_KEPT]
+
+
+async def _end(process: Process) -> None:
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.send_signal(signal.SIGINT)
+        with anyio.move_on_after(_GRACE):
+            await process.wait()
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
+    await process.aclose()

@@ -1,0 +1,115 @@
+"""`code-commit mcp serve`: an MCP server on stdin and stdout, for the project in the working directory."""
+
+from __future__ import annotations
+
+import json
+import logging
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import anyio
+import mcp_types as types
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+from mcp.server import Server, ServerRequestContext
+from mcp.server.stdio import stdio_server
+
+from code_commit.plugin_api import ExitCode, Host
+from code_commit_mcp import __version__
+from code_commit_mcp.processes import Printed, run_command
+from code_commit_mcp.tools import ServedTool, served_tools
+
+Context = ServerRequestContext[Any]
+_LONGEST_STEP = 200  # characters
+_INSTRUCTIONS = """\
+Tools that change the project through another model. A change stands only if the project's own build passes. Each run \
+has a folder in logs; undo_run takes its changes back. Runs take minutes."""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of `mcp`."""
+    parser.add_argument("action", choices=["serve"], help="serve the project in this folder on stdin and stdout")
+    parser.epilog = "An MCP client starts it: code-commit mcp serve"
+
+
+def serve(host: Host, _: Namespace) -> int:
+    """Serve until the client closes stdin."""
+    logging.getLogger("mcp").disabled = True  # it quotes messages
+    workflows = [workflow for _, workflow in host.registry.workflows.values()]
+    tools = {tool.name: tool for tool in served_tools(workflows, host.registry.commands)}
+
+    async def list_tools(_: Context, __: object) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_described(tool) for tool in tools.values()])
+
+    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        tool, given = tools.get(params.name), params.arguments or {}
+        if tool is None:
+            return _answer(f"there is no tool {params.name!r}; there are: {', '.join(tools)}", is_error=True)
+        if fault := best_match(Draft202012Validator(tool.schema).iter_errors(given)):
+            return _answer(f"{fault.json_path}: {fault.message}", is_error=True)
+        on_event = _Progress(context).report if tool.runs else None
+        printed = await run_command(tool.argv(given), host.root, on_event)
+        return _run_answer(printed) if tool.runs else _command_answer(printed)
+
+    server: Server[Any] = Server(
+        "code-commit", version=__version__, instructions=_INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
+    )
+
+    async def main() -> None:
+        async with stdio_server() as (received, sent):
+            await server.run(received, sent, server.create_initialization_options())
+
+    anyio.run(main)
+    return ExitCode.REACHED
+
+
+def _described(tool: ServedTool) -> types.Tool:
+    hints = types.ToolAnnotations(read_only_hint=tool.read_only, destructive_hint=not tool.read_only)
+    return types.Tool(name=tool.name, description=tool.description, input_schema=tool.schema, annotations=hints)
+
+
+def _run_answer(printed: Printed) -> types.CallToolResult:
+    """Return how a run ended: its exit code, outcome, summary and data."""
+    event = printed.document if isinstance(printed.document, dict) else {}
+    ended = event.get("data") if event.get("kind") == "run.finished" else None
+    if not isinstance(ended, dict):
+        return _answer(printed.stderr.strip() or f"exit code {printed.exit_code}", is_error=True)
+    ending = {"run": event.get("run", ""), **ended}
+    return _answer(json.dumps(ending, ensure_ascii=False), is_error=printed.exit_code != ExitCode.REACHED)
+
+
+def _command_answer(printed: Printed) -> types.CallToolResult:
+    if printed.exit_code != ExitCode.REACHED:
+        return _answer(printed.stderr.strip() or f"exit code {printed.exit_code}", is_error=True)
+    return _answer(json.dumps(printed.document, ensure_ascii=False), is_error=False)
+
+
+def _answer(text: str, *, is_error: bool) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=is_error)
+
+
+class _Progress:
+    """Reports the steps of a run to a client that asked for progress."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._steps = 0
+
+    async def report(self, event: Mapping[str, Any]) -> None:
+        data = event.get("data")
+        describe = _STEPS.get(str(event.get("kind")))
+        if describe and isinstance(data, dict):
+            self._steps += 1
+            await self._context.session.report_progress(self._steps, message=describe(data))
+
+
+_STEPS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "run.started": lambda data: f"{data.get('workflow')}, log in {data.get('folder')}",
+    "call.started": lambda data: f"call {data.get('number')}: asking {data.get('model')}",
+    "call.finished": lambda data: str(data.get("error") or f"{data.get('model')} answered"),
+    "changes.applied": lambda data: f"{len(data.get('written') or ())} files written",
+    "process.started": lambda data: f"running {' '.join(map(str, data.get('argv') or ()))}"[:_LONGEST_STEP],
+    "process.finished": lambda data: f"ended with exit code {data.get('exit_code')}",
+    "message": lambda data: str(data.get("text"))[:_LONGEST_STEP],
+}

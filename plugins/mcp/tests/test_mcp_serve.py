@@ -1,0 +1,152 @@
+"""`code-commit mcp serve`, with the client of the official SDK."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp_types import TextContent
+
+from code_commit_testing import Project, Reply, ScriptedServer, install_plugin
+
+LOOPBACK = "from code_commit_testing.loopback_provider import code_commit_providers\n"
+GREEN = "^^^greeting.txt\nhello\n^^^end\n"
+
+
+class Served:
+    """A project with a scripted model, and a server for it."""
+
+    def __init__(self, project: Project, model: ScriptedServer, plugins: Path) -> None:
+        self.project, self.model, self._plugins = project, model, plugins
+
+    def __call__(self, use: Callable[[Client], Awaitable[Any]]) -> Any:
+        """Connect a client, and return what `use` returns."""
+        environ = {
+            **self.project.environment(),
+            "LOOPBACK_BASE_URL": self.model.url("openai"),
+            "CODE_COMMIT_MODEL": "loopback-1",
+            "PYTHONPATH": str(self._plugins),
+        }
+        command = StdioServerParameters(
+            command=sys.executable,
+            args=["-m", "code_commit", "mcp", "serve"],
+            env={**os.environ, **environ},
+            cwd=self.project.root,
+        )
+
+        async def main() -> Any:
+            async with Client(command) as client:
+                return await use(client)
+
+        return anyio.run(main)
+
+    def call(self, tool: str, **arguments: Any) -> tuple[bool, Any]:
+        """Call one tool; return whether it failed, and its JSON or text."""
+
+        async def use(client: Client) -> Any:
+            return await client.call_tool(tool, arguments)
+
+        result = self(use)
+        (content,) = result.content
+        assert isinstance(content, TextContent)
+        try:
+            return result.is_error, json.loads(content.text)
+        except ValueError:
+            return result.is_error, content.text
+
+
+@pytest.fixture
+def served(tmp_path):
+    project = Project.create(tmp_path, build="test -f greeting.txt\n")
+    with ScriptedServer() as model:
+        yield Served(project, model, install_plugin(tmp_path / "plugins", "loopback", LOOPBACK))
+
+
+def test_each_workflow_is_a_tool(served) -> None:
+    async def use(client: Client) -> Any:
+        return (await client.list_tools()).tools
+
+    tools = {tool.name: tool for tool in served(use)}
+    assert {"committing_code", "list_runs", "show_run", "diff_run", "undo_run"} <= tools.keys()
+    properties = tools["committing_code"].input_schema["properties"]
+    assert {"query", "dry_run", "repairs", "model", "max_cost", "on_failure"} <= properties.keys()
+    assert not {"sandbox", "disable_plugin", "json", "debug"} & properties.keys()
+    assert tools["list_runs"].annotations.read_only_hint
+    assert tools["committing_code"].annotations.destructive_hint
+
+
+def test_an_agent_makes_a_change_looks_at_it_and_undoes_it(served) -> None:
+    served.model.script(GREEN)
+    failed, ended = served.call("committing_code", query="-- write a greeting")
+    assert (failed, ended["outcome"], ended["exit_code"]) == (False, "reached", 0), ended
+    assert "-- write a greeting" in served.model.requests[0].prompt
+    failed, runs = served.call("list_runs")
+    assert not failed
+    assert ended["run"] in json.dumps(runs)
+    failed, diff = served.call("diff_run", run=ended["run"])
+    assert "+hello" in json.dumps(diff)
+    failed, restored = served.call("undo_run", run=ended["run"], paths=["greeting.txt"])
+    assert (failed, restored["restored"]) == (False, ["greeting.txt"])
+    assert not (served.project.root / "greeting.txt").exists()
+
+
+def test_a_run_that_fails_is_an_error_with_its_summary(served) -> None:
+    served.model.script("^^^other.txt\nx\n^^^end\n")
+    failed, ended = served.call("committing_code", query="do it", repairs="0", on_failure="restore")
+    assert (failed, ended["outcome"], ended["exit_code"]) == (True, "not_reached", 1)
+    assert not (served.project.root / "other.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("committing_code", {"query": 3}, "$.query: 3 is not of type 'string'"),
+        ("committing_code", {"sandbox": "off"}, "'sandbox' was unexpected"),
+        ("undo_run", {}, "'run' is a required property"),
+        ("undo_run", {"run": "--force"}, "nothing to undo"),
+        ("show_run", {"run": "none"}, "there are no runs"),
+        ("fly", {}, "there is no tool 'fly'"),
+    ],
+)
+def test_a_wrong_call_is_an_error(served, tool: str, arguments: dict[str, Any], words: str) -> None:
+    failed, text = served.call(tool, **arguments)
+    assert failed
+    assert words in text
+    assert served.model.requests == []
+
+
+def test_a_client_hears_of_the_steps(served) -> None:
+    served.model.script(GREEN)
+    steps: list[str] = []
+
+    async def hear(_: float, __: float | None, message: str | None) -> None:
+        steps.append(message or "")
+
+    async def use(client: Client) -> Any:
+        return await client.call_tool("committing_code", {"query": "do it"}, progress_callback=hear)
+
+    assert not served(use).is_error
+    assert any(step.startswith("call 1: asking loopback-1") for step in steps)
+    assert any("build.sh" in step for step in steps)
+
+
+def test_a_client_that_goes_away_interrupts_the_run(served) -> None:
+    served.model.script(Reply(fault="hang"))
+
+    async def use(client: Client) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call_tool, "committing_code", {"query": "do it"})
+            while not served.model.requests:
+                await anyio.sleep(0.02)
+            tasks.cancel_scope.cancel()
+
+    served(use)
+    finished = [json.loads(line) for line in (served.project.run_folder / "events.jsonl").read_text().splitlines()][-1]
+    assert (finished["kind"], finished["data"]["exit_code"]) == ("run.finished", 130)
