@@ -8,5 +8,5 @@ from code_commit.plugin_api import CommandDefinition, hookimpl
 @hookimpl
 def code_commit_commands() -> list[CommandDefinition]:
     """Offer `mcp`."""
-    text = "let other agents run workflows and undo runs here, as an MCP server"
+    text = "serve workflows and runs to other agents"
     return [CommandDefinition("mcp", text, "code_commit_mcp.serving:serve", "code_commit_mcp.serving:arguments")]
