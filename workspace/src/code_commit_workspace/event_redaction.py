@@ -7,6 +7,7 @@ are joined and searched, and a text that holds a piece of a key is replaced as a
 from __future__ import annotations
 
 import json
+import re
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Hashable
@@ -20,6 +21,10 @@ _BEGINNING = 4  # characters that may begin a key hold an event back; fewer are 
 _MOST_HELD = 4 * 1024 * 1024  # bytes; then what may begin a key counts as one
 _MOST_CHANNELS = 1000  # a hostile service can make up names
 _RELEASED = -1
+_PLAIN = re.compile(rb'[^"\\\x00-\x1f]+')  # the inside of a JSON string without escapes
+_STRING_BEGINS = re.compile(rb'"[^"\\\x00-\x1f]+" *: *"')
+_PROBE = "a probe of the pattern"
+_TRIED, _TRIED_AGAIN = 8, 32  # events in a row, and then each of how many, to find what they have in common
 
 
 class EventRedactor:
@@ -38,6 +43,9 @@ class EventRedactor:
         self._channels: dict[Hashable, _Channel] = {}
         hook = None if self._search is None else self._collect
         self._decoder = json.JSONDecoder(object_pairs_hook=hook, parse_constant=_refuse)
+        self._pattern = (b"", b"", "")  # what events around their text have in common, and the text's member name
+        self._before = b""
+        self._others = 0  # events in a row without the pattern
 
     @property
     def count(self) -> int:
@@ -47,6 +55,31 @@ class EventRedactor:
     def add(self, data: bytes) -> None:
         """Take the next event. What is no JSON is taken as a string."""
         self._count += 1
+        start, end, name = self._pattern
+        line = data
+        if not (start and data.startswith(start) and data.endswith(end) and self._add_plain(data, name)):
+            line = self._parsed(data)
+            if self._others < _TRIED or self._others % _TRIED_AGAIN == 0:
+                self._pattern = _pattern(self._before, data) or self._pattern
+            self._before = data
+            self._others += 1
+        self._pending.append(line)
+        self._size += len(line)
+
+    def _add_plain(self, data: bytes, name: str) -> bool:
+        """Take an event that has the pattern, without parsing it; return False if its text has quotes or escapes."""
+        text = data[len(self._pattern[0]) : len(data) - len(self._pattern[1])]
+        if not _PLAIN.fullmatch(text):
+            return False
+        try:
+            self.add_text(name, text.decode())
+        except UnicodeDecodeError:
+            return False
+        self._others = 0
+        return True
+
+    def _parsed(self, data: bytes) -> bytes:
+        """Collect the strings of an event, and return its line."""
         line = data
         try:
             text = data.decode()
@@ -60,8 +93,7 @@ class EventRedactor:
             self.add_text("", text)
             line = json.dumps(text).encode()
         self.add_text(None, f"{text}\n")  # for keys in names, and in any one event
-        self._pending.append(line)
-        self._size += len(line)
+        return line
 
     def add_text(self, channel: Hashable, text: str) -> None:
         """Add `text`, which the latest event holds in some form, to the other texts of `channel`."""
@@ -156,6 +188,29 @@ class _Channel:
         self._owners = [(end - keep, number) for end, number in owners if end > keep]
         self._tail, self._at_line_start, self.texts = data[keep:], line_start, []
         return hidden
+
+
+def _pattern(one: bytes, other: bytes) -> tuple[bytes, bytes, str] | None:
+    """Return what two events have before and after a text, and the name of its member; None if there is no pattern.
+
+    Whatever has this before and after a text without quotes and escapes is the same JSON with another string.
+    """
+    common = bisect_left(range(min(len(one), len(other))), True, key=lambda at: one[: at + 1] != other[: at + 1])
+    *_, begin = 0, *(found.end() for found in _STRING_BEGINS.finditer(other, 0, common))
+    close = other.find(b'"', begin)
+    start, end = other[:begin], other[close:]
+    if not start or close < 0 or not one.endswith(end):
+        return None
+    names: list[str] = []
+
+    def collect(pairs: list[tuple[str, Any]]) -> None:
+        names.extend(name for name, value in pairs if value == _PROBE)
+
+    try:
+        json.loads(start + _PROBE.encode() + end, object_pairs_hook=collect)
+    except (ValueError, RecursionError):
+        return None
+    return (start, end, names[0]) if len(names) == 1 else None
 
 
 def _strings(values: list[Any]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Hashable
 from contextvars import copy_context
 
@@ -29,8 +30,8 @@ class KeptStream:
         self.has_events = self.has_text = False
         self._keep_events, self._keep_text, self._show = keep_events, keep_text, show
         self._events, self._text = EventRedactor(redactor), redactor.stream()
-        self._items: list[bytes | tuple[Hashable, str, bool]] = []
-        self._waiting = 0
+        self._items: deque[bytes | tuple[Hashable, str, bool]] = deque()
+        self._added = self._taken = 0  # bytes and characters
         self._room = threading.Condition()
         self._arrived, self._ended = threading.Event(), threading.Event()
         self._error: Exception | None = None
@@ -58,17 +59,17 @@ class KeptStream:
             raise self._error
 
     def _add(self, item: bytes | tuple[Hashable, str, bool], size: int) -> None:
-        with self._room:
-            if self._thread is None:
-                run = copy_context().run
-                self._thread = threading.Thread(target=run, args=(self._run,), name="stream", daemon=True)
-                self._thread.start()
-            self._items.append(item)
-            self._waiting += size
-            if not self._arrived.is_set():
-                self._arrived.set()
-            while self._waiting > _MOST_WAITING and not self._ended.is_set():
-                self._room.wait()
+        self._items.append(item)
+        self._added += size
+        if self._thread is None:
+            run = copy_context().run
+            self._thread = threading.Thread(target=run, args=(self._run,), name="stream", daemon=True)
+            self._thread.start()
+        if not self._arrived.is_set():
+            self._arrived.set()
+        if self._added - self._taken > _MOST_WAITING:
+            with self._room:
+                self._room.wait_for(lambda: self._added - self._taken <= _MOST_WAITING or self._ended.is_set())
 
     def _run(self) -> None:
         seen = settled = 0  # events; the texts of those that are settled came, too
@@ -78,7 +79,8 @@ class KeptStream:
             self._arrived.clear()
             is_last, settled = self._ended.is_set(), seen
             with self._room:
-                items, self._items, self._waiting = self._items, [], 0
+                self._taken = self._added
+                items = [self._items.popleft() for _ in range(len(self._items))]
                 self._room.notify_all()
             try:
                 if self._error is None:
