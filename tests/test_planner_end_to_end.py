@@ -38,8 +38,10 @@ SCRIPT = (
 )
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
-def test_planning_works_with_each_provider(provider, tmp_path):
+@pytest.mark.parametrize(
+    ("provider", "stream"), [*((provider, "never") for provider in PROVIDERS), ("anthropic", "always")]
+)
+def test_planning_works_with_each_provider(provider, stream, tmp_path):
     model, variable = PROVIDERS[provider]
     project = Project.create(tmp_path)
     project.git("config", "user.name", "Author")
@@ -48,7 +50,7 @@ def test_planning_works_with_each_provider(provider, tmp_path):
     with ScriptedServer(SCRIPT) as server:
         done = project.command(
             *("--planning", f"--codepath={project.root}", "--model", model, "--sandbox=off"),
-            environ={variable: KEY, **server.environment()},
+            environ={variable: KEY, "CODE_COMMIT_STREAM": stream, **server.environment()},
             stdin="yes\n\nyes\n\nquit\n",
         )
         assert (done.exit_code, server.unused) == (0, 0)
