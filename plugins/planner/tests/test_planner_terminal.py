@@ -108,7 +108,7 @@ def test_a_whole_cycle_works_on_a_terminal(codebase, on_terminal):
         ("correct branch", "yes\n"),
         ("start a review", "\n"),
         ("it further", "yes\n"),
-        ("Hit enter to continue", "\n"),
+        ("type one of", "\ncommit\n"),
         ("start a review", "quit\n"),
     ):
         terminal.until(shown)

@@ -41,7 +41,7 @@ def test_files_are_staged_one_by_one(codebase):
     (project.root / "gone.txt").unlink()
     (project.root / "moved.txt").rename(project.root / "here.txt")
     person.says("")
-    person.answers("yes", "")
+    person.answers("yes", "commit")
     person.quits()
     committed = set(codebase.committed())
     plan = {path for path in committed if path.startswith("g3-plan/")}
@@ -82,7 +82,7 @@ def test_files_staged_before_the_work_are_kept_and_not_committed(codebase, to_re
     codebase.write("mine.txt", "not staged\n")
     before = project.git("diff", "--cached")
     person = to_review(dirty=True)
-    person.says("")
+    person.says("commit")
     person.quits()
     assert {path for path in codebase.committed() if not path.startswith("g3-plan/")} == {"two.txt", "mine.txt"}
     assert project.git("diff", "--cached") == before
@@ -96,7 +96,7 @@ def test_files_staged_before_the_work_survive_a_quit_at_the_review(codebase, to_
     person.says("quit")
     person.ends()
     person = codebase.start()
-    person.answers("yes", "yes", "")
+    person.answers("yes", "yes", "commit")
     person.quits()
     assert "theirs.txt" not in codebase.committed()
     assert "two.txt" in codebase.committed()
@@ -111,7 +111,7 @@ def test_staging_during_the_review_changes_the_commit(codebase, to_review):
     codebase.write("theirs.txt", "mine now\n")
     codebase.project.git("add", "-f", "x.log", "theirs.txt")
     codebase.project.git("reset", "-q", "two.txt")
-    person.says("")
+    person.says("commit")
     person.quits()
     assert {path for path in codebase.committed() if not path.startswith("g3-plan/")} == {"x.log", "theirs.txt"}
     assert codebase.status() == ["?? two.txt"]
@@ -120,7 +120,7 @@ def test_staging_during_the_review_changes_the_commit(codebase, to_review):
 def test_the_message_is_wrapped_and_lists_the_files(codebase, to_review):
     codebase.cast.message = [Reply("Füge " + "hinzu " * 20 + "\n\n" + "Wörter und Worte, " * 30)]
     person = to_review()
-    person.says("")
+    person.says("commit")
     person.quits()
     lines = codebase.project.git("log", "-1", "--format=%B").rstrip("\n").split("\n")
     assert lines[1] == ""
@@ -137,7 +137,7 @@ def test_an_empty_repository_works(codebase):
     project.git("rm", "-rq", "--cached", ".")
     codebase.write(NEW, "old words\n")
     person = codebase.start()
-    person.answers("yes", "yes", "", "yes", "")
+    person.answers("yes", "yes", "", "yes", "commit")
     person.quits()
     assert "- GIT HEAD (no commit yet)\n" in codebase.history
     assert codebase.subjects() == ["Add a second file"]
@@ -148,7 +148,7 @@ def test_an_empty_repository_works(codebase):
 def test_a_detached_head_works(codebase, to_review):
     codebase.project.git("checkout", "-q", "--detach")
     person = to_review()
-    person.says("")
+    person.says("commit")
     person.quits()
     assert codebase.subjects() == ["Add a second file", "start"]
     assert codebase.project.git("branch", "--show-current") == ""
@@ -167,7 +167,7 @@ def test_a_codebase_may_be_a_folder_of_its_repository(codebase):
     person.question()
     codebase.write("other/file.txt", "changed above\n")
     person.says("")
-    person.answers("yes", "")
+    person.answers("yes", "commit")
     person.quits()
     committed = codebase.committed()
     assert {path for path in committed if "g3-plan" not in path} == {"other/file.txt", "sub dir/two.txt"}
@@ -179,7 +179,7 @@ def test_nested_repositories_and_unmerged_files_are_not_staged(codebase, tmp_pat
     inner = Project.create(tmp_path / "inner")
     inner.root.rename(codebase.project.root / "inner")
     person = to_review(dirty=True)
-    person.says("")
+    person.says("commit")
     person.quits()
     assert codebase.status() == ["?? inner/"]
 
@@ -204,7 +204,7 @@ def test_files_staged_by_the_player_are_part_of_the_work(codebase):
     cast = codebase.cast
     cast.player.insert(2, cast.called("shell", command="git add two.txt"))
     person = codebase.start()
-    person.answers("yes", "yes", "", "yes", "")
+    person.answers("yes", "yes", "", "yes", "commit")
     person.quits()
     assert {path for path in codebase.committed() if not path.startswith("g3-plan/")} == {"two.txt", "planned.txt"}
     assert codebase.status() == ["A  theirs.txt"]
@@ -214,7 +214,7 @@ def test_a_file_outside_a_sparse_checkout_is_staged(codebase, to_review):
     codebase.project.git("sparse-checkout", "set", "g3-plan")
     codebase.cast.player[1] = codebase.cast.writes("far/two.txt", "2\n")
     person = to_review()
-    person.says("")
+    person.says("commit")
     person.quits()
     assert "far/two.txt" in codebase.committed()
 
@@ -224,7 +224,7 @@ def test_a_merge_in_progress_is_not_committed(codebase, to_review):
     person = to_review()
     history = codebase.history
     project.git("update-ref", "MERGE_HEAD", "HEAD")  # the state after `git merge --no-commit`
-    person.says("")
+    person.says("commit")
     finished = person.until("run.finished")
     assert (finished["exit_code"], finished["summary"]) == (3, f"a merge is in progress in {project.root}")
     assert (codebase.history, codebase.subjects()) == (history, ["start"])
@@ -232,7 +232,7 @@ def test_a_merge_in_progress_is_not_committed(codebase, to_review):
     assert person.until("run.finished")["exit_code"] == 3  # reported before any question
     project.git("update-ref", "-d", "MERGE_HEAD")
     person = codebase.start()
-    person.answers("yes", "yes", "")
+    person.answers("yes", "yes", "commit")
     person.quits()
     assert codebase.subjects() == ["Add a second file", "start"]
 
@@ -248,7 +248,7 @@ def test_the_message_is_utf_8_despite_the_configuration_of_git(codebase, to_revi
     codebase.project.git("config", "i18n.commitEncoding", "latin1")
     codebase.cast.message = [Reply("Füge 字 hinzu")]
     person = to_review()
-    person.says("")
+    person.says("commit")
     person.quits()
     assert codebase.subjects()[0] == "Füge 字 hinzu"
     assert "\nencoding " not in codebase.project.git("cat-file", "commit", "HEAD")
@@ -265,7 +265,7 @@ def test_large_files_are_committed_by_the_users_own_git_lfs(codebase, to_review,
     codebase.project.git("config", "--global", "filter.lfs.clean", str(tmp_path / "lfs"))
     codebase.project.git("config", "filter.lfs.clean", str(tmp_path / "planted"))
     person = to_review()
-    person.says("")
+    person.says("commit")
     person.quits()
     assert codebase.project.git("show", "HEAD:two.txt") == "pointer to 2\n"
     assert set(ran.read_text().split()) == {"lfs"}

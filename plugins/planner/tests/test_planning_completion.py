@@ -183,7 +183,7 @@ def test_an_incomplete_line_of_a_summary_is_dropped(codebase, build):
     codebase.cast.summary = [Reply("Add two.\nAnd then half a", finish=Finish.LENGTH)]
     codebase.cast.message = [Reply("Add half a", finish=Finish.LENGTH)]
     person = build()
-    person.answers("")
+    person.answers("commit")
     person.quits()
     assert "<<\n  Add two.\n>>\n" in codebase.history
     assert re.fullmatch(r"Complete completed_requirements_\S+\.md", codebase.subjects()[0])

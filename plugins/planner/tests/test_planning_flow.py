@@ -11,12 +11,12 @@ def test_from_new_requirements_to_a_commit_and_on(codebase):
     codebase.write("g3-plan/new_requirements.md", "old words\n")
     head = codebase.project.git("rev-parse", "HEAD").strip()
     person = codebase.start()
-    asked = person.answers("yes", "", "yes", "")
+    asked = person.answers("yes", "", "yes", "commit")
     assert asked[0] == "Is this the correct branch to start work on? [yes/no/quit]"
     finished = person.quits()
     assert finished["exit_code"] == 0
     assert [event["data"]["answer"] for event in person.events if event["kind"] == "question.answered"] == [
-        *("yes", "", "yes", "", "quit")
+        *("yes", "", "yes", "commit", "quit")
     ]
     for text in ("Current git branch: master", "code-commit is ready to make a git commit.", "  two.txt"):
         assert text in person.notices()

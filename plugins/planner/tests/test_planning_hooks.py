@@ -16,7 +16,7 @@ def hook(codebase, script):
 def test_hooks_run_only_if_enabled(codebase, to_review):
     hook(codebase, "touch hook-ran\nexit 1\n")
     person = to_review()
-    person.says("")
+    person.says("commit")
     person.quits()
     assert codebase.subjects()[0] == "Add a second file"
     assert not codebase.has("hook-ran")
@@ -26,8 +26,8 @@ def test_a_commit_that_a_hook_refuses_can_be_repeated(codebase, to_review):
     codebase.write("agent-config/config.toml", codebase.read("agent-config/config.toml") + HOOKS)
     hook(codebase, "test -e fixed && exit 0\necho 'the hook says no' >&2\nexit 1\n")
     person = to_review()
-    person.says("")
-    assert person.question() == "Commit now? [yes/no/quit]"
+    person.says("commit")
+    assert person.question() == "Commit now? [yes/no/diff/edit/back/quit]"
     history = codebase.history
     assert history.endswith("- GIT COMMIT (Add a second file)\n")
     assert codebase.subjects() == ["start"]
@@ -46,7 +46,7 @@ def test_a_failed_commit_is_offered_at_the_next_start(codebase, to_review):
     codebase.write("agent-config/config.toml", config + HOOKS)
     hook(codebase, "exit 1\n")
     person = to_review()
-    person.says("")
+    person.says("commit")
     person.quits()
     codebase.write("agent-config/config.toml", config)
     person = codebase.start()
@@ -65,7 +65,7 @@ def test_a_failed_commit_is_offered_after_other_commits(codebase, to_review):
     codebase.write("theirs.txt", "staged\n")
     project.git("add", "theirs.txt")
     person = to_review(dirty=True)
-    person.says("")
+    person.says("commit")
     person.quits()
     hook(codebase, "exit 0\n")
     codebase.write("one.txt", "mended by hand\n")
@@ -83,7 +83,7 @@ def test_the_files_of_a_declined_commit_go_into_the_next(codebase, to_review):
     codebase.write("agent-config/config.toml", config + HOOKS)
     hook(codebase, "exit 1\n")
     person = to_review()
-    person.says("")
+    person.says("commit")
     person.answers("no")
     person.quits()
     codebase.write("agent-config/config.toml", config)
@@ -95,7 +95,7 @@ def test_the_files_of_a_declined_commit_go_into_the_next(codebase, to_review):
         codebase.cast.done(),
     ]
     person = codebase.start()
-    person.answers("yes", "yes", "", "yes", "")
+    person.answers("yes", "yes", "", "yes", "commit")
     person.quits()
     assert "commit failed" not in person.states
     assert {"two.txt", "three.txt"} <= set(codebase.committed())
@@ -107,7 +107,7 @@ def test_a_commit_that_cannot_be_signed_shows_the_reason(codebase, to_review):
     codebase.project.git("config", "--global", "commit.gpgSign", "true")
     codebase.project.git("config", "--global", "gpg.program", "false")
     person = to_review()
-    person.says("")
+    person.says("commit")
     person.question()
     assert "The commit was not made: `git commit` failed: error: gpg failed to sign the data" in person.notices()
 

@@ -38,7 +38,7 @@ ANSWERS = {
     "correct branch": "yes",
     "Proceed anyway": "yes",
     "resume the previous implementation": "yes",
-    "Please review the currently staged files": "",
+    "Please review the currently staged files": "commit",
     "Commit now": "yes",
     "it is acceptable": "yes",
 }
@@ -71,7 +71,7 @@ def test_killed_at_a_call(codebase, tmp_path, call, number, offered):
     person = codebase.start(environ=environ)
     person.answers("yes", "yes", "", "yes")
     if offered in (AGAIN, []) or (call, number) == (" rev-parse --absolute-git-dir", 3):
-        person.answers("")
+        person.answers("commit")
     person.process.wait(60)
     assert person.process.returncode == -signal.SIGKILL
 

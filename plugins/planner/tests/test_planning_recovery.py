@@ -46,7 +46,7 @@ def killed(codebase):
 
     def at_question(number):
         person = codebase.start()
-        person.answers(*["yes", "", "yes", ""][:number])
+        person.answers(*["yes", "", "yes", "commit"][:number])
         person.question()
         person.kill()
         codebase.cast.rewind()
@@ -60,7 +60,7 @@ def test_killed_while_implementing_and_resumed(codebase, killed, part):
     person = killed.at_call(part)
     requirements = codebase.read(CURRENT)
     codebase.write(NEW, "the next ones\n")
-    asked = person.answers("yes", "yes", "yes", "")
+    asked = person.answers("yes", "yes", "yes", "commit")
     assert re.search(rf"\n- current_requirements\.md from {STAMP}\n", asked[2])
     assert ("- todo.g3.md \n- [x] two" in asked[2]) is (part == "coach")
     person.quits()
@@ -97,7 +97,7 @@ def test_resumed_work_continues_with_the_feedback(codebase, killed):
 
 def test_recovery_skipped_counts_as_complete(codebase, killed):
     person = killed.at_call("coach")
-    person.answers("yes", "yes", "no", "")
+    person.answers("yes", "yes", "no", "commit")
     person.quits()
     assert kinds(codebase) == [*WHOLE[:3], "USER SKIPPED RECOVERY", *WHOLE[3:]]
     assert re.search(rf"^{STAMP} USER SKIPPED RECOVERY$", codebase.history, re.MULTILINE)
@@ -114,7 +114,7 @@ def test_recovery_skipped_with_open_todos_asks(codebase, killed):
 
 def test_an_incomplete_skipped_recovery_starts_in_the_history(codebase, killed):
     person = killed.at_call("summary")
-    person.answers("yes", "yes", "no", "no", "")
+    person.answers("yes", "yes", "no", "no", "commit")
     person.quits()
     assert kinds(codebase) == [*WHOLE[:2], "USER SKIPPED RECOVERY", *WHOLE[2:]]
     assert codebase.status() == []
@@ -130,7 +130,7 @@ def test_quitting_the_recovery_changes_nothing(codebase, killed):
 
 def test_killed_while_the_planner_reviews(codebase, killed):
     person = killed.at_call("planner")
-    person.answers("yes", "yes", "", "yes", "")
+    person.answers("yes", "yes", "", "yes", "commit")
     person.quits()
     assert kinds(codebase) == [WHOLE[0], *WHOLE]
     assert codebase.status() == []
@@ -139,10 +139,10 @@ def test_killed_while_the_planner_reviews(codebase, killed):
 @pytest.mark.parametrize(
     ("number", "answers"),
     [
-        (0, ["yes", "", "yes", ""]),
-        (1, ["yes", "yes", "", "yes", ""]),
-        (2, ["yes", "yes", "", "yes", ""]),
-        (3, ["yes", "yes", ""]),  # in the review
+        (0, ["yes", "", "yes", "commit"]),
+        (1, ["yes", "yes", "", "yes", "commit"]),
+        (2, ["yes", "yes", "", "yes", "commit"]),
+        (3, ["yes", "yes", "commit"]),  # in the review
     ],
 )
 def test_killed_at_a_question(codebase, killed, number, answers):
@@ -164,7 +164,7 @@ def test_killed_while_the_message_is_written(codebase, killed):
     person.process.wait(60)
     codebase.cast.before.clear()
     person = codebase.start()
-    person.answers("yes", "yes", "")
+    person.answers("yes", "yes", "commit")
     person.quits()
     assert "two.txt" in codebase.committed()
     assert codebase.status() == ["A  theirs.txt"]
@@ -182,7 +182,7 @@ def test_killed_in_the_commit(codebase, killed):
     hook.chmod(0o755)
     person = codebase.start()
     (codebase.project.home / "pid").write_text(str(person.process.pid))
-    person.answers("yes", "yes", "", "yes", "")
+    person.answers("yes", "yes", "", "yes", "commit")
     person.process.wait(60)
     assert person.process.returncode == -signal.SIGKILL
     assert codebase.subjects() == ["start"]
@@ -191,7 +191,7 @@ def test_killed_in_the_commit(codebase, killed):
     (codebase.project.root / ".git/index.lock").unlink(missing_ok=True)
     person = codebase.start()
     asked = person.answers("yes", "yes", "yes")
-    assert asked[2] == "Commit now? [yes/no/quit]"
+    assert asked[2] == "Commit now? [yes/no/diff/edit/back/quit]"
     person.quits()
     assert codebase.subjects() == ["Add a second file", "start"]
     assert kinds(codebase) == WHOLE
@@ -210,7 +210,7 @@ def test_completed_files_without_git_are_recorded(codebase, killed):
 def test_requirements_written_by_hand_are_recorded_when_resumed(codebase):
     codebase.write(CURRENT, "{{CURRENT REQUIREMENTS}}\nAdd two.\n")
     person = codebase.start()
-    person.answers("yes", "yes", "yes", "")
+    person.answers("yes", "yes", "yes", "commit")
     person.quits()
     assert kinds(codebase) == ["ATTEMPTING RECOVERY", *WHOLE[1:]]
 
@@ -227,7 +227,9 @@ def test_work_continues_after_ctrl_c_during_a_model_call(codebase, part):
     codebase.cast.before.clear()
     codebase.cast.rewind()
     person = codebase.start()
-    person.answers(*{"planner": ["yes", "yes", "", "yes"], "player": ["yes"] * 3, "message": ["yes"] * 2}[part], "")
+    person.answers(
+        *{"planner": ["yes", "yes", "", "yes"], "player": ["yes"] * 3, "message": ["yes"] * 2}[part], "commit"
+    )
     person.quits()
     assert codebase.subjects() == ["Add a second file", "start"]
     assert codebase.status() == []
@@ -249,7 +251,7 @@ def test_a_resumed_commit_gets_its_missing_lines(codebase, killed):
     staging = json.loads(state.read_text())
     state.write_text(json.dumps({**staging, "summary": "Add a second file", "description": ["x"]}))
     person = codebase.start()
-    person.answers("yes", "yes", "")
+    person.answers("yes", "yes", "commit")
     person.quits()
     assert kinds(codebase)[-2:] == WHOLE[-2:]
     assert codebase.status() == []
@@ -263,7 +265,7 @@ def test_an_unreadable_state_is_ignored(codebase, broken):
         (state / name).write_text(broken)
     codebase.write(NEW, "old words\n")
     person = codebase.plan()
-    person.answers("", "yes", "")
+    person.answers("", "yes", "commit")
     person.quits()
     assert codebase.status() == []
 
@@ -271,7 +273,7 @@ def test_an_unreadable_state_is_ignored(codebase, broken):
 def test_changes_stay_when_the_goal_is_not_reached(codebase):
     codebase.write(NEW, "old words\n")
     person = codebase.plan("--on-failure=restore")
-    person.answers("", "yes", "")
+    person.answers("", "yes", "commit")
     assert person.ends()["exit_code"] == 1
     assert codebase.subjects() == ["Add a second file", "start"]
     assert codebase.status() == []

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from code_commit.plugin_api import NotReady
 from code_commit_planner import messages
-from code_commit_planner.answers import YES_OR_NO, ask
-from code_commit_planner.commit_message import CommitMessage, commit_message
+from code_commit_planner.commit_message import commit_message
 from code_commit_planner.history import Completed, completed, git_commit, is_recorded, now
 from code_commit_planner.machine import Event
-from code_commit_planner.notices import show
 from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder import FOLDER, HISTORY
 from code_commit_planner.planner_model import describe
 from code_commit_planner.progress import forget_progress
 from code_commit_planner.requirements_text import to_implement
+from code_commit_planner.reviewing import message_of
 from code_commit_planner.staging import shown_paths
-
-_CONTINUE = (Event.GO, Event.QUIT)
 
 
 def rename(plan: Plan) -> Event:
@@ -45,24 +42,16 @@ def stage(plan: Plan) -> Event:
     return Event.DONE
 
 
-def review_staged(plan: Plan) -> Event:
-    """Show what is about to be committed. Quitting here changes nothing."""
-    message = _message(plan)
-    plan.say(messages.READY)
-    show(plan.run, _indented(message))
-    plan.say(f"{messages.STAGED}\n{shown_paths(plan.git.staged_for_commit())}")
-    return ask(
-        plan.run, messages.ASK_REVIEW, _CONTINUE, empty=Event.GO, also={Event.YES: Event.GO, Event.NO: Event.QUIT}
-    )
-
-
 def commit(plan: Plan) -> Event:
     """Add both lines to the history, stage it again, and commit, so that the commit contains its own line."""
-    message, completion = _message(plan), plan.completion
+    message, completion = message_of(plan), plan.completion
     plan.git.require_settled()
     if completion is not None and not is_recorded(plan.folder.text(HISTORY) or "", completion):
         plan.git.begin_commit(message, completion.requirements)
         plan.folder.record(completed(completion), git_commit(completion.when, message.summary))
+    else:
+        plan.folder.reword(message.summary)
+        plan.git.reword_commit(message)
     plan.git.stage_plan()
     try:
         made = plan.git.commit(message)
@@ -76,24 +65,6 @@ def commit(plan: Plan) -> Event:
     return Event.DONE
 
 
-def offer_commit_again(plan: Plan) -> Event:
-    """Ask whether to make a commit that was recorded but not made."""
-    event = ask(plan.run, messages.ASK_COMMIT_AGAIN, YES_OR_NO)
-    if event is Event.NO:
-        plan.git.forget_commit()
-        plan.completion = plan.message = None
-    return event
-
-
 def _completion(plan: Plan) -> Completed:
     assert plan.completion is not None, "nothing was completed"
     return plan.completion
-
-
-def _message(plan: Plan) -> CommitMessage:
-    assert plan.message is not None, "no message was written"
-    return plan.message
-
-
-def _indented(message: CommitMessage) -> str:
-    return "\n".join(f"  {line}".rstrip() for line in str(message).rstrip("\n").split("\n"))

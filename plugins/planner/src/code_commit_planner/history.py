@@ -99,6 +99,20 @@ def git_commit(when: datetime, summary: str) -> str:
     return f"{timestamp(when)} - GIT COMMIT ({summary})\n"
 
 
+def requested_changes(when: datetime) -> str:
+    """Return the line for sending completed work back to the coach and the player."""
+    return f"{timestamp(when)} USER REQUESTED CHANGES\n"
+
+
+def reworded(history: str, summary: str) -> str:
+    """Return `history` with `summary` in the line of the last commit, if that line is the last entry."""
+    last = next(_entries(history), None)
+    if last is None or last[1] != "GIT COMMIT":
+        return history
+    before, line, after = history.rpartition(last.string)
+    return f"{before}{line[: last.start(2)]} ({summary}){after}"
+
+
 def summary_lines(text: str) -> list[str]:
     """Return a model's summary for the history: at most 5 lines of at most 120 characters, indent included."""
     width = SUMMARY_WIDTH - len(_INDENT)

@@ -59,6 +59,10 @@ class Event(Enum):
     DONE = "done"
     RECORDED = "completed without git"
     FAILED = "git failed"
+    EDIT = "the person edited the message"
+    INCLUDE = "the person included files of others"
+    BACK = "the person asked for changes"
+    LEFT = "the files stay staged"
     QUIT = "the person quit"
     INPUT_ENDED = "the input ended"
 
@@ -106,10 +110,17 @@ TABLE: dict[tuple[State, Event], State] = {
     (State.RENAME, Event.RECORDED): State.NEW_REQUIREMENTS,
     (State.STAGE, Event.DONE): State.REVIEW,
     (State.REVIEW, Event.GO): State.COMMIT,
+    (State.REVIEW, Event.EDIT): State.REVIEW,
+    (State.REVIEW, Event.INCLUDE): State.REVIEW,
+    (State.REVIEW, Event.BACK): State.COACH_AND_PLAYER,
+    (State.REVIEW, Event.LEFT): State.NEW_REQUIREMENTS,
+    (State.REVIEW, Event.NO): State.COMMIT_FAILED,
     (State.COMMIT, Event.DONE): State.NEW_REQUIREMENTS,
     (State.COMMIT, Event.FAILED): State.COMMIT_FAILED,
     (State.COMMIT_FAILED, Event.YES): State.COMMIT,
-    (State.COMMIT_FAILED, Event.NO): State.NEW_REQUIREMENTS,
+    (State.COMMIT_FAILED, Event.EDIT): State.REVIEW,
+    (State.COMMIT_FAILED, Event.BACK): State.COACH_AND_PLAYER,
+    (State.COMMIT_FAILED, Event.LEFT): State.NEW_REQUIREMENTS,
 }
 
 ASKING = frozenset(

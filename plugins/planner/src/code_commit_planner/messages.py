@@ -89,15 +89,30 @@ NOT_OURS = "Not part of this commit, because they were staged before the work:"
 NOT_STAGED_EITHER = "Also not staged\n(unmerged files, or repositories inside this one):"
 READY = "code-commit is ready to make a git commit."
 STAGED = "Staged:"
+LONG_SUMMARY = "The summary line has <length> characters; more than 72 are cut off in many places."
+SKIPS = "This commit skips: <skipped>\n(`commit_hooks = true` in [plugins.planner] uses them)"
+TOUCHED = "Staged before the work, and changed by the player since: not part of this commit, unless you type 'include':"
 ASK_REVIEW = """\
-Please review the currently staged files.
-Hit enter to continue when you are done, or type 'quit'."""
+Please review the currently staged files. When you are done, type one of:
+  commit   make the commit
+  diff     show what it changes
+  edit     change the message
+  back     back to the coach and the player, with your words: back <words>
+  leave    no commit: leave the files staged, and go on
+  quit     stop here; the next start continues"""
+INCLUDE = "  include  commit these files as a whole, too"
+EDIT_MESSAGE = """\
+Type the new message: the first line is the summary. End a line with \\ to go on,
+or type 'e' to edit the message in your editor. Enter keeps it."""
+ASK_CHANGES = "What should the coach and the player change? Enter changes nothing."
+LEFT = "No commit was made. The files are staged, and belong to the next commit of planning."
+NOTHING_STAGED = "Nothing is staged."
 COMMITTED = "Committed <commit>: <summary>"
 COMMIT_FAILED = """\
 The commit was not made: <reason>
 Its files are staged, and its message is in <file>."""
 COMMIT_INTERRUPTED = "The last run recorded a commit that was not made: <summary>"
-ASK_COMMIT_AGAIN = "Commit now? [yes/no/quit]"
+ASK_COMMIT_AGAIN = "Commit now? [yes/no/diff/edit/back/quit]"
 
 NOT_UNDERSTOOD = "Unknown answer. Please answer <choices>."
 SESSION = "This session: <turns> of the player and the coach, <commits><spent>"

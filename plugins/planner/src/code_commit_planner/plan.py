@@ -8,6 +8,7 @@ from code_commit.plugin_api import Run
 from code_commit_planner.coach_and_player import LoopResult
 from code_commit_planner.commit_message import CommitMessage
 from code_commit_planner.history import Completed
+from code_commit_planner.messages import DETACHED
 from code_commit_planner.notices import show
 from code_commit_planner.plan_folder import PlanFolder
 from code_commit_planner.prompts import filled
@@ -45,6 +46,11 @@ class Plan:
     def fill(self, template: str, **values: str) -> str:
         """Return `template` with all placeholders filled in."""
         return filled(template, codepath=legible(str(self.run.root)), **values)
+
+    def branch(self) -> str:
+        """Return the name of git's branch for people."""
+        commit = self.git.head() or ""
+        return self.git.branch() or self.fill(DETACHED, commit=commit[:12])
 
     @property
     def git(self) -> Repository:

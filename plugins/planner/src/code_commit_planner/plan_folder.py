@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from code_commit.plugin_api import Change, NotReady, Run
-from code_commit_planner.history import Completed, completed_at, is_recorded
+from code_commit_planner.history import Completed, completed_at, is_recorded, reworded
 
 FOLDER = "g3-plan"
 HISTORY = f"{FOLDER}/planner_history.txt"
@@ -128,6 +128,28 @@ class PlanFolder:
             changes.append(self._history_with(line(completion)))
         self.run.apply(changes)
         return completion
+
+    def reopen(self, completion: Completed, line: str) -> str:
+        """Make completed requirements and todos the current ones again, add `line` to the history; return the former.
+
+        Raises:
+            NotReady: they are gone, or there are current ones.
+        """
+        content = self.read(f"{FOLDER}/{completion.requirements}")
+        if content is None or self.read(CURRENT) is not None:
+            what = f"there is no {completion.requirements} any more" if content is None else f"{CURRENT} already exists"
+            raise NotReady(what, hint="start again")
+        changes = [Change(CURRENT, content), Change(f"{FOLDER}/{completion.requirements}", None)]
+        if (todo := self.read(f"{FOLDER}/{completion.todo}")) is not None:
+            changes += [Change(TODO, todo), Change(f"{FOLDER}/{completion.todo}", None)]
+        self.run.apply([*changes, self._history_with(line)])
+        return content.decode("utf-8", "replace")
+
+    def reword(self, summary: str) -> None:
+        """Put `summary` into the history's line about a commit that was recorded and not made."""
+        before = self.text(HISTORY) or ""
+        if (after := reworded(before, summary)) != before:
+            self.write(HISTORY, after)
 
     def unrecorded(self) -> Completed | None:
         """Return the latest completion on disk that the history lacks, or None."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from code_commit.plugin_api import Outcome, Result, Run, StateEntered
-from code_commit_planner import completing, implementing, messages, refining, starting
+from code_commit_planner import completing, implementing, messages, refining, reviewing, starting
 from code_commit_planner.machine import FINAL, Event, State, next_state
 from code_commit_planner.notices import Spent
 from code_commit_planner.plan import Plan
@@ -30,9 +30,9 @@ STEPS: Mapping[State, Callable[[Plan], Event]] = {
     State.COMPLETE: implementing.judge_completion,
     State.RENAME: completing.rename,
     State.STAGE: completing.stage,
-    State.REVIEW: completing.review_staged,
+    State.REVIEW: reviewing.review_staged,
     State.COMMIT: completing.commit,
-    State.COMMIT_FAILED: completing.offer_commit_again,
+    State.COMMIT_FAILED: reviewing.offer_commit_again,
 }
 
 

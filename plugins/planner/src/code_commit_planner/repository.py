@@ -6,15 +6,18 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from hashlib import sha256
 
 from code_commit.plugin_api import Run
 from code_commit_planner.commit_message import CommitMessage
 from code_commit_planner.plan_folder import FOLDER, NEW
 from code_commit_planner.staged_by_others import IndexEntry, Staging, read_index_changes, read_staging
 from code_commit_planner.staging import Selection, select
-from code_commit_workspace import StatusEntry, git_status, require_settled, unknown_author
+from code_commit_workspace import StatusEntry, git_status, require_settled, skipped_by_commit, unknown_author
 
 _COMMIT = ("-c", "i18n.commitEncoding=utf-8", "commit", "--quiet", "--cleanup=whitespace", "--file=-")
+_DIFF = ("diff", "--cached", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--submodule=short")
+_AT_ONCE = 200  # paths per command line
 _NOT_YET = ("--ita-invisible-in-index",)  # files added with `--intent-to-add` are not staged
 
 
@@ -104,7 +107,8 @@ class Repository:
             return staging.head
         ours = staging.ours if staging.head == head else ()
         before = tuple(entry.path for entry in self._staged(head) if entry.path not in ours)
-        Staging(head, ours, before=before).save(self._run.state)
+        contents = {path: self._digest(path) for path in before} | (dict(staging.contents) if again else {})
+        Staging(head, ours, before=before, contents=tuple(contents.items())).save(self._run.state)
         return head
 
     def stage(self) -> tuple[Selection, tuple[IndexEntry, ...]]:
@@ -119,14 +123,55 @@ class Repository:
         others = {entry.path for entry in foreign}
         before = [entry.path for entry in staged if entry.path not in others]
         ours = dict.fromkeys([*before, *chosen.stage])
-        Staging(head, tuple(ours), foreign).save(self._run.state)
+        contents = read_staging(self._run.state).contents
+        Staging(head, tuple(ours), foreign, contents=contents).save(self._run.state)
         self._add(chosen.stage)
         return chosen, foreign
+
+    def touched(self) -> tuple[str, ...]:
+        """Return the files that others staged and that changed since the player began."""
+        staging = read_staging(self._run.state)
+        contents = dict(staging.contents)
+        return tuple(
+            entry.path
+            for entry in staging.foreign
+            if entry.path in contents and self._digest(entry.path) != contents[entry.path]
+        )
+
+    def include(self, paths: Sequence[str]) -> None:
+        """Make files that others staged part of the commit, as they are now."""
+        staging = read_staging(self._run.state)
+        others = tuple(entry for entry in staging.foreign if entry.path not in paths)
+        replace(staging, ours=(*staging.ours, *paths), foreign=others).save(self._run.state)
+        self._add(paths)
+
+    def _digest(self, path: str) -> str:
+        """Return a digest of a file in the codepath, or "": the player can change no other."""
+        if not path.startswith(self.prefix):
+            return ""
+        try:
+            content = self._run.tree.read(path.removeprefix(self.prefix))
+        except (OSError, ValueError):
+            return "unreadable"
+        return "" if content is None else sha256(content).hexdigest()
 
     def staged_for_commit(self) -> tuple[str, ...]:
         """Return the paths that a commit would change."""
         others = self._others()
         return tuple(entry.path for entry in self._staged(self.head()) if entry.staged_line not in others)
+
+    def staged_diff(self) -> bytes:
+        """Return the diff of what a commit would change."""
+        paths, base = self.staged_for_commit(), self._base(self.head())
+        pieces = []
+        for start in range(0, len(paths), _AT_ONCE):
+            some = paths[start : start + _AT_ONCE]
+            pieces.append(self._run.git("--literal-pathspecs", *self._at_top, *_DIFF, base, "--", *some))
+        return b"".join(pieces)
+
+    def skipped(self) -> list[str]:
+        """Return the signature and the hooks that the commit skips although the repository has them."""
+        return [] if self._hooks else skipped_by_commit(self._git)
 
     # --- committing -------------------------------------------------------------------------------------------------
 
@@ -138,6 +183,15 @@ class Repository:
         staging = read_staging(self._run.state)
         begun = replace(staging, summary=message.summary, description=message.description, requirements=requirements)
         begun.save(self._run.state)
+
+    def reword_commit(self, message: CommitMessage) -> None:
+        """Change the message of the recorded commit."""
+        staging = read_staging(self._run.state)
+        replace(staging, summary=message.summary, description=message.description).save(self._run.state)
+
+    def begun_requirements(self) -> str:
+        """Return the file that identifies the recorded commit."""
+        return read_staging(self._run.state).requirements
 
     def begun_commit(self) -> CommitMessage | None:
         """Return the message of a commit that was recorded but not made, or None."""
@@ -191,9 +245,12 @@ class Repository:
 
     def _staged(self, head: str | None) -> list[IndexEntry]:
         """Return how the index differs from the commit `head`; None compares with an empty tree."""
-        base = head or self._git("hash-object", "-t", "tree", "--stdin").decode().strip()
+        base = self._base(head)
         listing = self._git("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", *_NOT_YET, base)
         return read_index_changes(os.fsdecode(listing))
+
+    def _base(self, head: str | None) -> str:
+        return head or self._git("hash-object", "-t", "tree", "--stdin").decode().strip()
 
     def _add(self, paths: Sequence[str]) -> None:
         if paths:

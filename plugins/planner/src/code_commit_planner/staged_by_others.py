@@ -38,8 +38,9 @@ class Staging:
 
     `before` are the paths that were staged when the player began; None means not recorded. `ours` are those that
     planning has staged or is about to stage; `foreign` was staged before that, and `set_aside` is the part of it that
-    is out of the index during a commit. `summary` and `description` belong to the recorded commit, which completes the
-    file `requirements`.
+    is out of the index during a commit. `contents` are paths of `before` with digests of the files when the player
+    began, which tell what the player changed. `summary` and `description` belong to the recorded commit, which ends
+    the work on the file `requirements`.
     """
 
     head: str | None = None
@@ -47,6 +48,7 @@ class Staging:
     foreign: tuple[IndexEntry, ...] = ()
     set_aside: tuple[IndexEntry, ...] = ()
     before: tuple[str, ...] | None = None
+    contents: tuple[tuple[str, str], ...] = ()
     summary: str = ""
     description: tuple[str, ...] = ()
     requirements: str = ""
@@ -71,6 +73,7 @@ def read_staging(state: Path) -> Staging:
             tuple(IndexEntry(**row) for row in data["foreign"]),
             tuple(IndexEntry(**row) for row in data["set_aside"]),
             None if data.get("before") is None else tuple(data["before"]),
+            tuple((path, digest) for path, digest in data.get("contents", ())),
             data["summary"],
             tuple(data["description"]),
             data.get("requirements", ""),

@@ -68,8 +68,8 @@ def _temporary() -> GitIgnoreSpec:
     return GitIgnoreSpec.from_lines(TEMPORARY)
 
 
-def shown_paths(paths: Sequence[str], *, at_most: int = 20) -> str:
-    """Return paths for people, one per line; undecodable names are escaped."""
+def shown_paths(paths: Sequence[str], *, at_most: int | None = 20) -> str:
+    """Return paths for people, one per line; undecodable names are escaped. None means all."""
     lines = [f"  {legible(path)}" for path in paths[:at_most]]
-    more = [f"  ... and {len(paths) - at_most} more"] if len(paths) > at_most else []
+    more = [f"  ... and {len(paths) - len(lines)} more"] if len(paths) > len(lines) else []
     return "\n".join([*lines, *more])

@@ -31,7 +31,7 @@ def check_branch(plan: Plan) -> Event:
         NotReady: a merge or the like is in progress.
     """
     plan.git.require_settled()
-    plan.say(messages.BRANCH, branch=_branch(plan))
+    plan.say(messages.BRANCH, branch=plan.branch())
     return ask(plan.run, messages.ASK_BRANCH, YES_OR_NO)
 
 
@@ -43,7 +43,7 @@ def check_dirty(plan: Plan) -> Event:
     if not entries:
         return Event.CLEAN
     listed = shown_paths([str(entry) for entry in entries])
-    plan.say(f"{plan.fill(messages.DIRTY, branch=_branch(plan))}\n{listed}")
+    plan.say(f"{plan.fill(messages.DIRTY, branch=plan.branch())}\n{listed}")
     return ask(plan.run, messages.ASK_DIRTY, YES_OR_NO)
 
 
@@ -105,8 +105,3 @@ def _unrecorded(plan: Plan) -> Event | None:
     plan.completion = completion
     plan.say(messages.UNRECORDED, file=completion.requirements)
     return Event.UNRECORDED
-
-
-def _branch(plan: Plan) -> str:
-    commit = plan.git.head() or ""
-    return plan.git.branch() or plan.fill(messages.DETACHED, commit=commit[:12])

@@ -1,0 +1,149 @@
+"""The review of what is staged: commit, look at the diff, edit the message, send it back, or leave it staged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from code_commit_planner import messages
+from code_commit_planner.commit_message import WIDTH, CommitMessage, edited_message
+from code_commit_planner.history import Completed, completed, completed_at, is_recorded, now, requested_changes
+from code_commit_planner.machine import Event
+from code_commit_planner.notices import show
+from code_commit_planner.plan import Plan
+from code_commit_planner.plan_folder import FOLDER, HISTORY
+from code_commit_planner.progress import Progress, digest
+from code_commit_planner.requirements_text import to_implement
+from code_commit_planner.staging import shown_paths
+from code_commit_toolbox.shortening import head_and_tail
+
+# Whole words: a single letter may be a wrong key.
+_REVIEW = {
+    "commit": Event.GO,
+    "continue": Event.GO,
+    "yes": Event.GO,
+    "edit": Event.EDIT,
+    "back": Event.BACK,
+    "leave": Event.LEFT,
+    "no": Event.NO,
+    "quit": Event.QUIT,
+    "exit": Event.QUIT,
+    "q": Event.QUIT,
+}
+_DIFF = "diff"
+_INCLUDE = {"include": Event.INCLUDE}
+_AGAIN = {**_REVIEW, "commit": Event.YES, "continue": Event.YES, "yes": Event.YES}
+_CHOICES = ("commit", "diff", "edit", "back", "leave", "quit")
+_CHOICES_AGAIN = ("yes", "no", "diff", "edit", "back", "quit")
+
+
+def review_staged(plan: Plan) -> Event:
+    """Show what is about to be committed, and ask what to do with it. Quitting here changes nothing."""
+    message = message_of(plan)
+    plan.say(messages.READY)
+    plan.say(messages.BRANCH, branch=plan.branch())
+    show(plan.run, _indented(message))
+    if len(message.summary) > WIDTH:
+        plan.say(messages.LONG_SUMMARY, length=str(len(message.summary)))
+    plan.say(f"{messages.STAGED}\n{shown_paths(plan.git.staged_for_commit(), at_most=None)}")
+    if skipped := plan.git.skipped():
+        plan.say(messages.SKIPS, skipped=", ".join(skipped))
+    touched = plan.git.touched()
+    if not touched:
+        return _choose(plan, messages.ASK_REVIEW, _CHOICES, _REVIEW)
+    plan.say(f"{messages.TOUCHED}\n{shown_paths(touched)}")
+    question = messages.ASK_REVIEW.replace("\n  quit", f"\n{messages.INCLUDE}\n  quit")
+    return _choose(plan, question, (*_CHOICES[:-1], "include", "quit"), _REVIEW | _INCLUDE)
+
+
+def offer_commit_again(plan: Plan) -> Event:
+    """Ask whether to make a commit that was not made."""
+    event = _choose(plan, messages.ASK_COMMIT_AGAIN, _CHOICES_AGAIN, _AGAIN)
+    return _leave(plan) if event is Event.NO else event
+
+
+def message_of(plan: Plan) -> CommitMessage:
+    """Return the message of the commit."""
+    assert plan.message is not None, "no message was written"
+    return plan.message
+
+
+def _choose(plan: Plan, question: str, names: tuple[str, ...], choices: Mapping[str, Event]) -> Event:
+    """Ask until the person gives one of `choices`, and do what it says."""
+    while True:
+        answer = plan.run.ask(plan.fill(question), choices=names, draft="")
+        if answer is None:
+            return Event.INPUT_ENDED
+        word, _, words = answer.strip().partition(" ")
+        word = word.strip(".!:[]'\"").casefold()
+        event = choices.get(word)
+        if word == _DIFF and not words:
+            _show_diff(plan)
+        elif event is Event.BACK:
+            event = _send_back(plan, words.strip())
+        elif event is None or words:
+            plan.say(messages.NOT_UNDERSTOOD, choices=" or ".join(f"'{name}'" for name in names))
+            event = None
+        elif event is Event.LEFT:
+            event = _leave(plan)
+        elif event is Event.INCLUDE:
+            plan.git.include(plan.git.touched())
+        elif event is Event.EDIT:
+            _edit(plan)
+        if event is not None:
+            return event
+
+
+def _show_diff(plan: Plan) -> None:
+    text = plan.git.staged_diff().decode("utf-8", "replace")
+    limit = plan.run.settings.diff_limit
+    if len(text) > limit:
+        text = head_and_tail(text, limit, whole=f"all of it is in {plan.run.keep('staged.diff', text)}")
+    show(plan.run, text or messages.NOTHING_STAGED)
+
+
+def _edit(plan: Plan) -> None:
+    answer = plan.run.ask(messages.EDIT_MESSAGE, draft=str(message_of(plan)))
+    if answer is not None and answer.strip():
+        plan.message = edited_message(answer)
+
+
+def _send_back(plan: Plan, words: str) -> Event | None:
+    """Reopen the requirements, with what the person asks for; None if they ask for nothing."""
+    if not words:
+        words = (plan.run.ask(messages.ASK_CHANGES, draft="") or "").strip()
+    if not words:
+        return None
+    completion = _completion(plan)
+    requirements = plan.folder.reopen(completion, requested_changes(now()))
+    Progress(digest(to_implement(requirements)), 0, "", words).save(plan.run.state)
+    _forget(plan)
+    return Event.BACK
+
+
+def _leave(plan: Plan) -> Event:
+    """Record the completion, and leave its files staged: they go into the next commit."""
+    completion = _completion(plan)
+    if not is_recorded(plan.folder.text(HISTORY) or "", completion):
+        plan.folder.record(completed(completion))
+    plan.git.stage_plan()
+    _forget(plan)
+    plan.say(messages.LEFT)
+    return Event.LEFT
+
+
+def _forget(plan: Plan) -> None:
+    plan.git.forget_commit()
+    plan.completion = plan.message = plan.loop = None
+
+
+def _completion(plan: Plan) -> Completed:
+    """Return what the commit completes: known, or from the record of a commit that an earlier run began."""
+    if plan.completion is not None:
+        return plan.completion
+    when = completed_at(plan.git.begun_requirements())
+    assert when is not None, "nothing was completed"
+    return Completed(when, with_todo=plan.folder.read(f"{FOLDER}/{Completed(when).todo}") is not None)
+
+
+def _indented(message: CommitMessage) -> str:
+    return "\n".join(f"  {line}".rstrip() for line in str(message).rstrip("\n").split("\n"))
