@@ -61,8 +61,8 @@ def test_without_any_source_every_value_is_the_default(root: Path) -> None:
     assert (found.model, found.max_cost, found.on_failure) == ("gemini-2.5-pro", None, "keep")
     assert found.sandbox.model_dump() == {"mode": "auto", "network": True, "writable": [], "readable": []}
     assert (found.build.timeout_seconds, found.build.output_limit) == (3600, 262144)
-    assert {row.origin for row in setting_rows(found)} == {"default"}
-    assert all(row.description for row in setting_rows(found))
+    assert {row["origin"] for row in setting_rows(found)} == {"default"}
+    assert all(row["description"] for row in setting_rows(found))
 
 
 VALUES: dict[str, st.SearchStrategy[object]] = {
@@ -97,7 +97,7 @@ def test_the_strongest_source_that_sets_a_name_gives_its_value_and_origin(
     path = user(root, toml(shared))
     names = {name: "CODE_COMMIT_" + name.replace(".", "__").upper() for name in VALUES}
     found = load_settings(root, flags=flags, environ={names[name]: text(value) for name, value in variables.items()})
-    rows = {row.name: row for row in setting_rows(found)}
+    rows = {row["name"]: row for row in setting_rows(found)}
     for name in VALUES:
         layers = [
             (flags, "flag"),
@@ -107,13 +107,13 @@ def test_the_strongest_source_that_sets_a_name_gives_its_value_and_origin(
         ]
         winner = next(((values[name], origin) for values, origin in layers if name in values), None)
         if winner is None:
-            assert name not in rows or rows[name].origin == "default"
+            assert name not in rows or rows[name]["origin"] == "default"
             continue
         value, origin = winner
-        assert (rows[name].origin, found.origin(name)) == (origin, origin)
+        assert (rows[name]["origin"], found.origin(name)) == (origin, origin)
         if name.startswith(("plugins.", "providers.")) and origin.startswith("variable"):
             value = text(value) if not isinstance(value, str) else value  # the plugin's own model converts it
-        assert rows[name].value == value
+        assert rows[name]["value"] == value
 
 
 def test_a_flag_that_was_not_given_says_nothing(root: Path) -> None:
@@ -327,7 +327,7 @@ def test_no_key_is_in_the_settings_and_rows_show_its_last_two_characters(root: P
     )
     nested = json.dumps({"openai": {"player": {"api_key": KEY[::-1]}}})
     found = load(root, {"CODE_COMMIT_PROVIDERS": nested})
-    rows = {row.name: row.value for row in setting_rows(found)}
+    rows = {row["name"]: row["value"] for row in setting_rows(found)}
     assert KEY not in repr(setting_rows(found))
     assert KEY[::-1] not in repr(found) + str(found.model_dump()) + repr(found._layers) + repr(setting_rows(found))
     assert (rows["providers.anthropic.default.api_key"], rows["providers.openai.player.api_key"]) == ("***XY", "***ks")
@@ -339,7 +339,7 @@ def test_no_key_is_in_the_settings_and_rows_show_its_last_two_characters(root: P
 
 def test_rows_are_json(root: Path) -> None:
     project(root, "[plugins.x]\nday = 2026-01-02\nlist = [1, 2]\n[plugins.x.deep]\nnumber = 1.5")
-    rows = {row.name: row.value for row in setting_rows(load(root, max_cost="1.5"))}
+    rows = {row["name"]: row["value"] for row in setting_rows(load(root, max_cost="1.5"))}
     assert json.loads(json.dumps(rows)) == rows
     assert (rows["plugins.x.day"], rows["plugins.x.deep.number"]) == ("2026-01-02", 1.5)
 

@@ -127,10 +127,13 @@ exec {python!r} {start} "$@"{answers}
 """
 
 
-def answer(request: RecordedRequest) -> Reply:
+def answer(request: RecordedRequest) -> Reply:  # noqa: PLR0911 - one per kind of request
     """Return the model's reply: a coach approves, an agent finishes, a parrot has its own protocol, others change a file."""
     if request.path.endswith("/v1/traces"):
         return Reply(body=b"{}")  # a collector
+    if request.method == "GET":  # the lists of models of all services
+        google = {"name": "models/new-1", "supportedGenerationMethods": ["generateContent"]}
+        return Reply(body=json.dumps({"data": [{"id": "new-1"}], "models": [google]}).encode())
     asked = request.json
     if request.path.endswith("/replies"):  # a parrot
         words = {"model": "parrot-large", "say": change(request), "calls": [], "ending": "done"}

@@ -49,9 +49,9 @@ _PUBLIC = {
     "process.running": ("RunningProcess",),
     "project_text": ("decode_text", "read_text"),
     "project_tree": ("ProjectTree",),
-    "proxy": ("proxy_passwords",),
+    "proxy": ("https_proxy", "proxy_passwords"),
     "records": ("Change", "PathRule", "ProcessResult", "Protected", "Refusal", "SandboxSettings", "Tree"),
-    "redaction": ("RedactingStream", "Redactor", "hide_parts", "parse_key"),
+    "redaction": ("RedactingStream", "Redactor", "hide_parts", "likely_keys", "parse_key"),
     "rolled_up": ("RolledUp",),
     "small_file": ("is_locked", "open_regular", "parse_toml", "read_anywhere", "read_in_project"),
     "terminal": (
@@ -70,6 +70,8 @@ _PUBLIC = {
     "terminal_input": ("read_answer",),
     "threads": ("Worker", "run_concurrently"),
     "tree_removal": ("remove_tree",),
+    "user_tables": ("read_tables", "usable_table", "write_tables"),
+    "web_address": ("is_this_machine", "parse_address", "same_origin"),
     "workspace": ("Workspace",),
 }
 _MODULES = {name: module for module, names in _PUBLIC.items() for name in names}

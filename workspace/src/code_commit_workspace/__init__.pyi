@@ -42,6 +42,7 @@ from .process.running import RunningProcess as RunningProcess
 from .project_text import decode_text as decode_text
 from .project_text import read_text as read_text
 from .project_tree import ProjectTree as ProjectTree
+from .proxy import https_proxy as https_proxy
 from .proxy import proxy_passwords as proxy_passwords
 from .records import Change as Change
 from .records import PathRule as PathRule
@@ -53,6 +54,7 @@ from .records import Tree as Tree
 from .redaction import RedactingStream as RedactingStream
 from .redaction import Redactor as Redactor
 from .redaction import hide_parts as hide_parts
+from .redaction import likely_keys as likely_keys
 from .redaction import parse_key as parse_key
 from .rolled_up import RolledUp as RolledUp
 from .small_file import is_locked as is_locked
@@ -75,6 +77,12 @@ from .terminal_input import read_answer as read_answer
 from .threads import Worker as Worker
 from .threads import run_concurrently as run_concurrently
 from .tree_removal import remove_tree as remove_tree
+from .user_tables import read_tables as read_tables
+from .user_tables import usable_table as usable_table
+from .user_tables import write_tables as write_tables
+from .web_address import is_this_machine as is_this_machine
+from .web_address import parse_address as parse_address
+from .web_address import same_origin as same_origin
 from .workspace import Workspace as Workspace
 
 __version__: str

@@ -20,6 +20,18 @@ def proxy_passwords(environ: Mapping[str, str]) -> Iterator[str]:
                     yield password
 
 
+def https_proxy(host: str) -> str | None:
+    """Return the address of the environment's proxy for https to `host`, or None."""
+    from urllib import request  # takes long
+
+    proxies = request.getproxies_environment()
+    proxy = proxies.get("https") or proxies.get("all")
+    bypassed = request.proxy_bypass_environment  # type: ignore[attr-defined] # typeshed does not know it
+    if not proxy or bypassed(host, proxies):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
 def is_proxy(variable: str) -> bool:
     """Return whether programs read the address of a proxy from `variable`."""
     return variable.lower() in _VARIABLES

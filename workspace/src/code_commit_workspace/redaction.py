@@ -17,7 +17,19 @@ if TYPE_CHECKING:
     from code_commit_workspace.key_search import KeySearch
 
 _SHORTEST_KEY = 8
+_KEY_ENDINGS = ("_KEY", "_TOKEN", "_SECRET")  # of names of variables
 _PIECE = 1 << 18  # bytes that are searched at once, to bound memory
+
+
+def likely_keys(environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield values that may be keys, by the names of their variables.
+
+    Use it only for error texts, where the plugin of a key may not have declared its variable.
+    """
+    for name, value in environ.items():
+        if name.endswith(_KEY_ENDINGS):
+            with suppress(NotReady):
+                yield parse_key(value, name)
 
 
 def parse_key(text: str, where: str) -> str:

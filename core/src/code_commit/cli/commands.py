@@ -7,7 +7,7 @@ import shlex
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -146,20 +146,30 @@ def _offers(row: Mapping[str, Any]) -> Iterator[str]:
 def models_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `models`."""
     parser.description = "List the models of the installed providers, with their aliases."
+    parser.add_argument("--refresh", action="store_true", help="ask the services which models they have")
     add_json(parser)
 
 
 def models(host: CommandHost, arguments: Namespace) -> int:
-    """List the models of the installed providers, with their aliases."""
-    providers = host.registry.providers
+    """List the models of the installed providers, with their aliases: of the plugins, then of the services' lists."""
+    from code_commit.plugins.registry import listed_models
+
+    code = _refresh(host) if arguments.refresh else ExitCode.REACHED
+    providers, listed = host.registry.providers, listed_models()
     rows: list[dict[str, Any]] = [
-        {"model": model, "provider": name, "aliases": list(aliases), "distribution": plugin.distribution}
+        {
+            "model": model,
+            "provider": name,
+            "aliases": list(definition.models.get(model, ())),
+            "window": definition.windows.get(model) or listed.get(name, {}).get(model) or None,
+            "distribution": plugin.distribution,
+        }
         for name, (plugin, definition) in sorted(providers.items())
-        for model, aliases in definition.models.items()
+        for model in dict.fromkeys((*definition.models, *listed.get(name, {})))
     ]
     if arguments.json:
         host.out.document({"models": rows})
-        return ExitCode.REACHED
+        return code
     table = [(row["model"], row["provider"], ", ".join(row["aliases"])) for row in rows]
     services = [name for name, (_, definition) in sorted(providers.items()) if not definition.free]
     table += [(f"{name}/ANY-ID", name, "any other model of this provider") for name in services]
@@ -169,7 +179,34 @@ def models(host: CommandHost, arguments: Namespace) -> int:
 
         host.out.line("no provider is installed. Install one:")
         host.out.table([("", installation(name)) for name, offered in offers().items() if "model" in offered])
-    return ExitCode.REACHED
+    return code
+
+
+def _refresh(host: CommandHost) -> int:
+    """Ask the services for their models, and store the answers. Return an exit code: 3 if none could be asked."""
+    from code_commit.models.resolution import Services
+    from code_commit.plugin_api.conversation import ProviderError
+    from code_commit.plugins.registry import ResolvedModel, listed_file, listed_models
+    from code_commit_workspace import usable_table, write_tables
+
+    redactor, code, listed = host.redactor, ExitCode.NOT_READY, listed_models()
+    services = Services(host.registry, host.configuration, host.keys_for(redactor), redactor, host.environ, host.root)
+    for name, (plugin, definition) in sorted(host.registry.providers.items()):
+        try:
+            if definition.base_url:
+                ask: Any = services.connected(ResolvedModel(definition, plugin, None)).provider
+                found = usable_table(ask.models())
+                kept = {model: window for model, window in found.items() if redactor.text(model) == model}
+                listed[name] = kept or listed.get(name, {})
+                host.out.note(f"{name} lists {len(found):,} models")
+                code = ExitCode.REACHED if code is ExitCode.NOT_READY else code
+        except NotReady as error:
+            host.out.note(f"{name} was not asked: {error.message}")
+        except ProviderError as error:
+            host.out.error(str(error))
+            code = ExitCode.PROVIDER_FAILED
+    write_tables(listed_file(), listed)
+    return code
 
 
 # --- config ---------------------------------------------------------------------------------------------------------
@@ -190,9 +227,9 @@ def config(host: CommandHost, arguments: Namespace) -> int:
     except CodeCommitError as error:
         key["problem"] = error.message
     if arguments.json:
-        host.out.document({"settings": [asdict(row) for row in rows], "key": key})
+        host.out.document({"settings": rows, "key": key})
     else:
-        table = [(row.name, json.dumps(row.value, ensure_ascii=False), row.origin) for row in rows]
+        table = [(row["name"], json.dumps(row["value"], ensure_ascii=False), row["origin"]) for row in rows]
         name = f"key of {key['config']}" if key["config"] else "key"
         host.out.table([*table, (name, json.dumps(key["key"]), key["source"] or key["problem"] or "none is needed")])
     return ExitCode.REACHED
@@ -218,18 +255,8 @@ def key_of_model(host: CommandHost) -> dict[str, str | None]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class SettingRow:
-    """One setting for display: keys are redacted, values are JSON."""
-
-    name: str
-    value: Any
-    origin: str
-    description: str = ""
-
-
-def setting_rows(settings: Settings, plugin_host: PluginHost) -> list[SettingRow]:
-    """Return every setting with its value and origin, the host's own first, those of plugins last.
+def setting_rows(settings: Settings, plugin_host: PluginHost) -> list[dict[str, Any]]:
+    """Return every setting as `config --json` shows it, the host's own first, those of plugins last.
 
     Keys are redacted. A section that is not valid shows as it is written.
     """
@@ -238,16 +265,16 @@ def setting_rows(settings: Settings, plugin_host: PluginHost) -> list[SettingRow
 
     host = settings.model_dump(mode="json", exclude={"providers", "plugins"})
     free = settings.model_dump(mode="json", include={"providers", "plugins"})
-    descriptions = dict(leaves(HostSettings))
+    texts = dict(leaves(HostSettings))
     for plugin in plugin_host.plugins:
         with suppress(NotReady):
             if section := settings.plugin(plugin.name, settings_model(plugin_host, plugin)):
                 free["plugins"][plugin.name] = section.model_dump(mode="json")
-                descriptions.update(leaves(type(section), ("plugins", plugin.name)))
+                texts.update(leaves(type(section), ("plugins", plugin.name)))
+    rows = [(name, display_value(name[2:], value)) for tables in (host, free) for name, value in _leaves(tables)]
     return [
-        SettingRow(".".join(name), display_value(name[2:], value), settings.origin(name), descriptions.get(name, ""))
-        for tables in (host, free)
-        for name, value in _leaves(tables)
+        {"name": ".".join(name), "value": value, "origin": settings.origin(name), "description": texts.get(name, "")}
+        for name, value in rows
     ]
 
 

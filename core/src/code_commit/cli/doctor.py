@@ -20,7 +20,7 @@ from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady, d
 from code_commit.plugins.dependents import unusable_dependents
 from code_commit.plugins.first_party import installation
 from code_commit.plugins.host import CHECKS, Plugin, import_code
-from code_commit.plugins.registry import DEFAULT_WORKFLOW, ResolvedModel
+from code_commit.plugins.registry import DEFAULT_WORKFLOW, ResolvedModel, window_of
 from code_commit_workspace import Git, Workspace, check_private_folder, checked_result, require_sync
 
 _DESCRIPTION = (
@@ -195,5 +195,5 @@ def _context(host: CommandHost, *, builds: bool) -> CheckContext:
         config, built, _ = make_provider(resolved, host.configuration, host.root, host.environ)
         exact = getattr(built, "model", None)
         model = str(exact if isinstance(exact, str) else config.model)
-        return CheckContext(model, builds, resolved.provider.windows.get(model))
+        return CheckContext(model, builds, window_of(resolved.provider, model))
     return CheckContext(builds=builds)

@@ -71,7 +71,7 @@ class CommandOutput:
 
     def redacted(self, text: str) -> str:
         """Return the text of an error without keys and without values that look like keys."""
-        from code_commit.config.keys import likely_keys
+        from code_commit_workspace import likely_keys
 
         return self._redactor(likely_keys(os.environ)).text(text)
 

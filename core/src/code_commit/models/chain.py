@@ -22,6 +22,7 @@ from code_commit.models.retry import deadline, retry
 from code_commit.plugin_api.conversation import Completion, Message, Part, Request, Text, ToolResult
 from code_commit.plugin_api.errors import Interrupted, ProviderFailed, ResponseRefused
 from code_commit.plugin_api.provider import ModelCall, NextLayer
+from code_commit.plugins.registry import window_of
 
 if TYPE_CHECKING:
     from code_commit.config.schema import HttpSettings
@@ -97,7 +98,7 @@ class ChainedModel:
     @property
     def window(self) -> int | None:
         """The most tokens that the model reads, or None if unknown."""
-        return self.service.definition.windows.get(self.service.model)
+        return window_of(self.service.definition, self.service.model)
 
     def complete(self, request: Request, *, label: str) -> Completion:
         """Send one request. Implements `Model.complete`."""

@@ -101,7 +101,7 @@ class Services:
         choice, resolved = resolve(self.registry, self.settings, role)
         with self._lock:
             if choice.name not in self._connected:
-                self._connected[choice.name] = self._connect(resolved)
+                self._connected[choice.name] = self.connected(resolved)
             return self._connected[choice.name], choice.reason
 
     def connect(self, roles: Iterable[str]) -> str | None:
@@ -121,7 +121,8 @@ class Services:
             with suppress(Exception):  # an error of one service must not keep the others open
                 service.provider.close()
 
-    def _connect(self, resolved: ResolvedModel) -> Service:
+    def connected(self, resolved: ResolvedModel) -> Service:
+        """Return a new service for a model. Raises as `of`."""
         definition, distribution = resolved.provider, resolved.plugin.distribution
         table = self.settings.connection(definition.name, resolved.config)
         config, built, token = make_provider(resolved, self.settings, self.root, self.environ)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:  # only for annotations: every start imports this module
     from collections.abc import Collection, Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # only for annotations: every start imports this module
 
 @dataclass(frozen=True, slots=True)
 class HttpCall:
-    """One POST. The host appends `path` to the base URL, and adds the key to `headers`.
+    """One POST, or a GET without `body`. The host appends `path` to the base URL, and adds the key to `headers`.
 
     `optional` names members of `body` that a server may not know. If it refuses to stream, the host leaves them out.
     """
@@ -25,6 +25,7 @@ class HttpCall:
     body: Json
     headers: Mapping[str, str] = field(default_factory=dict)
     optional: Collection[str] = ()
+    method: Literal["POST", "GET"] = "POST"
 
 
 class Wire(Protocol):
@@ -55,6 +56,20 @@ class CountingWire(Wire, Protocol):
 
         Raises:
             ProviderError: the reply is an error, or cannot be parsed. The host uses an estimate then.
+        """
+
+
+class ListingWire(Wire, Protocol):
+    """A `Wire` of a service that lists its models. The host asks it for `code-commit models --refresh`."""
+
+    def encode_models(self) -> HttpCall:
+        """Translate the question for the list."""
+
+    def decode_models(self, status: int, headers: Mapping[str, str], body: bytes) -> Mapping[str, int]:
+        """Return the models, each with the most tokens that it reads, or 0 if the service does not say.
+
+        Raises:
+            ProviderError: the reply is an error, lists no models, or cannot be parsed.
         """
 
 

@@ -6,12 +6,24 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from code_commit.plugin_api.definitions import CommandDefinition, Flag, ProviderDefinition, WorkflowDefinition
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugins import first_party
 from code_commit.plugins.host import Plugin, PluginFailure, PluginHost
+from code_commit_workspace.field_checks import (
+    FieldChecks,
+    are_texts,
+    fault_of_fields,
+    is_template,
+    is_text,
+    matching,
+    or_none,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DEFAULT_WORKFLOW = "committing-code"
 Kind = Literal["provider", "model", "workflow", "flag", "command"]
@@ -85,7 +97,8 @@ class Registry:
         return self.commands[name]
 
     def model(self, name: str, has_config: Callable[[str, str], bool]) -> ResolvedModel:
-        """Return what `name` stands for: a model id or alias, `provider/any-id`, or a named config `provider.name`.
+        """Return what `name` stands for: a model id or alias, `provider/any-id`, a named config `provider.name`, or a
+        model that one service listed.
 
         `has_config` says whether the settings hold a named config of a provider.
 
@@ -106,6 +119,10 @@ class Registry:
         if dot and prefix in self.providers and (config == "default" or has_config(prefix, config)):
             plugin, definition = self.providers[prefix]
             return ResolvedModel(definition, plugin, None, config)
+        listing = [each for each, models in listed_models().items() if name in models and each in self.providers]
+        if len(listing) == 1:
+            plugin, definition = self.providers[listing[0]]
+            return ResolvedModel(definition, plugin, name)
         raise self.missing("model", name)
 
     @cached_property
@@ -161,7 +178,7 @@ class Registry:
                 self.plugin_host.reject(
                     plugin, kind, f"a {kind} must be a {record.__name__}, not a {type(item).__name__}"
                 )
-            elif fault := _fault_of(item, _ROWS[record]):
+            elif fault := fault_of_fields(item, _ROWS[record]):
                 self._leave_out(kind, (plugin, item), fault, _names(item))
             else:
                 offers.append((plugin, item))
@@ -244,50 +261,37 @@ def _owner(distributions: Collection[str]) -> str | None:
     return keepers[0] if len(keepers) == 1 else None
 
 
+# --- models that services listed --------------------------------------------------------------------------------------
+
+
+def listed_models() -> dict[str, dict[str, int]]:
+    """Return the models that services listed when they were last asked, by provider, each with its window or 0."""
+    from code_commit_workspace import read_tables
+
+    return read_tables(listed_file())
+
+
+def listed_file() -> Path:
+    """Return where `code-commit models --refresh` stores what the services list."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path("code-commit", appauthor=False) / "models.json"
+
+
+def window_of(definition: ProviderDefinition, model: str) -> int | None:
+    """Return the most tokens that a model reads, or None if neither its plugin nor its service says."""
+    return definition.windows.get(model) or listed_models().get(definition.name, {}).get(model) or None
+
+
 # --- the types of fields ---------------------------------------------------------------------------------------------
 
 
-def _fault_of(value: Any, rows: _Rows) -> str:
-    """Return an error text about the fields of a definition, or an empty text."""
-    for fields, is_valid, kind in rows:
-        for field in fields.split():
-            if not is_valid(found := getattr(value, field)):
-                return f"`{field}` must be {kind}, not {found!r:.100}"
-    return ""
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and _NAME.fullmatch(value) is not None
-
-
-def _is_command_name(value: Any) -> bool:
-    return isinstance(value, str) and _COMMAND.fullmatch(value) is not None
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, tuple | list | frozenset | set) and all(map(_is_text, value))
-
-
-def _or_none(is_valid: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: value is None or is_valid(value)
-
-
 def _are_models(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(map(_is_text, value)) and all(map(_are_texts, value.values()))
+    return isinstance(value, Mapping) and all(map(is_text, value)) and all(map(are_texts, value.values()))
 
 
 def _is_header(value: Any) -> bool:
-    if not _are_texts(value) or len(value) != 2:  # noqa: PLR2004 - name and template
-        return False
-    try:
-        value[1].format(key="k")
-    except (ValueError, LookupError, AttributeError):
-        return False
-    return True
+    return are_texts(value) and len(value) == 2 and is_template(value[1], key="k")  # noqa: PLR2004 - name and template
 
 
 def _are_flags(value: Any) -> bool:
@@ -297,34 +301,34 @@ def _are_flags(value: Any) -> bool:
 def _is_flag(value: Any) -> bool:
     return (
         isinstance(value, Flag)
-        and _are_texts(value.names)
+        and are_texts(value.names)
         and bool(value.names)
         and all(map(_FLAG.fullmatch, value.names))
-        and _is_text(value.help)
-        and _or_none(_is_text)(value.metavar)
+        and is_text(value.help)
+        and or_none(is_text)(value.metavar)
     )
 
 
-_Rows = tuple[tuple[str, Callable[[Any], bool], str], ...]
-_ROWS: dict[type[Any], _Rows] = {
+_ROWS: dict[type[Any], FieldChecks] = {
     ProviderDefinition: (
-        ("name", _is_name, "lower-case letters, digits, - and _"),
-        ("base_url base_url_suffix config factory", _is_text, "a text"),
-        ("base_url_variable key_variable run_token", _or_none(_is_text), "a string or None"),
+        ("name", matching(_NAME), "lower-case letters, digits, - and _"),
+        ("base_url base_url_suffix config factory", is_text, "a text"),
+        ("base_url_variable key_variable run_token", or_none(is_text), "a string or None"),
         ("models", _are_models, "a mapping of model ids to sequences of aliases"),
+        ("windows", lambda value: isinstance(value, Mapping), "a mapping of model ids to numbers of tokens"),
         ("key_header", _is_header, "the header's name and a template with {key}"),
     ),
     WorkflowDefinition: (
-        ("name", _is_name, "lower-case letters, digits, - and _"),
-        ("help run", _is_text, "a text"),
-        ("options root", _or_none(_is_text), "a string or None"),
-        ("roles", _or_none(_are_texts), "a tuple of texts, or None"),
-        ("ignores", _are_texts, "a tuple of texts"),
+        ("name", matching(_NAME), "lower-case letters, digits, - and _"),
+        ("help run", is_text, "a text"),
+        ("options root", or_none(is_text), "a string or None"),
+        ("roles", or_none(are_texts), "a tuple of texts, or None"),
+        ("ignores", are_texts, "a tuple of texts"),
         ("flags", _are_flags, "a tuple of `Flag`s, each with names like --flag, a help text, and a metavar or None"),
     ),
     CommandDefinition: (
-        ("name", _is_command_name, "one word or two, of lower-case letters, digits, - and _"),
-        ("help run", _is_text, "a text"),
-        ("arguments", _or_none(_is_text), "a string or None"),
+        ("name", matching(_COMMAND), "one word or two, of lower-case letters, digits, - and _"),
+        ("help run", is_text, "a text"),
+        ("arguments", or_none(is_text), "a string or None"),
     ),
 }

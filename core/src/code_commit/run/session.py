@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from code_commit.config.keys import likely_keys
 from code_commit.config.loading import Settings
 from code_commit.imports import import_object
 from code_commit.log.run_log import RunLog
@@ -227,6 +226,8 @@ def _call(run: ProjectRun, plugin: Plugin, ending: Ending) -> None:
 
 
 def _report_failures(plugin_host: PluginHost, log: RunLog, environ: Mapping[str, str]) -> None:
+    from code_commit_workspace import likely_keys
+
     def report(failure: PluginFailure) -> None:
         # A plugin that did not load declares no variable of its key: redact whatever looks like one.
         error = Redactor(likely_keys(environ)).text(failure.error)

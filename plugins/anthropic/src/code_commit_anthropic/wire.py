@@ -105,6 +105,20 @@ class AnthropicWire:
             body["thinking"] = thinking
         return HttpCall("/v1/messages", body, {"anthropic-version": _VERSION})
 
+    def encode_models(self) -> HttpCall:
+        """See `ListingWire.encode_models`."""
+        return HttpCall("/v1/models?limit=1000", {}, {"anthropic-version": _VERSION}, method="GET")
+
+    def decode_models(self, status: int, headers: Mapping[str, str], body: bytes) -> dict[str, int]:
+        """See `ListingWire.decode_models`."""
+        reply = reply_object(body, status, headers)
+        if status >= _FIRST_ERROR or reply.get("error"):
+            self._failed(status, reply)
+        models = reply_objects(reply, "data")
+        if not models:
+            raise ProviderError("the service lists no models", kind="invalid_response")
+        return {reply_member(each, "id", str) or "": token_count(each, "max_input_tokens") or 0 for each in models}
+
     def encode_stream(self, request: Request) -> HttpCall:
         """See `StreamingWire.encode_stream`."""
         call = self.encode(request)

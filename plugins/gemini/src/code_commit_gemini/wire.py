@@ -87,6 +87,24 @@ class GeminiWire:
             body["generationConfig"] = generation
         return HttpCall(f"/v1beta/{quote(self._name)}:generateContent", body)
 
+    def encode_models(self) -> HttpCall:
+        """See `ListingWire.encode_models`."""
+        return HttpCall("/v1beta/models?pageSize=1000", {}, method="GET")
+
+    def decode_models(self, status: int, headers: Mapping[str, str], body: bytes) -> dict[str, int]:
+        """See `ListingWire.decode_models`. Models for other uses are left out."""
+        reply = reply_object(body, status, headers)
+        if status >= FIRST_ERROR or reply.get("error"):
+            raise failure(status, reply)
+        found = {}
+        for model in reply_objects(reply, "models"):
+            if "generateContent" in (reply_member(model, "supportedGenerationMethods", list) or ()):
+                name = (reply_member(model, "name", str) or "").removeprefix("models/")
+                found[name] = token_count(model, "inputTokenLimit") or 0
+        if not found:
+            raise ProviderError("the service lists no models", kind="invalid_response")
+        return found
+
     def encode_stream(self, request: Request) -> HttpCall:
         """See `StreamingWire.encode_stream`."""
         call = self.encode(request)

@@ -110,6 +110,23 @@ class OpenAIWire:
                 body["tool_choice"] = request.tool_choice
         return HttpCall("/chat/completions", body)
 
+    def encode_models(self) -> HttpCall:
+        """See `ListingWire.encode_models`."""
+        return HttpCall("/models", {}, method="GET")
+
+    def decode_models(self, status: int, headers: Mapping[str, str], body: bytes) -> dict[str, int]:
+        """See `ListingWire.decode_models`. Only other servers tell windows: OpenRouter, and vLLM."""
+        reply = reply_object(body, status, headers)
+        if status >= _FIRST_ERROR or reply.get("error"):
+            raise _failure(status, reply)
+        found = {}
+        for model in reply_objects(reply, "data"):
+            window = token_count(model, "context_length") or token_count(model, "max_model_len") or 0
+            found[reply_member(model, "id", str) or ""] = window
+        if not found:
+            raise ProviderError("the service lists no models", kind="invalid_response")
+        return found
+
     def encode_stream(self, request: Request) -> HttpCall:
         """See `StreamingWire.encode_stream`. Old servers do not know `stream_options`."""
         call = self.encode(request)

@@ -12,14 +12,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
-from urllib import request as urllib_request
 
 import httpx
 
-from code_commit.config.keys import is_this_machine
 from code_commit.plugin_api.conversation import ProviderError
 from code_commit.plugin_api.errors import NotReady
-from code_commit_workspace import Redactor
+from code_commit_workspace import Redactor, https_proxy, is_this_machine
 
 CONNECT_SECONDS = 30.0
 WRITE_SECONDS = 120.0
@@ -94,8 +92,9 @@ class Content:
         ValueError: a number is not finite.
     """
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        self._texts = tuple(_JSON.iterencode(document))
+    def __init__(self, document: Mapping[str, Any], method: str = "POST") -> None:
+        self.method = method
+        self._texts = tuple(_JSON.iterencode(document)) if method == "POST" else ()
         self.length = sum(map(len, self))
 
     def __iter__(self) -> Iterator[bytes]:
@@ -196,7 +195,7 @@ class HttpConnection:
         timeout = httpx.Timeout(endpoint.read_timeout, connect=CONNECT_SECONDS, write=WRITE_SECONDS)
         extensions = {"timeout": timeout.as_dict(), "trace": self._traced}
         headers = {**headers, "content-length": str(content.length)}
-        return httpx.Request("POST", target, headers=headers, content=iter(content), extensions=extensions)
+        return httpx.Request(content.method, target, headers=headers, content=iter(content), extensions=extensions)
 
     def _traced(self, event: str, info: Mapping[str, Any]) -> None:
         """Record the sockets that the transport opens."""
@@ -257,15 +256,11 @@ def trust(address: httpx.URL) -> ssl.SSLContext:
 
 def proxy_for(address: httpx.URL) -> httpx.Proxy | None:
     """Return the proxy of the environment. Only HTTPS uses it: through a tunnel it sees no headers."""
-    if address.scheme != "https" or is_this_machine(address.host):
-        return None
-    proxies = urllib_request.getproxies_environment()
-    proxy = proxies.get("https") or proxies.get("all")
-    bypassed = urllib_request.proxy_bypass_environment  # type: ignore[attr-defined] # typeshed does not know it
-    if not proxy or bypassed(address.host, proxies):
+    proxy = None if is_this_machine(address.host) else https_proxy(address.host)
+    if proxy is None or address.scheme != "https":
         return None
     try:
-        return httpx.Proxy(proxy if "://" in proxy else f"http://{proxy}")
+        return httpx.Proxy(proxy)
     except (httpx.InvalidURL, ValueError):
         raise NotReady(
             "the proxy in HTTPS_PROXY or ALL_PROXY is not an http:// or https:// address",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import queue
 import ssl
 import threading
@@ -38,7 +39,7 @@ _REDIRECTS = range(300, 400)  # HTTP statuses
 # What the host asks for: a stream, one without the optional members of the call, or the whole reply.
 _STREAM, _PLAIN_STREAM, _WHOLE = range(3)
 _REFUSED = ("", "an option of streaming", 'to stream; set stream = "never" to ask for whole replies at once')
-_COUNT_SECONDS = 30.0
+_ASKING_SECONDS = 30.0  # for what is no call of a model
 _LONGEST_TIMER = 7 * 24 * 3600.0  # the clock's own limit is lower than infinity
 
 
@@ -97,7 +98,7 @@ class HttpProvider:
                     return self._streamed(post, post.result, call)
             if not (isinstance(post.result, HttpReply) and post.result.refuses_stream):
                 break
-        completion = self._decoded(post.result)
+        completion: Completion = self._decoded(post.result, self._wire.decode)
         self._remember(form, call)
         return completion
 
@@ -166,13 +167,25 @@ class HttpProvider:
             Exception: there is no answer, or the wire is no `CountingWire`.
         """
         wire: Any = self._wire
-        deadline = min(call.deadline, time.monotonic() + _COUNT_SECONDS)
-        with self._posted(wire.encode_count(call.request), deadline) as post:
+        return int(self._asked(wire.encode_count(call.request), wire.decode_count, call.deadline))
+
+    def models(self) -> object:
+        """Ask the service for its models: as `ListingWire.decode_models`, not yet checked.
+
+        Raises:
+            NotReady: the wire is no `ListingWire`.
+            ProviderError: there is no answer.
+        """
+        wire: Any = self._wire
+        if not hasattr(wire, "encode_models"):
+            raise NotReady("its plugin cannot ask for models")
+        return self._asked(wire.encode_models(), wire.decode_models)
+
+    def _asked(self, http_call: HttpCall, decode: Callable[..., Any], deadline: float = math.inf) -> Any:
+        with self._posted(http_call, min(deadline, time.monotonic() + _ASKING_SECONDS)) as post:
             post.thread.start()
             post.result = post.queue.get(timeout=post.seconds)
-        if isinstance(post.result, Exception):
-            raise post.result
-        return int(wire.decode_count(post.result.status, post.result.headers, post.result.body))
+        return self._decoded(post.result, decode)
 
     @contextmanager
     def _posted(self, http_call: HttpCall, deadline: float, *, streams: bool = False) -> Iterator[_Post]:
@@ -214,9 +227,9 @@ class HttpProvider:
         headers = {name.lower(): value for name, value in call.headers.items()}
         if self._key_header in headers:
             raise ValueError(f"provider {self._name}: only the host sets the key header")
-        return target, headers | self._headers, Content(call.body)
+        return target, headers | self._headers, Content(call.body, call.method)
 
-    def _decoded(self, result: Any) -> Completion:
+    def _decoded(self, result: Any, decode: Callable[..., Any]) -> Any:
         reply = result if isinstance(result, HttpReply) else None
         read = None
         if reply is not None and reply.status in _REDIRECTS:
@@ -224,15 +237,15 @@ class HttpProvider:
 
             result = redirect_error(reply, self._endpoint.redactor)
         elif reply is not None:
-            read = self._decode
+
+            def read(reply: HttpReply) -> Any:
+                return decode(reply.status, reply.headers, reply.body)
+
             try:
                 return read(reply)
             except Exception as error:  # noqa: BLE001 - described below
                 result = error
         raise self._described(result, reply, read)
-
-    def _decode(self, reply: HttpReply) -> Completion:
-        return self._wire.decode(reply.status, reply.headers, reply.body)
 
     def _described(
         self, error: Exception, reply: HttpReply | None = None, read: Callable[[HttpReply], object] | None = None
