@@ -39,6 +39,24 @@ def test_the_search_for_a_repository_ends_at_the_users_ceiling(root, tmp_path, m
         Git(root / "sub/deep").require_repository()
 
 
+def test_git_may_be_asked_without_a_command(root):
+    assert Git(root).run(["--version"]).startswith(b"git version")
+
+
+def test_a_new_repository_holds_all_files(tmp_path, home):
+    (tmp_path / "p/deep").mkdir(parents=True)
+    (tmp_path / "p/deep/a.txt").write_bytes(b"one\r\n")
+    git = Git(tmp_path / "p")
+    git.init()
+    git.commit_all("The start", author="maker")
+    assert git.run(["log", "--format=%an: %s", "--name-only"]).split(b"\n")[:3] == [
+        b"maker: The start",
+        b"",
+        b"deep/a.txt",
+    ]
+    assert git.run(["show", "HEAD:deep/a.txt"]) == b"one\r\n"
+
+
 def test_a_repository_is_required(root, tmp_path):
     Git(root).require_repository()
     (root / "sub").mkdir()

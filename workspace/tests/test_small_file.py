@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_text import decode_text, read_text
 from code_commit_workspace.project_tree import ProjectTree
-from code_commit_workspace.small_file import read_anywhere, read_in_project
+from code_commit_workspace.small_file import open_regular, read_anywhere, read_in_project
 
 LINK = "it is a link"
 
@@ -24,6 +25,14 @@ def root(tmp_path):
     (root / "folder/file").write_bytes(b"below")
     os.mkfifo(root / "pipe")
     return root
+
+
+def test_what_is_no_regular_file_is_closed_again(root):
+    before = len(list(Path("/dev/fd").iterdir()))
+    for _ in range(10):
+        with pytest.raises(OSError, match="not a regular file"):
+            open_regular(root / "pipe")
+    assert len(list(Path("/dev/fd").iterdir())) == before
 
 
 def test_a_file_of_the_project_is_read(root):

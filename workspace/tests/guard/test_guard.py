@@ -14,6 +14,7 @@ from code_commit_workspace import Workspace
 from code_commit_workspace.git import Git
 from code_commit_workspace.guard import Guard, normalise_changes, normalise_path
 from code_commit_workspace.guard.names import quote
+from code_commit_workspace.guard.places import PathLookup
 from code_commit_workspace.project_tree import ProjectTree, parts_of
 from code_commit_workspace.records import Change, Protected
 
@@ -150,6 +151,12 @@ def test_a_folder_that_cannot_be_entered_is_refused_in_words(guard, root):
         pytest.skip("root enters every folder")
     (root / "closed").mkdir(mode=0)
     assert "Permission denied" in guard.check(write("closed/x"))[0].reason
+
+
+def test_a_folder_that_cannot_be_looked_at_has_the_systems_reason(tree, root):
+    reason = PathLookup(tree, Git(root)).to(f"{'n' * 300}/x").reason
+    assert reason is not None
+    assert "cannot be read: File name too long" in reason
 
 
 def test_an_empty_submodule_is_another_repository(guard, root):
