@@ -63,7 +63,7 @@ def test_the_end_is_the_last_record_also_where_it_cannot_be_written(log):
     sink = Sink()
     log.add_sink("tests", sink)
     full = os.open("/dev/full", os.O_WRONLY)
-    os.dup2(full, log._events._handle)
+    os.dup2(full, log._events._file._handle)
     os.close(full)
     (late,) = log.finish(ExitCode.REACHED, "")
     assert (late.plugin, sink.seen[-1]) == ("events.jsonl", "run.finished")
