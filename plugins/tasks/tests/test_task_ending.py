@@ -38,10 +38,53 @@ def test_the_build_checks_the_result(work) -> None:
 )
 def test_a_red_build_fails_the_task(work, build, ending) -> None:
     work.project.write({"build.sh": build})
-    work.server.script(work.code(WRITE))
+    work.server.script(*[work.code(WRITE)] * 3)
     done = work("--sandbox", "off")
     assert done.exit_code == 1
-    assert f"the build is red: build.sh {ending}" in done.stderr
+    assert f"the task failed after 3 attempts: the build is red: build.sh {ending}" in done.stderr
+
+
+NEEDS_THREE = "test -f three.txt || { echo 'three is missing' >&2; exit 3; }\n"
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_red_build_is_a_failed_attempt_that_teaches(work, listed) -> None:
+    work.project.write({"build.sh": NEEDS_THREE})
+    first = [work.listed(work.step("a")), work.returns("a is done")] if listed else [work.code(WRITE)]
+    work.server.script(*first, work.code(write("three.txt")))
+    done = work("--json")
+    assert done.exit_code == 0
+    assert done.events[-1]["data"]["summary"] == "the task is done, the build passes"
+    told = work.prompts[-1]
+    assert "Do it." in told
+    assert "the build is red: build.sh ended with exit code 3" in told
+    assert "exit code: 3\n--- stderr ---\nthree is missing" in told
+    assert [row["passed"] for row in work.events_of(done, "tasks.judged") if not row["step"]] == [False, True]
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_resume_goes_on_after_a_red_build(work, listed) -> None:
+    work.configure(attempts=1)
+    work.project.write({"build.sh": NEEDS_THREE})
+    work.server.script(*([work.listed(work.step("a")), work.returns("a is done")] if listed else [work.code(WRITE)]))
+    assert work().exit_code == 1
+    work.configure(attempts=2)
+    work.server.script(work.code(write("three.txt")))
+    asked = len(work.server.requests)
+    done = work("--resume", "latest")
+    assert (done.exit_code, len(work.server.requests)) == (0, asked + 1)
+    assert "three is missing" in work.prompts[-1]
+
+
+def test_resume_makes_no_call_if_the_build_was_mended_by_hand(work) -> None:
+    work.configure(attempts=1)
+    work.project.write({"build.sh": NEEDS_THREE})
+    work.server.script(work.code(WRITE))
+    assert work().exit_code == 1
+    work.project.write({"three.txt": "x"})
+    done = work("--resume", "latest")
+    assert (done.exit_code, len(work.server.requests)) == (0, 1)
+    assert "written" in done.stdout
 
 
 @pytest.mark.parametrize("arguments", [("--no-build",), ()])
@@ -145,6 +188,7 @@ def test_syntax_check_includes_the_files_of_the_earlier_run(work) -> None:
 
 
 def test_resume_runs_only_the_build_if_all_steps_passed(work) -> None:
+    work.configure(attempts=1)
     work.project.write({"build.sh": "test -f by-hand.txt\n"})
     work.server.script(work.listed(work.step("a")), work.returns("a is done"))
     assert work().exit_code == 1

@@ -41,7 +41,10 @@ class _LimitExceeded(AttemptFailed):
 
 @dataclass(slots=True)
 class Steps:
-    """A running task. `save` is called whenever the tree changes; `earlier` means that the tree is from another run."""
+    """A running task. `save` is called whenever the tree changes; `earlier` means that the tree is from another run.
+
+    `build` judges the project when the task is done: it returns why the build is red, or "".
+    """
 
     run: Run
     agent: Agent
@@ -49,6 +52,7 @@ class Steps:
     settings: TasksSettings
     description: str = field(repr=False)
     save: Callable[[], None]
+    build: Callable[[], str] = str
     earlier: bool = False
     listed: int = 0  # steps of all lists so far
 
@@ -70,8 +74,10 @@ class Steps:
             return self._make_attempts(node, before, part_of)
 
     def _make_attempts(self, node: Node, before: Sequence[Node], part_of: str) -> str:
-        node.passed, node.result = False, None  # an earlier run may have set them
-        resumed = bool(node.steps) and self.earlier
+        # An earlier run may have set them. A task that is done, but for a red build, keeps its result.
+        done = node.result is not None and not node.place
+        node.passed, node.result = False, node.result if done else None
+        resumed = (bool(node.steps) or done) and self.earlier
         first = len(node.attempts) + 1
         failure: Failure | None = None
         for number in range(1, self.settings.attempts + 1):
@@ -129,7 +135,7 @@ class Steps:
         self.agent.seconds_left()  # raises if no time is left
         if resumed:
             answer = Answer("", "", "")
-            result = self._run_list(node, answer)
+            result = self._run_list(node, answer) if node.steps else node.result or ""
         else:
             answer = self._answer(node, attempt, before, part_of, failure)
             if isinstance(answer.value, TaskList):
@@ -140,6 +146,9 @@ class Steps:
         if node.step and (reason := self.requirements.unmet(node.step.exit_requirement, result)):
             output = "\n".join(piece for piece in (answer.output, f"returned: {result}") if piece)
             raise AttemptFailed(f"The exit requirement is not met. {reason}", code=answer.code, output=output)
+        if not node.place and (reason := self.build()):
+            node.result = result
+            raise AttemptFailed(reason, code=answer.code, output=f"returned: {result}")
         return result
 
     def _answer(

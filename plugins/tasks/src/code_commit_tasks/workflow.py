@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 from code_commit.plugin_api import MessageLogged, NotReady, Outcome, QueryRead, Result, Run
@@ -17,8 +18,12 @@ from code_commit_tasks.saved import SavedTask, load, save
 from code_commit_tasks.steps import StepFailed, Steps
 from code_commit_tasks.tree import Node, lines
 from code_commit_tasks.validators import collect_validators
+from code_commit_toolbox.process_report import process_report
 
 _LONGEST_LINE = 200  # characters of the task, for lists of runs
+_REPORT_SHOWN = 12 * 1024  # characters of the output of a red build
+_RED = "the build is red: "
+_MEND = "The task itself is done, and its changes are in the project. Make its build pass, `bash build.sh`, unchanged:"
 
 
 def task(run: Run) -> Result:
@@ -34,6 +39,7 @@ def task(run: Run) -> Result:
     run.emit(QueryRead(saved.description.strip().splitlines()[0].strip()[:_LONGEST_LINE]))
     changed = ChangedFiles(run, saved.changed)
     steps = _steps(run, saved, changed)
+    _has_build(run)  # before any paid call
     try:
         result = steps.result_of(saved.root)
     except StepFailed as failed:
@@ -43,11 +49,11 @@ def task(run: Run) -> Result:
     finally:
         run.keep("task-tree.txt", "".join(f"{line}\n" for line in lines(saved.root)))
     run.say(result)
-    final = _check_build(run, saved.root, result)
-    if final.outcome is Outcome.REACHED:
-        saved.done = True
-        save(run, saved)
-    return final
+    saved.done = True
+    save(run, saved)
+    built = ", the build passes" if not run.options.no_build and _has_build(run) else ""
+    data = {"result": result, "steps": _count(saved.root)}
+    return Result(Outcome.REACHED, f"{_summary(saved.root)}{built}", data)
 
 
 def _steps(run: Run, saved: SavedTask, changed: ChangedFiles) -> Steps:
@@ -67,7 +73,8 @@ def _steps(run: Run, saved: SavedTask, changed: ChangedFiles) -> Steps:
     )
     requirements = Requirements(run, run.settings, collect_validators(run, run.settings), changed, deadline)
     earlier, listed = run.options.resume is not None, _count(saved.root)
-    return Steps(run, agent, requirements, run.settings, saved.description, keep, earlier=earlier, listed=listed)
+    build = str if run.options.no_build else partial(_judged_by_build, run)
+    return Steps(run, agent, requirements, run.settings, saved.description, keep, build, earlier=earlier, listed=listed)
 
 
 def _open_task(run: Run) -> SavedTask:
@@ -104,23 +111,24 @@ def _failed_result(failed: StepFailed) -> Result:
     return Result(outcome, f"{where} failed after {attempts}: {reason}", {"step": node.place, "reason": str(failed)})
 
 
-def _check_build(run: Run, root: Node, result: str) -> Result:
-    data = {"result": result, "steps": _count(root)}
-    if run.options.no_build or not _has_build(run):
-        return Result(Outcome.REACHED, _summary(root), data)
+def _judged_by_build(run: Run) -> str:
+    """Run `build.sh`, if there is one; return why it is red and its output, for the next attempt, or "".
+
+    Raises:
+        ProjectTampered: the build changed files that check the project.
+    """
+    if not _has_build(run):
+        return ""
     build = run.build()
-    if build.passed:
-        return Result(Outcome.REACHED, f"{_summary(root)}, the build passes", data)
     if build.tampered:
-        paths = ", ".join(build.tampered)
-        return Result(
-            Outcome.NOT_REACHED, f"the build changed its own checks: {paths}", {"tampered": list(build.tampered)}
-        )
+        raise ProjectTampered(build.tampered)
+    if build.passed:
+        return ""
     if build.timed_out:
         ending = "reached its time limit"
     else:
         ending = "was ended by a signal" if build.exit_code is None else f"ended with exit code {build.exit_code}"
-    return Result(Outcome.NOT_REACHED, f"{_summary(root)}, but the build is red: build.sh {ending}", data)
+    return f"{_RED}build.sh {ending}\n{_MEND}\n{process_report(run, build, _REPORT_SHOWN)}"
 
 
 def _has_build(run: Run) -> bool:
