@@ -123,6 +123,17 @@ def test_a_reply_that_breaks_off_is_never_applied(command, project):
     assert project.read("a.txt") == "old\n"
 
 
+def test_an_error_of_google_that_is_no_event(command, project, provider):
+    if provider != "gemini":
+        pytest.skip("only Google sends such errors")
+    part = {"candidates": [{"content": {"parts": [{"text": GOOD}]}, "finishReason": "STOP"}]}  # old models: in each
+    error = json.dumps({"error": {"code": 499, "message": "cancelled", "status": "CANCELLED"}}, indent=2)
+    body = f"data: {json.dumps(part)}\r\n\r\n{error}\n".encode()
+    broken = Reply(body=body, headers={"content-type": "text/event-stream"})
+    finished, _ = command(replies=(broken,), CODE_COMMIT_HTTP__RETRIES="0")
+    assert (finished.exit_code, project.read("a.txt")) == (4, "old\n"), finished.stderr
+
+
 @pytest.mark.parametrize("finish", [Finish.REFUSED, Finish.FILTERED])
 def test_a_refusal_ends_the_run(command, project, provider, finish):
     if (provider, finish) == ("gemini", Finish.REFUSED):

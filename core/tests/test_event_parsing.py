@@ -10,7 +10,7 @@ from code_commit.models.http.streaming import EventParser
 from code_commit.plugin_api import ProviderError, StreamEvent
 
 PIECES = st.sampled_from(
-    [b"data:", b"data: ", b"data", b"event: x", b"event", b":", b": ping", b"id: 7", b"a", b"{}", b" ", b"\xff", b"\xef\xbb\xbf"]
+    [b"data:", b"data: ", b"data", b"event: x", b"event", b":", b": ping", b"id: 7", b"a", b"[]", b" ", b"\xff", b"\xef\xbb\xbf"]
     + [b"\n", b"\r", b"\r\n"] * 4
 )  # fmt: skip
 
@@ -53,6 +53,13 @@ def test_lines_of_json_are_events(stream):
     for size in (1, 3, 1000):
         pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
         assert events_of([*pieces, b"\n"], lines=True) == expected
+
+
+@pytest.mark.parametrize("error", [b'{"error": {"code": 503}}\n', b'{\n  "error": {\n    "code": 503\n  }\n}\n'])
+def test_an_error_that_is_no_event_breaks_the_reply_off(error):
+    with pytest.raises(ProviderError) as caught:
+        events_of([b"data: 1\n\n", error])
+    assert caught.value.kind == "network"
 
 
 def test_an_event_without_its_blank_line_is_none():

@@ -40,8 +40,7 @@ def reply_object(body: bytes, status: int = 200, headers: Mapping[str, str] = _N
             unsuccessful `status`.
     """
     try:
-        value = _parsed(body)
-        fault = ""
+        value, fault = _parsed(body), ""
     except (ValueError, RecursionError):
         value, fault = None, f"the reply is {_description(body, headers)}, not JSON"
     if isinstance(value, list) and len(value) == 1:

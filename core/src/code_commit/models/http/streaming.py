@@ -27,10 +27,9 @@ class EventParser:
         """Yield the events that end in `piece`.
 
         Raises:
-            ProviderError: an event is too large.
+            ProviderError: an event is too large, or the service sent an error that is no event.
         """
-        if self._after_cr:
-            piece = piece.removeprefix(b"\n")
+        piece = piece.removeprefix(b"\n" * self._after_cr)
         self._after_cr = piece.endswith(b"\r")
         end = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
         self._line += piece[:end]
@@ -46,6 +45,8 @@ class EventParser:
                 self._limit(self._data)
             elif name == b"event":
                 self._name = value.removeprefix(b" ").decode("utf-8", "replace")
+            elif text[:1] == b"{":  # an error of Google's in mid-stream, on several lines without `data:`
+                raise ProviderError("the reply broke off with an error of the service", kind="network")
             elif not text:
                 if self._data:
                     yield StreamEvent(self._name, bytes(self._data[:-1]))
@@ -58,5 +59,4 @@ class EventParser:
 
     def _limit(self, part: bytes | bytearray) -> None:
         if len(part) > self._cap:
-            message = f"an event of the reply is larger than {self._cap} bytes, the limit"
-            raise ProviderError(message, kind="invalid_response")
+            raise ProviderError(f"an event of the reply is larger than {self._cap} bytes", kind="invalid_response")
