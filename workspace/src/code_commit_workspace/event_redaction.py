@@ -72,7 +72,7 @@ class EventRedactor:
         if not _PLAIN.fullmatch(text):
             return False
         try:
-            self.add_text(name, text.decode())
+            self._put(name, text.decode())
         except UnicodeDecodeError:
             return False
         self._others = 0
@@ -85,18 +85,21 @@ class EventRedactor:
             text = data.decode()
             value = self._decoder.decode(text)
             for string in _strings([value]):
-                self.add_text("", string)
+                self._put("", string)
             if b"\n" in data or b"\r" in data:
                 line = json.dumps(json.loads(text), separators=(",", ":")).encode()
         except (ValueError, RecursionError):
             text = data.decode("utf-8", "backslashreplace")
-            self.add_text("", text)
+            self._put("", text)
             line = json.dumps(text).encode()
-        self.add_text(None, f"{text}\n")  # for keys in names, and in any one event
+        self._put(None, f"{text}\n")  # for keys in names, and in any one event
         return line
 
     def add_text(self, channel: Hashable, text: str) -> None:
         """Add `text`, which the latest event holds in some form, to the other texts of `channel`."""
+        self._put((channel,), text)  # no name of a member
+
+    def _put(self, channel: Hashable, text: str) -> None:
         if self._search is not None:
             self._channel(channel).texts.append((self._count - 1, text))
 

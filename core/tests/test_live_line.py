@@ -1,0 +1,89 @@
+"""The status line while a reply streams: tokens, their speed, the file that is written, thinking."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from code_commit.log.json_lines import data_of
+from code_commit.log.progress import Progress
+from code_commit.plugin_api import event as events
+from code_commit.plugin_api.event import Event, Record
+
+ASKED = events.CallStarted(1, "query", "openai", "gpt-5", "https://x", "", "1.txt")
+
+
+class Terminal(io.StringIO):
+    """A terminal on which nothing is painted but on events, at times that the test sets."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, live: bool = True) -> None:
+        super().__init__()
+        self.now, self.live = 0.0, live
+        monkeypatch.setattr("code_commit.log.progress._REPAINT", 3600)
+        monkeypatch.setattr("code_commit.log.progress.time.monotonic", lambda: self.now)
+        monkeypatch.setenv("COLUMNS", "100")
+        self.progress = Progress(self, {"TERM": "xterm", "NO_COLOR": "1"})
+
+    def isatty(self) -> bool:
+        return self.live
+
+    def receive(self, event: Event, at: float) -> str:
+        """Return what is written about an event."""
+        before, self.now = len(self.getvalue()), at
+        self.progress.receive(Record(1, 1000.0 + at, "run", 1, None, event.kind, data_of(event)))
+        return self.getvalue()[before:]
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    terminal = Terminal(monkeypatch)
+    yield terminal
+    terminal.progress.close()
+
+
+@pytest.mark.parametrize(
+    ("arrived", "shown"),
+    [
+        (events.CallProgress(1, 7, 30, 0.2), "7 tokens"),
+        (events.CallProgress(1, 1200, 5000, 10.0), "1,200 tokens (120/s)"),
+        (events.CallProgress(1, 1200, 5000, 10.0, thinking=True), "thinking, 1,200 tokens (120/s)"),
+        (events.CallProgress(1, 1200, 5000, 10.0, file="src/a.py"), "writing src/a.py, 1,200 tokens (120/s)"),
+        (events.CallProgress(1, 9, 30, 0.5, file="\x1b[2Jb\u202e"), "writing \\x1b[2Jb\\u202e, 9 tokens"),
+    ],
+)
+def test_the_line_tells_what_arrived(terminal, arrived, shown):
+    terminal.receive(ASKED, 0)
+    assert terminal.receive(arrived, 12).endswith(f"[0:12] asking gpt-5... 12 s: {shown}")
+
+
+def test_the_first_token_is_shown_however_soon_it_arrives(terminal):
+    terminal.receive(ASKED, 0)
+    assert terminal.receive(events.CallProgress(1, 1, 4, 0.0), 0.001).endswith("asking gpt-5... 0 s: 1 tokens")
+
+
+def test_a_retry_begins_anew_and_the_end_removes_the_line(terminal):
+    terminal.receive(ASKED, 0)
+    terminal.receive(events.CallProgress(1, 70, 300, 0.2), 1)
+    assert terminal.receive(events.CallRetried(1, 1, 0.5, "lost"), 2).endswith("asking gpt-5... 2 s")
+    terminal.receive(events.CallProgress(1, 5, 20, 0.2), 3)
+    ended = terminal.receive(events.CallFinished(1, "query", "gpt-5", "stop", "stop", 4.0, 1, 2), 4)
+    assert ended.endswith("gpt-5 answered in 4.0 s, 1 tokens in, 2 tokens out\n")
+
+
+def test_the_line_is_away_while_words_are_printed(terminal):
+    terminal.receive(ASKED, 0)
+    terminal.receive(events.CallProgress(1, 5, 20, 0.2, thinking=True), 1)
+    assert terminal.receive(events.CallProgress(1, 9, 40, 0.9, printed=True), 2).endswith("\r\x1b[2K")
+    assert terminal.receive(events.CallProgress(1, 12, 50, 1.0), 3).endswith("12 tokens (12/s)")
+
+
+def test_late_progress_of_a_call_that_ended_is_ignored(terminal):
+    assert terminal.receive(events.CallProgress(1, 5, 20, 0.2), 1) == ""
+
+
+def test_without_a_terminal_nothing_moves(monkeypatch):
+    plain = Terminal(monkeypatch, live=False)
+    plain.receive(ASKED, 0)
+    assert plain.receive(events.CallProgress(1, 5, 20, 0.2), 1) == ""
+    plain.progress.close()

@@ -1,0 +1,80 @@
+"""What arrives in a stream is kept without keys, by a thread of its own."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+
+from code_commit_workspace import KeptStream, Redactor
+
+KEY = "sk-canary-0123456789-key7Q"
+
+
+class Kept:
+    """What a stream keeps and shows; a piece of text or an event opens `arrived`."""
+
+    def __init__(self, *keys: str) -> None:
+        self.events, self.text, self.shown = b"", b"", ""
+        self.arrived = threading.Semaphore(0)
+        self.stream = KeptStream(Redactor(keys), self.keep_events, self.keep_text, self.show)
+
+    def keep_events(self, data: bytes) -> None:
+        self.events += data
+        self.arrived.release()
+
+    def keep_text(self, data: bytes) -> None:
+        self.text += data
+
+    def show(self, text: str, added: str) -> None:
+        self.shown += text
+
+
+def test_events_and_texts_are_kept_as_they_come_before_the_end():
+    kept = Kept(KEY)
+    kept.stream.add_event(b'{"a": 1}')
+    kept.stream.add_text("wörd\n", "text", keep=True)
+    kept.stream.add_text("thought", "thinking", keep=False)
+    assert kept.arrived.acquire(timeout=60)
+    assert (kept.events, kept.text.decode(), kept.shown) == (b'[\n{"a": 1}', "wörd\n", "wörd\n")
+    kept.stream.end()
+    assert (kept.events, kept.stream.has_events, kept.stream.has_text) == (b'[\n{"a": 1}\n]\n', True, True)
+
+
+def test_a_stream_without_anything_keeps_nothing_and_starts_no_thread():
+    before, kept = threading.active_count(), Kept()
+    kept.stream.end()
+    assert (kept.events, kept.text, kept.stream.has_events, threading.active_count()) == (b"", b"", False, before)
+
+
+def test_a_key_over_many_events_is_kept_in_no_form():
+    kept = Kept(KEY)
+    for character in f"say {KEY}, so":
+        kept.stream.add_event(json.dumps({"text": character}).encode())
+        kept.stream.add_text(character, "text", keep=True)
+    kept.stream.end()
+    assert kept.text == b"say ***7Q, so"
+    texts = [each["text"] for each in json.loads(kept.events) if isinstance(each, dict)]
+    assert "".join(texts) in {f"say {KEY[:count]}, so" for count in range(4)}
+
+
+def test_an_error_of_what_keeps_is_raised_at_the_end_and_blocks_nobody():
+    def full(_: bytes) -> None:
+        raise OSError("no space")
+
+    stream = KeptStream(Redactor(), full, full, lambda text, added: None)
+    for _ in range(40):
+        stream.add_event(b'"%s"' % (b"x" * 100_000))
+    for _ in range(2):
+        with pytest.raises(OSError, match="no space"):
+            stream.end()
+
+
+def test_a_fast_stream_waits_until_it_is_kept():
+    kept, event = Kept(), b'"%s"' % (b"x" * 1000)
+    for _ in range(5000):
+        kept.stream.add_event(event)
+    kept.stream.end()
+    assert kept.events.count(event) == 5000
+    kept.stream.add_event(event)  # too late, and nobody waits
