@@ -15,6 +15,7 @@ import memory
 import rollup
 import sandbox
 import start_up
+import streaming
 import typescript_answer
 from harness import Line, Measured, NotMeasured
 
@@ -25,6 +26,7 @@ ALL = {
     "rollup": rollup.main,
     "memory": memory.main,
     "sandbox": sandbox.main,
+    "streaming": streaming.main,
     "typescript_answer": typescript_answer.main,
 }
 
