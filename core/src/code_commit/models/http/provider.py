@@ -63,7 +63,7 @@ class HttpProvider:
     def __init__(self, definition: ProviderDefinition, endpoint: Endpoint, wire: Wire) -> None:
         _silence_libraries()
         self._name = definition.name
-        self._wire = wire
+        self._wire: Any = wire  # with or without the functions that are optional
         self._endpoint = endpoint
         try:
             self._address = httpx.URL(endpoint.base_url)
@@ -103,15 +103,14 @@ class HttpProvider:
         return completion
 
     def _forms(self, call: ModelCall) -> Iterator[tuple[int, HttpCall]]:
-        wire: Any = self._wire
         if call.stream and self._form != _WHOLE:
-            streamed = checked_result(wire.encode_stream(call.request), HttpCall)
+            streamed = checked_result(self._wire.encode_stream(call.request), HttpCall)
             if self._form == _STREAM:
                 yield _STREAM, streamed
             if streamed.optional:
                 required = {name: value for name, value in streamed.body.items() if name not in streamed.optional}
                 yield _PLAIN_STREAM, replace(streamed, body=required)
-        yield _WHOLE, wire.encode(call.request)
+        yield _WHOLE, self._wire.encode(call.request)
 
     def _remember(self, form: int, call: ModelCall) -> None:
         """Keep to the form that the service took. It refused the earlier ones."""
@@ -121,8 +120,8 @@ class HttpProvider:
 
     def _streamed(self, post: _Post, head: StreamHead, call: ModelCall) -> Completion:
         """Read a streamed reply, and pass on what arrives."""
-        wire: Any = self._wire
-        decoder, event, reply = wire.stream(), StreamEvent("", b""), HttpReply(head.status, head.headers, b"")
+        decoder, event = self._wire.stream(), StreamEvent("", b"")
+        reply = HttpReply(head.status, head.headers, b"")
         try:
             for event in self._events(post, head, call.deadline):
                 call.progress(event)
@@ -138,7 +137,7 @@ class HttpProvider:
             return completion
 
         def read(clean: HttpReply) -> None:
-            tuple(wire.stream().feed(replace(event, data=clean.body)))
+            tuple(self._wire.stream().feed(replace(event, data=clean.body)))
             raise failure
 
         described = self._described(failure, replace(reply, body=event.data), read)
@@ -166,8 +165,7 @@ class HttpProvider:
         Raises:
             Exception: there is no answer, or the wire is no `CountingWire`.
         """
-        wire: Any = self._wire
-        return int(self._asked(wire.encode_count(call.request), wire.decode_count, call.deadline))
+        return int(self._asked(self._wire.encode_count(call.request), self._wire.decode_count, call.deadline))
 
     def models(self) -> object:
         """Ask the service for its models: as `ListingWire.decode_models`, not yet checked.
@@ -176,10 +174,9 @@ class HttpProvider:
             NotReady: the wire is no `ListingWire`.
             ProviderError: there is no answer.
         """
-        wire: Any = self._wire
-        if not hasattr(wire, "encode_models"):
+        if not hasattr(self._wire, "encode_models"):
             raise NotReady("its plugin cannot ask for models")
-        return self._asked(wire.encode_models(), wire.decode_models)
+        return self._asked(self._wire.encode_models(), self._wire.decode_models)
 
     def _asked(self, http_call: HttpCall, decode: Callable[..., Any], deadline: float = math.inf) -> Any:
         with self._posted(http_call, min(deadline, time.monotonic() + _ASKING_SECONDS)) as post:
@@ -230,30 +227,26 @@ class HttpProvider:
         return target, headers | self._headers, Content(call.body, call.method)
 
     def _decoded(self, result: Any, decode: Callable[..., Any]) -> Any:
+        def read(reply: HttpReply) -> Any:
+            if reply.status in _REDIRECTS:
+                from code_commit.models.http.failures import redirect_error
+
+                raise redirect_error(reply, self._endpoint.redactor)
+            return decode(reply.status, reply.headers, reply.body)
+
         reply = result if isinstance(result, HttpReply) else None
-        read = None
-        if reply is not None and reply.status in _REDIRECTS:
-            from code_commit.models.http.failures import redirect_error
-
-            result = redirect_error(reply, self._endpoint.redactor)
-        elif reply is not None:
-
-            def read(reply: HttpReply) -> Any:
-                return decode(reply.status, reply.headers, reply.body)
-
+        if reply is not None:
             try:
                 return read(reply)
             except Exception as error:  # noqa: BLE001 - described below
                 result = error
         raise self._described(result, reply, read)
 
-    def _described(
-        self, error: Exception, reply: HttpReply | None = None, read: Callable[[HttpReply], object] | None = None
-    ) -> ProviderError:
+    def _described(self, error: Exception, reply: HttpReply | None, read: Callable[[HttpReply], Any]) -> ProviderError:
         """Return `error` with the name of the service. If `reply` holds a key, `read` it again without."""
         from code_commit.models.http.failures import provider_error
 
-        if reply is not None and read and (clean := self._endpoint.redactor.document(reply.body)) is not reply.body:
+        if reply is not None and (clean := self._endpoint.redactor.document(reply.body)) is not reply.body:
             # The wire may have shortened a key, so that nobody would recognize it.
             reply = replace(reply, body=clean)
             error = ProviderError("the reply contains an API key", kind="invalid_response")
