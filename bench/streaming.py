@@ -35,7 +35,8 @@ def main() -> list[Line]:
     pieces = ["^^^src/answer.txt\n", "right\n", "^^^end\n", "^^^src/much.txt\n", *many, "\n^^^end\n"]
     with tempfile.TemporaryDirectory() as scratch, streaming(pieces) as (url, _):
         copies = fresh_copies(make_project(Path(scratch, "project")), Path(scratch, "copies"))
-        cpu = {how: statistics.median(_cpu(url, how, copies) for _ in range(ROUNDS)) for how in ("never", "always")}
+        # The least: whatever else runs on the machine adds to the CPU time of a process.
+        cpu = {how: min(_cpu(url, how, copies) for _ in range(ROUNDS)) for how in ("never", "always")}
     with tempfile.TemporaryDirectory() as scratch, streaming(pieces[:3]) as (url, server):
         copies = fresh_copies(make_project(Path(scratch, "project")), Path(scratch, "copies"))
         first = statistics.median(_first_token(url, server, copies()) for _ in range(ROUNDS))
