@@ -65,7 +65,7 @@ def test_the_tests_on_the_pages_pass(tmp_path: Path, run: Command) -> None:
     copied_out("testing.md", tmp_path / "tests")
     tested = run("pytest", "-q", "-W", "error", "-p", "no:cacheprovider", "tests")
     assert tested.returncode == 0, tested.stdout + tested.stderr
-    assert "3 passed" in tested.stdout
+    assert "4 passed" in tested.stdout
 
 
 def test_the_tutorials_pass_mypy_and_ruff(tmp_path: Path, run: Command, mypy_cache: str) -> None:

@@ -328,6 +328,9 @@ class CompleteConformance:
         service.script(Reply("^^^a.txt\nnew\n^^^end\n"))
         project, finished = self._run(service, tmp_path, plugins, stream)
         assert (finished.exit_code, project.read("a.txt")) == (0, "new\n"), finished.stderr
+        if isinstance(service, ScriptedService):
+            asked = self.streams and stream == "always"
+            assert [self.asks_to_stream(request) for request in service.recorded] == [asked]
 
     def test_the_command_shows_no_secret(
         self, service: ScriptedService, tmp_path: Path, plugins: Sequence[Path]

@@ -35,9 +35,14 @@ class ScriptedService:
         return self._server.address
 
     @property
+    def recorded(self) -> list[RecordedRequest]:
+        """Return the requests."""
+        return self._server.requests
+
+    @property
     def requests(self) -> list[str]:
         """Return path and body of each request."""
-        return [f"{request.path}\n{request.body.decode()}" for request in tuple(self._server.requests)]
+        return [f"{request.path}\n{request.body.decode()}" for request in tuple(self.recorded)]
 
     def script(self, *replies: Reply) -> None:
         """Append replies to the script."""
