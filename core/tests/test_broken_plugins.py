@@ -139,6 +139,46 @@ def test_a_workflow_without_roles_gets_no_model(tmp_path):
     assert end["summary"] == "odd asked for a model of the role 'default', which its definition does not declare"
 
 
+@pytest.mark.parametrize("header", ['("a", "{key}", "b")', '("a", 1)', '("a",)'])
+def test_a_key_header_is_a_name_and_a_template(tmp_path, header):
+    code = PROVIDER.format(complete="pass", made="return Odd()").replace('("a", "{key}")', header)
+    assert header in code
+    _, finished, end = ran(tmp_path, code, "--model", "odd")
+    assert finished.exit_code == 2
+    assert "key_header" in end["summary"]
+
+
+def test_a_plugin_that_cannot_be_compared_is_reported(tmp_path):
+    code = """
+import sys
+from code_commit.plugin_api import hookimpl
+
+class Odd:
+    __name__ = "odd_plugin"
+    __hash__ = object.__hash__
+    def __eq__(self, other):
+        raise RuntimeError("on purpose")
+
+sys.modules[__name__] = Odd()
+"""
+    plugins = install_plugin(tmp_path / "plugins", "odd", code)
+    finished = Project.create(tmp_path).command("plugins", "--json", plugins=[plugins])
+    (failure,) = finished.document["failures"]
+    assert (failure["stage"], failure["error"]) == ("import", "RuntimeError: on purpose")
+
+
+def test_a_distribution_without_a_name_stops_no_examination(tmp_path):
+    plugins = install_plugin(tmp_path / "plugins", "odd", "x = 1\n")
+    (info,) = plugins.glob("*.dist-info")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nVersion: 1\nRequires-Dist: code-commit\n")
+    (info / "entry_points.txt").unlink()
+    project = Project.create(tmp_path)
+    finished = project.command("plugins", plugins=[plugins])
+    assert (finished.exit_code, finished.stderr) == (0, "")
+    doctor = project.command("plugins", "doctor", plugins=[plugins])
+    assert (doctor.exit_code, "no entry point" in doctor.stdout + doctor.stderr) == (1, True)
+
+
 @pytest.mark.parametrize("name", ["odd_plugin:Config", "odd_plugin:made"])
 def test_code_of_a_provider_that_is_not_there_is_named(tmp_path, name):
     code = PROVIDER.format(complete="pass", made="return Odd()").replace(f'"{name}"', '"nowhere:Nothing"')

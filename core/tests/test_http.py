@@ -115,6 +115,13 @@ def test_sends_one_post_with_the_key_in_its_header(server, provider):
     }
 
 
+def test_a_large_question_is_sent_as_it_is(server, provider):
+    question = "".join(map(str, range(400_000)))  # more than two pieces of a request
+    server.script(answering("hello"))
+    provider.complete(model_call(Request((Message("user", (Text(question),)),))))
+    assert server.requests[-1].json == {"q": question}
+
+
 def test_a_path_in_the_base_url_is_kept(server):
     server.script(answering("hello"))
     provider = provider_at(server.address + "/v1/", PlainWire(headers={"X-Version": "2"}))

@@ -135,7 +135,9 @@ def test_a_killed_run_keeps_its_files(project):
     assert "changes.applied" in kinds
     assert "run.finished" not in kinds
     # The next run can start, and `undo` reverts the changes of the killed one.
-    assert project.command("undo").exit_code == 0
+    undone = project.command("undo")
+    assert (undone.exit_code, undone.stdout) == (0, "a.txt\n")
+    assert undone.stderr == f"restored 1 file from before {folder.name}\n"
     assert project.read("a.txt") == "old\n"
 
 

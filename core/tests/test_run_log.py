@@ -11,6 +11,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import pytest
@@ -30,6 +31,7 @@ from code_commit.plugin_api.event import (
     RunFinished,
     StateEntered,
 )
+from code_commit_workspace import to_json
 
 NOON = 1_700_000_000.0
 
@@ -72,6 +74,10 @@ JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
 )
+
+
+def test_a_mapping_is_json():
+    assert to_json({"a": MappingProxyType({"b": Path("c")})}) == {"a": {"b": "c"}}
 
 
 class TestEvents:

@@ -15,6 +15,7 @@ from code_commit.plugin_api import ExitCode
 from code_commit.plugins.dependents import (
     GROUPS,
     distributions_naming_host,
+    name_of,
     required_hosts,
     unusable_dependents,
     wrong_groups,
@@ -100,4 +101,5 @@ def without_plugins() -> Iterator[Problem]:
         groups = {entry.group for entry in each.entry_points}
         if required_hosts(each) and not (groups & {*GROUPS, "console_scripts"} or wrong_groups(each)):
             error = f"it depends on {HOST} and registers no plugin: its metadata has no entry point group {GROUP}"
-            yield Problem(each.name.removeprefix(f"{HOST}-"), each.name, "entry points", error)
+            name = name_of(each) or "a distribution without a name"
+            yield Problem(name.removeprefix(f"{HOST}-"), name, "entry points", error)

@@ -24,11 +24,17 @@ def unusable_dependents(disabled: Collection[str] = ()) -> Iterator[PluginFailur
     """Examine the metadata of all distributions that are not `disabled`. It is slow: no start does it."""
     for each in distributions_naming_host():
         plugins = [entry for entry in each.entry_points if entry.group in GROUPS]
-        name = plugins[0].name if plugins else (each.name or "").removeprefix(f"{HOST}-")
+        owner = name_of(each)
+        name = plugins[0].name if plugins else owner.removeprefix(f"{HOST}-")
         guards_paths = any(entry.group == PATH_RULES_GROUP for entry in plugins)
-        if not {name, each.name}.intersection(disabled):
+        if not {name, owner}.intersection(disabled):
             for stage, error in _faults_of(each):
-                yield PluginFailure(name, each.name, each.version, stage, error, guards_paths=guards_paths)
+                yield PluginFailure(name, owner, each.version, stage, error, guards_paths=guards_paths)
+
+
+def name_of(distribution: Distribution) -> str:
+    """Return its name; `Distribution.name` is None or fails where the metadata has none."""
+    return next(iter(distribution.metadata.get_all("Name") or ()), "")
 
 
 def distributions_naming_host() -> Iterator[Distribution]:
