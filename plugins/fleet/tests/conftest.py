@@ -35,6 +35,11 @@ class Fleet:
     def bad(_request=None) -> Reply:
         return Reply(text="^^^a.txt\nworse\n^^^end\n", delay=0)
 
+    KEY = KEY
+
+    def commit(self, repository: Path) -> None:
+        Project(repository, self.home.home).git("commit", "-aqm", "more")
+
     def repositories(self, *names: str) -> list[Path]:
         """Make repositories with one file, whose build wants it to be new."""
         for name in names:
@@ -69,10 +74,10 @@ class Fleet:
         (self.folder / "tmp").mkdir(exist_ok=True)
         return self.folder / "tmp"
 
-    def command(self, *arguments: str, timeout: float = 120, **more: str):
+    def command(self, *arguments: str, timeout: float = 120, cold: bool = False, **more: str):
         """Run `code-commit fleet …`."""
         return self.home.command(
-            "fleet", *arguments, environ=self.environment(**more), cwd=self.folder, timeout=timeout
+            "fleet", *arguments, environ=self.environment(**more), cwd=self.folder, timeout=timeout, cold=cold
         )
 
     def run(self, *arguments: str, **more: str):

@@ -38,6 +38,7 @@ _EVERYWHERE = {
     "distributed.client.scheduler-info-interval": "10s",
 }
 _LOOK = 0.4  # seconds between looks at the workers
+_SCHEDULER_LOST = "the scheduler was lost"
 _FAULTS = (OSError, TimeoutError, RuntimeError)  # what a client raises when the scheduler is gone
 
 
@@ -98,7 +99,10 @@ def remote_cluster(address: str, *, wait: float, insecure: bool, tell: Callable[
 
 
 def _quiet() -> None:
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    """Keep Dask from writing on the terminal: what matters of it, the fleet tells."""
+    for name in ("distributed", *logging.root.manager.loggerDict):
+        if name.partition(".")[0] in {"distributed", "tornado", "asyncio"}:
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 class DaskCluster:
@@ -197,6 +201,9 @@ class DaskCluster:
         try:
             data: Any = future.result(timeout=300)
         except Exception as error:  # noqa: BLE001 - Dask's own, or what a worker raised
+            if future.cancelled() and self._local is None:  # not by us
+                self._reconnect(error)
+                return Ended(key, None, _SCHEDULER_LOST)
             return Ended(key, None, f"its worker was lost: {type(error).__name__}")
         finally:
             with suppress(*_FAULTS):
@@ -231,7 +238,7 @@ class DaskCluster:
         Raises:
             NotReady: there is none in time.
         """
-        self._lost += [Ended(key, None, "the scheduler was lost") for key in self._futures]
+        self._lost += [Ended(key, None, _SCHEDULER_LOST) for key in self._futures]
         self._futures.clear()
         self._seen = {}
         if self._connect is None:

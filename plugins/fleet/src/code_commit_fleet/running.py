@@ -79,7 +79,7 @@ def _told(host: Host, arguments: argparse.Namespace, file: str, action: _Action)
         from code_commit_fleet.exit_codes import exit_code_of
 
         code, summary, hint = exit_code_of(error), error.message, error.hint
-        host.out.note(f"error: {summary}")
+        host.out.note("\n".join([f"error: {summary}", *([f"hint: {hint}"] if hint else [])]))
     finally:
         progress.close()
         if arguments.json:

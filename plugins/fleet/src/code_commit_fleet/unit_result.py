@@ -16,7 +16,7 @@ LONGEST = 2000  # characters of an error
 _MOST_FILES = 1000  # names of files in a record
 _BUILD_TAIL = 1024 * 1024  # bytes
 # After these errors, the service may still charge for the request.
-_MAY_HAVE_COST = {"network", "server", "invalid_response", "interrupted"}
+_MAY_HAVE_COST = {"network", "server", "invalid_response"}
 _ERROR_LINE = re.compile(r"error|fail|exception|panic|cannot|undefined", re.IGNORECASE)
 
 
@@ -57,7 +57,7 @@ def _cost(folder: Path | None, run: dict[str, Any]) -> dict[str, Any]:
             unknown |= "429" not in str(data.get("reason"))
         elif event["kind"] == "call.finished":
             finished += 1
-            unknown |= data.get("error_kind") in _MAY_HAVE_COST
+            unknown |= data.get("error_kind") in _MAY_HAVE_COST or data.get("error") == "interrupted"
             if isinstance(data.get("cost_usd"), int | float):
                 cost += data["cost_usd"]
             elif data.get("error") is None:

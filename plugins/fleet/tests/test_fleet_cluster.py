@@ -1,0 +1,123 @@
+"""`fleet run --scheduler` on a cluster of separate processes: traffic, TLS, lost workers and schedulers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from code_commit_testing import Reply
+
+sys.path.insert(0, str(Path(__file__).parent))
+from cluster import Cluster, Recorder, make_certificates
+
+sys.path.pop(0)
+
+BUILD_OF_AN_ATTACKER = """\
+cat {key} && exit 10
+python3 - <<'CODE' || exit 11
+import socket, ssl, sys
+context = ssl._create_unverified_context()
+try:
+    with context.wrap_socket(socket.create_connection(("127.0.0.1", {port}), 5)) as connection:
+        connection.settimeout(5)
+        connection.sendall(bytes(64))
+        sys.exit(1 if connection.recv(1) else 0)
+except OSError:
+    sys.exit(0)
+CODE
+grep -q new a.txt
+"""
+
+
+def started(fleet, *arguments, **environ):
+    return fleet.home.start(
+        "fleet", "run", "fleet.toml", "--json", *arguments, environ=fleet.environment(**environ), cwd=fleet.folder
+    )
+
+
+def wait_for_calls(fleet, count, process):
+    while len(fleet.server.requests) < count:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+
+
+def test_a_lost_worker_and_a_lost_scheduler_lose_no_unit_and_no_key_travels(fleet):
+    """The quick representative of the test with random moments."""
+    fleet.repositories("one", "two")
+    fleet.write("one", "two", head="retries = 2\nmax_cost = 6.0\nunit_max_cost = 1.0")
+    # The call of the first try ends with its worker, which runs both units; that of the second with the scheduler.
+    fleet.server.script(*[Reply(fault="hang")] * 4, fleet.good, fleet.good)
+    with Cluster(fleet.folder / "cluster", fleet.home.environment(fleet.environment())) as cluster:
+        recorder = Recorder(cluster.port)
+        cluster.through = recorder.address
+        first = cluster.start_worker()
+        no_key = {"OPENAI_API_KEY": ""}  # the key is on the worker alone
+        with started(fleet, "--scheduler", recorder.address, "--insecure", **no_key) as process:
+            wait_for_calls(fleet, 2, process)
+            first.kill()
+            cluster.start_worker()  # a machine that comes late
+            wait_for_calls(fleet, 4, process)
+            port = cluster.port
+            cluster.scheduler.kill()
+            cluster.scheduler.wait()
+            cluster.start_scheduler(port)
+            cluster.start_worker()
+            stdout, stderr = process.communicate(timeout=100)
+        recorder.close()
+    assert process.returncode == 0, (stderr, cluster.log)
+    assert [(row["try"], row["outcome"]) for row in fleet.lines].count((3, "reached")) == 2
+    lost = [row for row in fleet.lines if row["outcome"] == "lost"]
+    assert {row["error"] for row in lost} == {"its worker was lost", "the scheduler was lost"}
+    assert {row["cost"] for row in lost} == {1.0}
+    assert len(lost) == 4
+    assert b"Make a.txt new." in recorder.bytes
+    assert fleet.KEY.encode() not in recorder.bytes
+    assert json.loads(stdout.splitlines()[-1])["kind"] == "fleet.finished"
+
+
+@pytest.mark.usefixtures("bubblewrap")
+def test_a_build_reaches_neither_the_key_of_the_cluster_nor_its_port(fleet):
+    if not shutil.which("openssl"):
+        pytest.skip("needs openssl, for certificates")
+    tls = make_certificates(fleet.home.home / ".config/code-commit/tls")
+    names = {"CA_FILE": "ca.pem", "CLIENT__KEY": "key.pem", "CLIENT__CERT": "cert.pem"}
+    client = {f"DASK_DISTRIBUTED__COMM__TLS__{name}": str(tls / file) for name, file in names.items()}
+    with Cluster(fleet.folder / "cluster", fleet.home.environment(fleet.environment()), tls=tls) as cluster:
+        cluster.start_worker(1)
+        one = fleet.repositories("one")[0]
+        (one / "build.sh").write_text(BUILD_OF_AN_ATTACKER.format(key=tls / "key.pem", port=cluster.port))
+        fleet.commit(one)
+        fleet.write("one")
+        fleet.server.script(fleet.good)
+        done = fleet.run("--scheduler", cluster.address, cold=True, **client)
+    assert done.exit_code == 0, (done.stdout, done.stderr, cluster.log)
+    assert fleet.outcomes() == {"one": "reached"}
+
+
+def test_a_scheduler_without_tls_is_refused(fleet):
+    fleet.repositories("one")
+    fleet.write("one")
+    done = fleet.run("--scheduler", "tcp://127.0.0.1:1")
+    assert done.exit_code == 3
+    assert "--insecure" in done.stderr
+
+
+def test_units_end_with_their_driver(fleet):
+    fleet.repositories("one")
+    fleet.write("one")
+    fleet.server.script(Reply(fault="hang"), fleet.good)
+    with started(fleet) as process:
+        wait_for_calls(fleet, 1, process)
+        process.kill()
+    while subprocess.run(["pgrep", "-f", str(fleet.tmp)], stdout=subprocess.DEVNULL, check=False).returncode == 0:
+        time.sleep(0.05)
+    assert fleet.run().exit_code == 0
+    assert [(row["try"], row["outcome"]) for row in fleet.lines] == [(1, "lost"), (2, "reached")]
+    assert process.returncode == -signal.SIGKILL
