@@ -230,7 +230,8 @@ class KeepsDeltas(OwnProvider):
     ],
 )
 def test_a_mistake_is_found(provider_class, name, arguments, monkeypatch):
-    monkeypatch.setattr("code_commit_testing.running_call.AT_ONCE", 0.5)
+    for module in ("running_call", "conformance_provider"):
+        monkeypatch.setattr(f"code_commit_testing.{module}.AT_ONCE", 0.5)
     suite = TestOwn()
     with ScriptedService(suite.respond) as service:
         provider = provider_class(OwnConfig.model_validate(suite.settings_for(service.address)))

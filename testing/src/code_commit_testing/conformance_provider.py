@@ -282,11 +282,9 @@ class CompleteConformance:
         service.script(replace(_HELLO, stream=Stream(gate=gate)))
         call = model_call(QUESTION, stream=True, progress=lambda each: heard.release() if _is_text(each) else None)
         running = RunningCall(streaming_provider, call)
-        for _ in range(99):
-            gate.release()
-            if heard.acquire(timeout=0.05):
-                break
-        assert running.runs, "no text arrived before the end of the reply"
+        gate.release(12)  # of more than twenty events
+        assert heard.acquire(timeout=AT_ONCE), "no text arrives before the end of the reply"
+        assert running.runs
         gate.release(999)
         assert running.completion().text == _HELLO.text
 
