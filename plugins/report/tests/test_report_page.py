@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import html
 import os
 import re
 import shutil
@@ -11,6 +12,8 @@ from contextlib import contextmanager, suppress
 from html.parser import HTMLParser
 
 import pytest
+
+from code_commit_testing import Reply, ScriptedServer, install_plugin
 
 
 def block(text, path="a.txt"):
@@ -359,3 +362,15 @@ def test_a_run_with_an_invalid_document_is_in_the_index(answered, document):
     answered(block("good\n"))
     assert "2020-01-01 00:00:00" in answered.index
     assert "killed" in answered.index
+
+
+def test_what_arrived_of_a_failed_call_is_shown(answered):
+    code = "from code_commit_testing.loopback_provider import code_commit_providers"
+    plugins = install_plugin(answered.plugins, "loopback", code)
+    with ScriptedServer([Reply(status=400, body=b'{"error": {"message": "no", "details": "half <b>"}}')]) as server:
+        environ = {"LOOPBACK_BASE_URL": server.url("openai"), "LOOPBACK_API_KEY": "sk-canary-0123456789"}
+        finished = answered.project.command("--model", "loopback-1", plugins=[plugins], environ=environ)
+    assert finished.exit_code == 4, finished.stderr
+    (arrived,) = re.findall(r"<summary>What arrived .*?<pre>(.*?)</pre>", answered.page, re.DOTALL)
+    assert html.unescape(arrived).startswith('{"error"')
+    assert answered.page.count("half &lt;b&gt;") == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache, cached_property
 from importlib.resources import files
@@ -46,8 +46,12 @@ class Texts:
         return read_shown(self.folder, call.request, self.limit)
 
     def response(self, call: CallView) -> Shown | None:
-        """Return the response."""
-        return read_shown(self.folder, call.response, self.limit)
+        """Return the response; of a failed call, what arrived of it."""
+        shown = read_shown(self.folder, call.response, self.limit)
+        if shown is None or not call.error:
+            return shown
+        shown = replace(shown, head=shown.head.removeprefix(f"ERROR\n{call.error}\n"))
+        return shown if shown.text else None
 
     def output(self, process: ProcessView) -> list[OutputLine]:
         """Return the output of a build, with errors marked."""
