@@ -164,6 +164,7 @@ def test_deltas_tell_the_parts_apart():
         [start(0, type="text", text=""), delta(0, type="news_delta", news=1), text(0, "Hi"), *end(), text(0, "!")],
         [begin(usage={"input_tokens": 99}), start(0, type="text", text=""), text(0, "Hi"), *end()],
         [start(0, type="text", text=""), text(0, "Hi"), end()[0], *end()],
+        [start(0, type="text", text="Hi"), *end(input_tokens=0)],
     ],
 )
 def test_other_orders_and_kinds_of_events(events):

@@ -182,6 +182,12 @@ def test_deltas_tell_the_parts_apart():
     ]
 
 
+def test_a_finish_may_be_followed_by_nothing_of_the_reply():
+    ending = (chunk({"text": ""}), {"usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 1}})
+    completion, _ = streamed(chunk({"text": "a"}, finishReason="STOP"), *ending)
+    assert (completion.text, completion.finish, completion.usage) == ("a", Finish.STOP, Usage(3, 1))
+
+
 def test_only_the_first_candidate_is_read():
     other = {"content": {"parts": [{"text": "other"}]}, "index": 1, "finishReason": "STOP"}
     first = chunk({"text": "one"}, finishReason="STOP")
@@ -195,6 +201,7 @@ def test_only_the_first_candidate_is_read():
     [
         (),
         (chunk({"text": "half"}),),
+        (chunk(finishReason="STOP"), chunk({"text": "half"})),
         (chunk({"text": "half"}), {"usageMetadata": {"promptTokenCount": 3}}),
         (chunk({"text": "half"}) | {"promptFeedback": {"safetyRatings": []}},),
         ({"usageMetadata": {"promptTokenCount": 3}},),

@@ -152,6 +152,9 @@ def test_calls_without_ids_are_told_apart_by_their_names():
     assert first.id != second.id
 
 
+MINIMAX_END = {"choices": [{"message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]}
+
+
 @pytest.mark.parametrize(
     "events",
     [
@@ -163,12 +166,19 @@ def test_calls_without_ids_are_told_apart_by_their_names():
         [chunk({"content": [{"type": "text", "text": "H"}]}), chunk({"content": "i"}, finish="stop")],
         [chunk({"content": "H"}), chunk({"content": [{"type": "text", "text": "i"}]}, finish="stop")],
         [chunk({"content": "Hi"}, finish="stop"), DONE, StreamEvent("", b"anything")],
+        [chunk({"content": "H"}), chunk({"content": "i", "role": ""}), MINIMAX_END, DONE],
     ],
 )
 def test_beginnings_and_ends_of_servers(events):
     completion, deltas = streamed(*events)
     assert (completion.text, completion.finish) == ("Hi", Finish.STOP)
     assert {delta.index for delta in deltas} == {0}
+
+
+def test_a_message_that_differs_from_the_stream_is_invalid():
+    with pytest.raises(ProviderError) as caught:
+        streamed(chunk({"content": "H"}), MINIMAX_END, DONE)
+    assert caught.value.kind == "invalid_response"
 
 
 def test_a_placeholder_does_not_hide_the_model():

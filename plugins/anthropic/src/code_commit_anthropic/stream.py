@@ -132,10 +132,12 @@ class AnthropicStream:
             self._update({}, message)
 
     def _update(self, members: Json, owner: Json) -> None:
-        """Take what changed in the message. Counts of tokens are totals, not sums to add."""
+        """Take what changed in the message. Counts of tokens are totals; some servers send 0 for those sent before."""
         self._message.update({name: value for name, value in members.items() if value is not None})
         usage = reply_member(owner, "usage", dict) or {}
-        self._usage.update({name: value for name, value in usage.items() if value is not None})
+        for name, value in usage.items():
+            if value or (value is not None and (name == "output_tokens" or name not in self._usage)):
+                self._usage[name] = value
         _limit(self._message)
         _limit(self._usage)
 

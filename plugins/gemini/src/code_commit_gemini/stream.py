@@ -94,6 +94,8 @@ class _Candidate:
                 deltas.append(Delta("tool", arguments, index, reply_member(call, "name", str) or ""))
             elif text:
                 deltas.append(Delta("thinking" if part.get("thought") else "text", text, index))
+        if deltas and not candidate.get("finishReason"):
+            self._members.pop("finishReason", None)  # some gateways send it too early
         return deltas
 
     def whole(self) -> dict[str, Any]:

@@ -109,7 +109,7 @@ class _Choice:
         self._members.update({name: value for name, value in choice.items() if value})
         message = reply_member(choice, "delta", dict)
         if message is None:
-            message = reply_member(choice, "message", dict) or {}
+            message = self._new_in(reply_member(choice, "message", dict) or {})
         deltas: list[Delta] = []
         thinking = ""
         for name, value in message.items():
@@ -135,6 +135,14 @@ class _Choice:
                 self._message[name] = value
         _limit(self._members)
         return [self._delta("thinking", thinking), *deltas] if thinking else deltas
+
+    def _new_in(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Return what is new in a whole message: MiniMax sends at the end what it has streamed."""
+        if not self._numbers:
+            return message
+        if message.get("content") and message["content"] != self.text():
+            raise ProviderError("the message of the reply is not what was streamed", kind="invalid_response")
+        return {}
 
     def _delta(self, kind: Literal["text", "thinking"], text: str) -> Delta:
         return Delta(kind, text, self._numbers.setdefault(kind, len(self._numbers)))
