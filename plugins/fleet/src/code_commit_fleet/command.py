@@ -27,6 +27,7 @@ ACTIONS = {
     "status": Action("status [FILE]", "show how far the fleet is", "status:status"),
     "show": Action("show UNIT [FILE]", "show one unit", "status:show"),
     "retry": Action("retry [--failed | UNIT ...] [FILE]", "run units again", "running:retry"),
+    "report": Action("report [FILE]", "write the page of the fleet", "report:report"),
     "export": Action("export --patches|--branches|--csv [FILE]", "hand on the results", "exporting:export"),
 }
 _HIDDEN = {"setup": Action("setup", "run a setup command from stdin in the sandbox, as a unit does", "setup:setup")}
@@ -72,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name in ("status", "show"):
         parsers[name].add_argument("--json", action="store_true", help="one JSON document on stdout")
     parsers["run"].add_argument("file", metavar="FILE", help="the fleet file")
-    for name in ("status", "export"):
+    for name in ("status", "report", "export"):
         parsers[name].add_argument("file", nargs="?", default=_FILE, metavar="FILE", help=f"default: {_FILE}")
     parsers["show"].add_argument("unit", metavar="UNIT", help="an id, the start of one, or a repository")
     parsers["show"].add_argument("file", nargs="?", default=_FILE, metavar="FILE", help=f"default: {_FILE}")

@@ -28,6 +28,8 @@ from code_commit_fleet.fleet_file import FleetFile, read_fleet_file
 from code_commit_fleet.fleet_folder import LOST, REACHED, SKIPPED, FleetFolder, Tried, latest
 from code_commit_fleet.plan import Unit, make_plan
 from code_commit_fleet.progress import Progress
+from code_commit_fleet.report import write_page
+from code_commit_fleet.worker_keys import worker_redactor
 from code_commit_workspace import describe, remove_tree
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ def _told(host: Host, arguments: argparse.Namespace, file: str, action: _Action)
                 code = ExitCode(action(fleet, arguments))
             finally:
                 summary = fleet.summary()
+                write_page(folder, host)
     except KeyboardInterrupt:
         code, hint = ExitCode.INTERRUPTED, f"`code-commit fleet run {file}` goes on"
         summary = summary or "interrupted"
@@ -108,8 +111,10 @@ class _Fleet:
         Raises:
             NotReady: a query, a URL or a setup command holds a key.
         """
+        redactors = self.host.redactor, worker_redactor()  # the host reads no keys outside of a project
         for unit in self.plan.units:
-            if self.host.redactor.holds_key(f"{unit.query}\n{unit.url}\n{unit.setup}\n{unit.ref}"):
+            text = f"{unit.query}\n{unit.url}\n{unit.setup}\n{unit.ref}"
+            if any(redactor.holds_key(text) for redactor in redactors):
                 raise NotReady(f"the query or the table of {unit.repository} holds a key; keys stay on the workers")
 
     def records(self) -> dict[str, Tried]:

@@ -1,0 +1,61 @@
+"""Models side by side: how often each reaches its goal, and what a success costs, with confidence intervals of 95 %."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_Z = 1.96  # standard errors on each side of a mean
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A value with its limits; the limits are None where nothing can be said about them."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A finished unit: whether it was reached, and the USD of all its tries, None if unknown."""
+
+    reached: bool
+    cost: float | None
+
+
+def success_rate(samples: Sequence[Sample]) -> Interval | None:
+    """Return the share of reached units with Wilson's interval, which also holds for few units; None without any."""
+    n = len(samples)
+    if not n:
+        return None
+    p = sum(each.reached for each in samples) / n
+    middle = p + _Z**2 / (2 * n)
+    spread = _Z * math.sqrt(p * (1 - p) / n + _Z**2 / (4 * n**2))
+    whole = 1 + _Z**2 / n
+    return Interval(p, max(0.0, (middle - spread) / whole), min(1.0, (middle + spread) / whole))
+
+
+def price_of_success(samples: Sequence[Sample]) -> Interval | None:
+    """Return all USD divided by the reached units, failed ones included; None if a cost is unknown or none was reached.
+
+    The interval is that of a ratio of two means on a logarithmic scale (delta method), so that it stays above 0.
+    """
+    n, costs = len(samples), [each.cost for each in samples if each.cost is not None]
+    successes = sum(each.reached for each in samples)
+    if len(costs) < n or not successes:
+        return None
+    ratio = sum(costs) / successes
+    if n < 2 or not ratio:  # noqa: PLR2004 - one sample has no spread
+        return Interval(ratio)
+    mean, p = sum(costs) / n, successes / n
+    reached = [float(each.reached) for each in samples]
+    pairs = list(zip(costs, reached, strict=True))
+    of_cost = sum((cost - mean) ** 2 for cost in costs) / (n - 1)
+    of_success = sum((one - p) ** 2 for one in reached) / (n - 1)
+    of_both = sum((cost - mean) * (one - p) for cost, one in pairs) / (n - 1)
+    variance = (of_cost / mean**2 + of_success / p**2 - 2 * of_both / (mean * p)) / n
+    factor = math.exp(_Z * math.sqrt(max(0.0, variance)))
+    return Interval(ratio, ratio / factor, ratio * factor)
