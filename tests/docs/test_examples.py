@@ -72,7 +72,7 @@ def registry() -> Registry:
 
 @each_page
 def test_every_configuration_loads(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is also valid for each installed provider and plugin. Only the user's own one opens the sandbox."""
+    """It is also valid for each installed provider and plugin. Only the user's own one opens the sandbox or names servers."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
     projects, users = tmp_path / "agent-config", tmp_path / "home/code-commit"
     projects.mkdir()
@@ -81,7 +81,9 @@ def test_every_configuration_loads(page: Path, tmp_path: Path, monkeypatch: pyte
     for text in blocks(page, "toml"):
         if NOT_OURS & tomllib.loads(text).keys():
             continue
-        opens = {"readable", "writable"} & tomllib.loads(text).get("sandbox", {}).keys()
+        tables = tomllib.loads(text)
+        opens = {"readable", "writable"} & tables.get("sandbox", {}).keys()
+        opens |= {"mcp"} & tables.get("plugins", {}).get("toolbox", {}).keys()
         (projects / "config.toml").write_text("" if opens else text, "utf-8")
         (users / "config.toml").write_text(text if opens else "", "utf-8")
         settings = load_settings(tmp_path, environ={})
