@@ -165,8 +165,6 @@ class TestOwn(CompleteConformance):
         return [install_plugin(tmp_path / "plugins", "own", code)]
 
     def answer(self, reply: Reply):
-        if reply.body is not None:
-            return reply.status, reply.headers, reply.body
         if reply.status >= 400:
             return reply.status, reply.headers, json.dumps({"error": reply.text}).encode()
         return reply.status, reply.headers, json.dumps({"say": reply.text, **self.end(reply)}).encode()

@@ -7,7 +7,8 @@ import sys
 import zlib
 from datetime import UTC, datetime, timedelta
 
-from code_commit.plugin_api import Finish
+import pytest
+from code_commit.plugin_api import Finish, ProviderError
 from code_commit_testing import Reply, ScriptedServer, model_call
 from code_commit_testing.conformance import CompleteConformance
 from signature import is_signed
@@ -40,8 +41,6 @@ def usage_of(reply: Reply) -> dict:
 
 def body_of(reply: Reply) -> bytes:
     """Return a reply as a whole."""
-    if reply.body is not None:
-        return reply.body
     if reply.status >= 400:
         return json.dumps({"message": reply.text}).encode()
     calls = [
@@ -146,6 +145,17 @@ def checked(request) -> Reply:
     number = request.headers["x-amz-security-token"].removeprefix("token ")
     assert is_from(request, {f"AKID{number}": f"secret {number}"})
     return Reply(body=body_of(Reply(f"signed with {number}")))
+
+
+def test_a_wrong_signature_is_refused(monkeypatch):
+    for name, value in (TestBedrock.environ | {"AWS_SECRET_ACCESS_KEY": "another"}).items():
+        monkeypatch.setenv(name, value)
+    suite = TestBedrock()
+    with ScriptedServer([lambda request: suite.respond(request, Reply("hello"))]) as server:
+        provider = BedrockProvider(BedrockConfig(**suite.settings_for(server.address)))
+        with pytest.raises(ProviderError) as caught:
+            provider.complete(model_call("hi"))
+    assert caught.value.kind == "auth"
 
 
 def test_credentials_are_refreshed_before_they_expire(tmp_path, monkeypatch):
