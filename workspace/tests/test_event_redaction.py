@@ -96,6 +96,28 @@ def test_no_key_can_be_put_together(key, before, after, cuts, at_once, escape):
         assert key not in text or any(key in each * len(lines) for each in ["a1", *constant.values()])
 
 
+ALIKE = [b'{"a": 1, "text": "%s"}' % each for each in (b"x", b"y", b"z")]
+
+
+@pytest.mark.parametrize("pieces", [(rb"key-with-\u0022quo", b"tes-42"), (rb"key-with-\"", b"quotes-42")])
+def test_pieces_with_escapes_are_joined_in_events_that_look_alike(pieces):
+    lines = redacted([*ALIKE, *(b'{"a": 1, "text": "%s"}' % piece for piece in pieces)], 'key-with-"quotes-42')
+    assert lines == [*ALIKE, b'"***42"', b'"***42"']
+
+
+@pytest.mark.parametrize(
+    "odd", [b'x", "b": "\xff', b"\xff", b"\\", b"\n", b'x", "more": "y', b"", b"\\x", b"\\u12", rb"\ud800"]
+)
+def test_an_event_that_only_looks_alike_is_parsed(odd):
+    event = b'{"a": 1, "text": "%s"}' % odd
+    (line,) = redacted([*ALIKE, event])[3:]
+    try:
+        expected = json.loads(event)
+    except ValueError:
+        expected = event.decode("utf-8", "backslashreplace")
+    assert json.loads(line) == expected
+
+
 def test_strings_in_lists_and_names_are_searched_too():
     events = [
         b'{"parts": [{"text": "%s"}, {"text": "%s"}]}' % (KEY[:9].encode(), KEY[9:].encode()),

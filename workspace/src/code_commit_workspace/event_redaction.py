@@ -21,7 +21,9 @@ _BEGINNING = 4  # characters that may begin a key hold an event back; fewer are 
 _MOST_HELD = 4 * 1024 * 1024  # bytes; then what may begin a key counts as one
 _MOST_CHANNELS = 1000  # a hostile service can make up names
 _RELEASED = -1
-_PLAIN = re.compile(rb'[^"\\\x00-\x1f]+')  # the inside of a JSON string without escapes
+_INSIDE = re.compile(  # of a JSON string
+    rb'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})[^"\\\x00-\x1f]*)*'
+)
 _STRING_BEGINS = re.compile(rb'"[^"\\\x00-\x1f]+" *: *"')
 _PROBE = "a probe of the pattern"
 _TRIED, _TRIED_AGAIN = 8, 32  # events in a row, and then each of how many, to find what they have in common
@@ -67,12 +69,12 @@ class EventRedactor:
         self._size += len(line)
 
     def _add_plain(self, data: bytes, name: str) -> bool:
-        """Take an event that has the pattern, without parsing it; return False if its text has quotes or escapes."""
+        """Take an event that has the pattern, without parsing all of it; return False if there is more than a text."""
         text = data[len(self._pattern[0]) : len(data) - len(self._pattern[1])]
-        if not _PLAIN.fullmatch(text):
+        if not text or not _INSIDE.fullmatch(text):
             return False
         try:
-            self._put(name, text.decode())
+            self._put(name, json.loads(b'"%s"' % text) if b"\\" in text else text.decode())
         except UnicodeDecodeError:
             return False
         self._others = 0
@@ -196,7 +198,7 @@ class _Channel:
 def _pattern(one: bytes, other: bytes) -> tuple[bytes, bytes, str] | None:
     """Return what two events have before and after a text, and the name of its member; None if there is no pattern.
 
-    Whatever has this before and after a text without quotes and escapes is the same JSON with another string.
+    Whatever has this before and after the inside of a JSON string is the same JSON with another string.
     """
     common = bisect_left(range(min(len(one), len(other))), True, key=lambda at: one[: at + 1] != other[: at + 1])
     *_, begin = 0, *(found.end() for found in _STRING_BEGINS.finditer(other, 0, common))
