@@ -168,7 +168,9 @@ def test_memory_is_bounded_by_what_a_service_sends():
     first = redactor.take(redactor.count)
     for number in range(6000):
         redactor.add(b'{"name-%d": "%s"}' % (number, b"x" * 1000))
-        first += redactor.take(redactor.count)
+        if number % 50 == 0:
+            first += redactor.take(redactor.count)
+    first += redactor.take()
     assert first[0] == b'"***"'  # it may begin a key, and the rest did not come
     assert len(first) == 6001
     assert len(redactor._channels) <= 1001
