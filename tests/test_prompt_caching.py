@@ -226,8 +226,9 @@ def test_the_input_of_a_repair_costs_at_most_a_fifth(runs, model):
     tail = billing.bills[1].input - billing.bills[1].read
     assert 0.1 < tail / billing.bills[1].read <= 0.125
     assert share_of_price(model.rpartition("/")[2], repair) <= 0.2
-    # The first prompt is written whole, but for the few words that a repair does not have.
-    assert first.cache_write in {None, 0} or first.cache_write > 0.95 * (first.input or 0)
+    # The first prompt is written, if that costs anything, but for the few words that a repair does not have.
+    is_written = "step" not in SERVICES[model]
+    assert is_written * 0.95 * (first.input or 0) <= (first.cache_write or 0) <= is_written * (first.input or 0)
     assert not repair.cache_write
 
 
@@ -316,10 +317,6 @@ def test_an_hour_in_the_cache_costs_twice_the_input(runs):
     assert billing.bills[0].hour == billing.bills[0].written > 0
     assert calls[0]["cost_usd"] == pytest.approx(billing.bills[0].cost() * price + 5 * 15e-6)
     assert (calls[1]["cost_usd"], billing.bills[1].written) == (None, 0)  # genai-prices knows it
-    # A limit between the costs of both kinds of cache: the call could pass it, so it is not made.
-    tokens = calls[0]["input_tokens"] * 1.1
-    limit = f"{1.7 * tokens * price:.4f}"
-    assert runs(Billing(**MARKS), REPAIRED, "--model", f"own-anthropic/{model}", "--max-cost", limit).exit_code == 6
 
 
 # --- agents -----------------------------------------------------------------------------------------------------------

@@ -171,7 +171,10 @@ def _openai_answer(reply: Reply, model: str) -> dict[str, Any]:
         answer["usage"] = {
             "prompt_tokens": reply.usage.input,
             "completion_tokens": reply.usage.output,
-            "prompt_tokens_details": {"cached_tokens": reply.usage.cache_read},
+            "prompt_tokens_details": {
+                "cached_tokens": reply.usage.cache_read,
+                "cache_write_tokens": reply.usage.cache_write,
+            },
             "completion_tokens_details": {"reasoning_tokens": reply.usage.reasoning},
         }
     return answer
