@@ -145,8 +145,9 @@ def test_a_server_that_refuses_to_stream_costs_no_retry(ask, server):
     assert finished.stderr.count("warning: openai refused to stream") == 1
 
 
-def test_a_lost_try_counts_in_full(ask, server):
-    server.script(Reply(TEXT, stream=Stream(after=3)), Reply("one"), Reply("two"))
+@pytest.mark.parametrize("then", ["drop", Reply.error(429, "too fast")], ids=["dropped", "a limit of the rate"])
+def test_a_lost_try_counts_in_full(ask, server, then):
+    server.script(Reply(TEXT, stream=Stream(after=3, then=then)), Reply("one"), Reply("two"))
     config = f"{named('always')}max_tokens = 1000\n"  # at most $0.01
     finished = ask("--max-cost", "0.015", model="openai.mine", config=config)
     assert (finished.exit_code, len(server.requests)) == (6, 1), finished.stderr

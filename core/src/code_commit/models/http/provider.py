@@ -120,12 +120,13 @@ class HttpProvider:
 
     def _streamed(self, post: _Post, head: StreamHead, call: ModelCall) -> Completion:
         """Read a streamed reply, and pass on what arrives."""
-        decoder, event = self._wire.stream(), StreamEvent("", b"")
+        decoder, event, has_begun = self._wire.stream(), StreamEvent("", b""), False
         reply = HttpReply(head.status, head.headers, b"")
         try:
             for event in self._events(post, head, call.deadline):
                 call.progress(event)
                 for delta in decoder.feed(event):
+                    has_begun = True
                     call.progress(delta)
             completion: Completion = decoder.finish()
         except (CodeCommitError, OSError):  # of the run log
@@ -142,6 +143,8 @@ class HttpProvider:
 
         described = self._described(failure, replace(reply, body=event.data), read)
         described.body = ""
+        if has_begun and described.kind == "rate":  # which costs nothing, but what was written does
+            described.kind = "server"
         raise described
 
     def _events(self, post: _Post, head: StreamHead, deadline: float) -> Iterator[StreamEvent]:
