@@ -205,8 +205,10 @@ def test_a_reply_without_its_end_broke_off(events):
     ],
 )
 def test_an_error_in_the_middle(failed, kind):
+    decoder = WIRE.stream()
+    decoder.feed(event(chunk({"content": "half"})))
     with pytest.raises(ProviderError) as caught:
-        streamed(chunk({"content": "half"}), failed, chunk(finish="stop"), DONE)
+        decoder.feed(failed if isinstance(failed, StreamEvent) else event(failed))
     assert caught.value.kind == kind
 
 
