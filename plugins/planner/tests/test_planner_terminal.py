@@ -123,7 +123,8 @@ def test_a_whole_cycle_works_on_a_terminal(codebase, on_terminal):
     assert lines[lines.index(" player says:") + 1] == "  two.txt is there"
     assert "The player is done after 5 replies." in lines
     assert "  IMPLEMENTATION_APPROVED" in lines
-    feedback = lines[lines.index("The coach is not satisfied yet:") + 1 :]
+    assert "The coach is not satisfied yet." in lines
+    feedback = lines[lines.index(" coach says:") + 1 :]
     assert next(at for at, line in enumerate(feedback) if not line.startswith("  ")) == 25
     assert "\x1b[31msuch" not in terminal.shown
     path = str(codebase.project.root)
@@ -157,6 +158,15 @@ def test_ctrl_c_ends_it_at_once(codebase, on_terminal):
     terminal.types("\x03")
     assert terminal.ends() == 130
     assert sorted(codebase.plan_files()) == ["new_requirements.md"]
+
+
+def test_a_closed_terminal_interrupts_the_run(codebase, on_terminal):
+    terminal = on_terminal("--planning", f"--codepath={codebase.project.root}")
+    terminal.until("correct branch")
+    os.close(terminal.master)
+    assert terminal.process.wait(60) == 130
+    terminal.master = os.open(os.devnull, os.O_RDONLY)
+    assert '"outcome":"interrupted"' in (codebase.project.run_folder / "events.jsonl").read_text()
 
 
 def test_ctrl_d_is_the_end_of_the_input(codebase, on_terminal):

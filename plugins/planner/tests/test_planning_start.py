@@ -158,7 +158,7 @@ def test_an_invalid_codepath_is_an_error(codebase):
     for given in ("nowhere", "~nobody-at-all/x", "a.txt", ""):
         done = codebase.project.command("--planning", f"--codepath={given}")
         assert done.exit_code == 3
-        assert "There is no folder" in done.stderr
+        assert ("There is no folder" if given else "The codepath is empty.") in done.stderr
     assert codebase.project.command("--planning").exit_code == 3  # the input ended
 
 
@@ -169,9 +169,28 @@ def test_planning_rejects_flags_of_other_workflows(codebase, other):
     assert "cannot be used together" in done.stderr
 
 
-def test_a_task_is_ignored(codebase):
-    person = codebase.start("--task=do something else")
+@pytest.mark.parametrize("flag", ["--task", "--task-file"])
+def test_a_task_is_ignored(codebase, flag):
+    person = codebase.start(f"{flag}=something else")
     assert person.quits()["exit_code"] == 0
+
+
+def test_the_second_start_finds_no_dirty_tree(codebase):
+    codebase.plan().quits()
+    assert codebase.history == ""
+    person = codebase.start()
+    person.answers("yes")
+    assert "start a review" in person.question()
+
+
+def test_a_removed_todo_list_is_kept_in_the_run_folder(codebase):
+    codebase.write(TODO, "- [ ] of earlier\n")
+    person = codebase.start()
+    person.answers("yes", "yes", "no", "quit")
+    person.ends()
+    assert not codebase.has(TODO)
+    assert "Removed g3-plan/todo.g3.md, which is of an earlier run; it is kept in logs/" in person.notices()
+    assert (codebase.project.run_folder / "todo.g3.md").read_text() == "- [ ] of earlier\n"
 
 
 @pytest.mark.parametrize("turns", ["0", "-1", "many"])

@@ -19,7 +19,7 @@ from code_commit_workspace import no_room, write_stdout
 def run_command(argv: Sequence[str]) -> int:
     """Run a workflow or a command; return the exit code."""
     out = CommandOutput()
-    with _sigterm_like_ctrl_c():
+    with _signals_like_ctrl_c():
         try:
             code = _select(argv, out)()
             write_stdout(sys.stdout, "")
@@ -105,16 +105,18 @@ def _folder_gone() -> NotReady | None:
 
 
 @contextmanager
-def _sigterm_like_ctrl_c() -> Iterator[None]:
+def _signals_like_ctrl_c() -> Iterator[None]:
     def interrupt(_signal: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
     try:
-        before = signal.signal(signal.SIGTERM, interrupt)
+        ends = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is not signal.SIG_IGN]
+        before = [(each, signal.signal(each, interrupt)) for each in ends]
     except ValueError:  # not in the main thread: the embedding program keeps the signals
         yield
         return
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for each, handler in before:
+            signal.signal(each, handler)

@@ -6,7 +6,7 @@
     ├── ProviderFailed    4  the service returned no completion, refused or filtered
     ├── ResponseRefused   5  the response must not be applied
     ├── LimitReached      6  the next step could pass a limit
-    └── Interrupted     130  Ctrl-C or SIGTERM
+    └── Interrupted     130  Ctrl-C, SIGTERM or SIGHUP
 
 `ProviderError` (in `conversation`) has none: it is one failed try, which the host may repeat before it raises
 `ProviderFailed`. Any other exception is a bug and exits with 70.

@@ -11,9 +11,8 @@ from code_commit_planner.answers import YES_OR_NO, ask, meaning
 from code_commit_planner.coach_and_player import PLAYER_TOOLS
 from code_commit_planner.machine import Event
 from code_commit_planner.prompts import CHAT_SYSTEM, filled
-from code_commit_planner.watching import Watch
+from code_commit_planner.watching import work
 from code_commit_planner.wrapping import legible
-from code_commit_toolbox.agent import run_agent
 from code_commit_toolbox.toolbox import open_toolbox
 from code_commit_toolbox.transcript import Recorded, read_transcript
 
@@ -25,7 +24,8 @@ def chat(run: Run) -> Result:
 
     The conversation continues from turn to turn. Offer to continue one that was interrupted.
     """
-    toolbox, player = open_toolbox(run), run.model("player")
+    toolbox = open_toolbox(run)
+    run.model("player")  # report a missing key now, not after the first words
     system = filled(CHAT_SYSTEM, codepath=legible(str(run.root)))
     history: tuple[Message, ...] = ()
     if (earlier := _interrupted_chat(run)) is not None:
@@ -51,21 +51,9 @@ def chat(run: Run) -> Result:
         turns += 1
         run.emit(StateEntered("player"))
         _remember(run)
-        watch = Watch(run, "player")
-        result = run_agent(
-            run,
-            player,
-            toolbox,
-            allow=(*PLAYER_TOOLS, *toolbox.of_servers),
-            system=system,
-            prompt=typed,
-            history=history,
-            label="player",
-            on_call=watch.called,
-            on_text=watch.says,
-        )
+        tools = (*PLAYER_TOOLS, *toolbox.of_servers)
+        result = work(run, toolbox, "player", allow=tools, system=system, prompt=typed, history=history)
         history = result.messages
-        watch.ended(result)
         if result.tampered:
             message = f"a command changed files that check the project: {', '.join(result.tampered)}"
             return Result(Outcome.NOT_REACHED, message, {"turns": turns})

@@ -12,7 +12,7 @@ from code_commit_planner.changes import changes_since
 from code_commit_planner.display import feedback_lines
 from code_commit_planner.guard import Guard
 from code_commit_planner.messages import BUILD_IS_RED, CHANGED_GIT, COACH, FEEDBACK, IS_APPROVED, SO_FAR, TURN
-from code_commit_planner.notices import Spent, show
+from code_commit_planner.notices import Notice, Spent, show
 from code_commit_planner.plan_folder import TODO
 from code_commit_planner.progress import Progress, digest, forget_progress
 from code_commit_planner.prompts import (
@@ -26,9 +26,8 @@ from code_commit_planner.prompts import (
     filled,
 )
 from code_commit_planner.spending import describe_spent, spent
-from code_commit_planner.watching import Watch
+from code_commit_planner.watching import work
 from code_commit_planner.wrapping import legible
-from code_commit_toolbox.agent import run_agent
 from code_commit_toolbox.outcome import AgentResult
 from code_commit_toolbox.process_report import process_report
 from code_commit_toolbox.toolbox import Toolbox
@@ -130,7 +129,8 @@ class _Loop:
         if coach.finished and approves(coach.text):
             return self._built(turn, feedback) if self.task.builds else LoopResult(LoopEnd.APPROVED, turn)
         said = coach.text or f"The coach gave no feedback: {coach.end.value}."
-        show(self.run, f"{FEEDBACK}\n{feedback_lines(said, coach.transcript.name)}")
+        self.run.emit(Notice(f"{FEEDBACK}\n{feedback_lines(said, coach.transcript.name)}"))
+        self.run.say(FEEDBACK.replace(":", "."))  # its words have been shown
         return LoopResult(LoopEnd.OUT_OF_TURNS, turn, said)
 
     def _built(self, turn: int, feedback: str) -> LoopResult:
@@ -178,20 +178,9 @@ class _Loop:
         run = self.run
         if note := self.guard.note():
             prompt += f"\n{note}\n"
-        watch = Watch(run, agent)
-        result = run_agent(
-            run,
-            run.model(agent),
-            self.guard.tools(self.toolbox, agent, writes=writes),
-            allow=allow,
-            system=filled(system, codepath=legible(str(run.root))),
-            prompt=prompt,
-            label=agent,
-            on_call=watch.called,
-            on_text=watch.says,
-        )
-        watch.ended(result)
-        return result
+        tools = self.guard.tools(self.toolbox, agent, writes=writes)
+        system = filled(system, codepath=legible(str(run.root)))
+        return work(run, tools, agent, allow=allow, system=system, prompt=prompt)
 
     def _head(self) -> str:
         return self.task.head() if self.task.head is not None else ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from code_commit.plugin_api import NotReady
 from code_commit_planner.answers import meaning
 from code_commit_planner.machine import Event
-from code_commit_planner.messages import ASK_CODEPATH, NO_SUCH_FOLDER
+from code_commit_planner.messages import ASK_CODEPATH, NO_PATH, NO_SUCH_FOLDER
 from code_commit_planner.prompts import filled
 
 if TYPE_CHECKING:
@@ -48,4 +48,4 @@ def _folder(given: str) -> Path:
 
 
 def _missing(given: str) -> str:
-    return filled(NO_SUCH_FOLDER, path=given)
+    return filled(NO_SUCH_FOLDER, path=given) if given.strip() else NO_PATH

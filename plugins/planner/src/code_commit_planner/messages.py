@@ -25,6 +25,7 @@ FILE_NOT_FOUND = "File not found: <codepath>/g3-plan/new_requirements.md"
 # --- ours -----------------------------------------------------------------------------------------------------------
 
 ASK_CODEPATH = "Which codebase do you want to work in? Type the path of its folder, or 'quit'."
+NO_PATH = "The codepath is empty."
 NO_SUCH_FOLDER = "There is no folder <path>."
 CODEPATH = "Codepath: <codepath>"
 PLANNER_MODEL = "Planner: <model> (<reason>)"
@@ -38,6 +39,7 @@ ASK_DIRTY = "Proceed anyway? [yes/no/quit]"
 UNKNOWN_AUTHOR = "git has no author name or address, so the commit at the end will fail: <reason>"
 
 NOTHING_TO_RESUME = "There is no current_requirements.md: you cannot resume only a todo list."
+REMOVED_TODO = "Removed g3-plan/todo.g3.md, which is of an earlier run; it is kept in <file>."
 CREATE_AND_TRY_AGAIN = "Please create the file and try again."
 CANNOT_READ = "<file> cannot be reviewed: it <reason>\nPlease fix this and try again."
 REVIEWING = "Reviewing g3-plan/new_requirements.md ..."

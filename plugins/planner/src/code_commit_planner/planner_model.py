@@ -15,9 +15,8 @@ from code_commit_planner.prompts import (
     filled,
 )
 from code_commit_planner.requirements_text import without_tags
-from code_commit_planner.watching import Watch
+from code_commit_planner.watching import work
 from code_commit_planner.wrapping import legible
-from code_commit_toolbox.agent import run_agent
 from code_commit_toolbox.outcome import AgentResult
 from code_commit_toolbox.toolbox import Toolbox
 
@@ -30,20 +29,8 @@ def review(run: Run, toolbox: Toolbox, words: str) -> AgentResult:
     prompt = filled(PLANNER_REVIEW, codepath=codepath)
     if words:
         prompt += filled(PLANNER_ASKED, words=words)
-    watch = Watch(run, "planner")
-    result = run_agent(
-        run,
-        run.model("planner"),
-        tools_of_planner(toolbox),
-        allow=PLANNER_TOOLS,
-        system=filled(PLANNER_SYSTEM, codepath=codepath),
-        prompt=prompt,
-        label="planner",
-        on_call=watch.called,
-        on_text=watch.says,
-    )
-    watch.ended(result)
-    return result
+    system = filled(PLANNER_SYSTEM, codepath=codepath)
+    return work(run, tools_of_planner(toolbox), "planner", allow=PLANNER_TOOLS, system=system, prompt=prompt)
 
 
 def summarise(run: Run, requirements: str) -> str:

@@ -30,7 +30,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             roles=("planner", "coach", "player"),
             options="code_commit_planner.settings:PlanningOptions",
             root="code_commit_planner.codepath:choose_codepath",
-            ignores=("--task",),
+            ignores=("--task", "--task-file"),
             no_repository=("no_git",),
             interactive=True,
             reports_progress=True,

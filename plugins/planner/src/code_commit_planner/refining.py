@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from code_commit.plugin_api import Change, MessageLogged, NotReady
 from code_commit_planner import messages
 from code_commit_planner.answers import ask_for_words
@@ -18,7 +20,10 @@ _AT_APPROVAL = {event: event for event in (Event.YES, Event.NO, Event.QUIT)}
 
 def prompt_for_requirements(plan: Plan) -> Event:
     """Wait until the person has written requirements. Text typed before Enter goes to the planner."""
-    if plan.folder.read(TODO) is not None:  # we're starting with fresh requirements
+    todo = plan.folder.read(TODO)
+    if todo is not None:  # we're starting with fresh requirements
+        kept = plan.run.keep("todo.g3.md", todo)
+        plan.say(messages.REMOVED_TODO, file=os.path.relpath(kept, plan.run.root))
         plan.run.apply([Change(TODO, None)])
     answer = ask_for_words(plan.run, plan.fill(messages.REFINE), ("", "quit"), _AT_PROMPT, empty=Event.GO)
     if isinstance(answer, Event) and answer is not Event.GO:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
 
 from code_commit.plugin_api import Run
 from code_commit_planner.commit_message import CommitMessage
-from code_commit_planner.plan_folder import FOLDER, NEW
+from code_commit_planner.plan_folder import FOLDER, HISTORY, NEW
 from code_commit_planner.staged_by_others import IndexEntry, Staging, read_index_changes, read_staging
 from code_commit_planner.staging import Selection, select
 from code_commit_workspace import StatusEntry, git_status, require_settled, skipped_by_commit, unknown_author
@@ -55,8 +55,15 @@ class Repository:
         require_settled(self._git)
 
     def dirty(self) -> list[StatusEntry]:
-        """Return all untracked, uncommitted or changed files of the repository, except the new requirements."""
-        return [entry for entry in git_status(self._git) if entry.path != f"{self.prefix}{NEW}"]
+        """Return all untracked, uncommitted or changed files of the repository.
+
+        The new requirements are left out, and the empty history that the first start leaves.
+        """
+        ignored = {f"{self.prefix}{NEW}"}
+        with suppress(OSError):
+            if self._run.tree.read(HISTORY, 1) == b"":
+                ignored.add(f"{self.prefix}{HISTORY}")
+        return [entry for entry in git_status(self._git) if entry.path not in ignored]
 
     def is_committed(self, path: str) -> bool:
         """Return whether the last commit contains `path`, relative to the codepath."""

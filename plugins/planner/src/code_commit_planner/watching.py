@@ -1,34 +1,68 @@
-"""Show the person what an agent says and does."""
+"""Let an agent work, and show the person what it says and does."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from code_commit.plugin_api import Run
+from code_commit.plugin_api import Message, Run
 from code_commit_planner import messages
 from code_commit_planner.display import text_lines, todo_lines, tool_line
 from code_commit_planner.notices import TodosChanged, show
 from code_commit_planner.prompts import filled
 from code_commit_planner.todo import read_todos
+from code_commit_toolbox.agent import run_agent
 from code_commit_toolbox.outcome import AgentResult, CalledTool
+from code_commit_toolbox.toolbox import Toolbox
 
 _WRITES_TODOS = "todo_write"
 
 
+def work(
+    run: Run,
+    toolbox: Toolbox,
+    agent: str,
+    *,
+    allow: Sequence[str],
+    system: str,
+    prompt: str,
+    history: Sequence[Message] = (),
+) -> AgentResult:
+    """Let the model of the role `agent` work, and show its work.
+
+    Raises:
+        NotReady, LimitReached, ProviderFailed, ResponseRefused: as `run_agent`.
+    """
+    watch = _Watch(run, agent)
+    with run.show_replies():
+        result = run_agent(
+            run,
+            run.model(agent),
+            toolbox,
+            allow=allow,
+            system=system,
+            prompt=prompt,
+            history=history,
+            label=agent,
+            on_call=watch.called,
+            on_text=watch.said,
+        )
+    watch.ended(result)
+    return result
+
+
 @dataclass(slots=True)
-class Watch:
-    """Shows the work of one agent: its words, a line for each call, the todo list as it changes, why it ended."""
+class _Watch:
+    """Shows the work of one agent: its report, a line for each call, the todo list as it changes, why it ended."""
 
     run: Run
     agent: str
     todos: str = ""
     _said: list[str] = field(default_factory=list)
 
-    def says(self, text: str) -> None:
-        """Show the text of a reply."""
-        if text.strip():
-            self._said.append(text.strip())
-            self.run.say(text_lines(self.agent, text, f"{self.agent}-transcript.jsonl"))
+    def said(self, text: str) -> None:
+        """Remember the text of a reply, which the host has shown."""
+        self._said.append(text.strip())
 
     def called(self, called: CalledTool) -> None:
         """Show a call, and the todo list if the call changed it."""
@@ -44,8 +78,9 @@ class Watch:
 
     def ended(self, result: AgentResult) -> None:
         """Show the last words, unless they were shown already, and why the agent stopped."""
-        if result.text.strip() not in self._said:
-            self.says(result.text)
+        text = result.text.strip()
+        if text and text not in self._said:
+            self.run.say(text_lines(self.agent, text, result.transcript.name))
         message = messages.AGENT_DONE if result.finished else messages.AGENT_STOPPED
         replies = f"{result.turns} repl{'y' if result.turns == 1 else 'ies'}"
         show(self.run, filled(message, agent=self.agent, replies=replies, reason=result.end.value))
