@@ -323,6 +323,6 @@ def test_the_page_lists_the_test_tools() -> None:
     page = sections(DOCS / "plugins/testing.md")
     assert set(first_names(rows(page["Testing a plugin"]))) == set(testing.__all__)
     attributes = {name for name in ProviderConformance.__annotations__ if not name.startswith("_")}
-    methods = {name for name in vars(ProviderConformance) if not name.startswith(("_", "test_"))}
+    methods = {name for name in dir(ProviderConformance) if not name.startswith(("_", "test_"))}
     listed = {name.partition("(")[0] for name in first_names(rows(page["Providers"]))}
     assert attributes <= listed <= attributes | methods

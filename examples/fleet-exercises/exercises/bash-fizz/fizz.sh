@@ -1,0 +1,2 @@
+echo 'not implemented' >&2
+exit 2

@@ -1,0 +1,3 @@
+export function rotate(text, key) {
+  throw new Error("not implemented");
+}

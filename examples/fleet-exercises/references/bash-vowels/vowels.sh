@@ -1,0 +1,2 @@
+only=${1//[!aeiouAEIOU]/}
+echo "${#only}"

@@ -1,0 +1,3 @@
+export function flatten(value) {
+  return value.flat(Infinity).filter((each) => each !== null && each !== undefined);
+}
