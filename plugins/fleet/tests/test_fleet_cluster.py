@@ -6,18 +6,11 @@ import json
 import shutil
 import signal
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from code_commit_testing import Reply
-
-sys.path.insert(0, str(Path(__file__).parent))
-from cluster import Cluster, Recorder, make_certificates
-
-sys.path.pop(0)
 
 BUILD_OF_AN_ATTACKER = """\
 cat {key} && exit 10
@@ -54,8 +47,8 @@ def test_a_lost_worker_and_a_lost_scheduler_lose_no_unit_and_no_key_travels(flee
     fleet.write("one", "two", head="retries = 2\nmax_cost = 6.0\nunit_max_cost = 1.0")
     # The call of the first try ends with its worker, which runs both units; that of the second with the scheduler.
     fleet.server.script(*[Reply(fault="hang")] * 4, fleet.good, fleet.good)
-    with Cluster(fleet.folder / "cluster", fleet.home.environment(fleet.environment())) as cluster:
-        recorder = Recorder(cluster.port)
+    with fleet.Cluster(fleet.folder / "cluster", fleet.home.environment(fleet.environment())) as cluster:
+        recorder = fleet.Recorder(cluster.port)
         cluster.through = recorder.address
         first = cluster.start_worker()
         no_key = {"OPENAI_API_KEY": ""}  # the key is on the worker alone
@@ -86,10 +79,10 @@ def test_a_lost_worker_and_a_lost_scheduler_lose_no_unit_and_no_key_travels(flee
 def test_a_build_reaches_neither_the_key_of_the_cluster_nor_its_port(fleet):
     if not shutil.which("openssl"):
         pytest.skip("needs openssl, for certificates")
-    tls = make_certificates(fleet.home.home / ".config/code-commit/tls")
+    tls = fleet.make_certificates(fleet.home.home / ".config/code-commit/tls")
     names = {"CA_FILE": "ca.pem", "CLIENT__KEY": "key.pem", "CLIENT__CERT": "cert.pem"}
     client = {f"DASK_DISTRIBUTED__COMM__TLS__{name}": str(tls / file) for name, file in names.items()}
-    with Cluster(fleet.folder / "cluster", fleet.home.environment(fleet.environment()), tls=tls) as cluster:
+    with fleet.Cluster(fleet.folder / "cluster", fleet.home.environment(fleet.environment()), tls=tls) as cluster:
         cluster.start_worker(1)
         one = fleet.repositories("one")[0]
         (one / "build.sh").write_text(BUILD_OF_AN_ATTACKER.format(key=tls / "key.pem", port=cluster.port))

@@ -295,7 +295,7 @@ class _Reader:
             self._error(where, "query: it is empty")
             return None
         if query is None and required:
-            self._error(where, "query: set query or query_file")
+            self._error(where, "set query or query_file, for all or in the table")
         return query
 
 
