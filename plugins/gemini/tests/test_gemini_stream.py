@@ -307,6 +307,7 @@ def test_no_event_crashes(value):
         lambda number: chunk({"text": "x", "thought": number % 2 == 0}),
         lambda number: {"candidates": [{"index": number}]},
         lambda number: chunk(**{f"m{number}": 1}),
+        lambda number: {"candidates": [{f"m{number}": 1}]},
         lambda number: {"candidates": [{"content": {f"m{number}": 1}}]},
         lambda number: {f"m{number}": 1},
     ],

@@ -79,9 +79,7 @@ class _Candidate:
 
     def feed(self, candidate: Json) -> list[Delta]:
         self._members.update({name: value for name, value in candidate.items() if value is not None})
-        content = reply_member(candidate, "content", dict)
-        if not content:
-            return []
+        content = reply_member(candidate, "content", dict) or {}
         self._content.update(content)
         _limit(self._members)
         _limit(self._content)
