@@ -17,7 +17,7 @@ from code_commit_testing import Finished, Project, install_plugin
 KEY = "sk-canary-0123456789-key7Q"
 # The script has one list of steps for each try. A step is a piece of text, ["thinking" or "tool", piece], or a word:
 # "DROP" breaks off, "REFUSE" fails without a retry, "HANG" waits until the run ends, "BARE" adds no events from
-# now on, "WHOLE" nothing at all.
+# now on, "WHOLE" nothing at all, "TEXT" an event that is not bytes.
 PLUGIN = """
 import json, os, threading
 from pydantic import BaseModel
@@ -49,6 +49,8 @@ class Streamer:
             if piece == "BARE":
                 bare = True
                 continue
+            if piece == "TEXT":
+                call.progress(StreamEvent("", "text"))
             if piece == "WHOLE":
                 whole = True
                 continue
@@ -267,3 +269,14 @@ def test_with_json_no_words_are_printed(ask):
     finished = ask(["Hel", "lo"], arguments=("--json", "--quiet", "--show"))
     assert finished.exit_code == 0
     assert [each["data"]["printed"] for each in finished.events if each["kind"] == "call.progress"] == [False]
+
+
+def test_an_event_that_is_not_bytes_is_a_fault_of_the_plugin(ask):
+    finished = ask(["Hello", "TEXT"])
+    assert finished.exit_code == 4
+    assert "the provider streamer of code-commit-streamer failed: TypeError" in finished.events[-1]["data"]["summary"]
+
+
+def test_a_long_line_is_no_path(ask):
+    finished = ask([f"^^^{'x' * 5000}\n", "text"])
+    assert [each["data"]["file"] for each in finished.events if each["kind"] == "call.progress"] == [None]

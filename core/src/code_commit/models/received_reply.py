@@ -18,7 +18,7 @@ from code_commit_workspace import KeptStream, counted
 Print = Callable[[str], None]
 _EVENT_SECONDS = 1.0  # between events for programs
 _SAMPLE = 4096  # characters, of which the tokens are counted
-_FENCE = re.compile(r"^\^\^\^(.*)\n", re.MULTILINE)  # a line that begins or ends a file in a response
+_FENCE = re.compile(r"^\^\^\^(.{1,999})\n", re.MULTILINE)  # a line that begins or ends a file in a response
 _LONGEST_LINE = 1000  # characters of a line that are looked at
 
 
@@ -43,10 +43,10 @@ class ReceivedReply:
     def take(self, item: StreamEvent | Delta) -> None:
         """Take what arrived next."""
         if isinstance(item, StreamEvent):
-            self.kept.add_event(item.data)
+            self.kept.add_event(b"" + item.data)  # an error of the plugin if it is text
         else:
             self._kind = item.kind
-            self.kept.add_text(item.text, (item.kind, item.index), keep=item.kind == "text")
+            self.kept.add_text("" + item.text, (item.kind, item.index), keep=item.kind == "text")
 
     def end(self, text: str = "") -> None:
         """Keep the rest. Print the end of the line, and `text` if nothing of it was printed.
