@@ -68,6 +68,25 @@ def test_a_repository_is_required(root, tmp_path):
         Git(root / ".git").require_repository()
 
 
+@pytest.mark.parametrize("value", ["true", "yes"])
+def test_a_bare_repository_has_no_work_tree(root, value):
+    plain_git(root, "config", "core.bare", value)
+    with pytest.raises(NotReady, match="bare"):
+        Git(root).require_repository()
+
+
+def test_another_work_tree_is_refused(root, tmp_path):
+    plain_git(root, "config", "core.worktree", str(tmp_path))
+    with pytest.raises(NotReady, match=r"core\.worktree"):
+        Git(root).require_repository()
+
+
+def test_rules_that_the_repository_names_still_count(root, tmp_path):
+    (tmp_path / "rules").write_text("*.secret\n")
+    plain_git(root, "config", "core.excludesFile", str(tmp_path / "rules"))
+    assert Git(root).ignored(["a.secret", "b"]) == {"a.secret"}
+
+
 def test_a_repository_that_git_rejects_is_told_in_gits_words(root):
     (root / ".git/config").write_text("[core\n")
     with pytest.raises(NotReady, match="bad config line 1"):

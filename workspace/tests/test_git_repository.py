@@ -181,19 +181,6 @@ def test_who_called_sudo_owns_the_repository_for_root(root, monkeypatch):
     Git(root).require_repository()
 
 
-@pytest.mark.parametrize("value", ["true", "yes"])
-def test_a_bare_repository_has_no_work_tree(root, value):
-    plain_git(root, "config", "core.bare", value)
-    with pytest.raises(NotReady, match="bare"):
-        Git(root).require_repository()
-
-
-def test_another_work_tree_is_refused(root, tmp_path):
-    plain_git(root, "config", "core.worktree", str(tmp_path))
-    with pytest.raises(NotReady, match=r"core\.worktree"):
-        Git(root).require_repository()
-
-
 # --- submodules -------------------------------------------------------------------------------------------------------
 
 
@@ -384,12 +371,6 @@ def test_a_common_folder_that_was_planted_configures_nothing(root, tmp_path):
     (root / "a.txt").write_text("two\n")
     plain_git(root, "diff", "HEAD")
     assert marker.exists()  # or nothing was shown above
-
-
-def test_rules_that_the_repository_names_still_count(root, tmp_path):
-    (tmp_path / "rules").write_text("*.secret\n")
-    plain_git(root, "config", "core.excludesFile", str(tmp_path / "rules"))
-    assert Git(root).ignored(["a.secret", "b"]) == {"a.secret"}
 
 
 def test_what_a_killed_process_left_is_removed(root):
