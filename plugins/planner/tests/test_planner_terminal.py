@@ -11,6 +11,7 @@ import subprocess
 import sys
 import termios
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -96,7 +97,7 @@ def test_a_whole_cycle_works_on_a_terminal(codebase, on_terminal):
     cast = codebase.cast
     codebase.write("g3-plan/new_requirements.md", "old words\n")
     cast.player = [
-        cast.called("todo_write", content="- [x] two\n"),
+        replace(cast.called("todo_write", content="- [x] two\n"), text="First a list."),
         cast.called("shell", command="echo a command that is longer than a line of the terminal can ever be; exit 3"),
         cast.called("read_file", path="no\x1b[31msuch.txt"),
         cast.writes("two.txt", "2\n"),
@@ -118,6 +119,7 @@ def test_a_whole_cycle_works_on_a_terminal(codebase, on_terminal):
     for called in ("todo_write", "shell echo a command", "read_file", "write_file two.txt"):
         assert len([line for line in lines if f"player: {called}" in line]) == 1
     assert any(line.endswith("-> exit code: 3") for line in lines)
+    assert "First a list." in lines  # not behind the status
     todos = lines.index(" todos: 1 of 1 done")
     assert lines[todos + 1] == "  - [x] two"
     assert lines[lines.index(" player says:") + 1] == "  two.txt is there"

@@ -76,7 +76,8 @@ class ReceivedReply:
         for fence in map(str.strip, _FENCE.findall(self._line + text)):
             self._file = {"end": "", "delete": self._file}.get(fence, fence)
         self._line = (self._line + text).rpartition("\n")[2][:_LONGEST_LINE]
-        printing = self._print is not None and self._kind == "text"
+        ends_line = self._kind != "text"  # but text that was held back may be printed now
+        printing = self._print is not None and bool(text or not ends_line)
         so_far = (self._number, self._tokens, self._characters, round(now - self._began, 3))
         event = CallProgress(*so_far, self._kind == "thinking", self._file or None, printing)
         if now - self._reported >= _EVENT_SECONDS:
@@ -84,7 +85,7 @@ class ReceivedReply:
             self._log.emit(event)
         else:
             self._log.show(event)
-        self._print_piece(text + "\n" * (not printing and (text or self._printed or "\n")[-1] != "\n"))
+        self._print_piece(text + "\n" * (ends_line and (text or self._printed or "\n")[-1] != "\n"))
 
     def _print_piece(self, text: str) -> None:
         if self._print and text:
