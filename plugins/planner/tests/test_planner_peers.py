@@ -98,7 +98,7 @@ def test_the_settings_limit_the_turns(codebase, autonomous):
 def test_chat_follows_the_person(codebase):
     cast = codebase.cast
     cast.player = [cast.writes("two.txt", "2\n"), cast.done("Two is there."), cast.done("Nothing to do.")]
-    done = codebase.project.command("--chat", stdin="add two\n\nand now?\nquit\n")
+    done = codebase.project.command("--chat", stdin="add two\n\nk\nquti\nand now?\nquit\n")
     assert done.exit_code == 0
     assert "Two is there." in done.stdout
     assert "Nothing to do." in done.stdout

@@ -55,6 +55,11 @@ def test_back_asks_for_words_and_a_killed_run_keeps_them(codebase, to_review):
     person = to_review()
     person.says("back")
     assert person.question() == "What should the coach and the player change? Enter changes nothing."
+    for wrong in ("", "quit", "k"):
+        person.says(wrong)
+        assert "Please review" in person.question()
+        person.says("back")
+        person.question()
     person.says("")
     person.question()
     cast.before["player"] = person.kill

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from code_commit.plugin_api import Message, NotReady, Outcome, Result, Run, StateEntered
 from code_commit_planner import messages
-from code_commit_planner.answers import YES_OR_NO, ask, meaning
+from code_commit_planner.answers import YES_OR_NO, ask, is_words, meaning
 from code_commit_planner.coach_and_player import PLAYER_TOOLS
 from code_commit_planner.machine import Event
+from code_commit_planner.notices import show
 from code_commit_planner.prompts import CHAT_SYSTEM, filled
 from code_commit_planner.watching import work
 from code_commit_planner.wrapping import legible
@@ -47,6 +48,9 @@ def chat(run: Run) -> Result:
             _forget(run)
             return _ended(event, turns)
         if typed is None or not typed.strip():
+            continue
+        if event is None and not is_words(typed):  # a wrong key
+            show(run, filled(messages.NOT_UNDERSTOOD, choices="in your own words, or 'quit'"))
             continue
         turns += 1
         run.emit(StateEntered("player"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from code_commit_planner import messages
+from code_commit_planner.answers import is_words
 from code_commit_planner.commit_message import WIDTH, CommitMessage, edited_message
 from code_commit_planner.history import Completed, completed, completed_at, is_recorded, now, requested_changes
 from code_commit_planner.machine import Event
@@ -103,7 +104,7 @@ def _show_diff(plan: Plan) -> None:
 
 def _edit(plan: Plan) -> None:
     answer = plan.run.ask(messages.EDIT_MESSAGE, draft=str(message_of(plan)))
-    if answer is not None and answer.strip():
+    if answer is not None and is_words(answer):
         plan.message = edited_message(answer)
 
 
@@ -111,7 +112,7 @@ def _send_back(plan: Plan, words: str) -> Event | None:
     """Reopen the requirements, with what the person asks for; None if they ask for nothing."""
     if not words:
         words = (plan.run.ask(messages.ASK_CHANGES, draft="") or "").strip()
-    if not words:
+    if not is_words(words):
         return None
     completion = _completion(plan)
     requirements = plan.folder.reopen(completion, requested_changes(now()))
