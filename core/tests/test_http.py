@@ -286,6 +286,7 @@ def test_nothing_reaches_a_log(server, provider, monkeypatch):
     monkeypatch.setattr(logging.getLogger(), "handlers", [handler])
     for name in ("", "httpcore.http11"):
         monkeypatch.setattr(logging.getLogger(name), "level", logging.DEBUG)
+        monkeypatch.setattr(logging.getLogger(name), "_cache", {})  # of the levels that are enabled
     server.script(answering("hello"))
     provider.complete(model_call(QUESTION))
     assert records == []
