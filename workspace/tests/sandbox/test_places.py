@@ -221,6 +221,19 @@ def test_no_program_can_be_put_on_the_path(run: Run, home: Path, monkeypatch: py
             run("true", writable=(home / opened,))
 
 
+def test_of_a_folder_on_the_path_below_tmp_nothing_beside_it_is_shown(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not tmp_path.is_relative_to("/tmp"):
+        pytest.skip("the temporary folders are elsewhere")
+    for path in ("tools/own/run", "tools/private", "kit/bin/run", "kit/lib/part"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    monkeypatch.setenv("PATH", f"{tmp_path}/tools/own{os.pathsep}{tmp_path}/kit/bin{os.pathsep}{os.environ['PATH']}")
+
+    assert run(f"cd '{tmp_path}'; echo tools/* kit/*").stdout == b"tools/own kit/bin kit/lib\n"
+
+
 def test_bash_is_not_the_projects(run: Run, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "bin").mkdir()
     (project / "bin/bash").write_text("#!/bin/sh\ntouch planted\n")
