@@ -108,6 +108,7 @@ def test_the_planner_writes_new_requirements_alone(codebase, calls):
     assert not codebase.has(CURRENT)
     assert codebase.history.endswith("- REFINING REQUIREMENTS (new_requirements.md)\n")
     assert codebase.read(NEW) == REQUIREMENTS
+    assert any("may write only g3-plan/new_requirements.md" in answer for answer in answers(cast, "planner"))
 
 
 def test_a_command_of_the_planner_may_write_the_requirements(codebase):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from code_commit_workspace import run_concurrently
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -144,8 +144,11 @@ class Run(Protocol):
         `timeout` is in seconds. `label` names the log in the run folder, after the number of the last model call.
         """
 
-    def limit_writes(self, paths: Sequence[str]) -> AbstractContextManager[None]:
-        """Put back what commands in the block change in files other than `paths`, except in files that git ignores."""
+    def limit_writes(self, paths: Sequence[str]) -> AbstractContextManager[Collection[str]]:
+        """Put back what commands in the block change in files other than `paths`, except in files that git ignores.
+
+        After the block, the value holds the paths that were put back.
+        """
 
     def start_process(
         self, argv: Sequence[str], *, env: Mapping[str, str] = ..., isolation_required: bool = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from copy import copy
 from pathlib import Path
@@ -185,11 +185,11 @@ class ProjectRun:
         return self._process(argv, f"{label}.txt", timeout=timeout, stdin=stdin, isolation_required=True)
 
     @contextmanager
-    def limit_writes(self, paths: Sequence[str]) -> Iterator[None]:
+    def limit_writes(self, paths: Sequence[str]) -> Iterator[Collection[str]]:
         """Put back what commands in the block change in files other than `paths`."""
         self._checkpoint_start()
         with self._checkpoints.put_back(self.folder.name, paths) as undone:
-            yield
+            yield undone
         if undone:
             self.emit(ChangesUndone(tuple(undone), f"the command may write only {', '.join(paths)}"))
 

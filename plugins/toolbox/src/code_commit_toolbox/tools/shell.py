@@ -22,12 +22,14 @@ def shell(settings: ToolboxSettings, *, writes: Sequence[str] = ()) -> Tool:
         wanted = min(arguments.get("timeout_seconds", settings.shell_seconds), settings.shell_seconds_at_most)
         seconds = context.seconds(wanted)
         try:
-            with context.run.limit_writes(writes) if writes else nullcontext():
+            with context.run.limit_writes(writes) if writes else nullcontext(()) as undone:
                 result = context.run.execute(["bash", "-c", arguments["command"]], timeout=seconds, label="shell")
         except NotReady as error:
             context.run.emit(MessageLogged(f"shell was refused: {error.message}; {error.hint}", level="warning"))
             raise ToolError(f"The command was not run: {error.message}. Work without commands.") from error
         report = process_report(context.run, result, settings.output_limit)
+        if undone:
+            report += f"\n[Put back, because you may write only {', '.join(writes)}: {', '.join(undone)}]"
         if result.tampered:
             paths = ", ".join(result.tampered)
             raise ProjectTampered(
