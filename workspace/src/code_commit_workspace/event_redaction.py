@@ -10,9 +10,10 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, Self
 
 from code_commit_workspace.key_search import KeySearch
 from code_commit_workspace.redaction import Redactor
@@ -25,7 +26,9 @@ _INSIDE = re.compile(  # of a JSON string
     rb'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})[^"\\\x00-\x1f]*)*'
 )
 _STRING_BEGINS = re.compile(rb'"[^"\\\x00-\x1f]+" *: *"')
+_Named = tuple[Hashable, str]  # the name of a member, and its string
 _PROBE = "a probe of the pattern"
+_REPEATED = 1000  # times that a string counts which stays the same; all of them say no more
 _TRIED, _TRIED_AGAIN = 8, 32  # events in a row, and then each of how many, to find what they have in common
 
 
@@ -43,11 +46,9 @@ class EventRedactor:
         self._size = 0  # of these
         self._hidden: dict[int, bytes] = {}
         self._channels: dict[Hashable, _Channel] = {}
-        hook = None if self._search is None else self._collect
-        self._decoder = json.JSONDecoder(object_pairs_hook=hook, parse_constant=_refuse)
-        self._pattern = (b"", b"", "")  # what events around their text have in common, and the text's member name
+        self._pattern: _Pattern | None = None
         self._before = b""
-        self._others = 0  # events in a row without the pattern
+        self._alike = self._others = 0  # events in a row with the pattern, and without
 
     @property
     def count(self) -> int:
@@ -57,45 +58,40 @@ class EventRedactor:
     def add(self, data: bytes) -> None:
         """Take the next event. What is no JSON is taken as a string."""
         self._count += 1
-        start, end, name = self._pattern
         line = data
-        if not (start and data.startswith(start) and data.endswith(end) and self._add_plain(data, name)):
-            line = self._parsed(data)
+        strings = self._pattern and self._pattern.strings_of(data, all_of_them=self._alike < _REPEATED)
+        if strings:
+            self._alike, self._others = self._alike + 1, 0
+        else:
+            line, strings = self._parsed(data)
             if self._others < _TRIED or self._others % _TRIED_AGAIN == 0:
-                self._pattern = _pattern(self._before, data) or self._pattern
+                self._find_pattern(data)
             self._before = data
-            self._others += 1
+            self._alike, self._others = 0, self._others + 1
+        for name, string in strings:
+            self._put(name, string)
         self._pending.append(line)
         self._size += len(line)
 
-    def _add_plain(self, data: bytes, name: str) -> bool:
-        """Take an event that has the pattern, without parsing all of it; return False if there is more than a text."""
-        text = data[len(self._pattern[0]) : len(data) - len(self._pattern[1])]
-        if not text or not _INSIDE.fullmatch(text):
-            return False
-        try:
-            self._put(name, json.loads(b'"%s"' % text) if b"\\" in text else text.decode())
-        except UnicodeDecodeError:
-            return False
-        self._others = 0
-        return True
-
-    def _parsed(self, data: bytes) -> bytes:
-        """Collect the strings of an event, and return its line."""
+    def _parsed(self, data: bytes) -> tuple[bytes, list[_Named]]:
+        """Return the line of an event, and its strings."""
         line = data
         try:
             text = data.decode()
-            value = self._decoder.decode(text)
-            for string in _strings([value]):
-                self._put("", string)
+            strings = _strings(text)
             if b"\n" in data or b"\r" in data:
                 line = json.dumps(json.loads(text), separators=(",", ":")).encode()
         except (ValueError, RecursionError):
             text = data.decode("utf-8", "backslashreplace")
-            self._put("", text)
+            strings = [("", text)]
             line = json.dumps(text).encode()
-        self._put(None, f"{text}\n")  # for keys in names, and in any one event
-        return line
+        return line, [*strings, (None, f"{text}\n")]  # the whole: for keys in names
+
+    def _find_pattern(self, data: bytes) -> None:
+        """Find what this event and the one before have in common, so that the next ones need not be parsed."""
+        pattern = _Pattern.of(self._before, data)
+        if pattern and not (self._search and self._search.finds(pattern.start + b" " + pattern.end)):
+            self._pattern = pattern
 
     def add_text(self, channel: Hashable, text: str) -> None:
         """Add `text`, which the latest event holds in some form, to the other texts of `channel`."""
@@ -103,7 +99,8 @@ class EventRedactor:
 
     def _put(self, channel: Hashable, text: str) -> None:
         if self._search is not None:
-            self._channel(channel).texts.append((self._count - 1, text))
+            found = self._channels.get(channel) or self._new_channel(channel)
+            found.texts.append((self._count - 1, text))
 
     def take(self, before: int | None = None) -> list[bytes]:
         """Return the events that are final, each as one line without its end.
@@ -135,23 +132,8 @@ class EventRedactor:
             self._hidden |= dict.fromkeys(channel.held, b'"***"')
             channel.held = []
 
-    def _channel(self, name: Hashable) -> _Channel:
-        if name not in self._channels and len(self._channels) >= _MOST_CHANNELS:
-            name = ""
-        found = self._channels.get(name)
-        if found is None:
-            found = self._channels[name] = _Channel()
-        return found
-
-    def _collect(self, pairs: list[tuple[str, Any]]) -> None:
-        """Collect the strings of an object that was parsed."""
-        number = self._count - 1
-        for name, value in pairs:
-            if type(value) is str:
-                self._channel(name).texts.append((number, value))
-            elif type(value) is list:
-                for text in _strings(value):
-                    self._channel(name).texts.append((number, text))
+    def _new_channel(self, name: Hashable) -> _Channel:
+        return self._channels.setdefault(name if len(self._channels) < _MOST_CHANNELS else "", _Channel())
 
 
 class _Channel:
@@ -195,39 +177,71 @@ class _Channel:
         return hidden
 
 
-def _pattern(one: bytes, other: bytes) -> tuple[bytes, bytes, str] | None:
-    """Return what two events have before and after a text, and the name of its member; None if there is no pattern.
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """What events have before and after the inside of one string, `start` and `end`; and their strings in order.
 
-    Whatever has this before and after the inside of a JSON string is the same JSON with another string.
+    Of these strings, the one that differs is None.
     """
-    common = bisect_left(range(min(len(one), len(other))), True, key=lambda at: one[: at + 1] != other[: at + 1])
-    *_, begin = 0, *(found.end() for found in _STRING_BEGINS.finditer(other, 0, common))
-    close = other.find(b'"', begin)
-    start, end = other[:begin], other[close:]
-    if not start or close < 0 or not one.endswith(end):
-        return None
-    names: list[str] = []
 
-    def collect(pairs: list[tuple[str, Any]]) -> None:
-        names.extend(name for name, value in pairs if value == _PROBE)
+    start: bytes
+    end: bytes
+    strings: Sequence[tuple[Hashable, str | None]]
+    differing: Sequence[tuple[Hashable, str | None]]  # those of the member that differs
 
-    try:
-        json.loads(start + _PROBE.encode() + end, object_pairs_hook=collect)
-    except (ValueError, RecursionError):
-        return None
-    return (start, end, names[0]) if len(names) == 1 else None
+    @classmethod
+    def of(cls, one: bytes, other: bytes) -> Self | None:
+        """Return the pattern of two events; None if they have none."""
+        common = bisect_left(range(min(len(one), len(other))), True, key=lambda at: one[: at + 1] != other[: at + 1])
+        *_, begin = 0, *(found.end() for found in _STRING_BEGINS.finditer(other, 0, common))
+        close = other.find(b'"', begin)
+        start, end = other[:begin], other[close:]
+        if not start or close < 0 or not one.endswith(end) or b"\n" in other or b"\r" in other:
+            return None
+        try:
+            strings = _strings((start + _PROBE.encode() + end).decode())
+        except (ValueError, RecursionError):
+            return None
+        found = [(name, None if string == _PROBE else string) for name, string in strings if string]
+        differing = [name for name, string in found if string is None]
+        if len(differing) != 1:
+            return None
+        # Whatever is inside of a JSON string can stand in the place of the probe.
+        return cls(start, end, found, [each for each in found if each[0] == differing[0]])
+
+    def strings_of(self, data: bytes, *, all_of_them: bool) -> list[_Named] | None:
+        """Return the strings of an event, or those of the member that differs; None if it does not have the pattern."""
+        if not (data.startswith(self.start) and data.endswith(self.end)):
+            return None
+        inside = data[len(self.start) : len(data) - len(self.end)]
+        if not inside or not _INSIDE.fullmatch(inside):
+            return None
+        try:
+            text = json.loads(b'"%s"' % inside) if b"\\" in inside else inside.decode()
+        except UnicodeDecodeError:
+            return None
+        strings = self.strings if all_of_them else self.differing
+        return [(name, text if string is None else string) for name, string in strings]
 
 
-def _strings(values: list[Any]) -> list[str]:
-    """Return the strings in nested lists."""
-    found: list[str] = []
-    remaining = deque(values)
+def _strings(text: str) -> list[_Named]:
+    """Return the strings in a JSON text, each with the name of its member, in order.
+
+    Raises:
+        ValueError: it is no JSON.
+        RecursionError: it is nested too deeply.
+    """
+    found: list[_Named] = []
+    # Objects become tuples, which keep members of the same name.
+    remaining: list[tuple[str, Any]] = [("", json.loads(text, object_pairs_hook=tuple, parse_constant=_refuse))]
     while remaining:
-        value = remaining.popleft()
-        if isinstance(value, str):
-            found.append(value)
-        elif isinstance(value, list):
-            remaining.extendleft(reversed(value))
+        name, value = remaining.pop()
+        if type(value) is str:
+            found.append((name, value))
+        elif type(value) is tuple:
+            remaining.extend(reversed(value))
+        elif type(value) is list:
+            remaining.extend((name, each) for each in reversed(value))
     return found
 
 
