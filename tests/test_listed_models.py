@@ -177,7 +177,7 @@ def test_a_huge_list_is_bounded(run, project):
     assert file.stat().st_size < 1 << 20
 
 
-@pytest.mark.parametrize("content", [b"\xff", b"[", b"7", b'{"openai": ["gpt-99"]}', b"[" * 100_000, b" " * (5 << 20)])
+@pytest.mark.parametrize("content", [b"\xff", b'{"openai": ["gpt-99"]}'])
 def test_a_broken_file_counts_as_empty(run, project, content):
     run("models", "--refresh", replies=[OPENAI], keys=["openai"])
     [file] = project.home.rglob("models.json")

@@ -239,7 +239,7 @@ def test_it_costs_more_with_models_that_read_at_a_higher_price(runs, model, leas
     assert least < share_of_price(model, repair) < 0.7
 
 
-@pytest.mark.parametrize("model", SERVICES)
+@pytest.mark.parametrize("model", ["gpt-5", "own-openai/gpt-5.6-sol", "claude-sonnet-4-5"])
 def test_the_standard_order_pays_no_cache(runs, model):
     """The build's output comes early there, so a repair reads nothing, and nothing may be written for it."""
     billing = Billing(**SERVICES[model])
@@ -334,9 +334,10 @@ def shares_read(billing: Billing, of: slice) -> list[float]:
 AGENT_SERVICES = {model: {**service, "minimum": 256} for model, service in SERVICES.items()}
 
 
-@pytest.mark.parametrize("model", AGENT_SERVICES)
+@pytest.mark.parametrize("model", [model for model in AGENT_SERVICES if model != "claude-opus-4-5"])
 def test_an_agent_reads_its_conversation_from_the_cache(runs, model):
-    runs.project.write({"requirements.md": "Write é.txt.\n" + "It matters.\n" * 200})
+    requirements = "Write é.txt.\n" + "It matters.\n" * 200
+    runs.project.write({"requirements.md": requirements, "a.txt": "good\n"})  # so that the build passes
     work = [
         Reply(tool_calls=(called(1, "todo_write", content="- [ ] é\n"),)),
         Reply(tool_calls=(called(2, "write_file", path="é.txt", content="é\n"), called(3, "read_file", path="a.txt"))),
@@ -356,7 +357,7 @@ def test_an_agent_reads_its_conversation_from_the_cache(runs, model):
 
 
 # The instructions of the task agent have fewer tokens than claude-opus-4-5 and some others cache.
-@pytest.mark.parametrize("model", [model for model in SERVICES if model != "claude-opus-4-5"])
+@pytest.mark.parametrize("model", ["gpt-5", "own-openai/gpt-5.6-sol", "claude-sonnet-4-5"])
 def test_the_task_agent_reads_repeated_prompts_from_the_cache(runs, model):
     def code(body: str) -> str:
         return f"```typescript\nasync function agent_code(): Promise<any> {{\n{body}\n}}\n```\n"
