@@ -42,7 +42,7 @@ def pack(record: dict[str, Any], files: Iterable[tuple[str, bytes]]) -> bytes:
     return b"".join([head, b"\n", *parts])
 
 
-def read_record(data: bytes | memoryview) -> tuple[dict[str, Any], list[tuple[str, int]], int]:
+def read_record(data: bytes) -> tuple[dict[str, Any], list[tuple[str, int]], int]:
     """Return the record, the files and where they begin.
 
     Raises:
@@ -50,11 +50,11 @@ def read_record(data: bytes | memoryview) -> tuple[dict[str, Any], list[tuple[st
     """
     if len(data) > SENT_LIMIT:
         raise ValueError(f"the result has {len(data)} bytes")
-    end = bytes(data[:_HEAD_LIMIT]).find(b"\n")
+    end = data.find(b"\n", 0, _HEAD_LIMIT)
     if end < 0:
         raise ValueError("the result has no record")
     try:
-        head = json.loads(bytes(data[:end]))
+        head = json.loads(data[:end])
         record, files = head["record"], [(str(name), int(size)) for name, size in head["files"]]
     except (KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"the result has no record: {error}") from None
@@ -67,7 +67,7 @@ def read_record(data: bytes | memoryview) -> tuple[dict[str, Any], list[tuple[st
     return record, files, end + 1
 
 
-def unpack(data: bytes | memoryview, folder: Path) -> dict[str, Any]:
+def unpack(data: bytes, folder: Path) -> dict[str, Any]:
     """Write the files of a result below `folder`, and return its record.
 
     Raises:

@@ -164,7 +164,8 @@ class Driver:
     def _start(self, unit: Unit, worker: str) -> None:
         self._numbers[unit.unit] += 1
         number, reserved = self._numbers[unit.unit], self.limits.unit_max_cost
-        self.folder.append("tries.jsonl", {"unit": unit.unit, "try": number, "reserved": reserved, "worker": worker})
+        row = {"unit": unit.unit, "try": number, "reserved": reserved, "worker": worker}
+        self.folder.append("tries.jsonl", row, sync=reserved is not None)
         key = f"{unit.unit}-{number}"
         self._running[key] = _Running(unit, number, worker, reserved)
         self._tell("unit.started", unit, None)

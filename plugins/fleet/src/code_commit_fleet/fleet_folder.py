@@ -111,8 +111,10 @@ class FleetFolder:
             os.fsync(file.fileno())
         temporary.replace(target)
 
-    def append(self, name: str, row: Mapping[str, Any]) -> None:
-        """Add a line to `units.jsonl` or `tries.jsonl`, on disk when this returns. A torn last line is ended first.
+    def append(self, name: str, row: Mapping[str, Any], *, sync: bool = True) -> None:
+        """Add a line to `units.jsonl` or `tries.jsonl`. A torn last line is ended first.
+
+        It survives the end of this process; with `sync`, also a loss of power.
 
         Raises:
             OSError: the disk is full, or has a fault. What stood in the file stays.
@@ -124,7 +126,8 @@ class FleetFolder:
             line = (b"\n" if torn else b"") + json.dumps(row).encode() + b"\n"
             if file.write(line) != len(line):
                 raise OSError(28, "No space left on device")
-            os.fsync(file.fileno())
+            if sync:
+                os.fsync(file.fileno())
 
     def tries(self) -> list[Tried]:
         """Return the tries of `units.jsonl` in their order. Lines that are torn or foreign are left out."""

@@ -22,6 +22,7 @@ _stopped: set[str] = set()
 _seen: set[str] = set()
 _folder: list[WorkerFolder] = []
 _guard = threading.Lock()
+_packing = threading.Lock()  # one at a time: each may hold a large result several times
 
 
 def run_unit(payload: bytes) -> bytes:
@@ -47,7 +48,8 @@ def run_unit(payload: bytes) -> bytes:
     record["seconds"] = round(time.monotonic() - started, 3)
     redactor = worker_redactor()
     try:
-        return bundle.pack(bounded(redactor.json(record)), files_of(project, patch, redactor))
+        with _packing:
+            return bundle.pack(bounded(redactor.json(record)), files_of(project, patch, redactor))
     except Exception as error:  # noqa: BLE001 - as above
         return bundle.pack({**record, "error": redactor.text(describe(error))[:LONGEST]}, [])
     finally:
