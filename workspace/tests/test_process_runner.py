@@ -229,7 +229,7 @@ def test_no_handles_are_left_open(run):
     before = len(list(HANDLES.iterdir()))
     run("echo x")
 
-    assert len(list(HANDLES.iterdir())) == before
+    assert len(list(HANDLES.iterdir())) <= before  # those of an earlier test may go at any time
 
 
 @pytest.mark.parametrize(
