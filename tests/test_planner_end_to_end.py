@@ -51,7 +51,7 @@ def test_planning_works_with_each_provider(provider, stream, tmp_path):
         done = project.command(
             *("--planning", f"--codepath={project.root}", "--model", model, "--sandbox=off"),
             environ={variable: KEY, "CODE_COMMIT_STREAM": stream, **server.environment()},
-            stdin="yes\n\nyes\n\nquit\n",
+            stdin="yes\n\nyes\ncommit\nquit\n",
         )
         assert (done.exit_code, server.unused) == (0, 0)
     assert project.git("log", "--format=%s").splitlines() == ["Add é", "start"]

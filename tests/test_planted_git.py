@@ -225,7 +225,8 @@ def test_planning_commits_and_runs_nothing(planted):
         Reply("Write new\n\nIt is new."),
     )  # fmt: skip
     done = planted.command(
-        *("--planning", f"--codepath={planted.project.root}", *MODEL, "--sandbox=off"), stdin="yes\n\nyes\n\nquit\n"
+        *("--planning", f"--codepath={planted.project.root}", *MODEL, "--sandbox=off"),
+        stdin="yes\n\nyes\ncommit\nquit\n",
     )
     assert (done.exit_code, planted.ran()) == (0, []), done.stderr + done.stdout
     log = ["git", "-c", "core.fsmonitor=false", "log", "-1", "--format=%s"]
