@@ -16,7 +16,7 @@ import pytest
 
 NO_PLUGINS = {"code-commit", "code-commit-workspace"}
 PROVIDERS = {"gemini", "openai", "anthropic"}
-FLAGS = {"commit": "--query", "consistency": "--consistency-check", "tasks": "--task-file", "planner": "--planning"}
+FLAGS = {"commit": "--query", "consistency": "--consistency-check", "tasks": "--no-build", "planner": "--planning"}
 COMMANDS = {"commit": ["init", "rollup", "check", "demo"], "history": ["runs", "replay"]}
 
 
