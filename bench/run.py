@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import apply
 import commit
+import fleet
 import memory
 import rollup
 import sandbox
@@ -27,6 +28,7 @@ ALL = {
     "memory": memory.main,
     "sandbox": sandbox.main,
     "streaming": streaming.main,
+    "fleet": fleet.main,
     "typescript_answer": typescript_answer.main,
 }
 
