@@ -36,8 +36,7 @@ class ReceivedReply:
             partial(self._log.append_clean, name) for name in (self.files.raw, self.files.response)
         )
         self.kept = KeptStream(self._log.redactor, keep_events, keep_text, self._show)
-        self._began = self._reported = 0.0
-        self._tokens = self._characters = 0
+        self._began, self._reported, self._tokens, self._characters = 0.0, 0.0, 0, 0
         self._kind, self._file, self._line, self._printed = "", "", "", ""
 
     def take(self, item: StreamEvent | Delta) -> None:
@@ -76,16 +75,16 @@ class ReceivedReply:
         for fence in map(str.strip, _FENCE.findall(self._line + text)):
             self._file = {"end": "", "delete": self._file}.get(fence, fence)
         self._line = (self._line + text).rpartition("\n")[2][:_LONGEST_LINE]
-        ends_line = self._kind != "text"  # but text that was held back may be printed now
-        printing = self._print is not None and bool(text or not ends_line)
+        piece = text + "\n" * (self._kind != "text" and (text or self._printed or "\n")[-1] != "\n")
+        printing = self._print is not None and bool(text or self._kind == "text")  # text may have been held back
+        if not printing:  # end the line of the words before the status line comes back
+            self._print_piece(piece)
         so_far = (self._number, self._tokens, self._characters, round(now - self._began, 3))
         event = CallProgress(*so_far, self._kind == "thinking", self._file or None, printing)
-        if now - self._reported >= _EVENT_SECONDS:
-            self._reported = now
-            self._log.emit(event)
-        else:
-            self._log.show(event)
-        self._print_piece(text + "\n" * (ends_line and (text or self._printed or "\n")[-1] != "\n"))
+        is_due = now - self._reported >= _EVENT_SECONDS
+        self._reported = now if is_due else self._reported
+        (self._log.emit if is_due else self._log.show)(event)
+        self._print_piece(piece * printing)
 
     def _print_piece(self, text: str) -> None:
         if self._print and text:
