@@ -161,3 +161,22 @@ def test_retry_status_show_and_export(fleet):
     )
     assert shown.stdout == b"new\n"
     assert fleet.command("export", "--branches").exit_code == 0  # again does nothing
+
+
+def test_keys_come_from_the_folder_of_the_worker_or_of_the_repository(fleet):
+    """A project's own key file is the stronger one, as in the project itself."""
+    one, _ = fleet.repositories("one", "two")
+    (one / "agent-config").mkdir(exist_ok=True)
+    (one / "agent-config/openai-key.txt").write_text("sk-of-the-project-0123456789\n")
+    keys = fleet.folder / "keys"
+    keys.mkdir()
+    (keys / "openai-key.txt").write_text("sk-of-the-worker-0123456789\n")
+    fleet.write("one", "two")
+    fleet.server.script(fleet.good, fleet.good)
+    environ = {"OPENAI_API_KEY": "", "CODE_COMMIT_PLUGINS__FLEET__KEYS_FROM": str(keys)}
+    done = fleet.run("--workers", "1", **environ)
+    assert done.exit_code == 0, (done.stderr, fleet.lines)
+    sent = [request.headers["authorization"] for request in fleet.server.requests]
+    assert sent == ["Bearer sk-of-the-project-0123456789", "Bearer sk-of-the-worker-0123456789"]
+    stored = b"".join(path.read_bytes() for path in (fleet.folder / "fleet.fleet").rglob("*") if path.is_file())
+    assert b"sk-of-the" not in stored
