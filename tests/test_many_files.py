@@ -11,29 +11,45 @@ import pytest
 from code_commit_testing import Project, Reply, ScriptedServer
 
 FEW, MANY = 1000, 4000
+FEW_CHECKED, MANY_CHECKED = 4000, 32000
+SHAPES = pytest.mark.parametrize(
+    "path",
+    [lambda number: f"d{number // 500}/f{number}.txt", lambda number: f"g/d{number}/f.txt", "f{}.txt".format],
+    ids=["files", "folders", "one folder"],
+)
 
 
-def seconds(folder: Path, count: int, path: Callable[[int], str]) -> float:
-    """Return the processor time of a run that writes `count` files."""
+def seconds(folder: Path, count: int, path: Callable[[int], str], *flags: str) -> float:
+    """Return the processor time of a run that writes `count` files; with a dry run, without the system's."""
     project = Project.create(folder, build="true\n")
     response = "".join(f"^^^{path(number)}\nx{number}\n^^^end\n" for number in range(count))
     with ScriptedServer([Reply(response)]) as server:
         environ = {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q", **server.environment()}
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = project.command("--model=gpt-5", environ=environ, cold=True)
+        done = project.command("--model=gpt-5", *flags, environ=environ, cold=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.exit_code == 0, done.stderr
-    assert f"{count} file" in done.stderr
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert f"{count} file" in done.stdout + done.stderr
+    return after.ru_utime - before.ru_utime + (0 if flags else after.ru_stime - before.ru_stime)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "path",
-    [lambda number: f"d{number // 500}/f{number}.txt", lambda number: f"g/d{number}/f.txt", "f{}.txt".format],
-    ids=["files", "folders", "one folder"],
-)
+@SHAPES
 def test_time_grows_with_the_number_of_files(tmp_path: Path, path: Callable[[int], str]) -> None:
     start, few, many = (seconds(tmp_path / str(count), count, path) for count in (1, FEW, MANY))
     factor = (many - start) / (few - start)
     assert factor < 2 * MANY / FEW, f"{start:.2f} s, {few:.2f} s, {many:.2f} s"
+
+
+@pytest.mark.slow
+@SHAPES
+def test_no_check_searches_all_files_for_each_file(tmp_path: Path, path: Callable[[int], str]) -> None:
+    """One search in a list of all paths, for each path, doubles the factor."""
+    factors = []
+    for attempt in range(3):  # a busy machine may make one of them dear
+        counts = (1, FEW_CHECKED, MANY_CHECKED)
+        start, few, many = (seconds(tmp_path / f"{attempt}-{count}", count, path, "--dry-run") for count in counts)
+        factors.append((many - start) / (few - start))
+        if factors[-1] < 1.5 * MANY_CHECKED / FEW_CHECKED:
+            return
+    pytest.fail(f"{factors} times the time for {MANY_CHECKED // FEW_CHECKED} times the files")
