@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from code_commit.plugin_api import Usage
@@ -131,6 +131,7 @@ def test_causes_differ_in_more_than_numbers_and_folders(fleet) -> None:
 
 
 @given(st.lists(st.builds(Sample, st.booleans(), st.none() | st.floats(0, 100)), max_size=60))
+@example([Sample(False, 0.0), Sample(True, 1.5e-272)])
 def test_an_interval_holds_its_value(samples) -> None:
     rate, price = success_rate(samples), price_of_success(samples)
     assert (rate is None) == (not samples)

@@ -48,14 +48,11 @@ def price_of_success(samples: Sequence[Sample]) -> Interval | None:
     if len(costs) < n or not successes:
         return None
     ratio = sum(costs) / successes
-    if n < 2 or not ratio:  # noqa: PLR2004 - one sample has no spread
-        return Interval(ratio)
     mean, p = sum(costs) / n, successes / n
-    reached = [float(each.reached) for each in samples]
-    pairs = list(zip(costs, reached, strict=True))
-    of_cost = sum((cost - mean) ** 2 for cost in costs) / (n - 1)
-    of_success = sum((one - p) ** 2 for one in reached) / (n - 1)
-    of_both = sum((cost - mean) * (one - p) for cost, one in pairs) / (n - 1)
-    variance = (of_cost / mean**2 + of_success / p**2 - 2 * of_both / (mean * p)) / n
-    factor = math.exp(_Z * math.sqrt(max(0.0, variance)))
+    if n < 2 or not mean:  # noqa: PLR2004 - one sample has no spread
+        return Interval(ratio)
+    # Relative to their means: the square of a tiny cost would be 0.
+    pairs = [(each.cost / mean - 1, each.reached / p - 1) for each in samples if each.cost is not None]
+    variance = sum((cost - success) ** 2 for cost, success in pairs) / (n - 1) / n
+    factor = math.exp(_Z * math.sqrt(variance))
     return Interval(ratio, ratio / factor, ratio * factor)
