@@ -33,7 +33,7 @@ from code_commit_testing import Reply, ScriptedServer, model_call
 
 KEY = "sk-a/key+with=odd%chars"
 DEFINITION = ProviderDefinition("plain", {}, "https://service.invalid", None, None, ("x-key", "{key}"), "u:U", "u:U")
-HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n"
 OPEN_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
 END = b"0\r\n\r\n"
 
@@ -138,7 +138,9 @@ def event(**piece) -> bytes:
 
 def whole(status: str, kind: str = "application/json", more: str = "", **body) -> bytes:
     data = json.dumps(body).encode()
-    head = f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\n{more}content-length: {len(data)}\r\n\r\n"
+    head = (
+        f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nconnection: close\r\n{more}content-length: {len(data)}\r\n\r\n"
+    )
     return head.encode() + data
 
 

@@ -119,7 +119,10 @@ class PlanFolder:
         if requirements is None:
             raise NotReady(f"there is no {CURRENT} any more")
         completion = Completed(when, with_todo=todo is not None)
-        while any(self.read(f"{FOLDER}/{name}") is not None for name in completion.files):
+        history = self.text(HISTORY) or ""  # it may tell of the same second, from before a `reopen`
+        while completion.requirements in history or any(
+            self.read(f"{FOLDER}/{name}") is not None for name in completion.files
+        ):
             completion = Completed(completion.when + _ONE_SECOND, with_todo=todo is not None)
         changes = [Change(f"{FOLDER}/{completion.requirements}", requirements), Change(CURRENT, None)]
         if todo is not None:
