@@ -74,7 +74,7 @@ def test_cargo_and_gradle_keep_the_users_configuration(run: Run, home: Path) -> 
             "~/.cargo/git",
         ),
         (
-            '[WARN] GET https://registry.npmjs.org/a/-/b.tgz (Failed to make "{home}/st/v11": Read-only file system)',
+            '[WARN] GET https://packages.example/a/-/b.tgz (Failed to make "{home}/st/v11": Read-only file system)',
             "~/st",
         ),
         ("[ERROR] Could not create local repository at {home}/.m2/repository -> [Help 1]", "~/.m2"),
