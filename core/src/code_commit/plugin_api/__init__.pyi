@@ -37,6 +37,7 @@ from .errors import NotReady as NotReady
 from .errors import ProviderFailed as ProviderFailed
 from .errors import ResponseRefused as ResponseRefused
 from .errors import UsageError as UsageError
+from .errors import exit_code_of as exit_code_of
 from .event import CallFinished as CallFinished
 from .event import CallProgress as CallProgress
 from .event import CallRetried as CallRetried

@@ -20,6 +20,7 @@ from code_commit.plugin_api import (
     Usage,
     UsageError,
     cost_of,
+    exit_code_of,
 )
 from code_commit_fleet.bundle import unpack
 from code_commit_fleet.command import split_file
@@ -79,8 +80,6 @@ def _told(host: Host, arguments: argparse.Namespace, file: str, action: _Action)
     except CodeCommitError as error:
         if not arguments.json:
             raise
-        from code_commit_fleet.exit_codes import exit_code_of
-
         code, summary, hint = exit_code_of(error), error.message, error.hint
         host.out.note("\n".join([f"error: {summary}", *([f"hint: {hint}"] if hint else [])]))
     finally:
