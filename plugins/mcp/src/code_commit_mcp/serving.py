@@ -35,7 +35,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def serve(host: Host, _: Namespace) -> int:
     """Serve until the client closes stdin."""
-    logging.getLogger("mcp").disabled = True  # it quotes messages
+    logging.getLogger("mcp").setLevel(logging.CRITICAL + 1)  # the SDK's log lines quote messages
     workflows = [workflow for _, workflow in host.registry.workflows.values()]
     tools = {tool.name: tool for tool in served_tools(workflows, host.registry.commands)}
 

@@ -40,8 +40,7 @@ class Connection:
     """A connection to a server: a process, or an address with `headers`. It ends when the process does."""
 
     def __init__(self, server: ServerProcess | str, *, headers: Mapping[str, str], seconds: float) -> None:
-        logging.getLogger("mcp").disabled = True  # it quotes messages; `_client` has no other handler
-        logging.getLogger("mcp").propagate = False
+        logging.getLogger("mcp").setLevel(logging.CRITICAL + 1)  # the SDK's log lines quote messages
         self._server = server
         self._headers = dict(headers)
         self._seconds = seconds
