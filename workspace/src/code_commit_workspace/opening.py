@@ -12,8 +12,8 @@ from code_commit_workspace.transaction.lock import ProjectLock
 from code_commit_workspace.transaction.recover import in_force, recover
 
 Repository = Literal["required", "optional", "private", "existing"]
-"""Where the root lies in no git repository: `required` refuses, `optional` leaves it to whoever needs git, `private`
-works on an empty repository in the state folder, `existing` does so where an earlier workspace already has."""
+"""What to do if the root is not in a git repository: `required` refuses, `optional` leaves it to the user of git,
+`private` works on an empty repository in the state folder, `existing` does so where an earlier workspace already has."""
 
 
 def home_of(root: Path, private_folder: str, state_folder: str) -> Path:

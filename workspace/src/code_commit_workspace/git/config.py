@@ -24,7 +24,7 @@ _DATA = re.compile(
     r"|(?:user|author|committer)\.[a-z]+"
     r"|index\.(?:sparse|version)|commit\.gpgsign|gpg\.format|lfs\.storage"
 )
-"""What counts wherever it stands: none of it names a program."""
+"""What counts in any file: none of it names a program."""
 _OF_USER = re.compile(r"core\.attributesfile|safe\.directory")
 _PROGRAMS = re.compile(r"(?:filter|gpg|lfs)\..+", re.DOTALL)
 _FILTER = re.compile(r"filter\.(.+)\.(?:clean|process)", re.DOTALL)

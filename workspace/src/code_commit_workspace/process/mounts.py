@@ -1,7 +1,7 @@
 """What a sandboxed process sees at which path, as arguments of bubblewrap.
 
-Everything is read-only where nothing else is said. A process could rename a folder above a mount, and so take the mount
-away; so the folders between a writable place and a mount in it are mounted onto themselves.
+Everything is read-only unless a mount says otherwise. A process could rename a folder above a mount, and so take the
+mount away; so the folders between a writable place and a mount in it are mounted onto themselves.
 """
 
 from __future__ import annotations

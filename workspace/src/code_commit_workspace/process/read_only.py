@@ -19,7 +19,7 @@ _QUOTED = re.compile(r"""['"`\u2018\u201c](/[^'"`\u2019\u201d\n]+)""")
 _PLAIN = re.compile(r"""(?<![\w.:/])(/[^\s'"`:,;()<>\[\]]+)""")
 _LINES_BEFORE = 3  # cargo names the path above the reason
 _DEEP = {".config": 2, ".local": 3, ".cargo": 2}  # folders of many programs
-# What other programs run outside of the sandbox: never named as what to open.
+# What other programs run outside of the sandbox: no advice names it.
 _RUN_BY_OTHERS = (
     *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile"),
     *(".gitconfig", ".config/git", ".config/fish", ".config/systemd", ".config/autostart", ".config/environment.d"),
