@@ -74,6 +74,12 @@ def test_a_red_build_is_exit_1_and_tells_what_stays_and_how_to_take_it_back(chan
     assert change.project.read("a.txt") == "old\n"
 
 
+def test_a_red_build_without_output_has_no_last_lines(change):
+    change.project.write({"build.sh": "exit 3\n"})
+    finished = change([RED], "--repairs", "0")
+    assert lines_after(finished.stderr, "build.sh ended with exit code 3")[1] == "the build printed nothing"
+
+
 def test_a_hint_shows_the_changes_where_the_command_is_installed(change):
     pytest.importorskip("code_commit_history")
     finished = change([RED], "--repairs", "0")

@@ -13,7 +13,7 @@ from code_commit_workspace.transaction.recover import in_force, recover
 
 Repository = Literal["required", "optional", "private", "existing"]
 """What to do if the root is not in a git repository: `required` refuses, `optional` leaves it to the user of git,
-`private` works on an empty repository in the state folder, `existing` does so where an earlier workspace already has."""
+`private` works on an empty repository in the state folder, `existing` does so where an earlier workspace did."""
 
 
 def home_of(root: Path, private_folder: str, state_folder: str) -> Path:

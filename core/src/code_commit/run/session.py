@@ -184,7 +184,8 @@ def _clean_up(run: ProjectRun, settings: Settings, on_failure: str, state: _RunS
         if not state.reached:
             state.changed = run.changes()
             if (red := run.last_build) and not red.passed:
-                state.notes = (f"the last lines of {red.log.relative_to(run.root)}:\n{red.last_lines()}",)
+                last, log = red.last_lines(), red.log.relative_to(run.root)
+                state.notes = (f"the last lines of {log}:\n{last}" if last else "the build printed nothing",)
             state.notes += (f"files stay changed: {join_paths(state.changed)}",) if state.changed else ()
     with state.keep_error():
         _call_after_run(run, state, settings.after_run_timeout_seconds)
