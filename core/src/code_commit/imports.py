@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
 
@@ -33,10 +33,6 @@ def import_object(target: str) -> Any:
     """Return the object called `"package.module:name"`.
 
     Raises:
-        ImportError, AttributeError: it does not exist.
+        ImportError, AttributeError, ValueError: it does not exist.
     """
-    module, _, path = target.partition(":")
-    code: Any = import_module(module)
-    for name in path.split(".") if path else ():
-        code = getattr(code, name)
-    return code
+    return resolve_name(target if ":" in target else f"{target}:")  # what follows the colon is no module

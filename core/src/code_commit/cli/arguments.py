@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
 
@@ -13,43 +12,22 @@ from code_commit.plugin_api.errors import UsageError
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
 
-
-@dataclass(frozen=True, slots=True)
-class HostFlag:
-    """A flag of every workflow. It overrides the setting called `setting`; without one, it is about this run only."""
-
-    flag: Flag
-    setting: str = ""
-
-
+# Each of these overrides the setting with the name of its field.
+SETTING_FLAGS = (
+    Flag(("--model", "-m"), "use this model: an id or alias, provider/any-id, a named config, or replay/RUN", "NAME"),
+    Flag(("--max-cost",), "end the run before it can cost more than this", "USD"),
+    Flag(("--on-failure",), "keep or restore the files if the goal is not reached (default keep)", "keep|restore"),
+    Flag(("--sandbox",), "isolate builds with bubblewrap: if it works, always, or never (default auto)",
+         "auto|require|off"),
+)  # fmt: skip
 HOST_FLAGS = (
-    HostFlag(
-        Flag(
-            ("--model", "-m"),
-            "use this model: an id or alias, provider/any-id, a named config, or replay/RUN",
-            "NAME",
-        ),
-        "model",
-    ),
-    HostFlag(Flag(("--max-cost",), "end the run before it can cost more than this", "USD"), "max_cost"),
-    HostFlag(
-        Flag(("--on-failure",), "keep or restore the files if the goal is not reached (default keep)", "keep|restore"),
-        "on_failure",
-    ),
-    HostFlag(
-        Flag(
-            ("--sandbox",),
-            "isolate builds with bubblewrap: if it works, always, or never (default auto)",
-            "auto|require|off",
-        ),
-        "sandbox",
-    ),
-    HostFlag(Flag(("--json",), "print events to stdout, one JSON object per line")),
-    HostFlag(Flag(("--quiet", "-q"), "print only errors, no progress")),
-    HostFlag(Flag(("--debug",), "show the traceback of an internal error")),
-    HostFlag(Flag(("--disable-plugin",), "do not load this plugin; repeatable", "NAME")),
+    *SETTING_FLAGS,
+    Flag(("--json",), "print events to stdout, one JSON object per line"),
+    Flag(("--quiet", "-q"), "print only errors, no progress"),
+    Flag(("--debug",), "show the traceback of an internal error"),
+    Flag(("--disable-plugin",), "do not load this plugin; repeatable", "NAME"),
 )
-RESERVED = ("--help", "-h", "--version", "-V", *(name for each in HOST_FLAGS for name in each.flag.names))
+RESERVED = ("--help", "-h", "--version", "-V", *(name for flag in HOST_FLAGS for name in flag.names))
 BUILTIN = (("code-commit", "code_commit.cli.plugin"),)
 
 
@@ -71,16 +49,16 @@ def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
         raise _unknown(extra[0], parser, registry)
     values = {name: value for name, value in vars(known).items() if value is not None and value is not False}
     workflow = _selected_workflow(values, registry)
-    own = {field_of(flag.names[0]): flag for flag in workflow.flags}
-    ignored = {field_of(name) for name in workflow.ignores}
-    host_fields = {field_of(each.flag.names[0]): each for each in HOST_FLAGS}
-    for name in values:
-        if name not in own and name not in ignored and name not in host_fields:
-            raise _foreign_flag(name, workflow, registry)
+    own, settings, host = (
+        {field_of(flag.names[0]) for flag in flags} for flags in (workflow.flags, SETTING_FLAGS, HOST_FLAGS)
+    )
+    accepted = own | host | {field_of(name) for name in workflow.ignores}
+    if foreign := [name for name in values if name not in accepted]:
+        raise _foreign_flag(foreign[0], workflow, registry)
     return Invocation(
         workflow,
-        {name: values[name] for name in own if name in values},
-        {each.setting: values[name] for name, each in host_fields.items() if each.setting and name in values},
+        {name: value for name, value in values.items() if name in own},
+        {name: value for name, value in values.items() if name in settings},
         tuple(argv),
         as_json=known.json,
         quiet=known.quiet,
@@ -93,8 +71,8 @@ def workflow_parser(registry: Registry) -> Parser:
     parser = Parser(prog="code-commit", usage="code-commit [flags]\n       code-commit COMMAND [flags]")
     parser._optionals.title = "flags of every workflow"  # noqa: SLF001 - no public way
     parser.add_argument("--version", "-V", action="store_true", help="show the version")
-    for each in HOST_FLAGS:
-        _add(parser, each.flag)
+    for flag in HOST_FLAGS:
+        _add(parser, flag)
     added: set[str] = set()
     ordered = sorted(registry.workflows.values(), key=lambda each: (each[1].name != DEFAULT_WORKFLOW, each[1].name))
     for _, workflow in ordered:

@@ -87,7 +87,8 @@ def plan_run(
     section_model = settings_model(registry.plugin_host, plugin)
     shared = section_model.model_fields if section_model else {}  # a flag overrides the setting of the same name
     own = {f"plugins.{plugin.name}.{name}": value for name, value in flags.items() if name in shared}
-    settings = _settings(root, {**invocation.settings, **own}, registry, environ)
+    settings = load_settings(root, flags={**invocation.settings, **own}, environ=environ)
+    require_known_names(settings, registry)
     section = settings.plugin(plugin.name, section_model)
     if model and shared:
         values = {name: getattr(section, name) for name in model.model_fields if name in shared}
@@ -106,17 +107,6 @@ def plan_run(
         stdout_taken=invocation.as_json or mute,
         shows=frozenset(name for name, wanted in shown.items() if wanted),
     )
-
-
-def _settings(root: Path, flags: Mapping[str, Any], registry: Registry, environ: Mapping[str, str]) -> Settings:
-    """Load the settings of a run, with names of known plugins, providers and roles only.
-
-    Raises:
-        NotReady: the configuration is wrong.
-    """
-    settings = load_settings(root, flags=flags, environ=environ)
-    require_known_names(settings, registry)
-    return settings
 
 
 def require_known_names(settings: Settings, registry: Registry) -> None:
