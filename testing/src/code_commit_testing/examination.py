@@ -29,6 +29,7 @@ from code_commit.plugin_api import (
     UsageError,
     WorkflowDefinition,
 )
+from code_commit.plugin_api.host import Plugin
 from code_commit.plugins.host import (
     ADDHOOKS,
     CHECKS,
@@ -36,7 +37,6 @@ from code_commit.plugins.host import (
     HOST,
     PATH_RULES,
     PREFIX,
-    Plugin,
     PluginHost,
     collect_objects,
     import_code,

@@ -17,9 +17,10 @@ from code_commit.config.keys import address_of
 from code_commit.models.resolution import make_provider, resolve
 from code_commit.plugin_api.definitions import Check, CheckContext, CheckDefinition
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady, describe
+from code_commit.plugin_api.host import Plugin
 from code_commit.plugins.dependents import unusable_dependents
 from code_commit.plugins.first_party import installation
-from code_commit.plugins.host import CHECKS, Plugin, import_code
+from code_commit.plugins.host import CHECKS, import_code
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, ResolvedModel, window_of
 from code_commit_workspace import Git, Workspace, check_private_folder, checked_result, require_sync
 

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from code_commit.cli.arguments import BUILTIN, Parser, load_registry
 from code_commit.cli.output import CommandOutput
 from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError, did_you_mean
+from code_commit.plugin_api.host import Plugin, PluginFailure
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import discover
-from code_commit.plugins.host import HOST, Plugin, PluginFailure, PluginHost, import_code, naming, noting
+from code_commit.plugins.host import HOST, PluginHost, import_code, naming, noting
 from code_commit.plugins.registry import Registry
 from code_commit_workspace import require_sync
 
@@ -182,15 +183,13 @@ class CommandHost:
     def start(self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False) -> RunSummary:
         """Run a workflow and return how it ended."""
         from code_commit.cli.workflow import QuitError, plan_run
-        from code_commit.plugin_api.host import RunSummary
         from code_commit.run.session import run_session
 
         try:
             plan = plan_run(invocation, self.registry, self.environ, root, quiet=quiet, mute=True)
         except QuitError:
             raise Interrupted("quit before the run began") from None
-        ending = run_session(plan, self.registry)
-        return RunSummary(ending.folder, ending.exit_code, ending.summary)
+        return run_session(plan, self.registry)
 
     def _secret_of(self, plugin: Plugin) -> Callable[[str], str | None]:
         from code_commit.run.assembly import plugin_secret

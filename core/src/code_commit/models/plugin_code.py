@@ -11,8 +11,9 @@ from code_commit.models.resolution import AT_FAULT, Service
 from code_commit.models.retry import HINTS
 from code_commit.plugin_api.conversation import Completion, Finish, Message, ProviderError, Text, Usage
 from code_commit.plugin_api.errors import CodeCommitError, Interrupted, NotReady, ProviderFailed, describe
+from code_commit.plugin_api.host import Plugin
 from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer
-from code_commit.plugins.host import Plugin, PluginHost, collect_objects
+from code_commit.plugins.host import PluginHost, collect_objects
 from code_commit_workspace import checked_result
 
 

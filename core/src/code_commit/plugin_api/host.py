@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -29,39 +29,38 @@ class RunSummary:
     summary: str
 
 
-class InstalledPlugin(Protocol):
+@dataclass(frozen=True, slots=True)
+class Plugin:
     """A loaded plugin. `name` is the name of its entry point and of its section in the settings."""
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def distribution(self) -> str: ...
-    @property
-    def version(self) -> str: ...
+    name: str
+    distribution: str
+    version: str
+    guards_paths: bool
+    code: object = field(repr=False, compare=False)
 
 
-class FailedPlugin(Protocol):
-    """A failure of a plugin. `stage` is "import", "name", or the hook."""
+@dataclass(frozen=True, slots=True)
+class PluginFailure:
+    """A failure of a plugin. `stage` is "import", "name", a hook, or the kind of the refused definition."""
 
-    @property
-    def plugin(self) -> str: ...
-    @property
-    def distribution(self) -> str: ...
-    @property
-    def stage(self) -> str: ...
-    @property
-    def error(self) -> str: ...
+    plugin: str
+    distribution: str
+    version: str
+    stage: str
+    error: str
+    guards_paths: bool
 
 
 class Registry(Protocol):
     """What the loaded plugins offer, by name."""
 
     @property
-    def providers(self) -> Mapping[str, tuple[InstalledPlugin, ProviderDefinition]]: ...
+    def providers(self) -> Mapping[str, tuple[Plugin, ProviderDefinition]]: ...
     @property
-    def workflows(self) -> Mapping[str, tuple[InstalledPlugin, WorkflowDefinition]]: ...
+    def workflows(self) -> Mapping[str, tuple[Plugin, WorkflowDefinition]]: ...
     @property
-    def commands(self) -> Mapping[str, tuple[InstalledPlugin, CommandDefinition]]: ...
+    def commands(self) -> Mapping[str, tuple[Plugin, CommandDefinition]]: ...
 
 
 class Output(Protocol):
@@ -101,9 +100,9 @@ class Host(Protocol):
     @property
     def out(self) -> Output: ...
     @property
-    def plugins(self) -> Sequence[InstalledPlugin]: ...
+    def plugins(self) -> Sequence[Plugin]: ...
     @property
-    def failures(self) -> Sequence[FailedPlugin]: ...
+    def failures(self) -> Sequence[PluginFailure]: ...
     @property
     def registry(self) -> Registry: ...
     @property

@@ -12,8 +12,9 @@ from packaging.utils import canonicalize_name
 
 from code_commit import __version__
 from code_commit.plugin_api.errors import did_you_mean
+from code_commit.plugin_api.host import PluginFailure
 from code_commit.plugins.discovery import GROUP, PATH_RULES_GROUP
-from code_commit.plugins.host import HOST, PluginFailure
+from code_commit.plugins.host import HOST
 
 GROUPS = frozenset({GROUP, PATH_RULES_GROUP})
 _METADATA = ("entry_points.txt", "METADATA", "PKG-INFO", "requires.txt")

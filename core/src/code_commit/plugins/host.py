@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -25,6 +25,7 @@ from code_commit.plugin_api.definitions import (
     WorkflowDefinition,
 )
 from code_commit.plugin_api.errors import CodeCommitError, Interrupted, UsageError, describe, did_you_mean
+from code_commit.plugin_api.host import Plugin, PluginFailure
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
 from code_commit_workspace import fault_of_function, require_sync, stdout_aside
@@ -37,29 +38,6 @@ CHECKS = "code_commit_checks"
 HOST = "code-commit"
 _LONGEST_ERROR = 2000  # characters
 _OPTIONAL = "mark a hook of a plugin that may be missing with @hookimpl(optionalhook=True)"
-
-
-@dataclass(frozen=True, slots=True)
-class Plugin:
-    """A loaded plugin. `name` is the name of its entry point and of its section in the settings."""
-
-    name: str
-    distribution: str
-    version: str
-    guards_paths: bool
-    code: object = field(repr=False, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class PluginFailure:
-    """A failure of a plugin. `stage` is "import", "name", a hook, or the kind of the refused definition."""
-
-    plugin: str
-    distribution: str
-    version: str
-    stage: str
-    error: str
-    guards_paths: bool
 
 
 class PluginHost:

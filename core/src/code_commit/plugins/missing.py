@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from code_commit.plugin_api.errors import UsageError, did_you_mean
+from code_commit.plugin_api.host import PluginFailure
 from code_commit.plugins import first_party
-from code_commit.plugins.host import PREFIX, PluginFailure, PluginHost
+from code_commit.plugins.host import PREFIX, PluginHost
 from code_commit.plugins.registry import Denial, Kind, Registry
 from code_commit_workspace import closest
 

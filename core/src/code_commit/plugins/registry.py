@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from code_commit.plugin_api.definitions import CommandDefinition, Flag, ProviderDefinition, WorkflowDefinition
 from code_commit.plugin_api.errors import UsageError
+from code_commit.plugin_api.host import Plugin, PluginFailure
 from code_commit.plugins import first_party
-from code_commit.plugins.host import Plugin, PluginFailure, PluginHost
+from code_commit.plugins.host import PluginHost
 from code_commit_workspace.field_checks import (
     FieldChecks,
     are_texts,

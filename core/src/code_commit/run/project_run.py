@@ -25,9 +25,10 @@ from code_commit.plugin_api.event import (
     QuestionAnswered,
     QuestionAsked,
 )
+from code_commit.plugin_api.host import Plugin
 from code_commit.plugin_api.run_files import find_run
 from code_commit.plugin_api.run_json import is_build
-from code_commit.plugins.host import Plugin, PluginHost
+from code_commit.plugins.host import PluginHost
 from code_commit_workspace import (
     Change,
     ChangeSetRefused,

@@ -8,7 +8,6 @@ from contextlib import ExitStack, contextmanager, redirect_stdout
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from code_commit.config.loading import Settings
@@ -18,8 +17,9 @@ from code_commit.models.resolution import Services, resolve
 from code_commit.plugin_api.definitions import Ending, Outcome, Result
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, describe, exit_code_of
 from code_commit.plugin_api.event import MessageLogged, PluginFailed
+from code_commit.plugin_api.host import Plugin, PluginFailure, RunSummary
 from code_commit.plugin_api.run_json import describe_cost
-from code_commit.plugins.host import AFTER_RUN, HOST, Plugin, PluginFailure, PluginHost
+from code_commit.plugins.host import AFTER_RUN, HOST, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import RunPlan, assemble_run, open_log, open_project
 from code_commit.run.project_run import ProjectRun
@@ -31,17 +31,14 @@ _END_SECONDS = 2.0  # for worker threads to log the end of their calls and proce
 
 
 @dataclass(frozen=True, slots=True)
-class RunEnding:
+class RunEnding(RunSummary):
     """How a run ended, for the command line, without keys.
 
-    `folder` is the run folder, `trace` the traceback of the error, if any. `notes` say why a build is red, and which
-    files stay changed although the goal was not reached.
+    `trace` is the traceback of the error, if any. `notes` say why a build is red, and which files stay changed although
+    the goal was not reached.
     """
 
-    exit_code: ExitCode
-    summary: str
-    hint: str
-    folder: Path
+    hint: str = ""
     trace: str = field(default="", repr=False)
     notes: tuple[str, ...] = ()
     cost: str = ""  # of its calls, and the time, for people
@@ -69,7 +66,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
             for _, sink in plugin_host.collect("code_commit_log_sinks", {"plan": lambda _: plan}, only=plugin):
                 log.add_sink(HOST, sink, plugin=sink.name)
         take_back = "`code-commit runs diff` shows them, " * ("runs" in registry.commands) + _UNDO
-        with _record_ending(_RunState(log, workspace.redactor, plan.plugin, take_back)) as state:
+        with _record_ending(_RunState(log, plan.plugin, take_back)) as state:
             _report_failures(plugin_host, log, plan.environ)
             if workspace.recovered:
                 log.emit(MessageLogged(workspace.recovered, level="warning"))
@@ -81,7 +78,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
                 state.result = checked_result(value, Result, outcome=Outcome, summary=str, data=Mapping, hint=str)
                 state.may_undo = state.reached and run.has_written and not plan.workflow.interactive
     registry.plugin_host.traces += [*workspace.rule_traces, *log.sink_traces]
-    return replace(state.ending(log.folder), late_failures=state.late_failures, cost=describe_cost(log.document.fields))
+    return replace(state.ending(), late_failures=state.late_failures, cost=describe_cost(log.document.fields))
 
 
 @dataclass(slots=True)
@@ -89,7 +86,6 @@ class _RunState:
     """The result of the workflow, or the error that ended it."""
 
     log: RunLog
-    redactor: Redactor
     plugin: Plugin  # the one that offers the workflow
     take_back: str  # the hint about changed files
     changed: tuple[str, ...] = ()  # visible files that differ from the start, if the goal was not reached
@@ -118,7 +114,7 @@ class _RunState:
     def data(self) -> dict[str, Any]:
         """Return the data of `run.finished`."""
         data = dict(self.result.data) if self.result and not self.error else {}
-        more = {"changed": list(self.changed), "hint": "" if self.reached else self.redactor.text(self._hint())}
+        more = {"changed": list(self.changed), "hint": "" if self.reached else self.log.redactor.text(self._hint())}
         return data | {name: value for name, value in more.items() if value}
 
     def _hint(self) -> str:
@@ -126,13 +122,13 @@ class _RunState:
         may_undo = self.changed or (self.may_undo and not hint)
         return "; ".join(filter(None, [hint, self.take_back if may_undo else ""]))
 
-    def ending(self, folder: Path) -> RunEnding:
-        redacted = self.redactor.text
+    def ending(self) -> RunEnding:
         import traceback
 
         exit_code, summary, _ = self._describe()
         trace = "".join(traceback.format_exception(self.error)) if self.error else ""
-        return RunEnding(exit_code, redacted(summary), redacted(self._hint()), folder, redacted(trace), self.notes)
+        summary, hint, trace = map(self.log.redactor.text, (summary, self._hint(), trace))
+        return RunEnding(self.log.folder, exit_code, summary, hint, trace, self.notes)
 
     def _describe(self) -> tuple[ExitCode, str, str]:
         match self.error:
@@ -156,7 +152,7 @@ def _record_ending(state: _RunState) -> Iterator[_RunState]:
     """Log the last event, also if the block raises."""
     with state.keep_error():
         yield state
-    ending = state.ending(state.log.folder)
+    ending = state.ending()
     try:
         state.late_failures = state.log.finish(ending.exit_code, ending.summary, state.data)
     except KeyboardInterrupt:  # while a sink closes: the logged end stays the only one
@@ -197,10 +193,10 @@ def _call_after_run(run: ProjectRun, state: _RunState, seconds: float) -> None:
     Each call runs in a daemon thread, so that a hanging one does not block the run. Ctrl-C ends the wait and skips the
     remaining plugins.
     """
-    known = state.ending(run.folder)
+    known = state.ending()
     if known.exit_code is ExitCode.INTERRUPTED:
         seconds = min(seconds, _INTERRUPTED_SECONDS)
-    data = run.workspace.redactor.json(state.data)
+    data = run.log.redactor.json(state.data)
     ending = Ending(known.exit_code.outcome, int(known.exit_code), known.summary, data)
     for plugin in [each for each in run.plugin_host.plugins if hasattr(each.code, AFTER_RUN)]:
         call = partial(copy_context().run, _call, run, plugin, ending)
