@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-USED = "code_commit.models.http, code_commit.log.event_file"
+USED = "code_commit.models.http, code_commit.log.json_lines"
 
 
 def imported(statements: str) -> set[str]:

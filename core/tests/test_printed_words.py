@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from code_commit.log.folder import call_files
+from code_commit.log.run_log import call_files
 from code_commit.models.received_reply import ReceivedReply
 from code_commit.plugin_api import Delta
 

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from code_commit.log.folder import call_files, failure_text, numbered
+from code_commit.log.run_log import call_files, failure_text, numbered
 from code_commit.plugin_api.errors import ExitCode, NotReady
 
 NOON = 1_700_000_000.0

@@ -15,7 +15,7 @@ from code_commit.cli.host import CommandHost
 from code_commit.config.sources import Name
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady
 from code_commit.plugin_api.project_files import LOGS
-from code_commit.plugin_api.run_files import find_run, open_run_file, run_folders
+from code_commit.plugin_api.run_files import DOCUMENT, find_run, open_run_file, run_folders
 from code_commit_workspace import count_by_folder, display_value, redacted_value, uninterrupted
 
 if TYPE_CHECKING:  # imported by the command that needs it: each is to start quickly
@@ -72,7 +72,7 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
 
 def _commit_of(folder: Path) -> str:
     """Return the commit that a run made, or an empty text."""
-    with suppress(OSError, ValueError, LookupError, TypeError), open_run_file(folder, "run.json") as file:
+    with suppress(OSError, ValueError, LookupError, TypeError), open_run_file(folder, DOCUMENT) as file:
         return str(json.load(file)["data"]["committed"])[:12]
     return ""
 

@@ -9,23 +9,54 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from code_commit.log.event_file import EventFile
-from code_commit.log.folder import DOCUMENT, EVENTS, CallFiles, call_files, create_folder
-from code_commit.log.json_lines import checked_kind, data_of, kind_and_data
+from code_commit.log.json_lines import EventFile, checked_kind, data_of, kind_and_data
 from code_commit.log.sinks import Sinks
 from code_commit.plugin_api.errors import ExitCode, Interrupted, NotReady, describe
 from code_commit.plugin_api.event import Event, LogSink, MessageLogged, PluginFailed, Record, RunFinished, RunStarted
 from code_commit.plugin_api.project_files import LOGS, plain_name
-from code_commit.plugin_api.run_files import read_records
+from code_commit.plugin_api.run_files import DOCUMENT, EVENTS, read_records
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument
-from code_commit_workspace import Redactor, counted, to_json
+from code_commit_workspace import OutputFolder, Redactor, counted, to_json
 
 _ROOT_SPAN: tuple[int, int | None] = (1, None)  # its id, and that of the enclosing span
+
+
+@dataclass(frozen=True, slots=True)
+class CallFiles:
+    """The files of one model call: the prompt, the response, and the whole reply as JSON.
+
+    `parts` holds the parts of a completion that is more than text, as `parts_to_json` writes them.
+    """
+
+    request: str
+    response: str
+    raw: str
+    parts: str
+
+
+def call_files(number: int | None, label: str) -> CallFiles:
+    """Return the names of the files of a call, without the number if `number` is None.
+
+    The prompt of `call_files(1, "initial-query")` is `1-initial-query.txt`, that of
+    `call_files(None, "query")` is `query.txt`.
+    """
+    stem = numbered(number, label)
+    return CallFiles(f"{stem}.txt", f"{stem}-response.txt", f"{stem}-response.json", f"{stem}-response-parts.json")
+
+
+def numbered(number: int | None, name: str) -> str:
+    """Return `name` after the number of a call. A build shares the number of the call before it: `1-build.txt`."""
+    return name if number is None else f"{number}-{name}"
+
+
+def failure_text(error: str) -> str:
+    """Return the content of the response file of a failed call."""
+    return f"ERROR\n{error}\n"
 
 
 class RunLog:
@@ -57,7 +88,8 @@ class RunLog:
             NotReady: `logs` cannot be written, is a link, or is not a folder.
         """
         self._clock = clock or steady_clock()
-        self._files = create_folder(root, workflow, self._clock())
+        start = time.strftime("%Y-%m-%d-%H-%M-%S", time.localtime(self._clock()))
+        self._files = OutputFolder.make(root / LOGS, f"{start}-{plain_name(workflow)}")
         self.folder = self._files.path
         self.run = self.folder.name
         self.token = token

@@ -8,8 +8,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import replace
 
-from code_commit.log.folder import failure_text
-from code_commit.log.run_log import RunLog
+from code_commit.log.run_log import RunLog, failure_text
 from code_commit.models.received_reply import Print, ReceivedReply
 from code_commit.models.resolution import Service
 from code_commit.plugin_api.conversation import Completion, Finish, ProviderError, Text, Usage, request_text

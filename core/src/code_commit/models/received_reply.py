@@ -8,8 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from code_commit.log.folder import CallFiles
-from code_commit.log.run_log import RunLog
+from code_commit.log.run_log import CallFiles, RunLog
 from code_commit.plugin_api.conversation import estimate_tokens
 from code_commit.plugin_api.event import CallProgress
 from code_commit.plugin_api.streaming import Delta, StreamEvent

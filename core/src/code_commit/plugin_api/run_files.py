@@ -14,6 +14,7 @@ from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.project_files import LOGS, plain_name
 from code_commit_workspace import close_arrays, is_locked, open_regular, read_json_lines
 
+EVENTS, DOCUMENT = "events.jsonl", "run.json"
 RUN_NAME = re.compile(r"(\d{4}(?:-\d\d){5})-([^\s/]+?)(?:-(\d+))?")
 _PARTS: dict[str, type[Part]] = {"text": Text, "tool_call": ToolCall, "opaque": Opaque, "tool_result": ToolResult}
 
@@ -86,7 +87,7 @@ def is_running(folder: Path) -> bool:
 
     The process holds a lock on `events.jsonl`, which the system releases when the process ends.
     """
-    return is_locked(folder / "events.jsonl")
+    return is_locked(folder / EVENTS)
 
 
 def _record(value: Any) -> Record | None:
