@@ -16,7 +16,9 @@ PROVIDERS = {
     "anthropic": ("claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
 }
 WORKFLOW = """
-from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition, hookimpl, parts_to_json
+from code_commit.plugin_api import (
+    Flag, Message, Outcome, Result, Text, WorkflowDefinition, hookimpl, parts_to_json
+)
 
 @hookimpl
 def code_commit_workflows():
@@ -27,7 +29,10 @@ def work(run):
     from code_commit_toolbox.toolbox import open_toolbox
 
     allow = ("read_file", "write_file", "str_replace", "code_search", "final_output")
-    result = run_agent(run, run.model(), open_toolbox(run), allow=allow, system="Be brief.", prompt="Do it.")
+    killed = (Message("user", (Text("First words."),)),)  # the conversation of a run that was killed
+    result = run_agent(
+        run, run.model(), open_toolbox(run), allow=allow, system="Be brief.", prompt="Do it.", history=killed
+    )
     parts = [part for message in result.messages for part in parts_to_json(message.parts)]
     answers = [part for part in parts if part["type"] == "tool_result"]
     return Result(Outcome.REACHED, result.end.name, {"text": result.text, "answers": answers})
@@ -69,6 +74,14 @@ def results_in(provider: str, request: dict[str, Any]) -> list[str]:
         return [block["content"] for block in request["messages"][-1]["content"] if block["type"] == "tool_result"]
     responses = [part["functionResponse"]["response"] for part in request["contents"][-1]["parts"]]
     return [next(iter(response.values())) for response in responses]
+
+
+def test_new_words_stand_apart_from_those_before_a_kill(agent, provider):
+    _, _, requests = agent(Reply("I see."))
+    message = requests[0]["contents" if provider == "gemini" else "messages"][-1]
+    content = message.get("content", message.get("parts"))
+    texts = [content] if isinstance(content, str) else [part["text"] for part in content]
+    assert "".join(texts) == "First words.\n\nDo it."
 
 
 def test_parallel_calls_are_answered_together_and_in_order(agent, provider):

@@ -72,7 +72,10 @@ Part = Text | ToolCall | ToolResult | Opaque
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn. Tool results belong to a user message."""
+    """One turn. Tool results belong to a user message.
+
+    A model reads the texts of a message one after the other, with nothing between: end a text with a line break.
+    """
 
     role: Literal["user", "assistant"]
     parts: tuple[Part, ...]

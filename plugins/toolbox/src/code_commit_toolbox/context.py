@@ -70,13 +70,23 @@ def sendable(messages: Sequence[Message]) -> tuple[Message, ...]:
     joined: list[Message] = []
     for message in messages:
         if joined and joined[-1].role == message.role == "user":
-            joined[-1] = Message("user", joined[-1].parts + message.parts)
+            joined[-1] = _joined(joined[-1], message)
         else:
             joined.append(message)
     users = [index for index, message in enumerate(joined) if message.role == "user"]
     for index in {*users[:1], *users[-_MARKED:]}:
         joined[index] = _marked(joined[index])
     return tuple(joined)
+
+
+def _joined(message: Message, following: Message) -> Message:
+    """Return both as one message, with an empty line between their texts: services read texts one after the other."""
+    parts = following.parts
+    first = next((part for part in parts if isinstance(part, Text)), None)
+    if first is not None and any(isinstance(part, Text) for part in message.parts):
+        apart = replace(first, text=f"\n\n{first.text}")
+        parts = tuple(apart if part is first else part for part in parts)
+    return Message("user", message.parts + parts)
 
 
 def _marked(message: Message) -> Message:
