@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from code_commit.log.run_log import RunLog, numbered
 from code_commit.models.chain import Models
-from code_commit.plugin_api.errors import CodeCommitError, NotReady, ResponseRefused
+from code_commit.plugin_api.errors import NotReady, ResponseRefused
 from code_commit.plugin_api.event import (
     ChangesApplied,
     ChangesUndone,
@@ -28,10 +27,10 @@ from code_commit.plugin_api.host import Plugin
 from code_commit.plugin_api.run_files import find_run
 from code_commit.plugin_api.run_json import is_build
 from code_commit.plugins.host import PluginHost
+from code_commit.run.tree_changes import TreeChanges
 from code_commit_workspace import (
     Change,
     ChangeSetRefused,
-    Checkpoints,
     PathRule,
     ProcessResult,
     Refusal,
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
     from code_commit.run.assembly import RunPlan
 
 _LARGEST_DIFF = 8 * 1024 * 1024  # bytes of new content
-START, END = "start", "end"  # the labels of the checkpoints before the first write and after the last
 
 
 class ProjectRun:
@@ -88,11 +86,7 @@ class ProjectRun:
         self._keeps_diffs = keeps_diffs
         self._secret_of = secret_of
         self.last_build: ProcessResult | None = None
-        self._taken = 0  # checkpoints, for their labels
-        self._start: str | None = None
-        self._latest = ""  # the checkpoint taken or restored last
-        self._unsaved = False  # the tree may differ from the last checkpoint
-        self._tree_lock = threading.RLock()
+        self.changes = TreeChanges(workspace, log.folder.name, log.emit)
 
     def after(self, plugin: Plugin) -> ProjectRun:
         """Return the finished run for the `after_run` of `plugin`: with its settings and secrets, and read-only."""
@@ -102,11 +96,6 @@ class ProjectRun:
         run.secret = self._secret_of(plugin)
         run.writes = False
         return run
-
-    @property
-    def has_written(self) -> bool:
-        """Whether the run changed files, as far as its checkpoints tell."""
-        return self._start is not None and (self._unsaved or self._start != self._latest)
 
     @property
     def repository_root(self) -> Path:
@@ -163,15 +152,14 @@ class ProjectRun:
 
     def build(self, *, untouched: bool = False) -> ProcessResult:
         """Run `build.sh`, then take a checkpoint of what it left, or put the run's changes back."""
-        if untouched and self._start:
-            with self._tree_lock, self._checkpoints.visit(self._start, self._latest):
-                result = self._process(self.workspace.build_command, "untouched-build.txt", timeout=self.build_timeout)
-            self._unsaved = False
-            return result
+        if untouched and (start := self.changes.start):
+            self._require_writes()
+            with self.changes.taken_out(start):
+                return self._process(self.workspace.build_command, "untouched-build.txt", timeout=self.build_timeout)
         self.last_build = None
         self.last_build = self._process(self.workspace.build_command, "build.txt", timeout=self.build_timeout)
         if self.writes:
-            self._take_checkpoint("built")
+            self.changes.save("built")
         return self.last_build
 
     def execute(
@@ -187,8 +175,9 @@ class ProjectRun:
     @contextmanager
     def limit_writes(self, paths: Sequence[str]) -> Iterator[Collection[str]]:
         """Put back what commands in the block change in files other than `paths`."""
-        self._checkpoint_start()
-        with self._checkpoints.put_back(self.folder.name, paths) as undone:
+        self._require_writes()
+        self.changes.begin()
+        with self.workspace.checkpoints.put_back(self.folder.name, paths) as undone:
             yield undone
         if undone:
             self.emit(ChangesUndone(tuple(undone), f"the command may write only {', '.join(paths)}"))
@@ -201,7 +190,7 @@ class ProjectRun:
 
     def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
         """Run git in the root while holding the tree lock."""
-        with self._tree_lock:
+        with self.changes.lock:
             return self.workspace.git.run(
                 args, stdin=stdin, check=check, hooks=hooks, reads_only=not self._plan.workflow.writes
             )
@@ -286,51 +275,24 @@ class ProjectRun:
         self.models.log.wait_until_over(seconds)
         self.workspace.wait_until_over(seconds)
 
-    def restore_start(self, reason: str) -> None:
-        """Restore the tree from before the first write, if there was one."""
-        if self._start is None:
-            return
-        with self._tree_lock, uninterrupted():
-            self._unsaved = True
-            paths = self._checkpoints.restore(self._start)
-            self._unsaved = False
-            self._latest = self._start
-            self.emit(ChangesUndone(paths, reason))
-
-    def checkpoint_end(self) -> None:
-        """Take the last checkpoint, so that `undo` knows the final tree, including writes of commands and restores."""
-        if not self._unsaved:
-            return
-        try:
-            self._take_checkpoint(END)
-        except CodeCommitError as error:
-            self.emit(MessageLogged(f"this run cannot be undone: {error.message}", level="warning"))
-
     def keep_whole_diff(self) -> None:
         """Write the diff of the whole run, builds included, for log sinks."""
-        if self._keeps_diffs and self._start and self._start != self._latest:
-            self._keep_diff("all-changes.diff", self._checkpoints.diff(self._start, self._latest))
-
-    def changes(self) -> tuple[str, ...]:
-        """Return the visible files that differ from the start of the run, as of the last checkpoint."""
-        return self._checkpoints.changes(self._start, self._latest) if self._start else ()
+        if self._keeps_diffs and (diff := self.changes.diff()) is not None:
+            self._keep_diff("all-changes.diff", diff)
 
     @contextmanager
     def _record_changes(self, changes: Sequence[Change]) -> Iterator[None]:
         """Take a checkpoint before the first write and log the applied changes, while holding the tree lock."""
         changes = self.workspace.normalise(changes)
-        with self._tree_lock, uninterrupted():
-            self._checkpoint_start()
+        written = tuple(change.path for change in changes if change.content is not None)
+        deleted = tuple(change.path for change in changes if change.content is None)
+        with self.changes.lock, uninterrupted():
+            self.changes.begin()
             diff = self._diff_for_sinks(changes)
             yield
-            self.log.emit(
-                ChangesApplied(
-                    tuple(change.path for change in changes if change.content is not None),
-                    tuple(change.path for change in changes if change.content is None),
-                    diff and self._keep_diff(numbered(self.models.log.last_number, "changes.diff"), diff),
-                )
-            )
-            self._unsaved = True
+            kept = diff and self._keep_diff(numbered(self.models.log.last_number, "changes.diff"), diff)
+            self.emit(ChangesApplied(written, deleted, kept))
+            self.changes.unsaved = True
 
     def _diff_for_sinks(self, changes: Sequence[Change]) -> str | None:
         """Return the diff for log sinks, or None if there are no sinks or it is too large."""
@@ -343,32 +305,6 @@ class ProjectRun:
             return self.keep(name, text).name
         return None
 
-    def _checkpoint_start(self) -> None:
-        if self._start is None:
-            self._start = self._latest = self._checkpoints.take(self.folder.name, START)
-
-    def _checkpoint_unsaved(self) -> None:
-        """Take a checkpoint before a process starts, so that a run killed meanwhile can be undone."""
-        with self._tree_lock:
-            self._checkpoint_start()
-            if self._unsaved:
-                self._take_checkpoint("applied")
-
-    def _take_checkpoint(self, label: str) -> None:
-        """Take a checkpoint, and warn of files that other programs execute and that a process wrote."""
-        with self._tree_lock:
-            self._taken += 1
-            name = label if label == END else f"{label}-{self._taken}"
-            before, self._latest = self._latest, self._checkpoints.take(self.folder.name, name)
-            self._unsaved = False
-            for text in self.workspace.executed(self._checkpoints.written(before, self._latest)):
-                self.emit(MessageLogged(text, "warning"))
-
-    @property
-    def _checkpoints(self) -> Checkpoints:
-        self._require_writes()
-        return self.workspace.checkpoints
-
     def _require_writes(self) -> None:
         if not self.writes:
             raise NotReady(
@@ -380,13 +316,13 @@ class ProjectRun:
         self, argv: Sequence[str], name: str, *, timeout: float, stdin: bytes = b"", isolation_required: bool = False
     ) -> ProcessResult:
         if self.writes:
-            self._checkpoint_unsaved()
+            self.changes.save_before_process()
         log = self.folder / self.log.reserve(numbered(self.models.log.last_number, name))
         sandbox = self.workspace.sandbox_in_use
         if warning := self.workspace.sandbox_warning():
             self.emit(MessageLogged(warning, "warning"))
         # The integrity check of an unisolated process covers the host's own state: nothing else may write it meanwhile.
-        with self.log.nested(), self._tree_lock if sandbox == "off" else nullcontext():
+        with self.log.nested(), self.changes.lock if sandbox == "off" else nullcontext():
             self.emit(ProcessStarted(tuple(argv), sandbox, log.name))
             started = time.monotonic()
             try:
@@ -394,7 +330,7 @@ class ProjectRun:
                     argv, log=log, timeout=timeout, stdin=stdin, isolation_required=isolation_required
                 )
             finally:
-                self._unsaved = self.writes  # another thread may have taken a checkpoint meanwhile
+                self.changes.unsaved = self.writes  # another thread may have taken a checkpoint meanwhile
             seconds = round(time.monotonic() - started, 3)
             last = "" if result.passed or not is_build(argv) else result.last_lines()
             ended = (result.exit_code, seconds, result.timed_out, result.tampered)

@@ -76,7 +76,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
             with _clean_up(run, plan.settings, on_failure, state), call_on_interruption(run.end_calls_and_processes):
                 value = import_object(plan.workflow.run)(run)
                 state.result = checked_result(value, Result, outcome=Outcome, summary=str, data=Mapping, hint=str)
-                state.may_undo = state.reached and run.has_written and not plan.workflow.interactive
+                state.may_undo = state.reached and run.changes.has_any and not plan.workflow.interactive
     registry.plugin_host.traces += [*workspace.rule_traces, *log.sink_traces]
     return replace(state.ending(), late_failures=state.late_failures, cost=describe_cost(log.document.fields))
 
@@ -173,12 +173,12 @@ def _clean_up(run: ProjectRun, settings: Settings, on_failure: str, state: _RunS
         run.wait_until_over(_END_SECONDS)
     with state.keep_error():
         if on_failure == "restore" and not state.reached:
-            run.restore_start("the goal was not reached")
+            run.changes.undo("the goal was not reached")
     with state.keep_error():
-        run.checkpoint_end()
+        run.changes.save_end()
         run.keep_whole_diff()
         if not state.reached:
-            state.changed = run.changes()
+            state.changed = run.changes.paths()
             if (red := run.last_build) and not red.passed:
                 last, log = red.last_lines(), red.log.relative_to(run.root)
                 state.notes = (f"the last lines of {log}:\n{last}" if last else "the build printed nothing",)

@@ -1,0 +1,95 @@
+"""What a run did to the files of the project: the checkpoints around each change, and what differs between them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from code_commit.plugin_api.errors import CodeCommitError
+from code_commit.plugin_api.event import ChangesUndone, Event, MessageLogged
+from code_commit_workspace import Workspace, uninterrupted
+
+_START, _END = "start", "end"  # the labels of the checkpoints before the first write and after the last
+
+
+class TreeChanges:
+    """The checkpoints of one run. Hold `lock` while you change files.
+
+    `start` is the checkpoint from before the first write. `unsaved` is whether the tree may differ from the last one.
+    """
+
+    def __init__(self, workspace: Workspace, run: str, emit: Callable[[Event], None]) -> None:
+        self._workspace = workspace
+        self._run = run
+        self._emit = emit
+        self.lock = threading.RLock()
+        self.start: str | None = None
+        self.unsaved = False
+        self._latest = ""  # the checkpoint taken or restored last
+        self._taken = 0  # checkpoints, for their labels
+
+    @property
+    def has_any(self) -> bool:
+        """Whether the run changed files, as far as its checkpoints tell."""
+        return self.start is not None and (self.unsaved or self.start != self._latest)
+
+    def begin(self) -> None:
+        """Take the checkpoint from before the first write, unless there is one."""
+        if self.start is None:
+            self.start = self._latest = self._workspace.checkpoints.take(self._run, _START)
+
+    def save(self, label: str) -> None:
+        """Take a checkpoint, and warn of files that other programs execute and that a process wrote."""
+        checkpoints = self._workspace.checkpoints
+        with self.lock:
+            self._taken += 1
+            name = label if label == _END else f"{label}-{self._taken}"
+            before, self._latest = self._latest, checkpoints.take(self._run, name)
+            self.unsaved = False
+            for text in self._workspace.executed(checkpoints.written(before, self._latest)):
+                self._emit(MessageLogged(text, "warning"))
+
+    def save_before_process(self) -> None:
+        """Take a checkpoint before a process starts, so that a run killed meanwhile can be undone."""
+        with self.lock:
+            self.begin()
+            if self.unsaved:
+                self.save("applied")
+
+    def save_end(self) -> None:
+        """Take the last checkpoint, so that `undo` knows the final tree, including writes of commands and restores."""
+        if not self.unsaved:
+            return
+        try:
+            self.save(_END)
+        except CodeCommitError as error:
+            self._emit(MessageLogged(f"this run cannot be undone: {error.message}", level="warning"))
+
+    @contextmanager
+    def taken_out(self, start: str) -> Iterator[None]:
+        """Show the tree of `start` to the block, and put the run's changes back after it."""
+        with self.lock, self._workspace.checkpoints.visit(start, self._latest):
+            yield
+        self.unsaved = False
+
+    def undo(self, reason: str) -> None:
+        """Restore the tree from before the first write, if there was one."""
+        if self.start is None:
+            return
+        with self.lock, uninterrupted():
+            self.unsaved = True
+            paths = self._workspace.checkpoints.restore(self.start)
+            self.unsaved = False
+            self._latest = self.start
+            self._emit(ChangesUndone(paths, reason))
+
+    def paths(self) -> tuple[str, ...]:
+        """Return the visible files that differ from the start of the run, as of the last checkpoint."""
+        return self._workspace.checkpoints.changes(self.start, self._latest) if self.start else ()
+
+    def diff(self) -> bytes | None:
+        """Return the diff of the whole run, builds included, or None without a checkpoint after the first."""
+        if not self.start or self.start == self._latest:
+            return None
+        return self._workspace.checkpoints.diff(self.start, self._latest)
