@@ -8,9 +8,9 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from code_commit.cli.arguments import BUILTIN, Parser, load_registry
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _HIGHEST_CODE = 255  # that a process can return
 
 
+@dataclass(eq=False, repr=False)
 class CommandHost:
     """Implements `plugin_api.Host`, and has more for the host's own commands.
 
@@ -43,20 +44,11 @@ class CommandHost:
     values from the command line.
     """
 
-    flags: Mapping[str, Any] = MappingProxyType({})
-
-    def __init__(
-        self,
-        environ: Mapping[str, str],
-        *,
-        disabled: Sequence[str] = (),
-        plugin: Plugin | None = None,
-        out: CommandOutput | None = None,
-    ) -> None:
-        self.environ = environ
-        self.out = out or CommandOutput()
-        self._disabled = disabled
-        self._plugin = plugin
+    environ: Mapping[str, str]
+    disabled: Sequence[str] = ()
+    plugin: Plugin | None = None
+    out: CommandOutput = field(default_factory=CommandOutput)
+    flags: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def root(self) -> Path:
@@ -71,7 +63,7 @@ class CommandHost:
     @cached_property
     def registry(self) -> Registry:
         """The offers of all plugins except disabled ones."""
-        registry = load_registry(self._disabled)
+        registry = load_registry(self.disabled)
         self.out.registries.append(registry)
         return registry
 
@@ -98,7 +90,7 @@ class CommandHost:
     def of(self, plugin: Plugin) -> CommandHost:
         """Return this host for code of another plugin."""
         host = copy(self)
-        host._plugin = plugin  # noqa: SLF001 - its own
+        host.plugin = plugin
         return host
 
     def keys_for(self, redactor: Redactor) -> KeyStore:
@@ -137,7 +129,7 @@ class CommandHost:
 
     def settings(self) -> Any:
         """Return the validated section of the plugin that offers the command."""
-        return self._section_of(self._plugin) if self._plugin else None
+        return self._section_of(self.plugin) if self.plugin else None
 
     @cached_property
     def configuration(self) -> Settings:

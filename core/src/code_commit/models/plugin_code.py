@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -60,15 +60,13 @@ Layer = Callable[..., Completion]
 """Takes a call and `next`; `functools.partial` composes layers without extra frames."""
 
 
-def collect_layers(
-    plugin_host: PluginHost, settings_of: Callable[[Plugin], Any], secret_of: Callable[[Plugin], Any]
-) -> tuple[Layer, ...]:
+def collect_layers(plugin_host: PluginHost, given: Mapping[str, Callable[[Plugin], Any]]) -> tuple[Layer, ...]:
     """Return the layers of all plugins, sorted by the name of the plugin, the outermost first.
 
     Raises:
         NotReady: a plugin that offers layers is broken. A layer may be a policy, so no call skips it.
     """
-    found = list(collect_objects(plugin_host, HOOK, {"settings": settings_of, "secret": secret_of}))
+    found = list(collect_objects(plugin_host, HOOK, given))
     if broken := next((each for each in plugin_host.failures if each.stage == HOOK), None):
         raise NotReady(
             f"the plugin {broken.plugin} of {broken.distribution} has model layers and is broken: {broken.error}",

@@ -55,12 +55,9 @@ class PluginFailure:
 class Registry(Protocol):
     """What the loaded plugins offer, by name."""
 
-    @property
-    def providers(self) -> Mapping[str, tuple[Plugin, ProviderDefinition]]: ...
-    @property
-    def workflows(self) -> Mapping[str, tuple[Plugin, WorkflowDefinition]]: ...
-    @property
-    def commands(self) -> Mapping[str, tuple[Plugin, CommandDefinition]]: ...
+    providers: Mapping[str, tuple[Plugin, ProviderDefinition]]
+    workflows: Mapping[str, tuple[Plugin, WorkflowDefinition]]
+    commands: Mapping[str, tuple[Plugin, CommandDefinition]]
 
 
 class Output(Protocol):
@@ -91,24 +88,15 @@ class Host(Protocol):
     hides every configured key. `build_timeout` is the setting `build.timeout_seconds`.
     """
 
-    @property
-    def root(self) -> Path: ...
-    @property
-    def environ(self) -> Mapping[str, str]: ...
-    @property
-    def argv0(self) -> str: ...
-    @property
-    def out(self) -> Output: ...
-    @property
-    def plugins(self) -> Sequence[Plugin]: ...
-    @property
-    def failures(self) -> Sequence[PluginFailure]: ...
-    @property
-    def registry(self) -> Registry: ...
-    @property
-    def redactor(self) -> Redactor: ...
-    @property
-    def build_timeout(self) -> float: ...
+    root: Path
+    environ: Mapping[str, str]
+    argv0: str
+    out: Output
+    plugins: Sequence[Plugin]
+    failures: Sequence[PluginFailure]
+    registry: Registry
+    redactor: Redactor
+    build_timeout: float
 
     def workspace(
         self,

@@ -119,14 +119,16 @@ def assemble_run(
         NotReady: a plugin that guards paths or a section of the settings is broken.
     """
     plugin_host, settings, workflow = registry.plugin_host, plan.settings, plan.workflow
-    section_of = partial(plugin_section, settings, plugin_host)
-    secret_of = partial(plugin_secret, registry, keys.secret)
-    has_sinks = _add_sinks(log, plugin_host, section_of, secret_of)
-    rules = _path_rules(plugin_host, section_of, fail_closed=workflow.writes)
+    given: Mapping[str, Callable[[Plugin], Any]] = {
+        "settings": partial(plugin_section, settings, plugin_host),
+        "secret": partial(plugin_secret, registry, keys.secret),
+    }
+    has_sinks = _add_sinks(log, plugin_host, given)
+    rules = _path_rules(plugin_host, given, fail_closed=workflow.writes)
     models = Models(
         services,
         CallLog(log, numbered=workflow.numbered),
-        collect_layers(plugin_host, section_of, secret_of),
+        collect_layers(plugin_host, given),
         None if settings.max_cost is None else Budget(float(settings.max_cost)),
         settings.http,
         workspace.redactor,
@@ -135,26 +137,13 @@ def assemble_run(
     )
     if workflow.writes:
         workspace.look_ahead()  # runs while the model answers
-    return ProjectRun(
-        plan,
-        workspace,
-        log,
-        models,
-        plugin_host,
-        rules=rules,
-        keeps_diffs=has_sinks,
-        section_of=section_of,
-        secret_of=secret_of,
-    )
+    return ProjectRun(plan, workspace, log, models, plugin_host, rules, given, keeps_diffs=has_sinks)
 
 
-def _add_sinks(
-    log: RunLog, plugin_host: PluginHost, section_of: Callable[[Plugin], Any], secret_of: Callable[[Plugin], _Secret]
-) -> bool:
+def _add_sinks(log: RunLog, plugin_host: PluginHost, given: Mapping[str, Callable[[Plugin], Any]]) -> bool:
     """Add the log sinks of plugins; return whether there are any."""
-    arguments = {"settings": section_of, "secret": secret_of}
     installed = [plugin for plugin in plugin_host.plugins if plugin.distribution != HOST]
-    sinks = [each for plugin in installed for each in plugin_host.collect(_SINKS, arguments, only=plugin)]
+    sinks = [each for plugin in installed for each in plugin_host.collect(_SINKS, given, only=plugin)]
     for plugin, sink in sinks:
         log.add_sink(plugin.distribution, sink, plugin=plugin.name)
     return bool(sinks)
@@ -193,14 +182,14 @@ def settings_model(plugin_host: PluginHost, plugin: Plugin) -> type[Any] | None:
 
 
 def _path_rules(
-    plugin_host: PluginHost, section_of: Callable[[Plugin], Any], *, fail_closed: bool
+    plugin_host: PluginHost, given: Mapping[str, Callable[[Plugin], Any]], *, fail_closed: bool
 ) -> list[tuple[str, PathRule]]:
     """Collect the path rules of plugins, each with its distribution.
 
     Raises:
         NotReady: a plugin that guards paths is broken, and the workflow writes.
     """
-    rules = list(collect_objects(plugin_host, PATH_RULES, {"settings": section_of}))
+    rules = list(collect_objects(plugin_host, PATH_RULES, given))
     broken = [each for each in plugin_host.failures if each.guards_paths or each.stage == PATH_RULES]
     if broken and fail_closed:
         first = broken[0]

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from copy import copy
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -50,50 +51,44 @@ if TYPE_CHECKING:
 _LARGEST_DIFF = 8 * 1024 * 1024  # bytes of new content
 
 
+@dataclass(eq=False, repr=False)
 class ProjectRun:
-    """Implements `Run`, and has more for the session. `writes` is whether this run may change the project."""
+    """Implements `Run`, and has more for the session.
 
-    def __init__(
-        self,
-        plan: RunPlan,
-        workspace: Workspace,
-        log: RunLog,
-        models: Models,
-        plugin_host: PluginHost,
-        *,
-        rules: Sequence[tuple[str, PathRule]],
-        keeps_diffs: bool,  # for the log sinks of plugins
-        section_of: Callable[[Plugin], Any],
-        secret_of: Callable[[Plugin], Callable[[str], str | None]],
-    ) -> None:
-        self.root = plan.root
-        self.folder = log.folder
-        self.state = workspace.state(plan.plugin.name)
-        self.token = log.token
-        self.options = plan.options
-        self.settings = plan.section
-        self.tree: Tree = workspace.tree
-        self.build_timeout: float = plan.settings.build.timeout_seconds
-        self.writes = plan.workflow.writes
-        self.secret = secret_of(plan.plugin)
-        self.workspace = workspace
-        self.log = log
-        self.models = models
-        self.plugin_host = plugin_host
-        self.section_of = section_of
-        self._plan = plan
-        self._rules = rules
-        self._keeps_diffs = keeps_diffs
-        self._secret_of = secret_of
-        self.last_build: ProcessResult | None = None
-        self.changes = TreeChanges(workspace, log.folder.name, log.emit)
+    `rules` are the path rules of plugins, each with its distribution. `given` makes what hooks get for each plugin: its
+    `settings` and its `secret`. `keeps_diffs` is whether plugins have log sinks, which show diffs. `writes` is whether
+    this run may change the project.
+    """
+
+    plan: RunPlan
+    workspace: Workspace
+    log: RunLog
+    models: Models
+    plugin_host: PluginHost
+    rules: Sequence[tuple[str, PathRule]]
+    given: Mapping[str, Callable[[Plugin], Any]]
+    keeps_diffs: bool
+    last_build: ProcessResult | None = None
+
+    def __post_init__(self) -> None:
+        self.root = self.plan.root
+        self.folder = self.log.folder
+        self.state = self.workspace.state(self.plan.plugin.name)
+        self.token = self.log.token
+        self.options = self.plan.options
+        self.settings = self.plan.section
+        self.tree: Tree = self.workspace.tree
+        self.build_timeout: float = self.plan.settings.build.timeout_seconds
+        self.writes = self.plan.workflow.writes
+        self.secret = self.given["secret"](self.plan.plugin)
+        self.changes = TreeChanges(self.workspace, self.folder.name, self.emit)
 
     def after(self, plugin: Plugin) -> ProjectRun:
         """Return the finished run for the `after_run` of `plugin`: with its settings and secrets, and read-only."""
         run = copy(self)
         run.state = self.workspace.state(plugin.name)
-        run.settings = self.section_of(plugin)
-        run.secret = self._secret_of(plugin)
+        run.settings = self.given["settings"](plugin)
+        run.secret = self.given["secret"](plugin)
         run.writes = False
         return run
 
@@ -108,7 +103,7 @@ class ProjectRun:
         Raises:
             NotReady: the workflow's definition does not name this role, or the model does not exist.
         """
-        workflow = self._plan.workflow
+        workflow = self.plan.workflow
         if workflow.roles is None or role not in {"default", *workflow.roles}:
             raise NotReady(
                 f"{workflow.name} asked for a model of the role {role!r}, which its definition does not declare",
@@ -119,7 +114,7 @@ class ProjectRun:
     def settings_of(self, plugin: str) -> Any:
         """Return the validated section of another plugin, or None if it is not loaded."""
         loaded = next((each for each in self.plugin_host.plugins if each.name == plugin), None)
-        return loaded and self.section_of(loaded)
+        return loaded and self.given["settings"](loaded)
 
     def files(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
         """Return the files that a model may see and that match `patterns`."""
@@ -131,7 +126,7 @@ class ProjectRun:
 
     def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
         """Ask every path rule about `changes`."""
-        return self.workspace.check(changes, self._rules, warn=lambda text: self.emit(MessageLogged(text, "warning")))
+        return self.workspace.check(changes, self.rules, warn=lambda text: self.emit(MessageLogged(text, "warning")))
 
     def apply(self, changes: Sequence[Change]) -> None:
         """Check `changes` again, then write all of them or none.
@@ -142,7 +137,7 @@ class ProjectRun:
         """
         self._require_writes()
         try:
-            self.workspace.apply(changes, self._rules, around=self._record_changes(changes))
+            self.workspace.apply(changes, self.rules, around=self._record_changes(changes))
         except ChangeSetRefused as error:
             raise ResponseRefused(error.message) from error
 
@@ -192,7 +187,7 @@ class ProjectRun:
         """Run git in the root while holding the tree lock."""
         with self.changes.lock:
             return self.workspace.git.run(
-                args, stdin=stdin, check=check, hooks=hooks, reads_only=not self._plan.workflow.writes
+                args, stdin=stdin, check=check, hooks=hooks, reads_only=not self.plan.workflow.writes
             )
 
     def ask(self, question: str, *, choices: Sequence[str] = (), draft: str | None = None) -> str | None:
@@ -201,7 +196,7 @@ class ProjectRun:
         Raises:
             NotReady: this workflow is not interactive.
         """
-        if not self._plan.workflow.interactive:
+        if not self.plan.workflow.interactive:
             raise NotReady("a workflow that is not interactive asked a question", hint="this is a bug in its plugin")
         self.emit(QuestionAsked(question, tuple(choices)))
         answer = read_answer(lambda: self.say(question), self.root, draft)
@@ -220,21 +215,21 @@ class ProjectRun:
         Raises:
             NotReady: stdout cannot be written to.
         """
-        if not self._plan.stdout_taken:
+        if not self.plan.stdout_taken:
             self._print(text + "\n" * (not text.endswith("\n")))
 
     @contextmanager
     def show_replies(self) -> Iterator[None]:
         """Print the text of the replies inside the block on stdout, as it arrives if they stream."""
         print_text = self.models.log.print_text
-        token = print_text.set(None if self._plan.stdout_taken else self._print)
+        token = print_text.set(None if self.plan.stdout_taken else self._print)
         try:
             yield
         finally:
             print_text.reset(token)
 
     def _print(self, text: str) -> None:
-        shown, stdout = self.redacted(text), self._plan.stdout
+        shown, stdout = self.redacted(text), self.plan.stdout
         with suppress(BrokenPipeError):
             write_stdout(stdout, printable(shown) if stdout.isatty() else shown)
 
@@ -260,7 +255,7 @@ class ProjectRun:
 
     def collect(self, hook: str) -> Iterator[tuple[str, Any]]:
         """Call a hook that a plugin declared; yield (distribution, item)."""
-        for plugin, item in self.plugin_host.collect(hook, {"settings": self.section_of}):
+        for plugin, item in self.plugin_host.collect(hook, {"settings": self.given["settings"]}):
             yield plugin.distribution, item
 
     # --- for the session -------------------------------------------------------------------------------------------
@@ -277,7 +272,7 @@ class ProjectRun:
 
     def keep_whole_diff(self) -> None:
         """Write the diff of the whole run, builds included, for log sinks."""
-        if self._keeps_diffs and (diff := self.changes.diff()) is not None:
+        if self.keeps_diffs and (diff := self.changes.diff()) is not None:
             self._keep_diff("all-changes.diff", diff)
 
     @contextmanager
@@ -297,7 +292,7 @@ class ProjectRun:
     def _diff_for_sinks(self, changes: Sequence[Change]) -> str | None:
         """Return the diff for log sinks, or None if there are no sinks or it is too large."""
         size = sum(4096 + len(change.content or b"") for change in changes)  # as blocks on disk
-        return self.workspace.diff(changes) if self._keeps_diffs and size <= _LARGEST_DIFF else None
+        return self.workspace.diff(changes) if self.keeps_diffs and size <= _LARGEST_DIFF else None
 
     def _keep_diff(self, name: str, text: str | bytes) -> str | None:
         """Write the diff of applied changes. Ignore a full disk, so that the event is still logged."""

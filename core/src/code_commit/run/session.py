@@ -210,7 +210,7 @@ def _call_after_run(run: ProjectRun, state: _RunState, seconds: float) -> None:
 
 
 def _call(run: ProjectRun, plugin: Plugin, ending: Ending) -> None:
-    arguments = {"settings": run.section_of, "run": run.after, "ending": lambda _: ending}
+    arguments = {**run.given, "run": run.after, "ending": lambda _: ending}
     run.log.sender.set((plugin.name, plugin.distribution))  # in the context of this thread
     try:
         for _, line in run.plugin_host.collect(AFTER_RUN, arguments, only=plugin):
