@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from code_commit.plugin_api.conversation import Finish, ToolCall, Usage
-from code_commit.plugin_api.streaming import StreamEvent
+from code_commit.plugin_api.provider import StreamEvent
 
 Protocol = Literal["gemini", "openai", "anthropic"]
 Fault = Literal["drop", "reset", "half", "stall", "trickle", "hang"]

@@ -14,8 +14,7 @@ from code_commit.models.resolution import Service
 from code_commit.plugin_api.conversation import Completion, Finish, ProviderError, Text, Usage, request_text
 from code_commit.plugin_api.errors import CodeCommitError, LimitReached, NotReady, ProviderFailed
 from code_commit.plugin_api.event import CallFinished, CallRetried, CallStarted, MessageLogged
-from code_commit.plugin_api.provider import ModelCall, NextLayer
-from code_commit.plugin_api.streaming import Delta, StreamEvent
+from code_commit.plugin_api.provider import Delta, ModelCall, NextLayer, StreamEvent
 from code_commit_workspace import Redactor
 
 _QUOTED = 200  # characters of a model's refusal

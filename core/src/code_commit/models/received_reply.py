@@ -11,7 +11,7 @@ from functools import partial
 from code_commit.log.run_log import CallFiles, RunLog
 from code_commit.plugin_api.conversation import estimate_tokens
 from code_commit.plugin_api.event import CallProgress
-from code_commit.plugin_api.streaming import Delta, StreamEvent
+from code_commit.plugin_api.provider import Delta, StreamEvent
 from code_commit_workspace import KeptStream, counted
 
 Print = Callable[[str], None]

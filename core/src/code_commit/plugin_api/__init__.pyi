@@ -73,11 +73,17 @@ from .project_files import decode_text as decode_text
 from .project_files import protected_list as protected_list
 from .project_files import read_text as read_text
 from .provider import CountingWire as CountingWire
+from .provider import Delta as Delta
 from .provider import HttpCall as HttpCall
 from .provider import ModelCall as ModelCall
 from .provider import ModelLayer as ModelLayer
 from .provider import NextLayer as NextLayer
+from .provider import PartialReply as PartialReply
+from .provider import Progress as Progress
 from .provider import Provider as Provider
+from .provider import StreamDecoder as StreamDecoder
+from .provider import StreamEvent as StreamEvent
+from .provider import StreamingWire as StreamingWire
 from .provider import Wire as Wire
 from .reply import finish_of as finish_of
 from .reply import generated_id as generated_id
@@ -99,12 +105,6 @@ from .run_files import parts_to_json as parts_to_json
 from .run_files import read_records as read_records
 from .run_files import run_folders as run_folders
 from .run_json import run_document as run_document
-from .streaming import Delta as Delta
-from .streaming import PartialReply as PartialReply
-from .streaming import Progress as Progress
-from .streaming import StreamDecoder as StreamDecoder
-from .streaming import StreamEvent as StreamEvent
-from .streaming import StreamingWire as StreamingWire
 
 hookimpl: pluggy.HookimplMarker
 hookspec: pluggy.HookspecMarker

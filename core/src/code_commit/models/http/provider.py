@@ -31,8 +31,7 @@ from code_commit.models.http.streaming import EventParser
 from code_commit.plugin_api.conversation import Completion, ProviderError
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import CodeCommitError, NotReady
-from code_commit.plugin_api.provider import HttpCall, ModelCall, Wire
-from code_commit.plugin_api.streaming import StreamEvent
+from code_commit.plugin_api.provider import HttpCall, ModelCall, StreamEvent, Wire
 from code_commit_workspace import checked_result
 
 _REDIRECTS = range(300, 400)  # HTTP statuses

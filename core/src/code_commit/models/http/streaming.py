@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from code_commit.plugin_api.conversation import ProviderError
-from code_commit.plugin_api.streaming import StreamEvent
+from code_commit.plugin_api.provider import StreamEvent
 
 
 class EventParser:
