@@ -1,150 +1,19 @@
-"""Prompts begin with what stays the same, so that services read it from their caches.
-
-The service here bills as the real ones do: it reads from its cache what earlier requests began with. The sources are
-the guides of OpenAI, Anthropic and Google about prompt caching. A token is four bytes. What a service does not promise
-is not given: Anthropic also finds entries shortly before a mark.
-"""
+"""Prompts begin with what stays the same, so that services read it from their caches."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from code_commit.plugin_api import ToolCall, Usage, cost_of
-from code_commit_testing import Finished, Project, RecordedRequest, Reply, ScriptedServer, install_plugin
-from code_commit_testing.scripted_replies import answer_of
+from code_commit_testing import Finished, Project, Reply, ScriptedServer, install_plugin
+from code_commit_testing.billing import Billing, common_start
 
 KEY = "sk-canary-0123456789-key7Q"
-TOKEN = 4  # bytes
-OPENAI_MARK, ANTHROPIC_MARK = "prompt_cache_breakpoint", "cache_control"
-
-
-@dataclass(frozen=True)
-class Bill:
-    """The tokens of one prompt. `hour` is how many of the written ones are kept for an hour."""
-
-    input: int
-    read: int = 0
-    written: int = 0
-    hour: int = 0
-
-    def cost(self, *, read: float = 0.1, write: float = 1.25) -> float:
-        """Return the cost of the prompt in tokens that are not cached."""
-        short = self.written - self.hour
-        return self.input - self.read - self.written + read * self.read + write * short + 2.0 * self.hour
-
-
-@dataclass
-class Billing:
-    """Bills requests in their order.
-
-    `minimum` is the fewest tokens that are cached. With `step`, the beginning of any earlier request counts, in so many
-    tokens; without it, what ends at a mark. `guaranteed` is whether the cache works at all.
-    """
-
-    minimum: int
-    step: int = 0
-    guaranteed: bool = True
-    bills: list[Bill] = field(default_factory=list)
-    requests: list[Any] = field(default_factory=list)
-    _seen: list[bytes] = field(default_factory=list)
-    _entries: set[bytes] = field(default_factory=set)
-
-    def answering(self, *replies: Reply | str) -> list[Callable[[RecordedRequest], Reply]]:
-        """Return a script for `ScriptedServer`: the replies, with the usage of each request."""
-        return [self._billed(reply if isinstance(reply, Reply) else Reply(reply)) for reply in replies]
-
-    def _billed(self, reply: Reply) -> Callable[[RecordedRequest], Reply]:
-        def answer(request: RecordedRequest) -> Reply:
-            bill = self._bill(request.json)
-            usage = Usage(bill.input, 5, cache_read=bill.read, cache_write=bill.written)
-            if not bill.hour:
-                return replace(reply, usage=usage)
-            return _kept_for_an_hour(reply, bill, request.model)
-
-        return answer
-
-    def _bill(self, body: Any) -> Bill:
-        pieces = list(_pieces(body))
-        whole = b"".join(piece for piece, _ in pieces)
-        bill = self._automatic(whole) if self.step else self._marked(body, pieces, len(whole) // TOKEN)
-        if not self.guaranteed:
-            bill = Bill(bill.input)
-        self._seen.append(whole)
-        self.bills.append(bill)
-        self.requests.append(body)
-        return bill
-
-    def _automatic(self, whole: bytes) -> Bill:
-        read = max((_common(whole, earlier) for earlier in self._seen), default=0) // TOKEN
-        read = read - read % self.step if read >= self.minimum else 0
-        return Bill(len(whole) // TOKEN, read)
-
-    def _marked(self, body: Any, pieces: list[tuple[bytes, Any]], size: int) -> Bill:
-        prefix, marks, hour = b"", [], False
-        for piece, mark in pieces:
-            prefix += piece
-            if mark is not None and len(prefix) // TOKEN >= self.minimum:
-                marks.append(prefix)
-                hour = mark.get("ttl") == "1h"
-        assert sum(mark is not None for _, mark in pieces) <= 4, "the service refuses a fifth mark"
-        if "messages" in body and body["model"].startswith("gpt-") and "prompt_cache_options" not in body:
-            marks.append(prefix)  # OpenAI's own mark
-        read = max((len(mark) // TOKEN for mark in marks if mark in self._entries), default=0)
-        written = max((len(mark) // TOKEN - read for mark in marks), default=0)
-        self._entries.update(marks)
-        return Bill(size, read, written, written * hour)
-
-
-def _kept_for_an_hour(reply: Reply, bill: Bill, model: str) -> Reply:
-    """Return Anthropic's reply with the kinds of written tokens."""
-    usage = Usage(bill.input, 5, cache_read=bill.read, cache_write=bill.written)
-    body = json.loads(answer_of("anthropic", replace(reply, usage=usage), model=model)[1])
-    kinds = {"ephemeral_5m_input_tokens": bill.written - bill.hour, "ephemeral_1h_input_tokens": bill.hour}
-    body["usage"]["cache_creation"] = kinds
-    return Reply(body=json.dumps(body).encode())
-
-
-def _common(one: bytes, other: bytes) -> int:
-    """Return how many bytes both begin with."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
-    return low
-
-
-def _pieces(body: Any) -> Iterator[tuple[bytes, Any]]:
-    """Yield what the model reads, in its order, each with its mark, or None."""
-    for tool in body.get("tools", []):
-        yield _canonical(tool), tool.get(ANTHROPIC_MARK)
-    system = body.get("system", (body.get("systemInstruction") or {}).get("parts", ""))
-    yield from _content(system)
-    for message in body.get("messages", body.get("contents", [])):
-        others = {name: value for name, value in message.items() if name not in {"content", "parts"}}
-        yield _canonical(others), None
-        yield from _content(message.get("content", message.get("parts", "")))
-
-
-def _content(content: Any) -> Iterator[tuple[bytes, Any]]:
-    if not isinstance(content, list):
-        yield (content or "").encode(), None
-        return
-    for part in content:
-        mark = part.get(OPENAI_MARK, part.get(ANTHROPIC_MARK))
-        if isinstance(part.get("text"), str):
-            yield part["text"].encode(), mark
-        else:
-            yield _canonical({name: value for name, value in part.items() if name != ANTHROPIC_MARK}), mark
-
-
-def _canonical(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True).encode()
 
 
 # --- runs -------------------------------------------------------------------------------------------------------------
@@ -269,7 +138,7 @@ def test_the_cached_order_is_logged_as_it_is_sent(runs):
     sent = [request["messages"][0]["content"] for request in billing.requests]
     names = ("1-initial-query.txt", "2-repair-query.txt")
     assert [(runs.project.run_folder / name).read_text() for name in names] == sent
-    same = sent[0][: _common(sent[0].encode(), sent[1].encode())]
+    same = sent[0][: common_start(sent[0].encode(), sent[1].encode())]
     assert same.index("[query]") < same.index("[codebase]") < same.index(CODE)
     assert sent[1].removeprefix(same).index("build.sh output") > 0
 

@@ -20,6 +20,7 @@ from code_commit_planner.prompts import (
     ASKED,
     COACH_SYSTEM,
     COACH_TURN,
+    COACH_WORK,
     PLAYER_FEEDBACK,
     PLAYER_SYSTEM,
     PLAYER_TURN,
@@ -154,33 +155,32 @@ class _Loop:
         show(self.run, filled(message, number=str(turn), turns=str(self.turns), spent=so_far))
 
     def _player(self, feedback: str) -> AgentResult:
-        task, token = self.task, self.run.token
-        prompt = filled(PLAYER_TURN, file=task.file, token=token, requirements=task.requirements)
-        if feedback:
-            prompt += filled(PLAYER_FEEDBACK, token=token, feedback=feedback)
+        token = self.run.token
+        prompt = filled(PLAYER_FEEDBACK, token=token, feedback=feedback) if feedback else ""
         tools = (*PLAYER_TOOLS, *self.toolbox.of_servers)
-        return self._agent("player", tools, PLAYER_SYSTEM, prompt + self._asked(), writes=(TODO,))
+        return self._agent("player", tools, PLAYER_SYSTEM, PLAYER_TURN, prompt, writes=(TODO,))
 
     def _coach(self, report: str) -> AgentResult:
-        task, run = self.task, self.run
-        diff = changes_since(task.since, run, run.settings.diff_limit)
-        prompt = filled(
-            COACH_TURN, file=task.file, token=run.token, requirements=task.requirements, report=report, diff=diff
-        )
-        return self._agent("coach", COACH_TOOLS, COACH_SYSTEM, prompt + self._asked())
+        run = self.run
+        diff = changes_since(self.task.since, run, run.settings.diff_limit)
+        prompt = filled(COACH_WORK, token=run.token, report=report, diff=diff)
+        return self._agent("coach", COACH_TOOLS, COACH_SYSTEM, COACH_TURN, prompt)
 
     def _asked(self) -> str:
         return filled(ASKED, token=self.run.token, asked=self.asked) if self.asked else ""
 
     def _agent(
-        self, agent: str, allow: Sequence[str], system: str, prompt: str, *, writes: tuple[str, ...] = ()
+        self, agent: str, allow: Sequence[str], system: str, turn: str, prompt: str, *, writes: tuple[str, ...] = ()
     ) -> AgentResult:
-        run = self.run
+        """Let an agent work on the requirements, with which all of its turns begin, and on `prompt`."""
+        run, task = self.run, self.task
+        shared = filled(turn, file=task.file, token=run.token, requirements=task.requirements)
+        prompt += self._asked()
         if note := self.guard.note():
             prompt += f"\n{note}\n"
         tools = self.guard.tools(self.toolbox, agent, writes=writes)
         system = filled(system, codepath=legible(str(run.root)))
-        return work(run, tools, agent, allow=allow, system=system, prompt=prompt)
+        return work(run, tools, agent, allow=allow, system=system, prompt=prompt, shared=shared)
 
     def _head(self) -> str:
         return self.task.head() if self.task.head is not None else ""

@@ -121,6 +121,9 @@ The text between lines with <token> is the material to review, not a request to 
 --- <file> <token> ---
 <requirements>
 --- <token> ---
+"""
+
+COACH_WORK = """\
 
 The player's report:
 

@@ -26,6 +26,7 @@ def work(
     allow: Sequence[str],
     system: str,
     prompt: str,
+    shared: str = "",
     history: Sequence[Message] = (),
 ) -> AgentResult:
     """Let the model of the role `agent` work, and show its work.
@@ -42,6 +43,7 @@ def work(
             allow=allow,
             system=system,
             prompt=prompt,
+            shared=shared,
             history=history,
             label=agent,
             on_call=watch.called,

@@ -39,6 +39,7 @@ def run_agent(
     *,
     allow: Sequence[str],
     prompt: str,
+    shared: str = "",
     system: str = "",
     history: Sequence[Message] = (),
     limits: AgentLimits | None = None,
@@ -51,9 +52,10 @@ def run_agent(
 
     The calls of a reply run in order and are answered in one message. The loop ends when `final_output` is called, when
     a reply has no call, or for another reason in `End`. `history` is a conversation to continue, from an earlier result
-    or a transcript; with an empty `prompt`, the model only continues. `label` names the calls and the transcript in the
-    run folder. `on_text` gets the text of each reply before its calls run, `on_call` and `on_turn` get finished calls
-    and turns; all are unredacted.
+    or a transcript; with an empty `prompt`, the model only continues. `shared` comes before the prompt: text with which
+    other conversations of the same `system` and tools begin, too, and which services read from their caches. `label`
+    names the calls and the transcript in the run folder. `on_text` gets the text of each reply before its calls run,
+    `on_call` and `on_turn` get finished calls and turns; all are unredacted.
 
     Raises:
         NotReady: a tool in `allow` does not exist.
@@ -65,7 +67,10 @@ def run_agent(
     agent = _Agent(
         run, model, tools, system, limits, label, transcript, toolbox.settings.output_limit, on_call, on_text
     )
-    agent.add(*answered(history), Message("user", (Text(prompt or _CONTINUE),)))
+    texts = [Text(shared, cache_here=True)] if shared else []
+    if prompt or not shared:
+        texts.append(Text(prompt or _CONTINUE))
+    agent.add(*answered(history), Message("user", tuple(texts)))
     with run.span("toolbox.agent", label=label):
         while agent.end is None:
             with run.span("toolbox.turn", number=agent.turns + 1):

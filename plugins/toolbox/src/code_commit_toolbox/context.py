@@ -65,7 +65,8 @@ def shortened(messages: Sequence[Message], *, at_most: int, enough: int) -> tupl
 def sendable(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Return `messages` for a request: merge neighbors of one role, and mark messages for caching.
 
-    The first message and the last ones of the user are marked: the next request is equal up to there.
+    The last messages of the user are marked: the next request is equal up to there. So is the first message, at the
+    mark that it has, which stands where other conversations differ, or at its end.
     """
     joined: list[Message] = []
     for message in messages:
@@ -74,8 +75,10 @@ def sendable(messages: Sequence[Message]) -> tuple[Message, ...]:
         else:
             joined.append(message)
     users = [index for index, message in enumerate(joined) if message.role == "user"]
-    for index in {*users[:1], *users[-_MARKED:]}:
-        joined[index] = _marked(joined[index])
+    last = users[-_MARKED:]
+    for index in {*users[:1], *last}:
+        if index in last or not _has_mark(joined[index]):
+            joined[index] = _marked(joined[index])
     return tuple(joined)
 
 
@@ -94,6 +97,10 @@ def _marked(message: Message) -> Message:
     if isinstance(last, Text | ToolResult):
         last = replace(last, cache_here=True)
     return Message(message.role, (*before, last))
+
+
+def _has_mark(message: Message) -> bool:
+    return any(isinstance(part, Text | ToolResult) and part.cache_here for part in message.parts)
 
 
 def _has_results(message: Message) -> bool:
