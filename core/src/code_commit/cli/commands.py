@@ -194,7 +194,7 @@ def _refresh(host: CommandHost) -> int:
     for name, (plugin, definition) in sorted(host.registry.providers.items()):
         try:
             if definition.base_url:
-                ask: Any = services.connected(ResolvedModel(definition, plugin, None)).provider
+                ask: Any = services.connected(ResolvedModel(plugin, definition, None)).provider
                 found = usable_table(ask.models())
                 kept = {model: window for model, window in found.items() if redactor.text(model) == model}
                 listed[name] = kept or listed.get(name, {})
@@ -263,18 +263,21 @@ def setting_rows(settings: Settings, plugin_host: PluginHost) -> list[dict[str, 
     from code_commit.config.schema import HostSettings, leaves
     from code_commit.run.assembly import settings_model
 
-    host = settings.model_dump(mode="json", exclude={"providers", "plugins"})
-    free = settings.model_dump(mode="json", include={"providers", "plugins"})
+    tables = settings.model_dump(mode="json")
     texts = dict(leaves(HostSettings))
     for plugin in plugin_host.plugins:
         with suppress(NotReady):
             if section := settings.plugin(plugin.name, settings_model(plugin_host, plugin)):
-                free["plugins"][plugin.name] = section.model_dump(mode="json")
+                tables["plugins"][plugin.name] = section.model_dump(mode="json")
                 texts.update(leaves(type(section), ("plugins", plugin.name)))
-    rows = [(name, display_value(name[2:], value)) for tables in (host, free) for name, value in _leaves(tables)]
     return [
-        {"name": ".".join(name), "value": value, "origin": settings.origin(name), "description": texts.get(name, "")}
-        for name, value in rows
+        {
+            "name": ".".join(name),
+            "value": display_value(name[2:], value),
+            "origin": settings.origin(name),
+            "description": texts.get(name, ""),
+        }
+        for name, value in _leaves(tables)
     ]
 
 

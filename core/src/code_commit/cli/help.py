@@ -36,17 +36,14 @@ def describe_workflows(parser: ArgumentParser, registry: Registry) -> None:
 
 def _epilog(registry: Registry) -> str:
     """Show examples with the commands that are installed; without the default workflow, how to install it."""
+    failed = failed_plugins(registry.plugin_host)
     if DEFAULT_WORKFLOW not in registry.workflows:
-        return (
-            f"The default workflow is not installed. Install it:\n  {installation(_DEFAULT_DISTRIBUTION)}\n"
-            + failed_plugins(registry.plugin_host)
-        )
+        return f"The default workflow is not installed. Install it:\n  {installation(_DEFAULT_DISTRIBUTION)}\n{failed}"
     lines = [f"code-commit {name}" for name in ("demo", "init") if name in registry.commands]
     lines += ['code-commit --query "Rename the module util to text"', "git diff | code-commit --query-file - --dry-run"]
     return (
         "examples:\n" + "".join(f"  {line}\n" for line in lines) + "\n"
-        "`code-commit help COMMAND` tells more of a command. The exit code is 0 when the goal was reached.\n"
-        + failed_plugins(registry.plugin_host)
+        f"`code-commit help COMMAND` tells more of a command. The exit code is 0 when the goal was reached.\n{failed}"
     )
 
 

@@ -29,11 +29,11 @@ class CommandOutput:
 
     def line(self, text: str = "") -> None:
         """Print one line on stdout."""
-        write_stdout(sys.stdout, printable(self._redact(text).rstrip(), newlines=False) + "\n")
+        write_stdout(sys.stdout, printable(self._known_keys.text(text).rstrip(), newlines=False) + "\n")
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Print a table on stdout: on a terminal with wrapped cells, else a row a line."""
-        shown = [[printable(self._redact(cell), newlines=False) for cell in row] for row in rows]
+        shown = [[printable(self._known_keys.text(cell), newlines=False) for cell in row] for row in rows]
         write_stdout(sys.stdout, align_columns(shown, terminal_columns(os.environ) if sys.stdout.isatty() else 0))
 
     def document(self, document: object) -> None:
@@ -44,12 +44,12 @@ class CommandOutput:
 
     def write(self, text: str) -> None:
         """Write a text to stdout, escaped if stdout is a terminal."""
-        text = self._redact(text)
+        text = self._known_keys.text(text)
         write_stdout(sys.stdout, printable(text) if sys.stdout.isatty() else text)
 
     def note(self, text: str) -> None:
         """Print one line on stderr."""
-        print_note(self._redact(text))
+        print_note(self._known_keys.text(text))
 
     def error(self, message: str, hint: str = "", *, notes: Sequence[str] = (), figures: Sequence[str] = ()) -> None:
         """Print an error on stderr: what happened and what to do."""
@@ -74,9 +74,6 @@ class CommandOutput:
         from code_commit_workspace import likely_keys
 
         return self._redactor(likely_keys(os.environ)).text(text)
-
-    def _redact(self, text: str) -> str:
-        return self._known_keys.text(text)
 
     @cached_property
     def _known_keys(self) -> Redactor:

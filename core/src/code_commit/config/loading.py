@@ -214,9 +214,7 @@ def unresolved(reference: str, providers: Mapping[str, Any]) -> str | None:
     if not (provider and dot and config):
         return "does not have the form <provider>.<config name>"
     configs = providers.get(provider, {})
-    if config == "default" and isinstance(configs, Mapping):
+    if isinstance(configs, Mapping) and (config == "default" or config in configs):
         return None
-    if not isinstance(configs, Mapping) or config not in configs:
-        known = [f"{name}.{one}" for name, value in providers.items() if isinstance(value, Mapping) for one in value]
-        return f"does not exist: there is no [providers.{provider}.{config}]" + did_you_mean(reference, known)
-    return None
+    known = [f"{name}.{one}" for name, value in providers.items() if isinstance(value, Mapping) for one in value]
+    return f"does not exist: there is no [providers.{provider}.{config}]" + did_you_mean(reference, known)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 GROUP = "code_commit"
 PATH_RULES_GROUP = "code_commit.path_rules"
 _ENTRY = re.compile(rb"^\s*([^=#;\[\s][^=]*?)\s*=\s*([^#\s]+)", re.MULTILINE)
+_FIELD = re.compile(r"^(Name|Version):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 _SECTION = re.compile(rb"^\s*\[([^\]]+)\]\s*$", re.MULTILINE)
 
 
@@ -82,17 +83,10 @@ def _name_and_version(info: str) -> tuple[str, str]:
     for file_name in ("METADATA", "PKG-INFO"):
         try:
             with open(os.path.join(info, file_name), encoding="utf-8", errors="replace") as file:  # noqa: PTH118, PTH123
-                for line in file:
-                    if not line.strip():
-                        break
-                    field, _, value = line.partition(":")
-                    if field == "Name":
-                        name = value.strip()
-                    elif field == "Version":
-                        version = value.strip()
+                fields = dict(_FIELD.findall(file.read().partition("\n\n")[0]))  # a description follows
         except OSError:
             continue
-        break
+        return fields.get("Name", name), fields.get("Version", version)
     return name, version
 
 

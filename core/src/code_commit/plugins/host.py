@@ -101,7 +101,8 @@ class PluginHost:
                 items: list[Any] = []
                 try:
                     with contextlib.redirect_stdout(sys.stderr):
-                        values = (arguments.get(name, _nothing)(plugin) for name in implementation.argnames)
+                        names = implementation.argnames
+                        values = (arguments[name](plugin) if name in arguments else None for name in names)
                         items = _items(hook, require_sync(implementation.function(*values)))
                 except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
                     self.reject(plugin, hook, error)
@@ -122,13 +123,18 @@ class PluginHost:
         Raises:
             KeyboardInterrupt: it is the error; the user may have pressed Ctrl-C.
         """
-        text, trace = (error, "") if isinstance(error, str) else _description(error)
+        if isinstance(error, KeyboardInterrupt):
+            raise error
+        text = error if isinstance(error, str) else describe(error, longest=_LONGEST_ERROR, with_hint=True)
         failure = PluginFailure(
             plugin.name, plugin.distribution, plugin.version, stage, text, guards_paths=plugin.guards_paths
         )
         if failure not in self.failures:
             self.failures.append(failure)
-            self.traces += [trace] if trace else []
+            if isinstance(error, BaseException):
+                import traceback
+
+                self.traces.append("".join(traceback.format_exception(error)))
             if self.on_failure:
                 self.on_failure(failure)
         return failure
@@ -197,10 +203,6 @@ def interrupted_while_loading(source: PluginSource) -> Interrupted:
     )
 
 
-def _nothing(_plugin: Plugin) -> None:
-    """Return the value of an argument without a function."""
-
-
 def _items(hook: str, result: Any) -> list[Any]:
     """Return the items of a hook's result. Generators run here, where errors are caught; a text is one item.
 
@@ -213,16 +215,6 @@ def _items(hook: str, result: Any) -> list[Any]:
         wanted = "a string" if hook == AFTER_RUN else "a list"
         raise TypeError(f"it must return {wanted} or None, not {type(result).__name__}")
     return list(result)
-
-
-def _description(error: BaseException) -> tuple[str, str]:
-    """Return a description of what a plugin raised, and the traceback."""
-    import traceback
-
-    if isinstance(error, KeyboardInterrupt):
-        raise error
-    text = describe(error, longest=_LONGEST_ERROR, with_hint=True)
-    return text, "".join(traceback.format_exception(error))
 
 
 def _require_known(disabled: frozenset[str], sources: Sequence[PluginSource]) -> None:

@@ -44,8 +44,8 @@ _Offer = tuple[Plugin, Any]
 class ResolvedModel:
     """The model that a name stands for. If `model` is None, `config` names the config that sets it."""
 
-    provider: ProviderDefinition
     plugin: Plugin
+    provider: ProviderDefinition
     model: str | None
     config: str = "default"
 
@@ -109,21 +109,18 @@ class Registry:
         if name in self.models:
             plugin, definition = self.models[name]
             ids = (model for model, aliases in definition.models.items() if name == model or name in aliases)
-            return ResolvedModel(definition, plugin, next(ids))
+            return ResolvedModel(plugin, definition, next(ids))
         if ("model", name) in self.denied:
             raise self.missing("model", name)
         provider, slash, model = name.partition("/")
         if slash and model and provider in self.providers:
-            plugin, definition = self.providers[provider]
-            return ResolvedModel(definition, plugin, model)
+            return ResolvedModel(*self.providers[provider], model)
         prefix, dot, config = name.partition(".")
         if dot and prefix in self.providers and (config == "default" or has_config(prefix, config)):
-            plugin, definition = self.providers[prefix]
-            return ResolvedModel(definition, plugin, None, config)
+            return ResolvedModel(*self.providers[prefix], None, config)
         listing = [each for each, models in listed_models().items() if name in models and each in self.providers]
         if len(listing) == 1:
-            plugin, definition = self.providers[listing[0]]
-            return ResolvedModel(definition, plugin, name)
+            return ResolvedModel(*self.providers[listing[0]], name)
         raise self.missing("model", name)
 
     @cached_property
