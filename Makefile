@@ -1,6 +1,6 @@
 # make demo    a recorded run on a small project: about a minute, no key
-# make test    the tests with the current Python, but for those marked slow, and the checks of the code
-# make matrix  all tests, with every Python, and with the lowest versions of the dependencies
+# make test    the tests with the current Python, but for those marked slow, and the checks of code and docs
+# make matrix  all tests, with every Python and the lowest versions of the dependencies; the site; the examples
 # make docs    the documentation as a site, in build/docs
 # make bench   how long things take, compared to other programs
 #
@@ -38,7 +38,7 @@ test: build/tools/.installed
 	@$(call RUN,-m test)
 
 matrix: test
-	@environments=$$($(TOX) list --no-desc | grep -E '^(py3|slow)' | grep -v '^$(TESTED)' | paste -sd, -) && \
+	@environments=$$($(TOX) list --no-desc | grep -E '^(py3|slow|site|automation|examples)' | grep -v '^$(TESTED)' | paste -sd, -) && \
 	$(call RUN,-e "$$environments")
 
 docs: build/tools/.installed
