@@ -155,16 +155,6 @@ def test_queries_models_and_setup_of_a_repository(fleet):
     assert "code-commit/fleet-gpt-4o" in fleet.git(fleet.folder / "one", "branch", "--list", "code-commit/*")
 
 
-def test_a_repository_without_what_a_run_needs_says_so(fleet):
-    one = fleet.repositories("one")[0]
-    (one / "build.sh").unlink()
-    fleet.commit(one)
-    fleet.write("one")
-    assert fleet.run().exit_code == 1
-    assert fleet.lines[0]["outcome"] == "not_ready"
-    assert "build.sh" in fleet.lines[0]["error"]
-
-
 def test_results_go_to_a_remote_only_with_push(fleet):
     one = fleet.repositories("one")[0]
     shutil.move(one / ".git", fleet.folder / "remote.git")

@@ -9,6 +9,7 @@ import os
 import tempfile
 import threading
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
 from code_commit.plugin_api import NotReady
@@ -16,6 +17,7 @@ from code_commit_workspace import Git, GitError, remove_tree
 
 PREFIX = "code-commit-fleet-"
 _TRANSPORTS = "file:git:http:https:ssh"
+_SHA256 = 64  # digits of a commit
 # Of a user who has set up git on this machine: never a prompt, and an end for a silent service.
 _PASSED = (
     "SSH_AUTH_SOCK",
@@ -62,13 +64,9 @@ class WorkerFolder:
             with self._guard:
                 lock = self._mirrors[url]
             with lock:
-                mirror.mkdir(parents=True, exist_ok=True)
                 git, env = Git(mirror), _environment(mirror)
-                if not (mirror / "HEAD").exists():
-                    git.run(["init", "--quiet", "--bare", "--template="], env=env)
-                if not commit or git.run(["rev-parse", "--verify", "--quiet", kept], env=env, check=False) == b"":
-                    arguments = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
-                    git.run([*_SLOW, *arguments, "--", url, f"+{wanted}:{kept}"], env=env, timeout=timeout)
+                if not commit or not _has(git, env, kept):
+                    _fetch(mirror, url, f"+{wanted}:{kept}", sha256=len(commit) == _SHA256, timeout=timeout)
                 project.parent.mkdir(parents=True, mode=0o700)
                 git.run(["worktree", "prune"], env=env)
                 git.run(["worktree", "add", "--quiet", "--detach", "--", str(project), kept], env=env, timeout=timeout)
@@ -82,6 +80,34 @@ class WorkerFolder:
         """Remove the worktree of a unit."""
         with contextlib.suppress(OSError):
             remove_tree(self.path / "units" / name)
+
+
+def _has(git: Git, env: Mapping[str, str], reference: str) -> bool:
+    return (git.root / "HEAD").exists() and bool(
+        git.run(["rev-parse", "--verify", "--quiet", reference], env=env, check=False)
+    )
+
+
+def _fetch(mirror: Path, url: str, refspec: str, *, sha256: bool, timeout: float) -> None:
+    """Fetch one commit into a mirror. How a URL hashes its objects is known only when it answers.
+
+    Raises:
+        GitError: git cannot reach it, or it has no such commit.
+    """
+    mirror.mkdir(parents=True, exist_ok=True)
+    git, env = Git(mirror), _environment(mirror)
+    if not (mirror / "HEAD").exists():
+        form = "sha256" if sha256 else "sha1"
+        git.run(["init", "--quiet", "--bare", "--template=", f"--object-format={form}"], env=env)
+    # A repository that is itself a shallow clone has no parents of some commits: take those commits as they are.
+    options = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--update-shallow"]
+    try:
+        git.run([*_SLOW, "fetch", *options, "--", url, refspec], env=env, timeout=timeout)
+    except GitError as error:
+        if sha256 or "mismatched algorithms" not in error.message:
+            raise
+        remove_tree(mirror)
+        _fetch(mirror, url, refspec, sha256=True, timeout=timeout)
 
 
 def patch_of(project: Path, files: list[str]) -> bytes:

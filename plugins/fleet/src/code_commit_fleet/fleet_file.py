@@ -42,6 +42,7 @@ class RepositoryTable(BaseModel):
     query_file: Text | None = None
     models: list[Model] | None = None
     setup: str | None = None
+    build: str | None = None
 
 
 class FleetTable(BaseModel):
@@ -64,6 +65,7 @@ class FleetTable(BaseModel):
     repairs: int | None = Field(default=None, ge=0, le=100)
     units_at_once: dict[str, Annotated[int, Field(ge=1)]] = {}
     setup: str | None = None
+    build: str | None = None
     repository: list[RepositoryTable] = Field(min_length=1)
 
 
@@ -77,6 +79,7 @@ class Repository:
     query: str
     models: tuple[tuple[str, str], ...]  # each with its place in the file
     setup: str
+    build: str  # for a repository without build.sh
     where: str
 
 
@@ -278,7 +281,9 @@ class _Reader:
         place = self.file.where(*at) if table.models is None or where.startswith(self.file.path.name) else where
         models = tuple((model, place) for model in dict.fromkeys(table.models or self.table.models))
         setup = table.setup if table.setup is not None else self.table.setup
-        return Repository(name, _absolute(url, self.folder), table.ref or "", filled, models, setup or "", where)
+        build = table.build if table.build is not None else self.table.build
+        path = _absolute(url, self.folder)
+        return Repository(name, path, table.ref or "", filled, models, setup or "", (build or "").strip(), where)
 
     def _query(self, query: str | None, file: str | None, where: str, *, required: bool) -> str | None:
         if query is not None and file is not None:

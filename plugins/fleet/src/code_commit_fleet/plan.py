@@ -20,7 +20,10 @@ _AT_ONCE = 8  # folders checked at the same time
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A repository with a model. `unit` is a hash of what the unit depends on; `commit` is known for a folder."""
+    """A repository with a model. `unit` is a hash of what the unit depends on; `commit` is known for a folder.
+
+    `build` is for a repository without build.sh.
+    """
 
     unit: str
     repository: str
@@ -32,6 +35,7 @@ class Unit:
     query: str
     setup: str
     branch: str
+    build: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,7 @@ def make_plan(file: FleetFile, host: Host, *, again: Mapping[str, Unit]) -> Plan
 
 def _unit(repository: Repository, model: str, provider: str, commit: str, branch: str) -> Unit:
     depends = [repository.url, repository.ref, commit, model, repository.query, repository.setup]
+    # Without `build`: whoever adds it for the few that have no build.sh must not pay for all others again.
     name = hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:12]
     return Unit(
         name,
@@ -111,6 +116,7 @@ def _unit(repository: Repository, model: str, provider: str, commit: str, branch
         repository.query,
         repository.setup,
         branch,
+        repository.build,
     )
 
 
@@ -154,7 +160,9 @@ def _check(repository: Repository) -> tuple[tuple[Repository, str], list[str]]:
     if not repository.url.startswith("/"):
         return (repository, ""), []
     try:
-        return (repository, _commit_of(Path(repository.url), repository.ref)), []
+        commit = _commit_of(Path(repository.url), repository.ref)
+        _require_prepared(repository, commit)
+        return (repository, commit), []
     except (CodeCommitError, OSError) as error:
         return (repository, ""), [f"{repository.where}: url: {getattr(error, 'message', error)}"]
 
@@ -178,6 +186,20 @@ def _commit_of(folder: Path, ref: str) -> str:
     if not commit:
         raise NotReady(f"{folder} has no commit {ref!r}" if ref else f"{folder} has no commit")
     return commit
+
+
+def _require_prepared(repository: Repository, commit: str) -> None:
+    """Check what would stop a unit before it begins, in the commit that it starts from.
+
+    Raises:
+        NotReady: it has no build.sh and nothing makes one, or git tracks the folder of keys.
+    """
+    listing = ["ls-tree", "--name-only", "-z", commit, "--", "build.sh", "agent-config"]
+    names = Git(Path(repository.url)).run(listing, reads_only=True).split(b"\0")
+    if b"agent-config" in names:
+        raise NotReady(f"git tracks agent-config in {repository.url}, which is for keys; `git rm --cached` it")
+    if b"build.sh" not in names and not repository.build and not repository.setup:
+        raise NotReady(f"{repository.url} has no build.sh in its commit; commit one, or set `build` to the command")
 
 
 def _existing_branches(units: list[Unit], file: FleetFile) -> list[tuple[Unit, str]]:

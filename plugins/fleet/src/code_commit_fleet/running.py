@@ -112,7 +112,7 @@ class _Fleet:
         """
         redactors = self.host.redactor, worker_redactor()  # the host reads no keys outside of a project
         for unit in self.plan.units:
-            text = f"{unit.query}\n{unit.url}\n{unit.setup}\n{unit.ref}"
+            text = f"{unit.query}\n{unit.url}\n{unit.setup}\n{unit.build}\n{unit.ref}"
             if any(redactor.holds_key(text) for redactor in redactors):
                 raise NotReady(f"the query or the table of {unit.repository} holds a key; keys stay on the workers")
 
@@ -180,6 +180,7 @@ class _Fleet:
             "model": unit.model,
             "query": unit.query,
             "setup": unit.setup,
+            "build": unit.build,
             "branch": unit.branch,
             "push": settings.push,
             "max_cost": reserved,
@@ -235,8 +236,12 @@ class _Fleet:
 
 
 def _is_final(tried: Tried) -> bool:
-    """Return whether a unit is not run again by itself: a red build is a result, not a fault."""
-    return tried.outcome not in {LOST, "interrupted"}
+    """Return whether a unit is not run again by itself: a red build is a result, not a fault.
+
+    What ended before its first call was stopped by something that may be mended now.
+    """
+    never_began = tried.outcome in {"not_ready", "limit"} and tried.cost == 0
+    return tried.outcome not in {LOST, "interrupted"} and not never_began
 
 
 def _priced(models: Any) -> float | None:

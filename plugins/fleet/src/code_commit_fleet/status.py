@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -111,5 +112,5 @@ def _row(unit: Unit, tried: Tried | None) -> tuple[str, ...]:
     if tried is None:
         return (unit.unit, unit.repository, unit.model, "waiting", "", "", "")
     cost = "?" if tried.cost is None else f"${tried.cost:.4f}"
-    error = tried.error.splitlines()[0][:80] if tried.error else ""
+    error = textwrap.shorten(tried.error.splitlines()[0], 80, placeholder=" …") if tried.error else ""
     return (unit.unit, unit.repository, unit.model, tried.outcome, cost, f"{tried.seconds:.1f} s", error)

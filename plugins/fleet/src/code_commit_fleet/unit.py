@@ -13,6 +13,7 @@ from typing import Any
 from code_commit.plugin_api import CodeCommitError, NotReady
 from code_commit_fleet import bundle
 from code_commit_fleet.checkout import WorkerFolder, patch_of, push
+from code_commit_fleet.preparing import prepare, require_build
 from code_commit_fleet.unit_process import Ended, run_code_commit
 from code_commit_fleet.unit_result import LONGEST, bounded, files_of, first_error, record_of
 from code_commit_fleet.worker_keys import copy_keys, require_hidden_tls_keys, worker_redactor
@@ -116,11 +117,13 @@ class _Unit:
         project = _worker_folder().checkout(
             order["url"], order["ref"], order["commit"], self.name, timeout=order["clone_timeout"]
         )
+        prepare(project, order["build"])
         copy_keys(Path(order["url"]), project)
         if order["setup"]:
             ended = self._code_commit(["fleet", "setup", "--sandbox", order["sandbox"]], project, order["setup"])
             if ended.exit_code != 0:
                 raise NotReady(f"setup: {first_error(ended.stderr) or f'exit code {ended.exit_code}'}")
+        require_build(project)
         arguments = ["--rollup", "--json", "--quiet", "--model", order["model"], "--query-file", "-"]
         arguments += ["--sandbox", order["sandbox"]]
         if order["max_cost"] is not None:

@@ -37,7 +37,7 @@ def record_of(ended: Ended, project: Path) -> dict[str, Any]:
         "exit_code": ended.exit_code,
         "attempts": int(run.get("attempts") or 0),
         "files": list(map(str, files)),
-        "error": error,
+        "error": error.replace(f"{project}/", ""),
         "branch": "",
         **_cost(run_folder(project), run),
     }

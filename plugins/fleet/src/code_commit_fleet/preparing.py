@@ -1,0 +1,43 @@
+"""What a run needs and a repository may lack. It is added to the private copy alone, not to the result."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from code_commit.plugin_api import NotReady
+from code_commit_workspace import require_gitignore_line
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def prepare(project: Path, build: str) -> None:
+    """Add the line `/agent-config` to `.gitignore`, and a `build.sh` that runs `build`, where they are missing.
+
+    Raises:
+        NotReady: something else is in their place.
+    """
+    try:
+        require_gitignore_line(project)
+    except NotReady:
+        _write(project / ".gitignore", "\n/agent-config\n", os.O_APPEND, 0o644)
+    if build and not os.path.lexists(project / "build.sh"):
+        _write(project / "build.sh", f"{build}\n", os.O_EXCL, 0o755)
+
+
+def require_build(project: Path) -> None:
+    """Check that there is something to decide whether the unit is reached.
+
+    Raises:
+        NotReady: there is no `build.sh`.
+    """
+    if not os.path.lexists(project / "build.sh"):
+        raise NotReady("the repository has no build.sh; commit one, or set `build` in the fleet file")
+
+
+def _write(path: Path, text: str, flags: int, mode: int) -> None:
+    try:
+        with open(os.open(path, _NEW | flags, mode), "wb") as file:  # noqa: PTH123 - a handle
+            file.write(text.encode())
+    except OSError as error:
+        raise NotReady(f"{path.name} cannot be written: {error.strerror}") from error
