@@ -8,8 +8,10 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -258,6 +260,33 @@ def test_a_server_is_reached_by_http(bench, serve) -> None:
             assert worked.result["text"] == "42"
         finally:
             server.kill()
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+@pytest.mark.parametrize("flood", [b"x" * 65536, b": x\n\n" * 16384])
+def test_a_flood_over_http_ends(bench, serve, kind, flood) -> None:
+    sent = [0]
+
+    class Flood(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", kind)
+            self.end_headers()
+            with suppress(OSError):
+                while True:
+                    sent[0] += self.wfile.write(flood)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Flood) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        serve(command=[], url=f"http://127.0.0.1:{server.server_port}/mcp")
+        worked = bench.use("read_file", {"path": "a.txt"})
+        server.shutdown()
+    assert worked.finished.exit_code == 3
+    assert "the reply has more than 8388608 bytes" in worked.finished.events[-1]["data"]["summary"]
+    assert sent[0] < 50_000_000
 
 
 def test_doctor_lists_servers_and_their_tools(bench, serve) -> None:

@@ -18,8 +18,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, Implementation, Tool
 
 from code_commit_toolbox import __version__
-from code_commit_toolbox.mcp.pipes import pipe_transport
+from code_commit_toolbox.mcp.pipes import LONGEST_LINE, pipe_transport
 from code_commit_toolbox.mcp.process import ServerProcess
+from code_commit_toolbox.mcp.replies import limit_reply
 
 _START_SECONDS = 30.0
 _SPARE_SECONDS = 5.0  # for the SDK to report its own time limit
@@ -95,8 +96,13 @@ class Connection:
     async def _client(self, portal: BlockingPortal, stack: AsyncExitStack) -> Client:
         if isinstance(self._server, str):
             timeout = httpx2.Timeout(self._seconds + _SPARE_SECONDS)
-            http = await stack.enter_async_context(httpx2.AsyncClient(headers=self._headers, timeout=timeout))
-            transport = streamable_http_client(self._server, http_client=http)
+            client = httpx2.AsyncClient(
+                headers={"Accept-Encoding": "identity", **self._headers},
+                timeout=timeout,
+                event_hooks={"response": [limit_reply]},
+            )
+            client = await stack.enter_async_context(client)
+            transport = streamable_http_client(self._server, http_client=client, max_sse_event_size=LONGEST_LINE)
         else:
             transport = pipe_transport(self._server, portal)
         us = Implementation(name="code-commit", version=__version__)

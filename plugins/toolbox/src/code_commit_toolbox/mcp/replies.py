@@ -1,0 +1,35 @@
+"""The replies of an MCP server over HTTP, with a limit: the SDK holds a reply in memory, whatever its length."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import httpx2
+
+from code_commit_toolbox.mcp.pipes import LONGEST_LINE
+
+
+async def limit_reply(response: httpx2.Response) -> None:
+    """Let the stream of `response` end with an error where it is too long. Called before its body is read."""
+    # A compressed reply has no known length. We ask for none, and a server that sends one is not understood.
+    response.headers.pop("Content-Encoding", None)
+    assert isinstance(response.stream, httpx2.AsyncByteStream)
+    is_event_stream = response.headers.get("Content-Type", "").lower().startswith("text/event-stream")
+    response.stream = _Limited(response.stream, httpx2.SSEError if is_event_stream else httpx2.StreamError)
+
+
+class _Limited(httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream, error: type[Exception]) -> None:
+        self._stream = stream
+        self._error = error  # that the SDK reports
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = LONGEST_LINE
+        async for chunk in self._stream:
+            left -= len(chunk)
+            if left < 0:
+                raise self._error(f"the reply has more than {LONGEST_LINE} bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
