@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,9 @@ def test_a_call_that_the_limit_stops_before_its_first_try_costs_nothing(project,
     finished = run(project, asking, server, "--max-cost", "0.0001")
     assert (finished.exit_code, server.requests) == (6, []), finished.stderr
     assert of_kind(finished, "call.finished")[0]["cost_usd"] == 0.0
+    assert "cost: " not in finished.stderr, "no call was made"
+    document = json.loads((project.run_folder / "run.json").read_text())
+    assert document["calls"] == {"started": 0, "finished": 0, "failed": 0, "unknown": 0}
 
 
 def test_what_the_service_did_not_work_on_costs_nothing(project, asking, server):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
 from typing import Any
 
@@ -126,6 +127,14 @@ def test_a_missing_git_is_a_problem(project, tmp_path) -> None:
     finished = project.command("doctor", "--no-build", "--json", environ={"PATH": str(tmp_path), **ENVIRON}, cold=True)
     assert finished.exit_code == 3
     assert lines_of(finished)["git"] == [("problem", "git was not found on PATH")]
+
+
+def test_a_git_that_builds_could_replace_is_no_missing_git(project) -> None:
+    config = project.home / ".config/code-commit/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('sandbox.writable = ["/"]\n')
+    (text,) = (text for state, text in examined(project, environ=ENVIRON)["sandbox"] if state == "problem")
+    assert re.fullmatch(r"sandbox\.writable: / holds \S+git, which a build could replace", text)
 
 
 def test_a_broken_sandbox_is_a_warning_unless_it_is_required(project, no_sandbox) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
+from code_commit_workspace.errors import NotReady
+
 
 def find_program(name: str, root: Path, writable: Iterable[str | Path] = ()) -> str | None:
     """Return the path of the program `name` from PATH, or None.
@@ -21,6 +23,24 @@ def find_program(name: str, root: Path, writable: Iterable[str | Path] = ()) -> 
         if found and not any(within(os.path.realpath(found), each) for each in changed):
             return found
     return None
+
+
+def require_program(name: str, root: Path, writable: Iterable[str | Path] = ()) -> str:
+    """Return the path of the program `name`, found as by `find_program`.
+
+    Raises:
+        NotReady: there is none, or only in a `writable` folder, which the user opened for builds.
+    """
+    if found := find_program(name, root, writable):
+        return found
+    if inside := find_program(name, root):
+        places = {os.path.realpath(inside), os.path.realpath(os.path.dirname(inside))}  # noqa: PTH120 - a text
+        opened = next(each for each in _real(root, writable)[1:] if any(within(place, each) for place in places))
+        raise NotReady(
+            f"sandbox.writable: {opened} holds {inside}, which a build could replace",
+            hint="open only the folders in it that builds need",
+        )
+    raise NotReady(f"{name} was not found on PATH", hint=f"install {name} outside the project")
 
 
 def trusted_path(root: Path, path: str | None = None, writable: Iterable[str | Path] = ()) -> str:

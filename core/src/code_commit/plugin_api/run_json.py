@@ -97,9 +97,11 @@ class RunDocument:
         }
 
     def _finish_call(self, record: Record) -> None:
-        data = record.data
+        data, calls = record.data, self.fields["calls"]
+        if data.get("error") is not None and data.get("cost_usd") == 0:
+            calls["started"] -= 1  # nothing was sent: a limit or a missing key was in the way
+            return
         counts = {name: data.get(f"{name}_tokens") for name in _TOKENS}
-        calls = self.fields["calls"]
         calls["finished"] += 1
         calls["failed"] += data.get("error") is not None
         calls["unknown"] += counts["input"] is None or counts["output"] is None

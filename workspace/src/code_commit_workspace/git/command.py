@@ -16,7 +16,7 @@ from code_commit_workspace.git.layout import GitError, NoRepository, Place, find
 from code_commit_workspace.git.process import command_of, failure, index_of_command, run_git, stderr_of
 from code_commit_workspace.git.reading import reads, require_reading
 from code_commit_workspace.git.repository import Layout, Repository, open_repository
-from code_commit_workspace.programs import find_program, trusted_path
+from code_commit_workspace.programs import require_program, trusted_path
 
 # Where git finds programs and the user's configuration, how far it searches for a repository, and who commits.
 _KEPT = (
@@ -278,9 +278,7 @@ class Git:
 
     def _found(self) -> str:
         if self._program is None:
-            self._program = find_program("git", self.root, self.writable)
-        if self._program is None:
-            raise NotReady("git was not found on PATH", hint="install git outside the project")
+            self._program = require_program("git", self.root, self.writable)
         return self._program
 
 

@@ -22,7 +22,7 @@ from code_commit_workspace.process.integrity import BUILD_SCRIPT, FindIgnored, I
 from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.sandbox import Sandbox
 from code_commit_workspace.process.under_way import UnderWay
-from code_commit_workspace.programs import find_program
+from code_commit_workspace.programs import require_program
 from code_commit_workspace.records import ProcessResult, SandboxSettings
 from code_commit_workspace.redaction import Redactor
 from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER
@@ -255,7 +255,7 @@ class ProcessRunner:
             )
         env = without_keys(os.environ, self._redactor, self._settings)
         if argv[0] == "bash":
-            argv = (self._bash(), *argv[1:])
+            argv = (require_program("bash", self._root, self._settings.writable), *argv[1:])
         if isolated:
             env = self._sandbox.environment(env)
             for thread in self._looking:
@@ -265,13 +265,6 @@ class ProcessRunner:
         integrity = self._integrity(state_hidden=isolated)
         sealed = integrity.seal()
         return _Ready(argv, env, partial(integrity.altered, sealed), self._sandbox.wrapper() if isolated else None)
-
-    def _bash(self) -> str:
-        """Return the path of bash, which is not from the project."""
-        found = find_program("bash", self._root, self._settings.writable)
-        if found is None:
-            raise NotReady("bash was not found on PATH", hint="install bash outside the project")
-        return found
 
     def _unchangeable(self) -> Iterator[Path]:
         # More would take too long at every start: those are compared before and after.
