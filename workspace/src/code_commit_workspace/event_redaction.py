@@ -58,18 +58,21 @@ class EventRedactor:
     def add(self, data: bytes) -> None:
         """Take the next event. What is no JSON is taken as a string."""
         self._count += 1
-        line = data
-        strings = self._pattern and self._pattern.strings_of(data, all_of_them=self._alike < _REPEATED)
-        if strings:
-            self._alike, self._others = self._alike + 1, 0
+        line, pattern = data, self._pattern
+        text = None if pattern is None else pattern.string_of(data)
+        if pattern is not None and text is not None:
+            for name, string in pattern.strings if self._alike < _REPEATED else pattern.differing:
+                self._put(name, text if string is None else string)
+            self._alike += 1
+            self._others = 0
         else:
             line, strings = self._parsed(data)
+            for name, string in strings:
+                self._put(name, string)
             if self._others < _TRIED or self._others % _TRIED_AGAIN == 0:
                 self._find_pattern(data)
             self._before = data
             self._alike, self._others = 0, self._others + 1
-        for name, string in strings:
-            self._put(name, string)
         self._pending.append(line)
         self._size += len(line)
 
@@ -117,14 +120,12 @@ class EventRedactor:
                 self._decide()
         ends = [channel.held[0] for channel in self._channels.values() if channel.held]
         end = min([self._count if before is None else before, *ends])
-        lines = [self._line(number) for number in range(first, end)]
-        self._hidden = {number: mark for number, mark in self._hidden.items() if number >= end}
+        lines = [self._pending.popleft() for _ in range(first, end)]
+        self._size -= sum(map(len, lines))
+        if self._hidden:
+            lines = [self._hidden.get(number, line) for number, line in enumerate(lines, first)]
+            self._hidden = {number: mark for number, mark in self._hidden.items() if number >= end}
         return lines
-
-    def _line(self, number: int) -> bytes:
-        line = self._pending.popleft()
-        self._size -= len(line)
-        return self._hidden.get(number, line)
 
     def _decide(self) -> None:
         """Hide what may hold a piece of a key: the pieces are too far apart to wait for the next one."""
@@ -209,19 +210,17 @@ class _Pattern:
         # Whatever is inside of a JSON string can stand in the place of the probe.
         return cls(start, end, found, [each for each in found if each[0] == differing[0]])
 
-    def strings_of(self, data: bytes, *, all_of_them: bool) -> list[_Named] | None:
-        """Return the strings of an event, or those of the member that differs; None if it does not have the pattern."""
+    def string_of(self, data: bytes) -> str | None:
+        """Return the string of an event that differs; None if it does not have the pattern."""
         if not (data.startswith(self.start) and data.endswith(self.end)):
             return None
         inside = data[len(self.start) : len(data) - len(self.end)]
         if not inside or not _INSIDE.fullmatch(inside):
             return None
         try:
-            text = json.loads(b'"%s"' % inside) if b"\\" in inside else inside.decode()
+            return json.loads(b'"%s"' % inside) if b"\\" in inside else inside.decode()
         except UnicodeDecodeError:
             return None
-        strings = self.strings if all_of_them else self.differing
-        return [(name, text if string is None else string) for name, string in strings]
 
 
 def _strings(text: str) -> list[_Named]:

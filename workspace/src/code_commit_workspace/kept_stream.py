@@ -32,6 +32,7 @@ class KeptStream:
         self._events, self._text = EventRedactor(redactor), redactor.stream()
         self._items: deque[bytes | tuple[Hashable, str, bool]] = deque()
         self._added = self._taken = 0  # bytes and characters
+        self._unnoticed = -1  # of what was added: the thread knows that there is something, and takes it soon
         self._room = threading.Condition()
         self._arrived, self._ended = threading.Event(), threading.Event()
         self._error: Exception | None = None
@@ -39,11 +40,17 @@ class KeptStream:
 
     def add_event(self, data: bytes) -> None:
         """Take the next event; wait while too much is not kept yet."""
-        self._add(data, len(data))
+        self._items.append(data)
+        self._added += len(data)
+        if self._added > self._unnoticed:
+            self._wake()
 
     def add_text(self, text: str, channel: Hashable, *, keep: bool) -> None:
         """Take a text of the latest event, which continues the one before in `channel`. With `keep`, it is kept."""
-        self._add((channel, text, keep), len(text))
+        self._items.append((channel, text, keep))
+        self._added += len(text)
+        if self._added > self._unnoticed:
+            self._wake()
 
     def end(self) -> None:
         """Keep the rest. Without a stream, do nothing.
@@ -58,16 +65,15 @@ class KeptStream:
         if self._error is not None:
             raise self._error
 
-    def _add(self, item: bytes | tuple[Hashable, str, bool], size: int) -> None:
-        self._items.append(item)
-        self._added += size
+    def _wake(self) -> None:
+        """Wake the thread; wait while too much is not kept yet."""
+        self._unnoticed = self._taken + _MOST_WAITING  # before it wakes, which ends this
         if self._thread is None:
             run = copy_context().run
             self._thread = threading.Thread(target=run, args=(self._run,), name="stream", daemon=True)
             self._thread.start()
-        if not self._arrived.is_set():
-            self._arrived.set()
-        if self._added - self._taken > _MOST_WAITING:
+        self._arrived.set()
+        if self._added > self._unnoticed:
             with self._room:
                 self._room.wait_for(lambda: self._added - self._taken <= _MOST_WAITING or self._ended.is_set())
 
@@ -77,6 +83,7 @@ class KeptStream:
             if settled == seen:
                 self._arrived.wait()
             self._arrived.clear()
+            self._unnoticed = -1
             is_last, settled = self._ended.is_set(), seen
             with self._room:
                 self._taken = self._added
@@ -88,6 +95,7 @@ class KeptStream:
             except Exception as error:  # noqa: BLE001 - raised by `end`
                 self._error = error
             if is_last:
+                self._items = deque(maxlen=0)  # whatever comes too late
                 return
             seen = self._events.count
             self._ended.wait(_TICK)

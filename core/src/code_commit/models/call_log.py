@@ -14,7 +14,7 @@ from code_commit.models.resolution import Service
 from code_commit.plugin_api.conversation import Completion, Finish, ProviderError, Text, Usage, request_text
 from code_commit.plugin_api.errors import CodeCommitError, LimitReached, NotReady, ProviderFailed
 from code_commit.plugin_api.event import CallFinished, CallRetried, CallStarted, MessageLogged
-from code_commit.plugin_api.provider import Delta, ModelCall, NextLayer, StreamEvent
+from code_commit.plugin_api.provider import ModelCall, NextLayer
 from code_commit_workspace import Redactor
 
 _QUOTED = 200  # characters of a model's refusal
@@ -66,7 +66,7 @@ class CallLog:
                 self._log.emit(CallStarted(*of_call, service.address, service.key_source, files.request))
                 started = time.monotonic()
                 try:
-                    completion = next(call)
+                    completion = next(replace(call, progress=reply.take))
                     reply.end(completion.text)
                 except BaseException as error:
                     self._log.emit(self._failed(call, reply, error, time.monotonic() - started))
@@ -85,11 +85,6 @@ class CallLog:
         self._retried.add(call.number)
         self._replies[call.number].lose(number)
         self._log.emit(CallRetried(call.number, number, wait, reason))
-
-    def received(self, number: int, item: StreamEvent | Delta) -> None:
-        """Take what arrives of the reply of the call `number`; nothing once the call has ended."""
-        if reply := self._replies.get(number):
-            reply.take(item)
 
     def warn(self, text: str) -> None:
         """Log a warning."""

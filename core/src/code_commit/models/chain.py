@@ -116,7 +116,7 @@ class ChainedModel:
         wait, warn = models.wait, models.log.warn
         call = ModelCall(redacted, label, self.role, name, self.name, number, models.root, math.inf, wait, warn)
         stream = self.service.stream == "always" or (self.service.stream == "auto" and models.watched)
-        return replace(call, stream=stream, progress=partial(models.log.received, number))
+        return replace(call, stream=stream)
 
 
 def _redacted(request: Request, redactor: Redactor) -> Request:

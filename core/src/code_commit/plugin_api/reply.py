@@ -54,10 +54,10 @@ def reply_object(body: bytes, status: int = 200, headers: Mapping[str, str] = _N
 
 
 def _parsed(body: bytes) -> Any:
-    from pydantic_core import from_json
+    import pydantic_core
 
     try:
-        return from_json(body)  # needs a third of the memory of json.loads
+        return pydantic_core.from_json(body)  # needs a third of the memory of json.loads
     except ValueError:
         return json.loads(body)  # accepts lone surrogates, other encodings and deeper nesting
 
@@ -83,9 +83,9 @@ def reply_objects(owner: Json, name: str) -> list[dict[str, Any]]:
         ProviderError: invalid_response, if it is anything else.
     """
     values = reply_member(owner, name, list) or []
-    if all(isinstance(value, dict) for value in values):
-        return values
-    raise ProviderError(f"in the reply, {name!r} contains an item that is not an object", kind="invalid_response")
+    if [value for value in values if not isinstance(value, dict)]:  # in each event of a stream: faster than `all`
+        raise ProviderError(f"in the reply, {name!r} contains an item that is not an object", kind="invalid_response")
+    return values
 
 
 def token_count(usage: Json, name: str) -> int | None:

@@ -32,7 +32,8 @@ _MOST_PARTS = 10_000  # of a reply: events of some bytes could fill the memory w
 _THINKING = ("reasoning_content", "reasoning")
 _PIECES = frozenset({"content", "refusal", *_THINKING})  # members that come in pieces
 _OF_DETAIL = {"reasoning.text": "text", "reasoning.summary": "summary"}
-_OF_EVENTS = frozenset({"choices", "object", "obfuscation"})  # members that differ from those of a whole reply
+# Members that differ from those of a whole reply, and of its choices.
+_OF_EVENTS, _OF_PIECES = frozenset({"choices", "object", "obfuscation"}), frozenset({"delta"})
 
 
 class _Call:
@@ -106,7 +107,7 @@ class _Choice:
         self._numbers: dict[object, int] = {}  # of parts, in the order in which they begin
 
     def feed(self, choice: Json) -> list[Delta]:
-        self._members.update({name: value for name, value in choice.items() if value})
+        _update(self._members, choice, without=_OF_PIECES)
         message = reply_member(choice, "delta", dict)
         if message is None:
             message = self._new_in(reply_member(choice, "message", dict) or {})
@@ -133,7 +134,6 @@ class _Choice:
             else:
                 _limit(self._message)
                 self._message[name] = value
-        _limit(self._members)
         return [self._delta("thinking", thinking), *deltas] if thinking else deltas
 
     def _new_in(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -148,12 +148,13 @@ class _Choice:
         return Delta(kind, text, self._numbers.setdefault(kind, len(self._numbers)))
 
     def _add(self, name: str, text: str) -> None:
-        if name == "content" and self._content:
+        pieces = self._pieces.get(name)
+        if pieces is None and name == "content" and self._content:
             self._content.add({"type": "text"}, "text", text)
             return
-        if name not in self._pieces:
-            self._pieces[name] = StringIO()
-        self._pieces[name].write(text)
+        if pieces is None:
+            pieces = self._pieces[name] = StringIO()
+        pieces.write(text)
 
     def _typed_content(self, parts: Sequence[Json]) -> list[Delta]:
         if "content" in self._pieces:
@@ -225,8 +226,7 @@ class _Choice:
             message["reasoning_details"] = details
         if self._calls:
             message["tool_calls"] = [call.whole() for call in sorted(self._calls, key=lambda call: call.order)]
-        members = {name: value for name, value in self._members.items() if name != "delta"}
-        return {"finish_reason": None, **members, "index": index, "message": message}
+        return {"finish_reason": None, **self._members, "index": index, "message": message}
 
 
 class OpenAIStream:
@@ -257,8 +257,7 @@ class OpenAIStream:
             added = self._choices[index].feed(choice)
             if index == min(self._choices):
                 deltas += added
-        self._reply.update({name: value for name, value in chunk.items() if value and name not in _OF_EVENTS})
-        _limit(self._reply)
+        _update(self._reply, chunk, without=_OF_EVENTS)
         return deltas
 
     def finish(self) -> Completion:
@@ -280,6 +279,11 @@ class OpenAIStream:
             usage=counted,
             model=model if isinstance(model, str) else None,
         )
+
+
+def _update(kept: dict[str, Any], members: Json, *, without: frozenset[str]) -> None:
+    kept |= {name: value for name, value in members.items() if value and name not in without}
+    _limit(kept)
 
 
 def _limit(kept: Sized, most: int = _MOST_PARTS) -> None:

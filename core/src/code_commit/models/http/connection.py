@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import httpx
@@ -168,26 +169,26 @@ class HttpConnection:
         content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
         lines = content_type in _LINES
         streams = streams and response.is_success and (lines or content_type in _EVENTS)
-        head, has_begun, body = StreamHead(response.status_code, headers, lines), False, bytearray()
-        for piece in _pieces(response, cap * _STREAM_SHARE if streams else cap, streams=streams):
-            if not has_begun:
-                body += piece
-                if len(body) > cap:
-                    raise _too_large(cap)
-                if streams and (start := piece.lstrip(_BLANK)[:1]):
-                    # Some servers send a whole reply, or an error, as if it were a stream.
-                    has_begun = streams = lines or start not in b"{[<"
-                if not has_begun:
-                    continue
-                queue.put(head)
+        pieces = _pieces(response, cap * _STREAM_SHARE if streams else cap, streams=streams)
+        has_begun, body = False, bytearray()
+        for piece in pieces:
+            body += piece
+            if len(body) > cap:
+                raise _too_large(cap)
+            if streams and (start := piece.lstrip(_BLANK)[:1]):
+                # Some servers send a whole reply, or an error, as if it were a stream.
+                has_begun = streams = lines or start not in b"{[<"
+            if has_begun:
+                break
+        if not streams:
+            return HttpReply(response.status_code, headers, bytes(body))
+        queue.put(StreamHead(response.status_code, headers, lines))
+        for piece in chain((bytes(body),) if has_begun else (), pieces):
             while queue.qsize() > _WAITING:
                 if self._aborted.wait(_PAUSE):
                     return b""
-            queue.put(bytes(body) or piece)
-            body.clear()
-        if streams and not has_begun:
-            queue.put(head)
-        return b"" if streams else HttpReply(head.status, headers, bytes(body))
+            queue.put(piece)
+        return b""
 
     def _request(
         self, target: httpx.URL, headers: dict[str, str], content: Content, endpoint: Endpoint
@@ -216,9 +217,14 @@ def _pieces(response: httpx.Response, cap: int, *, streams: bool) -> Iterator[by
     size = received = 0
     for chunk in response.iter_raw():
         received += len(chunk)
-        for piece in (chunk,) if unpack is None else _unpacked(chunk, unpack):
+        if received > cap:
+            raise _too_large(cap)
+        if unpack is None:
+            yield chunk
+            continue
+        for piece in _unpacked(chunk, unpack):
             size += len(piece)
-            if max(size, received) > cap:
+            if size > cap:
                 raise _too_large(cap)
             yield piece
     if unpack is not None and not unpack.eof:

@@ -39,6 +39,7 @@ _REDIRECTS = range(300, 400)  # HTTP statuses
 _STREAM, _PLAIN_STREAM, _WHOLE = range(3)
 _REFUSED = ("", "an option of streaming", 'to stream; set stream = "never" to ask for whole replies at once')
 _ASKING_SECONDS = 30.0  # for what is no call of a model
+_AT_ONCE = 1 << 15  # bytes of a stream, parsed together
 _LONGEST_TIMER = 7 * 24 * 3600.0  # the clock's own limit is lower than infinity
 
 
@@ -157,9 +158,15 @@ class HttpProvider:
                 piece = post.queue.get(timeout=min(left, stall)) if left > 0 else _out_of_time()
             except queue.Empty:
                 piece = _out_of_time() if left < stall else ProviderError(f"no data for {stall:g} s", kind="network")
+            arrived = bytearray()
+            while piece and isinstance(piece, bytes):  # services send a piece for each event
+                arrived += piece
+                piece = None if len(arrived) > _AT_ONCE or post.queue.empty() else post.queue.get()
+            if not self._closed:
+                yield from parser.feed(bytes(arrived))
             if isinstance(piece, Exception) or self._closed:
                 raise _closed() if self._closed else piece
-            yield from parser.feed(piece or b"\n" * head.lines)
+        yield from parser.feed(b"\n" * head.lines)
 
     def count(self, call: ModelCall) -> int:
         """Ask the service how many tokens `call.request` has.

@@ -18,7 +18,8 @@ class EventParser:
         self._cap = cap
         self._is_lines = lines
         self._line = bytearray()  # the beginning of an unfinished line
-        self._data = bytearray()
+        self._data: bytes | None = None  # the first line of an event's data
+        self._more = bytearray()  # its other lines
         self._name = ""
         self._mark = b"\xef\xbb\xbf"  # may begin the first line
         self._after_cr = False
@@ -32,31 +33,43 @@ class EventParser:
         piece = piece.removeprefix(b"\n" * self._after_cr)
         self._after_cr = piece.endswith(b"\r")
         end = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
-        self._line += piece[:end]
-        for line in bytes(self._line).splitlines() if end else ():
-            self._limit(line)
-            text, self._mark = line.removeprefix(self._mark), b""
-            name, _, value = text.partition(b":")
-            if self._is_lines:
-                if text.strip():
-                    yield StreamEvent("", text)
-            elif name == b"data":
-                self._data += value.removeprefix(b" ") + b"\n"
-                self._limit(self._data)
-            elif name == b"event":
-                self._name = value.removeprefix(b" ").decode("utf-8", "replace")
-            elif text[:1] == b"{":  # an error of Google's in mid-stream, on several lines without `data:`
-                raise ProviderError("the reply broke off with an error of the service", kind="network")
-            elif not text:
-                if self._data:
-                    yield StreamEvent(self._name, bytes(self._data[:-1]))
-                self._name = ""
-                self._data.clear()
         if end:
+            self._line += piece[:end]
+            lines = bytes(self._line).removeprefix(self._mark).splitlines()
             self._line.clear()
+            self._mark = b""
+            for line in lines:
+                if len(line) > self._cap:
+                    raise self._too_large()
+                if not line:
+                    if self._data is not None:
+                        yield StreamEvent(self._name, self._data + self._more)
+                    self._data, self._name = None, ""
+                    self._more.clear()
+                elif self._is_lines:
+                    if line.strip():
+                        yield StreamEvent("", line)
+                elif self._data is None and line.startswith(b"data: "):  # nearly all of them
+                    self._data = line[6:]
+                else:
+                    self._field(line)
         self._line += piece[end:]
-        self._limit(self._line)
+        if len(self._line) > self._cap:
+            raise self._too_large()
 
-    def _limit(self, part: bytes | bytearray) -> None:
-        if len(part) > self._cap:
-            raise ProviderError(f"an event of the reply is larger than {self._cap} bytes", kind="invalid_response")
+    def _field(self, line: bytes) -> None:
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"data" and self._data is None:
+            self._data = value
+        elif name == b"data":
+            self._more += b"\n" + value
+            if len(self._data or b"") + len(self._more) >= self._cap:
+                raise self._too_large()
+        elif name == b"event":
+            self._name = value.decode("utf-8", "replace")
+        elif line[:1] == b"{":  # an error of Google's in mid-stream, on several lines without `data:`
+            raise ProviderError("the reply broke off with an error of the service", kind="network")
+
+    def _too_large(self) -> ProviderError:
+        return ProviderError(f"an event of the reply is larger than {self._cap} bytes", kind="invalid_response")
