@@ -147,7 +147,7 @@ def test_the_generated_reference_has_every_public_name(site: Path, page: str, mo
 
 def test_the_reference_shows_types(site: Path) -> None:
     text = re.sub(r"<[^>]+>", "", (site / "docs/plugins/reference.html").read_text("utf-8"))
-    for signature in ("complete(request: Request, *, label: str)", "options: Any", "input: int | None"):
+    for signature in ("complete(request: Request, *, label: str, watch: ", "options: Any", "input: int | None"):
         assert signature in text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from code_commit.plugin_api import Change
-from code_commit_commit.response import MalformedResponse, parse_changes
+from code_commit_commit.response import MalformedResponse, parse_changes, watch_response
 
 CASES = [
     case
@@ -108,3 +109,30 @@ def test_any_text_is_either_an_answer_or_an_error(text):
         assert body in text
         assert not body or body.endswith("\n")
         assert not any(line.startswith("^^^") and line.strip("^\r\t ") for line in body.split("\n"))
+
+
+RESPONSES = st.lists(
+    st.sampled_from(
+        ["^^^a", "^^^b", "^^^end", "^^^delete", "^^^", "^^^ x", "^^^^", "text", "", "\ufeff", "^", "^^^end\r"]
+    )
+).map("\n".join)
+
+
+@given(RESPONSES, RESPONSES, st.lists(st.integers(0, 60)))
+def test_a_watched_response_ends_with_the_error_that_it_has_as_a_whole(response, other, cuts):
+    end = watch_response()(response)
+    edges = sorted({0, len(response), *(cut for cut in cuts if cut < len(response))})
+    watch = watch_response()
+    pieces = [response[start:stop] for start, stop in pairwise(edges)]
+    assert next((read for read in map(watch, pieces) if read is not None), None) == end
+    whole, ended, changed = (error_of(text) for text in (response, response[:end], response[:end] + other))
+    assert ended == whole
+    assert end is None or changed == whole != ""
+
+
+def error_of(response: str) -> str:
+    try:
+        parse_changes(response)
+    except MalformedResponse as error:
+        return str(error)
+    return ""

@@ -38,6 +38,11 @@ class KeptStream:
         self._error: Exception | None = None
         self._thread: threading.Thread | None = None
 
+    @property
+    def holds_key(self) -> bool:
+        """Whether the text contains a key, as far as it was looked at."""
+        return self._text.found
+
     def add_event(self, data: bytes) -> None:
         """Take the next event; wait while too much is not kept yet."""
         self._items.append(data)

@@ -165,11 +165,12 @@ def hide_parts(text: str, key: str | None) -> str:
 class RedactingStream:
     """Redacts data in pieces. The joined output equals `Redactor.data` of the joined input.
 
-    It holds back only a possible beginning of a key.
+    It holds back only a possible beginning of a key. `found` is whether there was a key so far.
     """
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
+        self.found = False
         self._held = b""
         self._done = 0  # bytes of `_held` that are covered by what was returned
         self._at_line_start = True  # whether `_held` begins a line
@@ -193,6 +194,7 @@ class RedactingStream:
             for span in search.spans(data, at_line_start=self._at_line_start):
                 if span.start >= keep:  # more data may make it longer
                     break
+                self.found = True
                 if span.start >= done:
                     shown += (data[done : span.start], span.mark)
                 done = max(done, span.end)

@@ -99,6 +99,9 @@ class HostSettings(BaseSettings):
     stream: Stream = Field(
         default="auto", description="Stream replies: if a person watches progress on a terminal, always, or never."
     )
+    stop_early: bool = Field(
+        default=False, description="Stop a streamed reply as soon as its text cannot be used any more."
+    )
     after_run_timeout_seconds: Seconds = Field(
         default=120, description="Time limit of the work of each plugin after a run, in seconds."
     )

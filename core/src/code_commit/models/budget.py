@@ -9,6 +9,7 @@ from functools import partial
 
 from code_commit.plugin_api.conversation import (
     Completion,
+    Finish,
     ProviderError,
     Request,
     Usage,
@@ -61,7 +62,8 @@ class Budget:
         try:
             completion = next(replace(call, request=request))
             known = cost_of(call.model, completion.usage) if completion.cost is None else completion.cost
-            cost = bound if known is None else known
+            # A service may charge for what it still writes after the host stopped reading.
+            cost = bound if known is None or completion.finish is Finish.STOPPED_EARLY else known
         except ProviderError as error:
             if error.kind in _COSTS_NOTHING:
                 cost = 0.0
@@ -70,7 +72,7 @@ class Budget:
             with self._lock:
                 self._reserved -= bound
                 self._spent += cost
-        return replace(completion, cost=cost)
+        return replace(completion, cost=cost if known is None else known)
 
     def _reserve(self, call: ModelCall, count: Count, *, hour: bool) -> float:
         """Reserve the highest cost of a request. A prompt has at most as many tokens as bytes: if that is too much,

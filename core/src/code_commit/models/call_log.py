@@ -14,7 +14,7 @@ from code_commit.models.resolution import Service
 from code_commit.plugin_api.conversation import Completion, Finish, ProviderError, Text, Usage, request_text
 from code_commit.plugin_api.errors import CodeCommitError, LimitReached, NotReady, ProviderFailed
 from code_commit.plugin_api.event import CallFinished, CallRetried, CallStarted, MessageLogged
-from code_commit.plugin_api.provider import ModelCall, NextLayer
+from code_commit.plugin_api.provider import ModelCall, NextLayer, Watch
 from code_commit_workspace import Redactor
 
 _QUOTED = 200  # characters of a model's refusal
@@ -51,10 +51,10 @@ class CallLog:
         self._latest.set(number)
         return number
 
-    def record(self, call: ModelCall, *, next: NextLayer, service: Service) -> Completion:  # noqa: A002
-        """Log the start and the end of a call."""
+    def record(self, call: ModelCall, *, next: NextLayer, service: Service, watch: Watch | None) -> Completion:  # noqa: A002
+        """Log the start and the end of a call. With `watch`, stop a streamed reply early."""
         files = self._log.call_files(call.number if self._numbered else None, call.label)
-        reply = self._replies[call.number] = ReceivedReply(call.number, files, self._log, self.print_text.get())
+        reply = self._replies[call.number] = ReceivedReply(call, files, self._log, self.print_text.get(), watch)
         with self._condition:
             self._running += 1
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -19,9 +19,9 @@ from code_commit.models.call_log import CallLog, refusal
 from code_commit.models.plugin_code import Layer, ask_provider, count_tokens
 from code_commit.models.resolution import NO_KEY, Service, Services
 from code_commit.models.retry import deadline, retry
-from code_commit.plugin_api.conversation import Completion, Message, Part, Request, Text, ToolResult
+from code_commit.plugin_api.conversation import Completion, Finish, Message, Part, Request, Text, ToolResult
 from code_commit.plugin_api.errors import Interrupted, ProviderFailed, ResponseRefused
-from code_commit.plugin_api.provider import ModelCall, NextLayer
+from code_commit.plugin_api.provider import ModelCall, NextLayer, Watch
 from code_commit.plugins.registry import window_of
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class ChainedModel:
     service: Service
     role: str
     reason: str
-    chain: NextLayer
+    chain: Callable[..., Completion]
 
     @property
     def name(self) -> str:
@@ -100,10 +100,14 @@ class ChainedModel:
         """The most tokens that the model reads, or None if unknown."""
         return window_of(self.service.definition, self.service.model)
 
-    def complete(self, request: Request, *, label: str) -> Completion:
+    def complete(self, request: Request, *, label: str, watch: Watch | None = None) -> Completion:
         """Send one request. Implements `Model.complete`."""
         call = self._call(request, label, self.models.log.next_number())
-        completion = self.chain(call)
+        stops = self.models.services.settings.stop_early
+        completion = self.chain(call, watch=watch if stops else None)
+        if watch and (end := watch()(completion.text)) is not None:  # whether or not the rest arrived
+            message = Message("assistant", (Text(completion.text[:end]),))
+            completion = replace(completion, message=message, finish=Finish.STOPPED_EARLY)
         _refuse_bad_completion(completion, call.number, self.models.redactor)
         return completion
 

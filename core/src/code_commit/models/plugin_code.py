@@ -12,7 +12,7 @@ from code_commit.models.retry import HINTS
 from code_commit.plugin_api.conversation import Completion, Finish, Message, ProviderError, Text, Usage
 from code_commit.plugin_api.errors import CodeCommitError, Interrupted, NotReady, ProviderFailed, describe
 from code_commit.plugin_api.host import Plugin
-from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer
+from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, StopReading
 from code_commit.plugins.host import PluginHost, collect_objects
 from code_commit_workspace import checked_result
 
@@ -34,6 +34,8 @@ def ask_provider(call: ModelCall, *, service: Service) -> Completion:
     """Call the provider once; return a completion, or raise an error of a known kind that names its distribution."""
     try:
         return _checked(service.provider.complete(call))
+    except StopReading as stopped:
+        return stopped.completion(stopped.usage)
     except ProviderError as error:
         if error.kind in HINTS:
             raise

@@ -6,12 +6,13 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from code_commit.log.run_log import CallFiles, RunLog
-from code_commit.plugin_api.conversation import estimate_tokens
+from code_commit.plugin_api.conversation import Completion, Finish, Message, Text, Usage, estimate_tokens, request_text
 from code_commit.plugin_api.event import CallProgress
-from code_commit.plugin_api.provider import Delta, StreamEvent
+from code_commit.plugin_api.provider import Delta, ModelCall, StopReading, StreamEvent, Watch
 from code_commit_workspace import KeptStream, counted
 
 Print = Callable[[str], None]
@@ -22,11 +23,16 @@ _LONGEST_LINE = 1000  # characters of a line that are looked at
 
 
 class ReceivedReply:
-    """Takes what arrives of the replies to one call. With `print_text`, their text is printed, too."""
+    """Takes what arrives of the replies to one call. With `print_text`, their text is printed, too.
 
-    def __init__(self, number: int, files: CallFiles, log: RunLog, print_text: Print | None) -> None:
-        self.files = files
-        self._number, self._log, self._print = number, log, print_text
+    With `watch`, a reply is stopped as soon as its text contains a key, or decides what the workflow does with it.
+    """
+
+    def __init__(
+        self, call: ModelCall, files: CallFiles, log: RunLog, print_text: Print | None, watch: Watch | None
+    ) -> None:
+        self.files, self._watch = files, watch
+        self._call, self._log, self._print = call, log, print_text
         self.begin()
 
     def begin(self) -> None:
@@ -35,16 +41,26 @@ class ReceivedReply:
             partial(self._log.append_clean, name) for name in (self.files.raw, self.files.response)
         )
         self.kept = KeptStream(self._log.redactor, keep_events, keep_text, self._show)
+        self._text: list[str] = []  # for an early end
+        self._decides = self._watch() if self._watch else None
         self._began, self._reported, self._tokens, self._characters = 0.0, 0.0, 0, 0
         self._kind, self._file, self._line, self._printed = "", "", "", ""
 
     def take(self, item: StreamEvent | Delta) -> None:
-        """Take what arrived next."""
+        """Take what arrived next.
+
+        Raises:
+            StopReading: the rest is not needed.
+        """
         if isinstance(item, StreamEvent):
             self.kept.add_event(b"" + item.data)  # an error of the plugin if it is text
         else:
             self._kind = item.kind
             self.kept.add_text("" + item.text, (item.kind, item.index), keep=item.kind == "text")
+            if self._decides and item.kind == "text":
+                self._text.append(item.text)
+                if self._decides(item.text) is not None or self.kept.holds_key:
+                    raise StopReading(self._stopped_early)
 
     def end(self, text: str = "") -> None:
         """Keep the rest. Print the end of the line, and `text` if nothing of it was printed.
@@ -78,12 +94,21 @@ class ReceivedReply:
         printing = self._print is not None and bool(text or self._kind == "text")  # text may have been held back
         if not printing:  # end the line of the words before the status line comes back
             self._print_piece(piece)
-        so_far = (self._number, self._tokens, self._characters, round(now - self._began, 3))
+        so_far = (self._call.number, self._tokens, self._characters, round(now - self._began, 3))
         event = CallProgress(*so_far, self._kind == "thinking", self._file or None, printing)
         is_due = now - self._reported >= _EVENT_SECONDS
         self._reported = now if is_due else self._reported
         (self._log.emit if is_due else self._log.show)(event)
         self._print_piece(piece * printing)
+
+    def _stopped_early(self, usage: Usage | None) -> Completion:
+        """Return what arrived, with an estimate of the tokens that `usage` does not tell."""
+        self.kept.end()  # counts the rest
+        usage = usage or Usage()
+        read = estimate_tokens(request_text(self._call.request)) if usage.input is None else usage.input
+        usage = replace(usage, input=read, output=max(usage.output or 0, self._tokens))
+        message, detail = Message("assistant", (Text("".join(self._text)),)), "stop_early, tokens are estimated"
+        return Completion(message, Finish.STOPPED_EARLY, detail, usage, self._call.model, raw={})
 
     def _print_piece(self, text: str) -> None:
         if self._print and text:

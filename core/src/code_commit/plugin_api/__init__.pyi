@@ -81,9 +81,11 @@ from .provider import NextLayer as NextLayer
 from .provider import PartialReply as PartialReply
 from .provider import Progress as Progress
 from .provider import Provider as Provider
+from .provider import StopReading as StopReading
 from .provider import StreamDecoder as StreamDecoder
 from .provider import StreamEvent as StreamEvent
 from .provider import StreamingWire as StreamingWire
+from .provider import Watch as Watch
 from .provider import Wire as Wire
 from .reply import finish_of as finish_of
 from .reply import generated_id as generated_id

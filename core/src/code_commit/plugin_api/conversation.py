@@ -112,7 +112,10 @@ class Request:
 
 
 class Finish(Enum):
-    """Why a completion ended. Only with STOP and TOOL_CALLS it is complete."""
+    """Why a completion ended. Only with STOP and TOOL_CALLS it is complete.
+
+    With STOPPED_EARLY, the host stopped reading it, and its tokens are an estimate.
+    """
 
     STOP = "stop"
     TOOL_CALLS = "tool_calls"
@@ -121,6 +124,7 @@ class Finish(Enum):
     REFUSED = "refused"
     FILTERED = "filtered"
     UNKNOWN = "unknown"
+    STOPPED_EARLY = "stopped_early"
 
 
 @dataclass(frozen=True, slots=True)

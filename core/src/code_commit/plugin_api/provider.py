@@ -106,6 +106,23 @@ Progress: TypeAlias = "Callable[[StreamEvent | Delta], None]"
 """Takes what arrives: the host keeps events in the run folder, and shows deltas and keeps their text."""
 
 
+Watch: TypeAlias = "Callable[[], Callable[[str], int | None]]"
+"""Returns a function for one reply, which takes its text in pieces of any size. Once the rest of the reply cannot
+change what the workflow does with it, the function returns how many characters of it that takes; until then None."""
+
+
+class StopReading(BaseException):
+    """Raised by `Progress`: the rest of the reply is not needed. Close the connection, and pass it on.
+
+    `completion(usage)` returns what arrived. `usage` is what the service told so far; set it if you know it.
+    """
+
+    def __init__(self, completion: Callable[[Usage | None], Completion]) -> None:
+        super().__init__()
+        self.completion = completion
+        self.usage: Usage | None = None
+
+
 class StreamDecoder(Protocol):
     """Puts one streamed reply together. It is pure, and used for one reply."""
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from code_commit.plugin_api.conversation import Completion, Request
     from code_commit.plugin_api.event import Event
+    from code_commit.plugin_api.provider import Watch
     from code_commit_workspace import Change, ProcessResult, Refusal, RunningProcess, Tree
 
 __all__ = ["Model", "Run", "run_concurrently"]
@@ -34,9 +35,12 @@ class Model(Protocol):
         """What selected this model: "--model", or the setting and its origin. A role without its own setting uses the
         general model."""
 
-    def complete(self, request: Request, *, label: str) -> Completion:
+    def complete(self, request: Request, *, label: str, watch: Watch | None = None) -> Completion:
         """Make one call. `label` names it in the run folder: "initial-query" becomes `1-initial-query.txt`.
         A label is printable and has no slash; the name of the file has at most 200 bytes.
+
+        With `watch`, the text that decides what the workflow does is the whole text of the completion, which then has
+        the finish STOPPED_EARLY. With the setting `stop_early`, the host does not read the rest of a streamed reply.
 
         Several threads may call it. Do not catch errors that end the run, such as a missing key or a limit: the host
         handles them. If the service refuses or filters a completion, the run ends as well.

@@ -6,7 +6,7 @@ the format is an error, so that no part of a response is applied. Parsing takes 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from code_commit.plugin_api import Change
@@ -30,20 +30,108 @@ def parse_changes(text: str) -> tuple[Change, ...]:
     Raises:
         MalformedResponse: there is no block, or an incomplete one; a path is missing; content is not Unicode text.
     """
-    changes: list[Change] = []
-    opened: tuple[str, int, int] | None = None  # path, line number, start of the content
-    after_delete = -1
-    for fence in fences(text):
-        if opened is None:
-            if not (fence.line == END and fence.start == after_delete):
-                opened = (_path_of(fence), fence.number, fence.after)
-            continue
-        path, _, begin = opened
+    parser = ResponseParser()
+    parser.feed(text)
+    if blocks := parser.finish():
+        return tuple(Change(block.path, block.content(text)) for block in blocks)
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    quoted = f'; it begins "{first[:_QUOTED]}"' if first else "; it is empty"
+    raise MalformedResponse(f"there is no file replacement in the response: no line begins with `{FENCE}`{quoted}")
+
+
+def watch_response() -> Callable[[str], int | None]:
+    """Return a function for one response, a `Watch`: a response with an error stays malformed, whatever follows."""
+    parser = ResponseParser()
+
+    def read(piece: str) -> int | None:
+        try:
+            parser.feed(piece)
+        except MalformedResponse:
+            return parser.position
+        return None
+
+    return read
+
+
+class Block(NamedTuple):
+    """One change: its content is from `start` to `end` of the response; `end` is None if the file is deleted."""
+
+    path: str
+    start: int
+    end: int | None
+
+    def content(self, response: str) -> bytes | None:
+        """Return the content in UTF-8, None to delete the file.
+
+        Raises:
+            MalformedResponse: it is not Unicode text.
+        """
+        if self.end is None:
+            return None
+        return _encoded(response[self.start : self.end], f"the content of {self.path}")
+
+
+class ResponseParser:
+    """Finds the blocks of a response, which arrives in pieces of any size.
+
+    `position` is where the latest line ends that begins with `^^^`.
+    """
+
+    def __init__(self) -> None:
+        self.position = 0
+        self._blocks: list[Block] = []
+        self._opened: tuple[str, int, int] | None = None  # path, line number, start of the content
+        self._after_delete = -1
+        self._line: list[str] = []  # what arrived of the unfinished line
+        self._start, self._number = 0, 1  # of that line
+
+    def feed(self, piece: str) -> None:
+        """Take the next piece, and read the lines that end in it.
+
+        Raises:
+            MalformedResponse: a line is wrong.
+        """
+        self._line.append(piece)
+        end = piece.rfind("\n") + 1
+        if end:
+            text = "".join(self._line)
+            end += len(text) - len(piece)
+            self._line = [text[end:]]
+            self._read(text, end)
+
+    def finish(self) -> list[Block]:
+        """Read the last line, and return all blocks.
+
+        Raises:
+            MalformedResponse: the line is wrong, or the last block is not closed.
+        """
+        text = "".join(self._line)
+        self._read(text, len(text))
+        if self._opened is not None:
+            path, number, _ = self._opened
+            raise MalformedResponse(f"line {number}: the block of {path} has no closing line `{END}`")
+        return self._blocks
+
+    def _read(self, text: str, end: int) -> None:
+        """Read the lines in `text[:end]`."""
+        for fence in fences(text, end, self._number):
+            self.position = self._start + fence.after
+            self._take(fence, self._start + fence.start)
+        self._start += end
+        self._number += text.count("\n", 0, end)
+
+    def _take(self, fence: Fence, start: int) -> None:
+        """Open or close a block with the line at `start` of the response."""
+        if self._opened is None:
+            if not (fence.line == END and start == self._after_delete):
+                self._opened = (_path_of(fence), fence.number, self.position)
+            return
+        path, _, begin = self._opened
         if fence.line == END:
-            changes.append(Change(path, _encoded(text[begin : fence.start], f"the content of {path}")))
-        elif fence.line == DELETE and fence.start == begin:
-            changes.append(Change(path, None))
-            after_delete = fence.after
+            self._blocks.append(Block(path, begin, start))
+        elif fence.line == DELETE and start == begin:
+            self._blocks.append(Block(path, begin, None))
+            self._after_delete = self.position
         elif fence.line == DELETE:
             raise MalformedResponse(f"line {fence.number}: `{DELETE}` must be the only line after `{FENCE}{path}`")
         else:
@@ -51,14 +139,7 @@ def parse_changes(text: str) -> tuple[Change, ...]:
                 f"line {fence.number}: a line inside the block of {path} begins with `{FENCE}`; "
                 f"only `{END}` or `{DELETE}` can follow"
             )
-        opened = None
-    if opened is not None:
-        raise MalformedResponse(f"line {opened[1]}: the block of {opened[0]} has no closing line `{END}`")
-    if not changes:
-        first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-        quoted = f'; it begins "{first[:_QUOTED]}"' if first else "; it is empty"
-        raise MalformedResponse(f"there is no file replacement in the response: no line begins with `{FENCE}`{quoted}")
-    return tuple(changes)
+        self._opened = None
 
 
 class Fence(NamedTuple):
@@ -70,24 +151,27 @@ class Fence(NamedTuple):
     line: str  # without its newline and trailing blanks
 
 
-def fences(text: str) -> Iterator[Fence]:
-    """Yield every line that begins with `^^^`, but not those of four or more carets alone, which underline titles."""
-    counted = 1 if text.startswith("\ufeff") else 0
-    start = counted if text.startswith(FENCE, counted) else _next_fence(text, counted)
-    number = 1
+def fences(text: str, end: int | None = None, number: int = 1) -> Iterator[Fence]:
+    """Yield every line that begins with `^^^`, but not those of four or more carets alone, which underline titles.
+
+    `text` is read up to `end`, where a line ends. `number` is that of its first line.
+    """
+    end = len(text) if end is None else end
+    counted = 1 if number == 1 and text.startswith("\ufeff") else 0
+    start = counted if text.startswith(FENCE, counted, end) else _next_fence(text, counted, end)
     while start >= 0:
         number += text.count("\n", counted, start)
         counted = start
-        newline = text.find("\n", start)
-        line_end = newline if newline >= 0 else len(text)
+        newline = text.find("\n", start, end)
+        line_end = newline if newline >= 0 else end
         line = text[start:line_end].removesuffix("\r").rstrip(" \t")
         if line == FENCE or line.strip("^"):
-            yield Fence(number, start, min(line_end + 1, len(text)), line)
-        start = _next_fence(text, line_end)
+            yield Fence(number, start, min(line_end + 1, end), line)
+        start = _next_fence(text, line_end, end)
 
 
-def _next_fence(text: str, position: int) -> int:
-    found = text.find("\n" + FENCE, position)
+def _next_fence(text: str, position: int, end: int) -> int:
+    found = text.find("\n" + FENCE, position, end)
     return found + 1 if found >= 0 else -1
 
 

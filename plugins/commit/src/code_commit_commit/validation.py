@@ -76,14 +76,16 @@ def _parse(completion: Completion, tree: Tree) -> tuple[Change, ...]:
     if completion.finish is Finish.TOOL_CALLS:
         names = ", ".join(f"`{call.name}`" for call in completion.tool_calls)
         raise MalformedResponse(f"{completion.ending} ({names}). There are no functions: reply with text only")
-    if completion.finish not in {Finish.STOP, Finish.UNKNOWN}:
+    if completion.finish not in {Finish.STOP, Finish.UNKNOWN, Finish.STOPPED_EARLY}:
         raise MalformedResponse(f"the response is incomplete: {completion.ending}")
     try:
         changes = parse_changes(completion.text)
     except MalformedResponse as problem:
-        if completion.finish is Finish.STOP:
+        if completion.finish is not Finish.UNKNOWN:
             raise
         raise MalformedResponse(f"{problem}; {completion.ending}") from None
+    if completion.finish is Finish.STOPPED_EARLY:
+        raise MalformedResponse("the response is incomplete: it was stopped early")
     if not any(differs(change, tree) for change in changes):
         raise MalformedResponse("the response changes nothing: every file already has this content")
     return changes

@@ -20,6 +20,7 @@ from code_commit.plugin_api import (
 from code_commit_commit.inputs import read_context, warn_of_uncommitted_changes
 from code_commit_commit.prompts import build_end, failure_text, initial_prompt, repair_prompt
 from code_commit_commit.replacements import Replacements, count, paths
+from code_commit_commit.response import watch_response
 from code_commit_commit.validation import UnusableResponse, differs, read_changes
 from code_commit_commit.window import require_window
 
@@ -62,7 +63,8 @@ def commit(run: Run) -> Result:
         unusable = None
         with run.span("attempt", number=number):
             try:
-                completion = model.complete(request, label="initial-query" if number == 1 else "repair-query")
+                label = "initial-query" if number == 1 else "repair-query"
+                completion = model.complete(request, label=label, watch=watch_response)
                 changes = read_changes(completion, run, (context.codebase, failure), rolled_up)
                 if run.options.dry_run:
                     run.say(run.diff(changes))

@@ -31,7 +31,7 @@ from code_commit.models.http.streaming import EventParser
 from code_commit.plugin_api.conversation import Completion, ProviderError
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import CodeCommitError, NotReady
-from code_commit.plugin_api.provider import HttpCall, ModelCall, StreamEvent, Wire
+from code_commit.plugin_api.provider import HttpCall, ModelCall, StopReading, StreamEvent, Wire
 from code_commit_workspace import checked_result
 
 _REDIRECTS = range(300, 400)  # HTTP statuses
@@ -129,6 +129,9 @@ class HttpProvider:
                     has_begun = True
                     call.progress(delta)
             completion: Completion = decoder.finish()
+        except StopReading as stopped:
+            stopped.usage = decoder.partial().usage
+            raise
         except (CodeCommitError, OSError):  # of the run log
             raise
         except Exception as error:  # noqa: BLE001 - described below
