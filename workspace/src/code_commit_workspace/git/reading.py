@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from code_commit_workspace.errors import NotReady
@@ -12,7 +13,9 @@ _COMMANDS = frozenset({
     *("name-rev", "range-diff", "rev-list", "rev-parse", "shortlog", "show", "show-branch", "show-ref", "status"),
     *("var", "version", "whatchanged"),
 })  # fmt: skip
-_WRITING = ("--ou", "--op")  # --output and --open-files-in-pager: git accepts the beginning of an option
+# `--output` and `--open-files-in-pager`, of which git accepts the beginning; `-O` of grep, also after other letters.
+_WRITING = re.compile(r"--o[up]")
+_WRITING_IN_GREP = re.compile(r"--o[up]|-[^-efABCm]*O")
 
 
 def reads(command: str) -> bool:
@@ -27,10 +30,10 @@ def require_reading(args: Sequence[str]) -> None:
         NotReady: it may change files or the repository.
     """
     command = args[0] if args else ""
-    options = [each for each in args[1:] if each.startswith(("-O", *_WRITING))]
     ends = [args.index(each) for each in ("--", "--end-of-options") if each in args]
-    writing = [each for each in options if not ends or args.index(each) < min(ends)]
-    if reads(command) and not (writing and (command == "grep" or not writing[0].startswith("-O"))):
+    options = args[1 : min(ends, default=len(args))]
+    writing = list(filter((_WRITING_IN_GREP if command == "grep" else _WRITING).match, options))
+    if reads(command) and not writing:
         return
     raise NotReady(
         f"a workflow that does not write ran `git {' '.join([command, *writing[:1]])}`",

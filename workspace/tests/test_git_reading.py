@@ -1,0 +1,64 @@
+"""Whoever only reads runs only those git commands that change nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from code_commit_workspace import Git, NotReady
+
+
+@pytest.fixture
+def git(tmp_path, home):
+    git = Git(tmp_path)
+    (tmp_path / "a.txt").write_text("old\n")
+    git.init()
+    git.commit_all("The start", author="maker")
+    (tmp_path / "a.txt").write_text("new\n")
+    return git
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("status", "--porcelain"),
+        ("diff", "--name-only"),
+        ("log", "--format=%s", "-Oorder"),
+        ("grep", "-e", "new"),
+        ("grep", "-eNOT", "new"),
+        ("log", "--", "--output=x"),
+        ("log", "--end-of-options", "--", "--output=x"),
+        ("grep", "-e", "new", "--", "-Ox"),
+    ],
+)
+def test_commands_that_read_run(git, args):
+    git.run(args, reads_only=True, check=False)
+    assert not (git.root / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "named"),
+    [
+        (("checkout", "a.txt"), "git checkout"),
+        (("add", "--", "a.txt"), "git add"),
+        (("-c", "x.y=z", "status"), "git -c"),
+        ((), "git "),
+        (("diff", "--output=x"), "git diff --output=x"),
+        (("diff", "--outp", "x"), "git diff --outp"),
+        (("diff", "--output=x", "--", "a.txt"), "git diff --output=x"),
+        (("diff", "-Oorder", "--output=x"), "git diff --output=x"),
+        (("grep", "-Osh", "new"), "git grep -Osh"),
+        (("grep", "-iOsh", "new"), "git grep -iOsh"),
+        (("grep", "--open-files-in-pager=sh", "new"), "git grep --open-files-in-pager=sh"),
+    ],
+)
+def test_commands_that_may_write_do_not_run(git, args, named):
+    with pytest.raises(NotReady) as told:
+        git.run(args, reads_only=True)
+    assert told.value.message == f"a workflow that does not write ran `{named}`"
+    assert (git.root / "a.txt").read_text() == "new\n"
+    assert not (git.root / "x").exists()
+
+
+def test_a_writer_runs_any_command(git):
+    git.run(["checkout", "a.txt"])
+    assert (git.root / "a.txt").read_text() == "old\n"
