@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, Literal, TextIO, cast
+from typing import IO, Any, TextIO, cast
 
 from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.project_files import LOGS
@@ -20,16 +20,15 @@ _PLAIN_TICK = 60.0  # seconds; CI services end a job after a longer silence
 _SHOWN_PATHS = 5
 _SHOWN_COMMAND = 80
 
-Tone = Literal["plain", "good", "bad", "faint"]
-_STYLES: Mapping[Tone, str] = {"plain": "", "good": "green", "bad": "red", "faint": "dim"}
+_GOOD, _BAD, _FAINT = "green", "red", "dim"  # styles of rich
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line about an event."""
+    """A line about an event, in a style of rich."""
 
     text: str
-    tone: Tone = "plain"
+    style: str = ""
 
 
 class Progress:
@@ -96,7 +95,7 @@ class Progress:
             self._painter.status(self._status())
             while self._held and not self._holds:
                 prefix, line = self._held.pop(0)
-                self._painter.print(prefix, line.text, _STYLES[line.tone])
+                self._painter.print(prefix, line.text, line.style)
             if record.kind in _ACTIVITIES:
                 self._activities[activity] = _ACTIVITIES[record.kind](record.data), time.monotonic(), {}
                 if self._ticker is None and not self._closed.is_set():
@@ -119,10 +118,10 @@ class Progress:
         if record.kind in {"call.started", "attempt.started"}:  # the run goes on: its last lines will not show why
             lines, self._reason = (*self._reason, *lines), ()
         elif record.kind == "call.finished":
-            self._reason = [Line(f"  {record.data['error']}", "bad")] if record.data.get("error") else ()
+            self._reason = [Line(f"  {record.data['error']}", _BAD)] if record.data.get("error") else ()
         elif record.kind == "process.finished" and not self._workflow_reports:
             last = record.data.get("last_lines")
-            self._reason = [Line(f"the last lines of the build:\n{last}", "faint")] if last else ()
+            self._reason = [Line(f"the last lines of the build:\n{last}", _FAINT)] if last else ()
         return lines
 
     def _status(self) -> str:
@@ -181,14 +180,14 @@ def _asking(data: Mapping[str, Any]) -> str:
 
 def _call_retried(data: Mapping[str, Any]) -> Sequence[Line]:
     failed = f"try {data.get('attempt')} failed: {data.get('reason')}"
-    return (Line(f"{failed}; next in {_seconds(data.get('wait'))}", "bad"),)
+    return (Line(f"{failed}; next in {_seconds(data.get('wait'))}", _BAD),)
 
 
 def _call_finished(data: Mapping[str, Any]) -> Sequence[Line]:
     if data.get("error") is not None:
         how = "interrupted" if data["error"] == "interrupted" else "failed"
         failed = "was not called" if data.get("cost_usd") == 0 else f"{how} after {_seconds(data.get('seconds'))}"
-        return (Line(f"{data.get('model')} {failed}", "bad"),)
+        return (Line(f"{data.get('model')} {failed}", _BAD),)
     tokens = [
         f"{data[name]:,} tokens {way}"
         for way, name in (("in", "input_tokens"), ("out", "output_tokens"))
@@ -213,7 +212,7 @@ def _changes_refused(data: Mapping[str, Any]) -> Sequence[Line]:
     rows = [f"{row.get('path')}: {row.get('reason')}".removeprefix(": ") for row in data.get("refusals") or ()]
     reason = str(data.get("reason"))  # of many, it names the first
     reason, rows = ("", reason.split("\n")) if rows and reason.startswith(rows[0]) else (f" {reason}", rows)
-    return (Line(f"response refused:{reason}", "bad"), *(Line(f"  {row}", "bad") for row in rows))
+    return (Line(f"response refused:{reason}", _BAD), *(Line(f"  {row}", _BAD) for row in rows))
 
 
 def _changes_undone(data: Mapping[str, Any]) -> Sequence[Line]:
@@ -232,23 +231,23 @@ def _process_finished(data: Mapping[str, Any]) -> Sequence[Line]:
     name, after, code = _process(data), f"after {_seconds(data.get('seconds'))}", data.get("exit_code")
     see = f", see {data.get('log')}"
     if data.get("tampered"):
-        return (Line(f"{name} changed its own checks: {join_paths(data['tampered'], _SHOWN_PATHS)}{see}", "bad"),)
+        return (Line(f"{name} changed its own checks: {join_paths(data['tampered'], _SHOWN_PATHS)}{see}", _BAD),)
     if data.get("timed_out"):
-        return (Line(f"{name} stopped at its time limit {after}{see}", "bad"),)
+        return (Line(f"{name} stopped at its time limit {after}{see}", _BAD),)
     if code == 0:
-        return (Line(f"{name} passed {after}", "good"),)
+        return (Line(f"{name} passed {after}", _GOOD),)
     how = "ended by a signal" if code is None else f"failed (exit {code})"
-    return (Line(f"{name} {how} {after}{see}", "bad"),)
+    return (Line(f"{name} {how} {after}{see}", _BAD),)
 
 
 def _plugin_failed(data: Mapping[str, Any]) -> Sequence[Line]:
     of = f" of {data['distribution']}" if data.get("distribution") else ""
-    return (Line(f"plugin {data.get('plugin')}{of} failed ({data.get('stage')}): {data.get('error')}", "bad"),)
+    return (Line(f"plugin {data.get('plugin')}{of} failed ({data.get('stage')}): {data.get('error')}", _BAD),)
 
 
 def _message(data: Mapping[str, Any]) -> Sequence[Line]:
     level = data.get("level", "info")
-    return (Line(str(data.get("text"))) if level == "info" else Line(f"{level}: {data.get('text')}", "bad"),)
+    return (Line(str(data.get("text"))) if level == "info" else Line(f"{level}: {data.get('text')}", _BAD),)
 
 
 _ACTIVITIES: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -256,7 +255,7 @@ _ACTIVITIES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "process.started": _process,
 }
 _LINES: dict[str, Callable[[Mapping[str, Any]], Sequence[Line]]] = {
-    "run.started": lambda data: (Line(f"{data.get('workflow')}, log in {data.get('folder')}", "faint"),),
+    "run.started": lambda data: (Line(f"{data.get('workflow')}, log in {data.get('folder')}", _FAINT),),
     "attempt.started": lambda data: (Line(f"attempt {data.get('number', '')}".rstrip()),),
     "call.started": lambda data: (Line(f"call {data.get('number')}, {data.get('label')}: {_asking(data)}"),),
     "call.retried": _call_retried,

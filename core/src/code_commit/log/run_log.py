@@ -123,6 +123,10 @@ class RunLog:
         """
         self._emit_safely(lambda: kind_and_data(event, self.sender.get()[0]))
 
+    def add_warning(self, text: str) -> None:
+        """Log a warning."""
+        self.emit(MessageLogged(text, level="warning"))
+
     def show(self, event: Event) -> None:
         """Pass an event without keys to the sinks that show what happens now, without logging it."""
         self._sinks.put(Record(0, self._clock(), self.run, 0, None, event.kind, data_of(event)), live=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,17 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from code_commit.log.run_log import RunLog, numbered
 from code_commit.models.chain import Models
+from code_commit.plugin_api import event as events
 from code_commit.plugin_api.errors import NotReady, ResponseRefused
-from code_commit.plugin_api.event import (
-    ChangesApplied,
-    ChangesUndone,
-    Event,
-    MessageLogged,
-    ProcessFinished,
-    ProcessStarted,
-    QuestionAnswered,
-    QuestionAsked,
-)
 from code_commit.plugin_api.host import Plugin
 from code_commit.plugin_api.run_files import find_run
 from code_commit.plugin_api.run_json import is_build
@@ -81,7 +72,9 @@ class ProjectRun:
         self.build_timeout: float = self.plan.settings.build.timeout_seconds
         self.writes = self.plan.workflow.writes
         self.secret = self.given["secret"](self.plan.plugin)
-        self.changes = TreeChanges(self.workspace, self.folder.name, self.emit)
+        self.files, self.may_read, self.diff = self.workspace.files, self.workspace.may_read, self.workspace.diff
+        self.emit, self.span, self.redacted = self.log.emit, self.log.span, self.log.redactor.text
+        self.changes = TreeChanges(self.workspace, self.log)
 
     def after(self, plugin: Plugin) -> ProjectRun:
         """Return the finished run for the `after_run` of `plugin`: with its settings and secrets, and read-only."""
@@ -116,17 +109,9 @@ class ProjectRun:
         loaded = next((each for each in self.plugin_host.plugins if each.name == plugin), None)
         return loaded and self.given["settings"](loaded)
 
-    def files(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
-        """Return the files that a model may see and that match `patterns`."""
-        return self.workspace.files(patterns, recursive=recursive)
-
-    def may_read(self, path: str) -> Refusal | None:
-        """Return the refusal if a model may not see `path`, else None."""
-        return self.workspace.may_read(path)
-
     def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
         """Ask every path rule about `changes`."""
-        return self.workspace.check(changes, self.rules, warn=lambda text: self.emit(MessageLogged(text, "warning")))
+        return self.workspace.check(changes, self.rules, warn=self.log.add_warning)
 
     def apply(self, changes: Sequence[Change]) -> None:
         """Check `changes` again, then write all of them or none.
@@ -140,10 +125,6 @@ class ProjectRun:
             self.workspace.apply(changes, self.rules, around=self._record_changes(changes))
         except ChangeSetRefused as error:
             raise ResponseRefused(error.message) from error
-
-    def diff(self, changes: Sequence[Change]) -> str:
-        """Return a unified diff of `changes` against the disk."""
-        return self.workspace.diff(changes)
 
     def build(self, *, untouched: bool = False) -> ProcessResult:
         """Run `build.sh`, then take a checkpoint of what it left, or put the run's changes back."""
@@ -175,7 +156,7 @@ class ProjectRun:
         with self.workspace.checkpoints.put_back(self.folder.name, paths) as undone:
             yield undone
         if undone:
-            self.emit(ChangesUndone(tuple(undone), f"the command may write only {', '.join(paths)}"))
+            self.emit(events.ChangesUndone(tuple(undone), f"the command may write only {', '.join(paths)}"))
 
     def start_process(
         self, argv: Sequence[str], *, env: Mapping[str, str] = MappingProxyType({}), isolation_required: bool = True
@@ -198,14 +179,10 @@ class ProjectRun:
         """
         if not self.plan.workflow.interactive:
             raise NotReady("a workflow that is not interactive asked a question", hint="this is a bug in its plugin")
-        self.emit(QuestionAsked(question, tuple(choices)))
+        self.emit(events.QuestionAsked(question, tuple(choices)))
         answer = read_answer(lambda: self.say(question), self.root, draft)
-        self.emit(QuestionAnswered(answer))
+        self.emit(events.QuestionAnswered(answer))
         return answer
-
-    def emit(self, event: Event) -> None:
-        """Log an event and pass it to the sinks."""
-        self.log.emit(event)
 
     def say(self, text: str) -> None:
         """Write `text` to stdout without keys, escaped if stdout is a terminal.
@@ -233,10 +210,6 @@ class ProjectRun:
         with suppress(BrokenPipeError):
             write_stdout(stdout, printable(shown) if stdout.isatty() else shown)
 
-    def redacted(self, text: str) -> str:
-        """Return `text` without keys."""
-        return self.workspace.redactor.text(text)
-
     def keep(self, name: str, content: str | bytes) -> Path:
         """Write a file into the run folder, without keys."""
         return self.log.write(self.log.reserve(name), content)
@@ -248,10 +221,6 @@ class ProjectRun:
     def find_run(self, name: str) -> Path:
         """Return the folder of a run of this project."""
         return find_run(self.root, name)
-
-    def span(self, kind: str, **data: Any) -> AbstractContextManager[None]:
-        """Nest the events emitted inside the block."""
-        return self.log.span(kind, **data)
 
     def collect(self, hook: str) -> Iterator[tuple[str, Any]]:
         """Call a hook that a plugin declared; yield (distribution, item)."""
@@ -286,7 +255,7 @@ class ProjectRun:
             diff = self._diff_for_sinks(changes)
             yield
             kept = diff and self._keep_diff(numbered(self.models.log.last_number, "changes.diff"), diff)
-            self.emit(ChangesApplied(written, deleted, kept))
+            self.emit(events.ChangesApplied(written, deleted, kept))
             self.changes.unsaved = True
 
     def _diff_for_sinks(self, changes: Sequence[Change]) -> str | None:
@@ -315,10 +284,10 @@ class ProjectRun:
         log = self.folder / self.log.reserve(numbered(self.models.log.last_number, name))
         sandbox = self.workspace.sandbox_in_use
         if warning := self.workspace.sandbox_warning():
-            self.emit(MessageLogged(warning, "warning"))
+            self.log.add_warning(warning)
         # The integrity check of an unisolated process covers the host's own state: nothing else may write it meanwhile.
         with self.log.nested(), self.changes.lock if sandbox == "off" else nullcontext():
-            self.emit(ProcessStarted(tuple(argv), sandbox, log.name))
+            self.emit(events.ProcessStarted(tuple(argv), sandbox, log.name))
             started = time.monotonic()
             try:
                 result = self.workspace.run_command(
@@ -329,7 +298,7 @@ class ProjectRun:
             seconds = round(time.monotonic() - started, 3)
             last = "" if result.passed or not is_build(argv) else result.last_lines()
             ended = (result.exit_code, seconds, result.timed_out, result.tampered)
-            self.emit(ProcessFinished(tuple(argv), *ended, log.name, last))
+            self.emit(events.ProcessFinished(tuple(argv), *ended, log.name, last))
             if result.advice:
-                self.emit(MessageLogged(result.advice, "warning"))
+                self.log.add_warning(result.advice)
         return result

@@ -69,7 +69,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
         with _record_ending(_RunState(log, plan.plugin, take_back)) as state:
             _report_failures(plugin_host, log, plan.environ)
             if workspace.recovered:
-                log.emit(MessageLogged(workspace.recovered, level="warning"))
+                log.add_warning(workspace.recovered)
             run = assemble_run(plan, registry, workspace, keys, log, services)
             # An interactive run keeps its files: the user may continue it later.
             on_failure = "keep" if plan.workflow.interactive else plan.settings.on_failure
@@ -104,7 +104,7 @@ class _RunState:
             if self.error is None:
                 self.error = error
             else:
-                self.log.emit(MessageLogged(f"while the run ended: {describe(error)}", level="warning"))
+                self.log.add_warning(f"while the run ended: {describe(error)}")
 
     @property
     def reached(self) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
+from code_commit.log.run_log import RunLog
 from code_commit.plugin_api.errors import CodeCommitError
-from code_commit.plugin_api.event import ChangesUndone, Event, MessageLogged
+from code_commit.plugin_api.event import ChangesUndone
 from code_commit_workspace import Workspace, uninterrupted
 
 _START, _END = "start", "end"  # the labels of the checkpoints before the first write and after the last
@@ -19,10 +20,9 @@ class TreeChanges:
     `start` is the checkpoint from before the first write. `unsaved` is whether the tree may differ from the last one.
     """
 
-    def __init__(self, workspace: Workspace, run: str, emit: Callable[[Event], None]) -> None:
+    def __init__(self, workspace: Workspace, log: RunLog) -> None:
         self._workspace = workspace
-        self._run = run
-        self._emit = emit
+        self._log = log
         self.lock = threading.RLock()
         self.start: str | None = None
         self.unsaved = False
@@ -37,7 +37,7 @@ class TreeChanges:
     def begin(self) -> None:
         """Take the checkpoint from before the first write, unless there is one."""
         if self.start is None:
-            self.start = self._latest = self._workspace.checkpoints.take(self._run, _START)
+            self.start = self._latest = self._workspace.checkpoints.take(self._log.run, _START)
 
     def save(self, label: str) -> None:
         """Take a checkpoint, and warn of files that other programs execute and that a process wrote."""
@@ -45,10 +45,10 @@ class TreeChanges:
         with self.lock:
             self._taken += 1
             name = label if label == _END else f"{label}-{self._taken}"
-            before, self._latest = self._latest, checkpoints.take(self._run, name)
+            before, self._latest = self._latest, checkpoints.take(self._log.run, name)
             self.unsaved = False
             for text in self._workspace.executed(checkpoints.written(before, self._latest)):
-                self._emit(MessageLogged(text, "warning"))
+                self._log.add_warning(text)
 
     def save_before_process(self) -> None:
         """Take a checkpoint before a process starts, so that a run killed meanwhile can be undone."""
@@ -64,7 +64,7 @@ class TreeChanges:
         try:
             self.save(_END)
         except CodeCommitError as error:
-            self._emit(MessageLogged(f"this run cannot be undone: {error.message}", level="warning"))
+            self._log.add_warning(f"this run cannot be undone: {error.message}")
 
     @contextmanager
     def taken_out(self, start: str) -> Iterator[None]:
@@ -82,7 +82,7 @@ class TreeChanges:
             paths = self._workspace.checkpoints.restore(self.start)
             self.unsaved = False
             self._latest = self.start
-            self._emit(ChangesUndone(paths, reason))
+            self._log.emit(ChangesUndone(paths, reason))
 
     def paths(self) -> tuple[str, ...]:
         """Return the visible files that differ from the start of the run, as of the last checkpoint."""
