@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import random
+import shutil
 import socket
+import subprocess
+import sys
 import threading
 
 import pytest
 
+from code_commit_fleet.driver import Driver, Ended, Limits
+from code_commit_fleet.fleet_folder import FleetFolder, Tried, latest
+from code_commit_fleet.plan import Unit
 from code_commit_testing import Reply
 
 
@@ -32,11 +39,102 @@ def test_a_clone_that_hangs_ends_at_its_time_limit(fleet):
     assert "within 1 seconds" in row["error"]
 
 
-def test_a_worker_without_room_tells_so(fleet):
+# Mounts a disk of a few kilobytes at $1, for the command that follows alone; keeps what is on it in $1.kept.
+SMALL_DISK = """\
+mount -t tmpfs -o size=$2 none "$1" || exit 99
+disk=$1; shift 2; "$@"; code=$?
+cp -r "$disk" "$disk.kept"; exit $code
+"""
+
+
+def run_with_disk(fleet, disk, size, **environ):
+    """Run the fleet with a small disk at the folder `disk`; return exit code, events and stderr."""
+    disk.mkdir()
+    unshare = shutil.which("unshare")
+    command = [unshare, "--map-root-user", "--mount", "bash", "-c", SMALL_DISK, "-", str(disk)]
+    env = fleet.home.environment(fleet.environment(**environ))
+    if not unshare or subprocess.run([*command, "64k", "true"], env=env, check=False, capture_output=True).returncode:
+        pytest.skip("needs to mount a disk")
+    (disk.with_name(f"{disk.name}.kept")).rmdir()
+    run = [sys.executable, "-m", "code_commit", "fleet", "run", "fleet.toml", "--json"]
+    done = subprocess.run(
+        [*command, size, *run], env=env, cwd=fleet.folder, capture_output=True, text=True, check=False
+    )
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+def test_a_worker_with_a_full_disk_tells_so_and_costs_nothing(fleet):
+    one = fleet.repositories("one")[0]
+    (one / "large.bin").write_bytes(random.Random(1).randbytes(1_000_000))  # noqa: S311 - not a secret
+    fleet.git(one, "add", "-A")
+    fleet.commit(one)
+    fleet.write("one", head="max_cost = 1.0")
+    disk = fleet.folder / "disk"
+    code, events, stderr = run_with_disk(fleet, disk, "500k", TMPDIR=str(disk))
+    assert (code, events[-1]["kind"], events[-1]["data"]["exit_code"]) == (1, "fleet.finished", 1), stderr
+    assert [(row["try"], row["outcome"], row["cost"]) for row in fleet.lines] == [
+        (1, "not_ready", 0.0),
+        (2, "not_ready", 0.0),  # `retries`: another worker might have room
+    ]
+    assert "No space left on device" in fleet.lines[0]["error"]
+    assert list(disk.with_name("disk.kept").glob("code-commit-*")) == []
+
+
+@pytest.mark.parametrize(
+    ("size", "began"), [("8k", False), ("24k", True)], ids=["no-room-for-the-plan", "no-room-for-a-result"]
+)
+def test_a_driver_with_a_full_disk_ends_at_once_and_says_so_last(fleet, size, began):
     fleet.repositories("one")
-    fleet.write("one")
-    (fleet.folder / "file").touch()
-    assert fleet.run(TMPDIR=str(fleet.folder / "file/below")).exit_code in {1, 3}
+    fleet.write("one", head="max_cost = 4.0\nunit_max_cost = 1.0")
+    fleet.server.script(fleet.good, fleet.good)
+    folder = fleet.folder / "fleet.fleet"
+    code, events, stderr = run_with_disk(fleet, folder, size)
+    assert (code, events[-1]["kind"], events[-1]["data"]["exit_code"]) == (3, "fleet.finished", 3), stderr
+    assert [event["kind"] for event in events].count("fleet.finished") == 1
+    assert "fleet.fleet" in events[-1]["data"]["summary"]
+    assert "cannot be written: No space left on device" in stderr
+    assert bool(fleet.server.requests) == began
+    # With room again, a try that began counts as lost, at what was reserved for it.
+    shutil.rmtree(folder)
+    folder.with_name("fleet.fleet.kept").rename(folder)
+    assert fleet.run().exit_code == 0
+    found = [(row["outcome"], row["cost"] == 1.0) for row in fleet.lines]
+    assert found == [*([("lost", True)] if began else []), ("reached", False)]
+
+
+def test_a_worker_with_a_full_disk_does_not_fail_the_units_of_the_others(tmp_path):
+    """It fails fast, so it would get most of them."""
+    given = []
+
+    class OneIsFull:
+        def __init__(self):
+            self.ended = []
+
+        def slots(self):
+            return {"full": 1, "good": 1}
+
+        def start(self, key, _order, worker):
+            given.append(worker)
+            self.ended.insert(0 if worker == "full" else 9, Ended(key, worker.encode()))
+
+        def wait(self, _seconds):
+            return [self.ended.pop(0)]
+
+    def take(unit, number, data, _reserved):
+        full = data == b"full"
+        outcome, error = ("not_ready", "x: No space left on device") if full else ("reached", "")
+        return Tried(unit.unit, unit.repository, unit.model, number, outcome, cost=0.0, error=error)
+
+    folder = FleetFolder(tmp_path / "fleet.toml")
+    folder.path.mkdir()
+    limits = Limits(None, None, 1, {}, 600, 600, 600)
+    tell = order = lambda *_: {}
+    driver = Driver(OneIsFull(), folder, limits, order=order, take=take, tell=tell)
+    driver.run(Unit(f"u{n}", f"r{n}", "m", "p", "/r", "", "", "q", "", "b") for n in range(6))
+    assert given.count("full") == 1
+    assert {name: each.outcome for name, each in latest(folder.tries()).items()} == {
+        f"u{n}": "reached" for n in range(6)
+    }
 
 
 @pytest.mark.slow

@@ -16,7 +16,9 @@ from code_commit_fleet.fleet_folder import LOST, FleetFolder, Tried
 from code_commit_fleet.plan import Unit
 
 _POLL = 0.5  # seconds between looks at the workers
+_UNRECORDED = "the fleet was killed, or had no room to record it"
 _LATE = 120.0  # seconds after its time limit until a unit that does not end counts as lost
+_FULL = 60.0  # seconds in which a worker with a full disk gets a unit only if there is no other worker
 _EPSILON = 1e-9
 
 
@@ -94,6 +96,7 @@ class Driver:
         self.limited = self.idle = False
         self._order, self._take, self._tell = order, take, tell
         self._running: dict[str, _Running] = {}
+        self._full: dict[str, float] = {}  # when the disk of a worker was full
         tries = folder.tries()
         self.spent = sum(each.cost or 0.0 for each in tries)
         self._numbers: Counter[str] = Counter()
@@ -139,6 +142,8 @@ class Driver:
     def _free(self, slots: Mapping[str, int]) -> str:
         """Return the worker with the most free slots, or an empty text."""
         busy = Counter(each.worker for each in self._running.values())
+        soon = time.monotonic() - _FULL
+        slots = {worker: count for worker, count in slots.items() if self._full.get(worker, soon) <= soon} or slots
         free = {worker: count - busy[worker] for worker, count in slots.items()}
         worker = max(free, key=lambda each: free[each], default="")
         return worker if worker and free[worker] > 0 else ""
@@ -181,7 +186,8 @@ class Driver:
         return [Ended(key, None, "the worker does not answer") for key in late]
 
     def _end(self, ended: Ended) -> Unit | None:
-        """Record a try; return its unit if its worker was lost."""
+        """Record a try; return its unit if its worker was lost, or has a full disk: it fails fast, and must not get
+        the units of the others."""
         running = self._running.pop(ended.key, None)
         if running is None:
             return None  # it was counted before
@@ -193,7 +199,9 @@ class Driver:
         self.folder.append("units.jsonl", tried.document())
         self.spent += tried.cost or 0.0
         self._tell("unit.finished", unit, tried)
-        return unit if tried.outcome == LOST else None
+        if tried.had_no_room:
+            self._full[running.worker] = time.monotonic()
+        return unit if tried.outcome == LOST or tried.had_no_room else None
 
     def _stop(self) -> None:
         """Give running units some seconds to end; what does not end is lost."""
@@ -219,8 +227,8 @@ def settle(folder: FleetFolder, units: Mapping[str, Unit]) -> None:
         if (name, number) not in known:
             unit = units.get(name)
             row = (
-                lost(unit, number, reserved or None, "the fleet was killed")
+                lost(unit, number, reserved or None, _UNRECORDED)
                 if unit
-                else Tried(name, "", "", number, LOST, cost=reserved or None, error="the fleet was killed")
+                else Tried(name, "", "", number, LOST, cost=reserved or None, error=_UNRECORDED)
             )
             folder.append("units.jsonl", row.document())

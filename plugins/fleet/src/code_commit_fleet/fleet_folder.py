@@ -10,9 +10,11 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -23,6 +25,8 @@ from code_commit.plugin_api import NotReady
 from code_commit_fleet.plan import Plan
 
 REACHED, SKIPPED, LOST = "reached", "skipped", "lost"
+# As the system says it, and git.
+_NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|unable to write (new |loose object |index )?file")
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -45,6 +49,20 @@ class Tried:
     files: tuple[str, ...] = ()
     branch: str = ""
     error: str = ""
+
+    @property
+    def had_no_room(self) -> bool:
+        """Whether the disk of its worker was full."""
+        return self.outcome in {"not_ready", "internal"} and bool(_NO_ROOM.search(self.error))
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the unit is not run again by itself: a red build is a result, not a fault.
+
+        What ended before its first call was stopped by something that may be mended by now.
+        """
+        never_began = self.outcome in {"not_ready", "limit"} and self.cost == 0
+        return self.outcome not in {LOST, "interrupted"} and not never_began and not self.had_no_room
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON."""
@@ -125,7 +143,7 @@ class FleetFolder:
             torn = size > 0 and os.pread(file.fileno(), 1, size - 1) != b"\n"
             line = (b"\n" if torn else b"") + json.dumps(row).encode() + b"\n"
             if file.write(line) != len(line):
-                raise OSError(28, "No space left on device")
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if sync:
                 os.fsync(file.fileno())
 

@@ -26,12 +26,12 @@ from code_commit_fleet.bundle import unpack
 from code_commit_fleet.command import split_file
 from code_commit_fleet.driver import Driver, Limits, lost, settle
 from code_commit_fleet.fleet_file import FleetFile, read_fleet_file
-from code_commit_fleet.fleet_folder import LOST, REACHED, SKIPPED, FleetFolder, Tried, latest
+from code_commit_fleet.fleet_folder import REACHED, SKIPPED, FleetFolder, Tried, latest
 from code_commit_fleet.plan import Unit, make_plan
 from code_commit_fleet.progress import Progress
 from code_commit_fleet.report import write_page
 from code_commit_fleet.worker_keys import worker_redactor
-from code_commit_workspace import describe, remove_tree
+from code_commit_workspace import describe, no_room, remove_tree
 
 if TYPE_CHECKING:
     from code_commit_fleet.cluster import DaskCluster
@@ -65,13 +65,13 @@ def _told(host: Host, arguments: argparse.Namespace, file: str, action: _Action)
         if not path.suffix == ".toml":
             raise NotReady(f"{file} is not a .toml file")
         fleet_file = read_fleet_file(path)
-        with folder.locked():
+        with folder.locked(), _full_disk_told(folder):
             fleet = _Fleet(host, arguments, fleet_file, folder, progress)
             try:
                 code = ExitCode(action(fleet, arguments))
             finally:
                 summary = fleet.summary()
-                write_page(folder, host)
+                _write_page(folder, host)
     except KeyboardInterrupt:
         code, hint = ExitCode.INTERRUPTED, f"`code-commit fleet run {file}` goes on"
         summary = summary or "interrupted"
@@ -87,6 +87,25 @@ def _told(host: Host, arguments: argparse.Namespace, file: str, action: _Action)
         if arguments.json:
             progress.event("fleet.finished", outcome=code.outcome, exit_code=int(code), summary=summary, hint=hint)
     return code
+
+
+@contextmanager
+def _full_disk_told(folder: FleetFolder) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if full := no_room(error):
+            where = error.filename or folder.path
+            raise NotReady(f"{where} cannot be written: {error.strerror}", hint=full.hint) from error
+        raise
+
+
+def _write_page(folder: FleetFolder, host: Host) -> None:
+    """Write the page, or tell that it is not there: it never hides how the fleet ended."""
+    try:
+        write_page(folder, host)
+    except OSError as error:
+        host.out.note(f"warning: the page cannot be written: {error.strerror}")
 
 
 class _Fleet:
@@ -123,7 +142,7 @@ class _Fleet:
 
     def unfinished(self, units: tuple[Unit, ...], records: Mapping[str, Tried]) -> list[Unit]:
         """Return the units without an outcome of their own: new, lost too rarely, or interrupted."""
-        return [unit for unit in units if unit.unit not in records or not _is_final(records[unit.unit])]
+        return [unit for unit in units if unit.unit not in records or not records[unit.unit].is_final]
 
     def summary(self) -> str:
         """Return one line for people."""
@@ -233,15 +252,6 @@ class _Fleet:
             )
         except (TypeError, ValueError) as error:
             return lost(unit, number, reserved, f"its result cannot be used: {describe(error)}")
-
-
-def _is_final(tried: Tried) -> bool:
-    """Return whether a unit is not run again by itself: a red build is a result, not a fault.
-
-    What ended before its first call was stopped by something that may be mended now.
-    """
-    never_began = tried.outcome in {"not_ready", "limit"} and tried.cost == 0
-    return tried.outcome not in {LOST, "interrupted"} and not never_began
 
 
 def _priced(models: Any) -> float | None:
