@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 
 from code_commit.log.run_log import call_files
 from code_commit.models.received_reply import ReceivedReply
-from code_commit.plugin_api import Delta
+from code_commit.plugin_api import Delta, ModelCall, Request
 
 
 def test_the_line_of_the_words_ends_before_the_status_line_comes_back(log, monkeypatch):
@@ -19,7 +21,8 @@ def test_the_line_of_the_words_ends_before_the_status_line_comes_back(log, monke
 
     monkeypatch.setattr(log, "emit", report)
     monkeypatch.setattr(log, "show", report)
-    reply = ReceivedReply(1, call_files(1, "ask"), log, done.append)
+    call = ModelCall(Request(()), "ask", "default", "one", "model", 1, log.folder, math.inf, time.sleep, print)
+    reply = ReceivedReply(call, call_files(1, "ask"), log, done.append, None)
     reply.take(Delta("thinking", "hm"))
     assert shown[False].wait(60)
     shown[False].clear()
