@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from code_commit_workspace.code_checks import checked_result, fault_of_function, is_async, require_sync
-from code_commit_workspace.errors import NotReady, describe, no_room
+from code_commit_workspace.errors import NotReady, closest, describe, did_you_mean, no_room
 
 
 class _Broken(Exception):  # noqa: N818 - a plugin's own
@@ -98,3 +98,12 @@ def test_a_result_of_another_type_is_an_error():
         checked_result(3, NotReady)
     with pytest.raises(TypeError, match="it returned a NotReady whose `message` must be of type int, not 'no'"):
         checked_result(error, NotReady, hint=str, message=int)
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "meant"),
+    [("repiars", ["model", "Repairs", "repair"], "Repairs"), ("MODEL", ["Modell"], "Modell"), ("xyz", ["model"], None)],
+)
+def test_a_misspelled_name_is_told_with_what_was_meant(word, known, meant):
+    assert closest(word, known) == meant
+    assert did_you_mean(word, known) == (f"; did you mean {meant}?" if meant else "")

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from code_commit_workspace.json_array import ARRAY_END, array_piece, close_array
+from code_commit_workspace.json_array import ARRAY_END, array_piece, close_array, close_arrays
 
 ELEMENTS = [b'{"a":1}', b"[2]", b'"]"', b"3", b'{"b":[]}']
 WHOLE = array_piece(ELEMENTS[:2], is_first=True) + array_piece(ELEMENTS[2:], is_first=False) + ARRAY_END
@@ -40,3 +40,13 @@ def test_a_link_is_not_followed(tmp_path):
     with pytest.raises(OSError, match=r"array\.json"):
         close_array(tmp_path / "array.json")
     assert (tmp_path / "outside").read_bytes() == b"[\n1"
+
+
+def test_the_arrays_of_a_folder_are_closed_as_far_as_possible(tmp_path):
+    for name in ("1-reply.json", "2-reply.json", "other.json"):
+        (tmp_path / name).write_bytes(b"[\n1")
+    (tmp_path / "0-reply.json").mkdir()
+    close_arrays(tmp_path, "*-reply.json")
+    assert (tmp_path / "1-reply.json").read_bytes() == b"[\n1" + ARRAY_END
+    assert (tmp_path / "2-reply.json").read_bytes() == b"[\n1" + ARRAY_END
+    assert (tmp_path / "other.json").read_bytes() == b"[\n1"

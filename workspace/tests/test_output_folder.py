@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from code_commit_workspace import NotReady, OutputFolder
+from code_commit_workspace import NotReady, OutputFolder, counted
 
 
 def test_a_taken_name_gets_a_number(tmp_path):
@@ -18,3 +20,71 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "logs").mkdir()
     with pytest.raises(NotReady, match=r"cannot write .*/logs: File name too long"):
         OutputFolder.make(tmp_path / "logs", "n" * 300)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = OutputFolder.make(tmp_path / "logs", "run")
+    yield folder
+    folder.close()
+
+
+def test_git_and_other_users_see_nothing_of_it(tmp_path, folder):
+    assert (tmp_path / "logs/.gitignore").read_text() == "*\n"
+    assert folder.path.stat().st_mode & 0o777 == 0o700
+    folder.write("a", b"1")
+    folder.append("b", b"1", create=True)
+    assert {file.stat().st_mode & 0o777 for file in folder.path.iterdir()} == {0o600}
+    (tmp_path / "logs/.gitignore").write_text("mine")
+    OutputFolder.make(tmp_path / "logs", "other").close()
+    assert (tmp_path / "logs/.gitignore").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("make", "told"), [(lambda path: path.symlink_to("x"), "is a link"), (lambda path: path.touch(), "is not a folder")]
+)
+def test_another_thing_in_its_place_is_named(tmp_path, make, told):
+    make(tmp_path / "logs")
+    with pytest.raises(NotReady, match=rf"/logs {told}") as error:
+        OutputFolder.make(tmp_path / "logs", "run")
+    assert error.value.hint == "move it away: code-commit writes the run log there"
+
+
+def test_files_are_written_grow_and_are_replaced(folder):
+    folder.write("a", b"long content")
+    folder.write("a", b"1")
+    folder.append("a", b"2")
+    folder.append("new", b"3", create=True)
+    folder.append("new", b"4", create=True)
+    folder.replace("b", b"5")
+    folder.replace("b", b"6")
+    assert {file.name: file.read_bytes() for file in folder.path.iterdir()} == {"a": b"12", "new": b"34", "b": b"6"}
+    with pytest.raises(FileNotFoundError):
+        folder.append("missing", b"5")
+
+
+def test_no_file_is_reached_through_a_link(folder, tmp_path):
+    (tmp_path / "outside").write_text("mine")
+    (folder.path / "a").symlink_to(tmp_path / "outside")
+    for write in (folder.write, folder.append):
+        with pytest.raises(OSError, match="symbolic links"):
+            write("a", b"x")
+    assert (tmp_path / "outside").read_text() == "mine"
+    folder.replace("a", b"x")
+    assert (tmp_path / "outside").read_text() == "mine"
+
+
+def test_names_that_belong_together_get_one_number(folder):
+    assert folder.reserve("query.txt", "reply.txt") == 1
+    assert folder.reserve("reply.txt") == 2
+    assert folder.reserve("query.txt", "reply.txt") == 3
+    assert folder.reserve("query.txt") == 2
+    names = [counted("query.txt", 1), counted("a.b.txt", 2), counted("query", 3), counted("query.txt", "try-1")]
+    assert names == ["query.txt", "a.b-2.txt", "query-3", "query-try-1.txt"]
+
+
+def test_a_closed_folder_may_be_closed_again(folder):
+    before = len([*Path("/dev/fd").iterdir()])
+    folder.close()
+    folder.close()
+    assert len([*Path("/dev/fd").iterdir()]) == before - 1

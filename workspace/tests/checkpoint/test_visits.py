@@ -1,0 +1,103 @@
+"""A saved tree is visited, copied, compared; what a block changed is put back."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import signal
+from contextlib import suppress
+
+import pytest
+
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.project_tree import ProjectTree
+
+RUN = "2025-01-02-03-04-05-committing-code"
+
+
+@pytest.fixture
+def saved(root, checkpoints, plant):
+    """Two checkpoints: `kept` stays, `gone` is removed, `changed` changed, `new` added."""
+    plant(root, {"kept": b"k", "d/gone": b"g", "d/changed": b"1", "run.sh": b"x"})
+    (root / "run.sh").chmod(0o755)
+    start = checkpoints.take(RUN, "start")
+    plant(root, {"d/gone": None, "d/changed": b"2", "e/new": b"n"})
+    return start, checkpoints.take(RUN, "end")
+
+
+def test_what_the_new_tree_has_of_the_changes(checkpoints, saved):
+    start, end = saved
+    assert checkpoints.changes(start, end) == ("d/changed", "d/gone", "e/new")
+    assert checkpoints.written(start, end) == ("d/changed", "e/new")
+    assert checkpoints.written(end, start) == ("d/changed", "d/gone")
+    assert checkpoints.written(end, end) == ()
+
+
+def test_a_listing_has_mode_and_content_by_path(checkpoints, saved):
+    def of(content):
+        return hashlib.sha1(b"blob %d\0%s" % (len(content), content), usedforsecurity=False).hexdigest()
+
+    found = checkpoints.listing(saved[0])
+    assert {path: found[path] for path in ("kept", "d/gone", "run.sh")} == {
+        "kept": f"100644 {of(b'k')}",
+        "d/gone": f"100644 {of(b'g')}",
+        "run.sh": f"100755 {of(b'x')}",
+    }
+    assert set(found) == {".gitignore", "kept", "d/gone", "d/changed", "run.sh"}
+
+
+def test_a_visit_ends_where_it_began(root, checkpoints, saved):
+    start, end = saved
+    with suppress(KeyboardInterrupt), checkpoints.visit(start, back=end):
+        assert (root / "d/gone").read_bytes() == b"g"
+        assert not (root / "e").exists()
+        os.kill(os.getpid(), signal.SIGINT)
+    assert (root / "d/changed").read_bytes() == b"2"
+    assert (root / "e/new").exists()
+    assert not (root / "d/gone").exists()
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_what_a_block_changes_elsewhere_is_put_back(root, checkpoints, saved, plant, interrupted):
+    with suppress(KeyboardInterrupt), checkpoints.put_back("2025-01-02-03-04-06-task", {"mine"}) as found:
+        plant(root, {"mine": b"m", "kept": b"other", "e/new": None, "stray": b"s"})
+        if interrupted:
+            os.kill(os.getpid(), signal.SIGINT)
+    assert sorted(found) == ["e/new", "kept", "stray"]
+    assert (root / "mine").read_bytes() == b"m"
+    assert (root / "kept").read_bytes() == b"k"
+    assert (root / "e/new").read_bytes() == b"n"
+    assert not (root / "stray").exists()
+    with checkpoints.put_back("2025-01-02-03-04-06-task", {"mine"}) as found:
+        plant(root, {"mine": b"2"})
+    assert list(found) == []
+    assert (root / "mine").read_bytes() == b"2"
+
+
+def test_a_copy_has_every_file_of_the_checkpoint(checkpoints, saved, tmp_path):
+    into = tmp_path / "copy"
+    into.mkdir()
+    with ProjectTree(into) as tree:
+        checkpoints.copy(saved[0], tree, into / "agent-config/.code-commit")
+    assert (into / "d/gone").read_bytes() == b"g"
+    assert (into / "d/changed").read_bytes() == b"1"
+    assert (into / "run.sh").stat().st_mode & 0o111
+    assert not (into / "e").exists()
+
+
+def test_undo_of_some_paths_leaves_the_others(root, checkpoints, saved):
+    assert checkpoints.undo(RUN, ["./d/gone", "e"]) == ("d/gone", "e/new")
+    assert (root / "d/changed").read_bytes() == b"2"
+    assert checkpoints.undo(RUN, ["d/"]) == ("d/changed",)
+    with pytest.raises(NotReady) as told:
+        checkpoints.undo(RUN, ["d", "kept"])
+    assert told.value.message == f"the run {RUN} changed nothing at kept"
+    assert told.value.hint == "nothing was undone; it changed d/changed, d/gone, e/new"
+    with pytest.raises(NotReady, match=re.escape(f"the run {RUN} changed nothing at e/ne")):
+        checkpoints.undo(RUN, ["e/ne"])
+
+
+def test_undo_below_the_top_is_undo_of_all(root, checkpoints, saved):
+    assert checkpoints.undo(RUN, ["."]) == ("d/changed", "d/gone", "e/new")
+    assert (root / "d/gone").exists()

@@ -1,0 +1,123 @@
+"""What a workflow that commits asks git first."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from code_commit_workspace import (
+    Git,
+    NotReady,
+    StatusEntry,
+    git_status,
+    require_settled,
+    skipped_by_commit,
+    unknown_author,
+)
+
+
+@pytest.fixture
+def root(tmp_path, home):
+    root = tmp_path / "project"
+    root.mkdir()
+    for name in ("kept", "changed", "staged", "removed"):
+        (root / name).write_text("old\n")
+    git = Git(root)
+    git.init()
+    git.commit_all("The start", author="maker")
+    return root
+
+
+@pytest.fixture
+def git(root):
+    """Git as a workflow has it."""
+    return lambda *args, **options: Git(root).run(args, **options)
+
+
+def plain(root, *args):
+    return subprocess.run(
+        ["git", "-c", "user.name=A", "-c", "user.email=a@b", *args], cwd=root, check=False, capture_output=True
+    )
+
+
+def test_every_file_that_differs_is_an_entry(root, git):
+    (root / "changed").write_text("new\n")
+    (root / "staged").write_text("new\n")
+    plain(root, "add", "staged")
+    (root / "removed").unlink()
+    (root / "new folder").mkdir()
+    (root / "new folder/über").touch()
+    found = git_status(git)
+    assert found == [
+        StatusEntry(" ", "M", "changed"),
+        StatusEntry(" ", "D", "removed"),
+        StatusEntry("M", " ", "staged"),
+        StatusEntry("?", "?", "new folder/über"),
+    ]
+    assert [(each.staged, each.unstaged, each.unmerged) for each in found] == [
+        (False, True, False),
+        (False, True, False),
+        (True, False, False),
+        (False, True, False),
+    ]
+    assert list(map(str, found)) == [" M changed", " D removed", "M  staged", "?? new folder/über"]
+
+
+@pytest.mark.parametrize("state", ["DD", "AU", "UD", "UA", "DU", "AA", "UU"])
+def test_what_a_merge_left_is_neither_staged_nor_unstaged(state):
+    entry = StatusEntry(*state, "path")
+    assert (entry.unmerged, entry.staged, entry.unstaged) == (True, False, False)
+    assert StatusEntry("A", "D", "path").unmerged is False
+
+
+@pytest.mark.parametrize("operation", ["merge", "cherry-pick", "revert", "rebase"])
+def test_an_unfinished_operation_is_named(root, git, operation):
+    require_settled(git)
+    plain(root, "checkout", "-qb", "other")
+    for name in ("mine", "theirs"):
+        (root / "changed").write_text(f"{name}\n")
+        plain(root, "commit", "-qam", name)
+    plain(root, "checkout", "-q", "-")
+    (root / "changed").write_text("here\n")
+    plain(root, "commit", "-qam", "here")
+    plain(root, operation, "other~1" if operation == "revert" else "other")
+    with pytest.raises(NotReady) as told:
+        require_settled(git)
+    assert told.value.message == f"a {operation} is in progress in {root}"
+    assert told.value.hint == "finish or abort it, then run again"
+    plain(root, operation, "--abort")
+    require_settled(git)
+
+
+def test_a_patch_series_that_stopped_is_a_rebase(root, git):
+    (root / ".git/rebase-apply").mkdir()
+    with pytest.raises(NotReady, match="a rebase is in progress"):
+        require_settled(git)
+
+
+@pytest.mark.parametrize("who", ["AUTHOR", "COMMITTER"])
+def test_an_author_that_git_does_not_know_is_told(git, monkeypatch, who):
+    for each in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{each}_NAME", "A")
+        monkeypatch.setenv(f"GIT_{each}_EMAIL", "a@b.example")
+    assert unknown_author(git) is None
+    monkeypatch.setenv(f"GIT_{who}_NAME", "")
+    assert "empty ident name" in unknown_author(git)
+
+
+def test_a_commit_skips_what_the_repository_has_and_says_so(root, git):
+    assert skipped_by_commit(git) == []
+    for name in ("pre-commit", "commit-msg", "pre-push", "post-commit"):
+        hook = root / ".git/hooks" / name
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text("#!/bin/sh\n")
+        hook.chmod(0o755)
+    (root / ".git/hooks/post-commit").chmod(0o644)
+    plain(root, "config", "commit.gpgSign", "yes")
+    hooks = ["the hook pre-commit", "the hook commit-msg"]
+    assert skipped_by_commit(git) == ["the signature", *hooks]
+    plain(root, "config", "--add", "commit.gpgSign", "false")
+    assert skipped_by_commit(git) == hooks
+    plain(root, "config", "core.hooksPath", "tools/hooks")
+    assert skipped_by_commit(git) == ["the hooks in the project"]
