@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from code_commit.plugin_api import Finish, ToolCall
+from code_commit.plugin_api import Finish, ToolCall, Usage
 from code_commit_testing import Project, Reply, ScriptedServer, Stream, install_plugin
 
 PROVIDERS = {
@@ -148,3 +148,15 @@ def test_a_reply_that_was_cut_short_is_repaired(command, project):
     cut = Reply("^^^a.txt\nhalf", finish=Finish.LENGTH)
     finished, requests = command(replies=(cut, Reply(GOOD)))
     assert (finished.exit_code, len(requests), project.read("a.txt")) == (0, 2, "new é 🙂\n"), finished.stderr
+
+
+@pytest.mark.parametrize("usage", [Usage(1000, 20), None], ids=["usage", "no usage"])
+@pytest.mark.parametrize("then", ["drop", "stall"])
+def test_a_connection_that_breaks_off_after_the_end_of_the_reply_costs_nothing(command, project, then, usage):
+    reply = Reply(GOOD, usage=usage, stream=Stream(after=1000, then=then))
+    setting = {"CODE_COMMIT_HTTP__STALL_SECONDS": "0.3"} if then == "stall" else {}
+    finished, requests = command("--json", replies=(reply, Reply("not asked for")), **setting)
+    assert (finished.exit_code, len(requests), project.read("a.txt")) == (0, 1, "new é 🙂\n"), finished.stderr
+    (call,) = (event["data"] for event in finished.events if event["kind"] == "call.finished")
+    assert (call["output_tokens"], call["error"]) == (20 if usage else None, None)
+    assert ("before the number of its tokens came" in finished.stdout) is (usage is None)

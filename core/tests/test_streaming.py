@@ -293,7 +293,6 @@ def test_a_whole_reply_is_asked_for(ask, wire, stream):
 GZIPPED = gzip.compress(b"".join(event(t=str(number)) for number in range(1000)))
 FAULTS: dict[str, tuple[Sequence[Step], str, str]] = {
     "dropped": ([HEAD + chunk(HELLO)], "network", "the connection was lost"),
-    "dropped after the end": ([HEAD + chunk(HELLO + event(end=True))], "network", "the connection was lost"),
     "no end": ([HEAD + chunk(HELLO) + END], "network", "the reply broke off"),
     "an event without its blank line": (
         [HEAD + chunk(HELLO + event(end=True)[:-1]) + END], "network", "the reply broke off",
@@ -332,6 +331,20 @@ def test_silence_after_the_first_byte_is_a_stall(ask):
     with RawServer([HEAD + chunk(HELLO), lambda server: server.closing.wait(60)]) as server:
         asked = ask(server, stall_timeout=0.2)
     assert (asked.error.kind, "no data for 0.2 s" in str(asked.error), asked.deltas) == ("network", True, "hello")
+
+
+FINISHED = HEAD + chunk(HELLO + event(end=True))
+
+
+@pytest.mark.parametrize(
+    "after",
+    [[], [b"7\r\nhalf"], [lambda server: server.closing.wait(60)], [chunk(b": ping\n\n" * 20_000)], [b"no chunk\r\n"]],
+    ids=["dropped", "cut", "stalled", "a flood", "garbage"],
+)
+def test_a_reply_with_its_own_end_counts_whatever_follows(ask, after):
+    with RawServer([FINISHED, *after]) as server:
+        asked = ask(server, stall_timeout=0.2, size_cap=3000)
+    assert (asked.text, len(server.requests)) == ("hello", 1)
 
 
 def test_silence_before_the_first_byte_has_its_own_limit(ask):

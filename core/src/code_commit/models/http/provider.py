@@ -31,7 +31,7 @@ from code_commit.models.http.streaming import EventParser
 from code_commit.plugin_api.conversation import Completion, ProviderError
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import CodeCommitError, NotReady
-from code_commit.plugin_api.provider import HttpCall, ModelCall, StopReading, StreamEvent, Wire
+from code_commit.plugin_api.provider import HttpCall, ModelCall, StopReading, StreamDecoder, StreamEvent, Wire
 from code_commit_workspace import checked_result
 
 _REDIRECTS = range(300, 400)  # HTTP statuses
@@ -128,7 +128,7 @@ class HttpProvider:
                 for delta in decoder.feed(event):
                     has_begun = True
                     call.progress(delta)
-            completion: Completion = decoder.finish()
+            completion = self._finished(decoder, post, call)
         except StopReading as stopped:
             stopped.usage = decoder.partial().usage
             raise
@@ -137,7 +137,7 @@ class HttpProvider:
         except Exception as error:  # noqa: BLE001 - described below
             failure = error
         else:
-            post.result = reply
+            post.result = reply if post.result is head else post.result
             return completion
 
         def read(clean: HttpReply) -> None:
@@ -151,7 +151,9 @@ class HttpProvider:
         raise described
 
     def _events(self, post: _Post, head: StreamHead, deadline: float) -> Iterator[StreamEvent]:
-        """Yield the events of a streamed reply as they arrive. The timed `get` finds a stall."""
+        """Yield the events of a streamed reply as they arrive. The timed `get` finds a stall. `post.result` is then
+        the error that ended the stream too early.
+        """
         stall = min(self._endpoint.stall_timeout, _LONGEST_TIMER)
         parser = EventParser(self._endpoint.size_cap // 2, lines=head.lines)
         piece: Any = None
@@ -167,9 +169,23 @@ class HttpProvider:
                 piece = None if len(arrived) > _AT_ONCE or post.queue.empty() else post.queue.get()
             if not self._closed:
                 yield from parser.feed(bytes(arrived))
-            if isinstance(piece, Exception) or self._closed:
-                raise _closed() if self._closed else piece
+            if self._closed:
+                raise _closed()
+            if isinstance(piece, Exception):
+                post.result = piece
+                return
         yield from parser.feed(b"\n" * head.lines)
+
+    def _finished(self, decoder: StreamDecoder, post: _Post, call: ModelCall) -> Completion:
+        """Return the completion. If the connection broke off, it counts where the service had ended the reply."""
+        broken = post.result if isinstance(post.result, Exception) else None
+        try:
+            completion: Completion = decoder.finish()
+        except Exception as error:  # noqa: BLE001 - described by the caller
+            raise broken or error from None
+        if broken and completion.usage.output is None:
+            call.warn(f"the connection to {self._name} broke off after the reply, before the number of its tokens came")
+        return completion
 
     def count(self, call: ModelCall) -> int:
         """Ask the service how many tokens `call.request` has.
