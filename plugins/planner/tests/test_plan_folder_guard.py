@@ -133,3 +133,52 @@ def test_autonomous_mode_restores_its_requirements(codebase):
     assert done.exit_code == 0
     assert codebase.read("requirements.md") == "Add two.\n"
     assert "belong to the program" in answers(cast, "player")[0]
+
+
+FORGES = f"echo forged > {CURRENT}; echo forged > {HISTORY}; rm {TODO}; touch g3-plan/more.md"
+
+
+@pytest.fixture
+def killed(codebase):
+    """Plan with a player whose command kills the program, and return the history from before."""
+    cast = codebase.cast
+    codebase.write(NEW, "old words\n")
+    before = []
+    pid = codebase.project.home / "pid"
+    kills = cast.called("shell", command=f"{FORGES}; kill -9 $(cat '{pid}')")
+    cast.player = [*cast.player[:1], kills, *cast.player[1:]]
+    cast.before["player"] = lambda: before.append(codebase.history)
+    person = codebase.plan()
+    pid.write_text(str(person.process.pid))
+    person.answers("", "yes")
+    assert person.process.wait(60) == -9
+    assert codebase.history == codebase.read(CURRENT) == "forged\n"
+    cast.before.clear()
+    cast.player = cast.player[1:]
+    return before[-1]
+
+
+def test_the_next_start_restores_what_a_killed_command_changed(codebase, killed):
+    codebase.write(NEW, "the next ones\n")
+    person = codebase.start()
+    *_, found = person.answers("yes", "yes", "quit")
+    person.ends()
+    assert "current_requirements.md from" in found
+    assert (codebase.read(CURRENT), codebase.history) == (REQUIREMENTS, killed)
+    assert not codebase.has("g3-plan/more.md")
+    assert codebase.read(NEW) == "the next ones\n"
+    assert "The last run was killed in a command of the player" in person.notices()
+    assert (codebase.project.run_folder / "found-planner_history.txt").read_text() == "forged\n"
+    person = codebase.start()
+    person.answers("yes", "yes")
+    person.quits()
+    assert "was killed" not in person.notices()
+
+
+def test_a_killed_command_of_another_branch_restores_nothing(codebase, killed):
+    codebase.project.git("switch", "-q", "-c", "other")
+    codebase.write(HISTORY, "mine\n")
+    person = codebase.start()
+    person.answers("yes", "yes")
+    person.quits()
+    assert codebase.history == "mine\n"

@@ -73,7 +73,7 @@ class Task:
     requirements: str
     since: str = "HEAD"
     builds: bool = False
-    head: Callable[[], str] | None = None
+    head: Callable[[], str] = str
 
 
 def build(run: Run, toolbox: Toolbox, task: Task, *, max_turns: int, so_far: Progress) -> LoopResult:
@@ -82,7 +82,7 @@ def build(run: Run, toolbox: Toolbox, task: Task, *, max_turns: int, so_far: Pro
     Raises:
         LimitReached, NotReady: from the host; they end the run, and the next run can continue.
     """
-    loop = _Loop(run, toolbox, task, max_turns, so_far.asked, Guard(run, (task.file,)))
+    loop = _Loop(run, toolbox, task, max_turns, so_far.asked, Guard(run, (task.file,), task.head()))
     feedback = so_far.feedback
     for turn in range(1, max_turns + 1):
         with run.span("planner.turn", number=turn):
@@ -119,7 +119,7 @@ class _Loop:
 
     def turn(self, turn: int, feedback: str) -> LoopResult:
         self._announce(TURN, turn)
-        head = self._head()
+        head = self.task.head()
         player = self._player(feedback)
         if failure := self._failure("player", player, head):
             return LoopResult(LoopEnd.FAILED, turn, feedback, failure)
@@ -182,12 +182,9 @@ class _Loop:
         system = filled(system, codepath=legible(str(run.root)))
         return work(run, tools, agent, allow=allow, system=system, prompt=prompt, shared=shared)
 
-    def _head(self) -> str:
-        return self.task.head() if self.task.head is not None else ""
-
     def _failure(self, agent: str, result: AgentResult, head: str) -> str:
         if result.tampered:
             return f"a command of the {agent} changed files that check the project: {', '.join(result.tampered)}"
-        if (now := self._head()) != head:
+        if (now := self.task.head()) != head:
             return filled(CHANGED_GIT, agent=agent, before=head, after=now)
         return ""

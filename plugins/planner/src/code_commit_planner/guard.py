@@ -6,7 +6,7 @@ import os
 import stat
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from code_commit_planner import messages
 from code_commit_planner.notices import show
 from code_commit_planner.plan_folder import FOLDER, NEW, TODO
 from code_commit_planner.prompts import RESTORED, filled
+from code_commit_planner.running_command import RunningCommand, forget_running_command, read_running_command
 from code_commit_planner.wrapping import legible
 from code_commit_toolbox.tool import ProjectTampered, Tool, ToolContext, ToolError
 from code_commit_toolbox.toolbox import Toolbox
@@ -26,30 +27,22 @@ _WRITING = ("write_file", "str_replace")
 _LIMIT = 10 * 1024 * 1024
 
 
-def tools_of_planner(toolbox: Toolbox) -> Toolbox:
-    """Return `toolbox` with tools that write the new requirements and nothing else."""
-    tools = dict(toolbox.tools)
-    for name in _WRITING:
-        tools[name] = _limited(tools[name], lambda path: path == NEW, f"you may write only {NEW}")
-    tools["shell"] = shell(toolbox.settings, writes=(NEW,))
-    return replace(toolbox, tools=tools)
-
-
 @dataclass(slots=True)
 class Guard:
-    """The files in the plan folder, and `more` files, as they were when the agents began.
+    """The files in the plan folder, and `more` files, as they were when the agents began; `head` is as in `Task`.
 
     `new_requirements.md` belongs to the person, who may write it meanwhile, and the todo list to the player.
     """
 
     run: Run
     more: tuple[str, ...] = ()
+    head: str = ""
     _kept: dict[str, bytes] = field(default_factory=dict)
     _restored: list[str] = field(default_factory=list)
 
     def tools(self, toolbox: Toolbox, agent: str, *, writes: tuple[str, ...] = ()) -> Toolbox:
         """Return `toolbox` with tools that change none of the files but `writes`; remember the files as they are."""
-        self._kept = {path: content for path in self._paths() if (content := self._read(path)) is not None}
+        self._remember()
         tools = dict(toolbox.tools)
         for name in _WRITING:
             reason = f"{FOLDER} and the requirements belong to the program; write todos with todo_write"
@@ -57,6 +50,38 @@ class Guard:
         for name in ("shell", *toolbox.of_servers):
             tools[name] = self._guarded(tools[name], agent, writes)
         return replace(toolbox, tools=tools)
+
+    def tools_of_planner(self, toolbox: Toolbox) -> Toolbox:
+        """Return `toolbox` with tools that write the new requirements and nothing else."""
+        self._remember()
+        tools = dict(toolbox.tools)
+        for name in _WRITING:
+            tools[name] = _limited(tools[name], lambda path: path == NEW, f"you may write only {NEW}")
+        limited = shell(toolbox.settings, writes=(NEW,))
+
+        def call(context: ToolContext, arguments: Json) -> str:
+            with self._recorded("planner", (NEW,)):
+                return limited.call(context, arguments)
+
+        tools["shell"] = replace(limited, call=call)
+        return replace(toolbox, tools=tools)
+
+    def restore_after_kill(self) -> None:
+        """Restore what a command changed in which the last run was killed, and tell the person.
+
+        What the person has on another branch stays.
+
+        Raises:
+            NotReady: it cannot be restored.
+        """
+        command = read_running_command(self.run.state)
+        if command is not None and command.head == self.head:
+            self._kept = dict(command.kept)
+            try:
+                self._restore(command.agent, command.writes, killed=True)
+            except ProjectTampered as error:
+                raise NotReady(str(error)) from error
+        forget_running_command(self.run.state)
 
     def note(self) -> str:
         """Return what the next agent is told about restored files, once."""
@@ -69,21 +94,35 @@ class Guard:
 
     def _guarded(self, tool: Tool, agent: str, writes: tuple[str, ...]) -> Tool:
         def call(context: ToolContext, arguments: Json) -> str:
-            try:
-                text = tool.call(context, arguments)
-            except ToolError as error:
-                note = self._restore(agent, writes)
-                if isinstance(error, ProjectTampered):
-                    raise ProjectTampered(f"{error}{note}", error.paths) from error
-                raise ToolError(f"{error}{note}") from error
-            except BaseException:
-                self._restore(agent, writes)
-                raise
-            return text + self._restore(agent, writes)
+            with self._recorded(agent, writes):
+                try:
+                    text = tool.call(context, arguments)
+                except ToolError as error:
+                    note = self._restore(agent, writes)
+                    if isinstance(error, ProjectTampered):
+                        raise ProjectTampered(f"{error}{note}", error.paths) from error
+                    raise ToolError(f"{error}{note}") from error
+                except BaseException:
+                    self._restore(agent, writes)
+                    raise
+                return text + self._restore(agent, writes)
 
         return Tool(tool.name, tool.description, tool.parameters, call)
 
-    def _restore(self, agent: str, writes: tuple[str, ...]) -> str:
+    @contextmanager
+    def _recorded(self, agent: str, writes: tuple[str, ...]) -> Iterator[None]:
+        """Save the plan folder while a command runs."""
+        kept = {path: content for path, content in self._kept.items() if path.startswith(f"{FOLDER}/")}
+        RunningCommand(agent, self.head, writes, kept).save(self.run.state)
+        try:
+            yield
+        finally:
+            forget_running_command(self.run.state)
+
+    def _remember(self) -> None:
+        self._kept = {path: content for path in self._paths() if (content := self._read(path)) is not None}
+
+    def _restore(self, agent: str, writes: tuple[str, ...], *, killed: bool = False) -> str:
         """Restore the files, except `writes`; return what the agent is told."""
         root = Path(self.run.root)
         _clear_the_way(root, [FOLDER, *self._kept, NEW, TODO])
@@ -92,6 +131,9 @@ class Guard:
             for path, content in self._kept.items()
             if path not in {*writes, NEW} and self._read(path) != content
         ]
+        for change in changes if killed else ():  # the person may have written it since
+            if (found := self._read(change.path)) is not None:
+                self.run.keep(f"found-{Path(change.path).name}", found)
         for path in self._paths():
             if path not in {*self._kept, *writes, NEW}:
                 _clear_the_way(root, [path])
@@ -107,7 +149,8 @@ class Guard:
             reason = f"A command changed files of the program, which cannot be restored: {error.message}"
             raise ProjectTampered(reason, tuple(paths)) from error
         self._restored += paths
-        show(self.run, filled(messages.RESTORED, agent=agent, paths=", ".join(map(legible, paths))))
+        said = messages.RESTORED_AFTER_KILL if killed else messages.RESTORED
+        show(self.run, filled(said, agent=agent, paths=", ".join(map(legible, paths))))
         return f"\n{filled(RESTORED, paths=', '.join(map(legible, paths)))}"
 
     def _paths(self) -> Iterator[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from code_commit.plugin_api import NotReady
 from code_commit_planner import messages
 from code_commit_planner.answers import YES_OR_NO, ask
@@ -36,7 +34,7 @@ def coach_and_player(plan: Plan) -> Event:
     if plan.repository is not None:
         since = plan.repository.begin_work(again=True)
     plan.recovering = False
-    task = Task(CURRENT, _requirements(plan), since or "HEAD", head=_head_of(plan))
+    task = Task(CURRENT, _requirements(plan), since or "HEAD", head=plan.head)
     turns = plan.run.options.max_turns
     so_far = read_progress(plan.run.state, task.requirements)
     if so_far.turn and plan.loop is None:
@@ -66,12 +64,6 @@ def _record_start(plan: Plan) -> None:
         plan.folder.record(git_head(now(), head))
     summary = summarise(plan.run, _requirements(plan))
     plan.folder.record(start_implementing(now(), summary))
-
-
-def _head_of(plan: Plan) -> Callable[[], str] | None:
-    """Return what tells git's branch and commit, or None without git."""
-    git = plan.repository
-    return None if git is None else lambda: f"{git.branch() or 'no branch'} at {(git.head() or 'no commit')[:12]}"
 
 
 def _outcome(plan: Plan) -> str:

@@ -71,6 +71,9 @@ FEEDBACK = "The coach is not satisfied yet:"
 IS_APPROVED = "The coach has approved the implementation."
 
 RESTORED = "A command of the <agent> changed files of the program, which restored them: <paths>"
+RESTORED_AFTER_KILL = """\
+The last run was killed in a command of the <agent>, which had changed files of the program. Restored: <paths>
+What they held is in the folder of this run."""
 
 NOT_COMPLETE = """\
 <outcome>

@@ -52,6 +52,11 @@ class Plan:
         commit = self.git.head() or ""
         return self.git.branch() or self.fill(DETACHED, commit=commit[:12])
 
+    def head(self) -> str:
+        """Return git's branch and commit, or nothing without git."""
+        git = self.repository
+        return "" if git is None else f"{git.branch() or 'no branch'} at {(git.head() or 'no commit')[:12]}"
+
     @property
     def git(self) -> Repository:
         """Return the repository; for steps that only run with git."""

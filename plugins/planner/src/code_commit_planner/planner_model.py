@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from code_commit.plugin_api import Finish, Message, Request, Run, Text
-from code_commit_planner.guard import tools_of_planner
+from code_commit_planner.guard import Guard
 from code_commit_planner.messages import DESCRIBING, SUMMARISING
 from code_commit_planner.notices import show
 from code_commit_planner.prompts import (
@@ -23,14 +23,15 @@ from code_commit_toolbox.toolbox import Toolbox
 PLANNER_TOOLS = ("read_file", "write_file", "shell", "code_search", "str_replace", "final_output")
 
 
-def review(run: Run, toolbox: Toolbox, words: str) -> AgentResult:
-    """Let the planner review the new requirements; `words` is what the person typed."""
+def review(run: Run, toolbox: Toolbox, words: str, head: str) -> AgentResult:
+    """Let the planner review the new requirements; `words` is what the person typed, `head` is as in `Guard`."""
     codepath = legible(str(run.root))
     prompt = filled(PLANNER_REVIEW, codepath=codepath)
     if words:
         prompt += filled(PLANNER_ASKED, words=words)
     system = filled(PLANNER_SYSTEM, codepath=codepath)
-    return work(run, tools_of_planner(toolbox), "planner", allow=PLANNER_TOOLS, system=system, prompt=prompt)
+    tools = Guard(run, head=head).tools_of_planner(toolbox)
+    return work(run, tools, "planner", allow=PLANNER_TOOLS, system=system, prompt=prompt)
 
 
 def summarise(run: Run, requirements: str) -> str:

@@ -42,7 +42,7 @@ def refine(plan: Plan) -> Event:
     if marked != text:
         plan.folder.write(NEW, marked)
     plan.say(messages.REVIEWING)
-    result = review(plan.run, plan.toolbox, plan.typed)
+    result = review(plan.run, plan.toolbox, plan.typed, plan.head())
     if result.tampered:
         message = f"a command of the planner changed files that check the project: {', '.join(result.tampered)}"
         plan.run.emit(MessageLogged(message, level="error"))

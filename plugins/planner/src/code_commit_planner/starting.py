@@ -5,6 +5,7 @@ from __future__ import annotations
 from code_commit.plugin_api import MessageLogged
 from code_commit_planner import messages
 from code_commit_planner.answers import YES_OR_NO, ask
+from code_commit_planner.guard import Guard
 from code_commit_planner.history import attempting_recovery, completed, now, skipped_recovery, timestamp
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
@@ -49,6 +50,7 @@ def check_dirty(plan: Plan) -> Event:
 
 def look_for_leftovers(plan: Plan) -> Event:
     """Create the plan folder if it is missing, and look for leftovers of an earlier run."""
+    Guard(plan.run, head=plan.head()).restore_after_kill()
     plan.folder.require_allowed()
     if plan.repository is not None:
         plan.repository.put_back()
