@@ -167,9 +167,9 @@ class Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """Return the help, as wide as the terminal."""
-        from code_commit.cli.help import for_this_terminal
+        from code_commit.cli.help import HelpFormatter
 
-        self.formatter_class = for_this_terminal
+        self.formatter_class = HelpFormatter
         return super().format_help()
 
     def print_help(self, file: Any = None) -> None:  # noqa: ARG002 - argparse's signature

@@ -7,7 +7,6 @@ import re
 import sys
 import textwrap
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Mapping
 
 from code_commit.plugins.first_party import installation
 from code_commit.plugins.missing import failed_plugins
@@ -29,8 +28,8 @@ _NAME = re.compile(r"^( {2,4})(-[^\n]*?|[a-z][\w.-]*(?= {2})|[A-Z]+)(?= {2}|$)",
 
 def describe_workflows(parser: ArgumentParser, registry: Registry) -> None:
     """Add the list of commands and examples to the help of `workflow_parser`."""
-    commands = {name: command.help for name, (_, command) in registry.commands.items()}
-    parser.description = _DESCRIPTION + two_columns("commands", commands)
+    commands = [(f"  {name}", command.help) for name, (_, command) in registry.commands.items()]
+    parser.description = f"{_DESCRIPTION}commands:\n{align_columns(commands)}".rstrip()
     parser.epilog = _epilog(registry)
 
 
@@ -48,9 +47,10 @@ def _epilog(registry: Registry) -> str:
 
 
 class HelpFormatter(RawDescriptionHelpFormatter):
-    """Formats a help text. Indented lines of descriptions are not wrapped."""
+    """Formats a help text, as wide as the terminal. Indented lines of descriptions are not wrapped."""
 
-    def __init__(self, prog: str, width: int = _WIDEST) -> None:
+    def __init__(self, prog: str) -> None:
+        width = min(terminal_columns(os.environ), _WIDEST)
         super().__init__(prog, max_help_position=_COLUMN, width=width)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
@@ -59,16 +59,6 @@ class HelpFormatter(RawDescriptionHelpFormatter):
             return line if stays else textwrap.fill(line, width - len(indent), break_on_hyphens=False)
 
         return textwrap.indent("\n".join(map(filled, text.splitlines())), indent)
-
-
-def for_this_terminal(prog: str) -> HelpFormatter:
-    """Return a formatter as wide as the terminal."""
-    return HelpFormatter(prog, min(terminal_columns(os.environ), _WIDEST))
-
-
-def two_columns(title: str, lines: Mapping[str, str]) -> str:
-    """Return a block of a help text: names and their explanations in two columns."""
-    return f"{title}:\n" + align_columns([(f"  {name}", text) for name, text in lines.items()]).removesuffix("\n")
 
 
 def show_help(text: str) -> None:

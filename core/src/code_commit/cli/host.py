@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -174,13 +174,13 @@ class CommandHost:
 
     def start(self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False) -> RunSummary:
         """Run a workflow and return how it ended."""
-        from code_commit.cli.workflow import QuitError, plan_run
+        from code_commit.cli.workflow import plan_run
         from code_commit.run.session import run_session
 
-        try:
-            plan = plan_run(invocation, self.registry, self.environ, root, quiet=quiet, mute=True)
-        except QuitError:
-            raise Interrupted("quit before the run began") from None
+        invocation = replace(invocation, quiet=quiet or invocation.quiet)
+        plan = plan_run(invocation, self.registry, self.environ, root, mute=True)
+        if plan is None:
+            raise Interrupted("quit before the run began")
         return run_session(plan, self.registry)
 
     def _secret_of(self, plugin: Plugin) -> Callable[[str], str | None]:

@@ -26,19 +26,14 @@ from code_commit_workspace import check_private_folder, printable, read_answer
 INIT = "run `code-commit init`: it adds the line, and creates the other files that a run needs"
 
 
-class QuitError(Exception):
-    """The user quit before the run started."""
-
-
 def run_invocation(invocation: Invocation, registry: Registry, environ: Mapping[str, str], out: CommandOutput) -> int:
     """Run the workflow of `invocation`; return the exit code.
 
     Raises:
         CodeCommitError: the run cannot start.
     """
-    try:
-        plan = plan_run(invocation, registry, environ)
-    except QuitError:
+    plan = plan_run(invocation, registry, environ)
+    if plan is None:
         if invocation.as_json:
             out.run_finished(ExitCode.REACHED, "quit before the run began")
         return ExitCode.REACHED
@@ -55,17 +50,15 @@ def plan_run(
     environ: Mapping[str, str],
     root: Path | None = None,
     *,
-    quiet: bool = False,
     mute: bool = False,
-) -> RunPlan:
+) -> RunPlan | None:
     """Validate flags and settings together, for a run in `root` or in the folder that the workflow chooses.
 
-    With `mute` the run writes nothing to stdout, which belongs to the calling command.
+    Return None if the user quit. With `mute` the run writes nothing to stdout, which belongs to the calling command.
 
     Raises:
         UsageError: a flag's value is wrong.
         NotReady: the configuration is wrong.
-        QuitError: the user quit.
     """
     plugin, workflow = registry.workflow(invocation.workflow.name)
     with naming(plugin, workflow):
@@ -80,7 +73,7 @@ def plan_run(
         if root is None:
             root = choose_root(options, partial(_ask, workflow)) if choose_root else Path.cwd()
     if root is None:
-        raise QuitError
+        return None
     if not root.is_dir():
         raise NotReady(f"there is no folder {root}")
     check_private_folder(root, hint=INIT * ("init" in registry.commands))  # before any setting is read
@@ -94,7 +87,7 @@ def plan_run(
         values = {name: getattr(section, name) for name in model.model_fields if name in shared}
         with noting(plugin, f"the workflow {workflow.name}"):
             options = _options(model, {**flags, **values})
-    shown = {"progress": not (quiet or invocation.quiet), "json": invocation.as_json and not mute}
+    shown = {"progress": not invocation.quiet, "json": invocation.as_json and not mute}
     return RunPlan(
         plugin,
         workflow,

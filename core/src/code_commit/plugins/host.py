@@ -126,9 +126,7 @@ class PluginHost:
         if isinstance(error, KeyboardInterrupt):
             raise error
         text = error if isinstance(error, str) else describe(error, longest=_LONGEST_ERROR, with_hint=True)
-        failure = PluginFailure(
-            plugin.name, plugin.distribution, plugin.version, stage, text, guards_paths=plugin.guards_paths
-        )
+        failure = PluginFailure(plugin.name, plugin.distribution, plugin.version, stage, text, plugin.guards_paths)
         if failure not in self.failures:
             self.failures.append(failure)
             if isinstance(error, BaseException):
