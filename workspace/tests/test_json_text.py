@@ -33,7 +33,7 @@ def test_lines_that_are_not_json_are_skipped(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(json_text, "_LONGEST_LINE", 40)
     lines = [
         *(b'{"a": 1}', b"half", b"[1, NaN]", b"Infinity", b"1e999", b'"\xff"', b"", b"[" * 39),
-        *(b'"' + b"x" * 37 + b'"', b'"' + b"x" * 60 + b'"', b'"' + b"x" * 200, b"2.5"),
+        *(b'"' + b"x" * 37 + b'"', b'"' + b"x" * 60 + b'"', b'"' + b"x" * 200, b" " * 50 + b"7", b"2.5"),
     ]
     (tmp_path / "events").write_bytes(b"\n".join(lines) + b"\n[3")
     assert list(read_json_lines(tmp_path / "events")) == [{"a": 1}, "x" * 37, 2.5]

@@ -27,7 +27,10 @@ def test_it_grows_and_is_locked_until_it_is_closed(file, tmp_path):
     file.append(b"one\n")
     file.append(b"two\n")
     assert is_locked(tmp_path / "events")
+    handle = file._handle
     file.close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(handle)
     file.close()
     assert not is_locked(tmp_path / "events")
     assert (tmp_path / "events").read_bytes() == b"one\ntwo\n"
