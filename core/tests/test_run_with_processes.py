@@ -1,0 +1,101 @@
+"""Processes and changes of a workflow: what they may write, what is taken back, what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from code_commit_testing import Project, install_plugin
+
+PLUGIN = """
+from code_commit_testing.scripted_provider import code_commit_providers
+from code_commit.plugin_api import (
+    Change, CodeCommitError, Flag, Outcome, Refusal, Result, WorkflowDefinition, hookimpl,
+)
+
+@hookimpl
+def code_commit_workflows():
+    work = Flag(("--work",), "a test", selects=True)
+    reads = Flag(("--reads",), "a test", selects=True)
+    return [
+        WorkflowDefinition("work", "a test", (work,), "work_plugin:work"),
+        WorkflowDefinition("reads", "a test", (reads,), "work_plugin:work", writes=False),
+    ]
+
+def tried(step, *arguments, **options):
+    try:
+        return step(*arguments, **options)
+    except CodeCommitError as error:
+        return [type(error).__name__, error.message, error.hint]
+
+def work(run):
+    {code}
+    return Result(Outcome.REACHED, "done", {{"given": given}})
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    project = Project.create(tmp_path)
+
+    def run(code: str, *arguments: str, **options):
+        folder = install_plugin(tmp_path / "plugins", "work", PLUGIN.format(code=code))
+        arguments = ("--model", "scripted", "--json", *(arguments or ("--work", "--sandbox", "off")))
+        finished = project.command(*arguments, plugins=[folder], **options)
+        assert finished.exit_code == 0, finished.stderr
+        return project, finished, finished.events[-1]["data"]["data"]["given"]
+
+    return run
+
+
+def test_what_a_command_writes_elsewhere_is_put_back_and_told(run):
+    command = "['sh', '-c', 'echo new > a.txt; echo mine > mine.txt; echo stray > stray.txt']"
+    project, finished, given = run(
+        f"with run.limit_writes(['mine.txt']) as undone: run.execute({command}, timeout=60)\n"
+        "    with run.limit_writes(['mine.txt']) as nothing: pass\n"
+        "    given = [sorted(undone), list(nothing)]"
+    )
+    assert given == [["a.txt", "stray.txt"], []]
+    assert (project.read("a.txt"), project.read("mine.txt")) == ("old\n", "mine\n")
+    assert not (project.root / "stray.txt").exists()
+    told = [event["data"] for event in finished.events if event["kind"] == "changes.undone"]
+    assert told == [{"paths": ["a.txt", "stray.txt"], "reason": "the command may write only mine.txt"}]
+
+
+def test_a_process_runs_beside_the_workflow(run):
+    _, _, given = run(
+        "import os\n"
+        "    process = run.start_process(['sh', '-c', 'read line; echo $MORE $line'], env={{'MORE': 'more'}},"
+        " isolation_required=False)\n"
+        "    process.stdin.write(b'words\\n'); process.stdin.flush()\n"
+        "    given = [process.stdout.readline().decode(), process.wait(60)]".replace("{{", "{").replace("}}", "}")
+    )
+    assert given == ["more words\n", 0]
+
+
+def test_a_path_that_is_not_allowed_refuses_all(run):
+    project, _, given = run(
+        "given = [tried(run.apply, [Change('a.txt', b'new'), Change('build.sh', b'x')]), str(run.may_read('agent-config/x')),"
+        " run.may_read('a.txt'), [each.path for each in run.check([Change('a.txt', b''), Change('logs/x', b'')])]]"
+    )
+    (name, message, _hint), unreadable, readable, refused = given
+    assert name == "ResponseRefused"
+    assert "build.sh" in message
+    assert "agent-config" in unreadable
+    assert (readable, refused) == (None, ["logs/x"])
+    assert project.read("a.txt") == "old\n"
+
+
+@pytest.mark.parametrize("step", ["run.apply, [Change('a.txt', b'new')]", "run.limit_writes([]).__enter__"])
+def test_a_workflow_that_only_reads_changes_nothing(run, step):
+    project, _, given = run(f"given = tried({step})", "--reads", "--sandbox", "off")
+    assert given[0] == "NotReady"
+    assert project.read("a.txt") == "old\n"
+
+
+def test_a_workflow_that_is_not_interactive_asks_nobody(run):
+    _, _, given = run("given = tried(run.ask, 'which?')")
+    assert given == [
+        "NotReady",
+        "a workflow that is not interactive asked a question",
+        "this is a bug in its plugin",
+    ]

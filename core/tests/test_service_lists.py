@@ -1,0 +1,65 @@
+"""`code-commit models --refresh` with one service: what it lists is known from then on."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from code_commit_testing import Finished, Project, Reply, ScriptedServer
+
+KEY = "sk-canary-0123456789-key7Q"
+LISTED = Reply(body=json.dumps({"data": [{"id": "gpt-99"}, {"id": KEY}]}).encode())
+
+
+@pytest.fixture
+def run(tmp_path):
+    project = Project.create(tmp_path)
+
+    def run(*arguments: str, replies: Any = (), key: str | None = KEY) -> tuple[Finished, list[Any]]:
+        with ScriptedServer(replies) as server:
+            environ = {"CODE_COMMIT_SANDBOX": "off"}
+            if key:
+                environ |= {"OPENAI_API_KEY": key, "OPENAI_BASE_URL": server.url("openai")}
+            return project.command(*arguments, environ=environ), server.requests
+
+    return run
+
+
+def names(finished: Finished) -> dict[str, Any]:
+    return {row["model"]: row["provider"] for row in finished.document["models"]}
+
+
+def test_a_listed_model_is_asked_by_its_name(run):
+    finished, requests = run("models", "--refresh", "--json", replies=[LISTED])
+    assert finished.exit_code == 0
+    assert [(request.method, request.path) for request in requests] == [("GET", "/v1/models")]
+    assert "openai lists 2 models" in finished.stderr
+    assert names(finished)["gpt-99"] == "openai"
+    assert KEY not in finished.stdout + finished.stderr
+    finished, requests = run("--model", "gpt-99", "--query", "q", replies=["^^^a.txt\nnew\n^^^end\n"])
+    assert (finished.exit_code, requests[0].model) == (0, "gpt-99"), finished.stderr
+    assert run("--model", "gpt-98", "--query", "q")[0].exit_code == 2
+
+
+def test_a_service_that_fails_keeps_its_earlier_list(run):
+    run("models", "--refresh", replies=[LISTED])
+    for reply in (Reply.error(401), Reply(body=b'{"data": 3}')):
+        finished, _ = run("models", "--refresh", "--json", replies=[reply])
+        assert (finished.exit_code, finished.stderr.count("error: ")) == (4, 1)
+        assert names(finished)["gpt-99"] == "openai"
+    run("models", "--refresh", replies=[Reply(body=b'{"data": []}')])
+    assert names(run("models", "--json")[0])["gpt-99"] == "openai"
+
+
+def test_without_a_key_it_is_not_asked(run):
+    finished, requests = run("models", "--refresh", key=None)
+    assert (finished.exit_code, requests) == (3, [])
+    assert "openai was not asked: " in finished.stderr
+
+
+def test_people_read_a_table(run):
+    finished, _ = run("models", "--refresh", replies=[LISTED])
+    assert [line.split() for line in finished.stdout.splitlines() if "gpt-99" in line] == [["gpt-99", "openai"]]
+    assert "openai/ANY-ID" in finished.stdout
