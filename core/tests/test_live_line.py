@@ -1,4 +1,4 @@
-"""The status line while a reply streams: tokens, their speed, the file that is written, thinking."""
+"""The status line: what runs and since when, tokens and cost so far, and how far a streamed reply is."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from code_commit.log.progress import Progress
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api.event import Event, Record
 
+BUILD = ("bash", "build.sh")
+BUILDING = events.ProcessStarted(BUILD, "bubblewrap", "1-build.txt")
 ASKED = events.CallStarted(1, "query", "openai", "gpt-5", "https://x", "", "1.txt")
 
 
 class Terminal(io.StringIO):
     """A terminal on which nothing is painted but on events, at times that the test sets."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, live: bool = True) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, columns: int = 100, *, live: bool = True) -> None:
         super().__init__()
         self.now, self.live = 0.0, live
         monkeypatch.setattr("code_commit.log.progress._REPAINT", 3600)
         monkeypatch.setattr("code_commit.log.progress.time.monotonic", lambda: self.now)
-        monkeypatch.setenv("COLUMNS", "100")
+        monkeypatch.setenv("COLUMNS", str(columns))
         self.progress = Progress(self, {"TERM": "xterm", "NO_COLOR": "1"})
 
     def isatty(self) -> bool:
@@ -87,3 +89,34 @@ def test_without_a_terminal_nothing_moves(monkeypatch):
     plain.receive(ASKED, 0)
     assert plain.receive(events.CallProgress(1, 5, 20, 0.2), 1) == ""
     plain.progress.close()
+
+
+def test_an_activity_shorter_than_50_ms_is_not_painted(terminal):
+    terminal.receive(BUILDING, 0)
+    assert "..." not in terminal.receive(events.MessageLogged("words"), 0.049)
+    assert "[0:00] build... 0 s" in terminal.receive(events.MessageLogged("words"), 0.051)
+    passed = events.ProcessFinished(BUILD, 0, 3.0, timed_out=False, tampered=(), log="1-build.txt")
+    assert terminal.receive(passed, 3).startswith("\r\x1b[2K")
+    assert "\x1b[2K" not in terminal.receive(events.MessageLogged("words"), 4)
+
+
+@pytest.mark.parametrize(
+    ("cost", "spent"), [(None, "; 1,500 tokens so far"), (0.0123, "; 1,500 tokens, $0.0123 so far")]
+)
+def test_the_status_line_tells_tokens_and_cost_so_far_where_they_are_known(terminal, cost, spent):
+    terminal.receive(ASKED, 0)
+    assert "[0:01] asking gpt-5... 1 s\r" in terminal.receive(events.MessageLogged("words"), 1) + "\r"
+    answered = events.CallFinished(1, "q", "unknown-model", "stop", "STOP", 12.3, 1200, 300, cost_usd=cost)
+    terminal.receive(answered, 2)
+    terminal.receive(BUILDING, 2)
+    assert terminal.receive(events.MessageLogged("words"), 65).endswith(f"[1:05] build... 63 s{spent}")
+
+
+@pytest.mark.parametrize("columns", [20, 40])
+def test_the_status_line_fits_into_a_narrow_terminal(monkeypatch, columns):
+    terminal = Terminal(monkeypatch, columns)
+    terminal.receive(events.CallStarted(1, "q", "gemini", "字" * 50, "https://x", "", "1.txt"), 0)
+    status = terminal.receive(events.MessageLogged("words"), 1).split("\n")[-1]
+    assert status.startswith("[0:01] asking 字")
+    assert sum(1 + (character == "字") for character in status) in {columns - 2, columns - 1}
+    terminal.progress.close()
