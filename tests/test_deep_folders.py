@@ -44,6 +44,7 @@ def server() -> Iterator[dict[str, str]]:
         yield {"OPENAI_API_KEY": "sk-canary-0123456789-key7Q", **scripted.environment()}
 
 
+@pytest.mark.slow  # six commands; the others prove that no step recurses
 def test_a_deep_project_is_changed_replayed_and_restored(folder: Path, server: dict[str, str]) -> None:
     project = Project.create(folder)
     make_deep(project.root)

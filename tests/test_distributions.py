@@ -211,6 +211,7 @@ def environment(tmp_path: Path) -> Path:
     return tmp_path / "environment"
 
 
+@pytest.mark.slow  # pip alone takes seconds
 def test_wheels_install_from_a_folder(build, wheelhouse, environment) -> None:
     """With pip. The environments of tox install every set of distributions, by name as well, with uv."""
     pip = [

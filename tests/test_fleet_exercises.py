@@ -36,6 +36,7 @@ def prepared(tmp_path: Path) -> Path:
     return target
 
 
+@pytest.mark.slow  # two builds of each of some twenty exercises
 def test_each_exercise_begins_red_and_its_reference_is_green(tmp_path) -> None:
     """Those in JavaScript where Node.js is."""
     folder = prepared(tmp_path)

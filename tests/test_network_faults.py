@@ -24,6 +24,7 @@ from code_commit_testing import Finished, Project, Reply, ScriptedServer
 KEY = "sk-network-0123456789-canary-Zq7"
 GOOD = Reply("^^^a.txt\nnew\n^^^end\n")
 TIMEOUT = 60.0  # seconds
+SLOW = pytest.mark.slow  # a further form of what the other cases prove
 SHORT = {"CODE_COMMIT_HTTP__DEADLINE_SECONDS": "1"}
 ONCE = {"CODE_COMMIT_HTTP__RETRIES": "0"}
 MODELS = {
@@ -66,7 +67,7 @@ def count(finished: Finished, kind: str) -> int:
 # --- connections that break, stall or never answer
 
 
-@pytest.mark.parametrize("fault", ["drop", "reset", "half"])
+@pytest.mark.parametrize("fault", ["drop", "half", pytest.param("reset", marks=SLOW)])
 def test_a_broken_connection_is_retried(commit, project, fault) -> None:
     with ScriptedServer([Reply(GOOD.text, fault=fault), GOOD]) as server:
         finished = commit(server)
@@ -75,7 +76,7 @@ def test_a_broken_connection_is_retried(commit, project, fault) -> None:
     assert count(finished, "call.retried") == 1
 
 
-@pytest.mark.parametrize("fault", ["drop", "reset", "half"])
+@pytest.mark.parametrize("fault", ["reset", *(pytest.param(fault, marks=SLOW) for fault in ("drop", "half"))])
 def test_a_connection_that_always_breaks_is_exit_4(commit, project, fault) -> None:
     with ScriptedServer([Reply(GOOD.text, fault=fault)] * 2) as server:
         finished = commit(server, **{**ONCE, "CODE_COMMIT_HTTP__RETRIES": "1"})
@@ -85,7 +86,13 @@ def test_a_connection_that_always_breaks_is_exit_4(commit, project, fault) -> No
 
 
 @pytest.mark.parametrize(
-    ("fault", "provider"), [("hang", "openai"), ("stall", "gemini"), *(("trickle", provider) for provider in MODELS)]
+    ("fault", "provider"),
+    [
+        ("hang", "openai"),
+        ("stall", "gemini"),
+        ("trickle", "anthropic"),
+        *(pytest.param("trickle", provider, marks=SLOW) for provider in ("openai", "gemini")),
+    ],
 )
 def test_an_answer_that_does_not_end_is_cancelled_at_the_deadline(commit, project, fault, provider) -> None:
     # Byte by byte this would take five minutes.
@@ -232,7 +239,14 @@ def test_a_retry_after_that_is_too_long_ends_the_run_at_once(commit, wait) -> No
 
 
 @pytest.mark.parametrize(
-    "wait", ["-1", "0", "soon", "nan", "inf", "", "1e999", "Thu, 01 Jan 1970 00:00:00 GMT", "0x10"]
+    "wait",
+    [
+        *("-1", "soon", "nan"),
+        *(
+            pytest.param(wait, marks=SLOW)
+            for wait in ("0", "inf", "", "1e999", "Thu, 01 Jan 1970 00:00:00 GMT", "0x10")
+        ),
+    ],
 )
 def test_an_invalid_retry_after_is_ignored(commit, wait) -> None:
     with ScriptedServer([Reply.error(503, "slow down", retry_after=wait), GOOD]) as server:
@@ -240,7 +254,7 @@ def test_an_invalid_retry_after_is_ignored(commit, wait) -> None:
     assert (finished.exit_code, count(finished, "call.retried")) == (0, 1)
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("status", [302, 307, *(pytest.param(status, marks=SLOW) for status in (301, 303, 308))])
 def test_a_redirect_is_not_followed(commit, status) -> None:
     with ScriptedServer([GOOD]) as other:
         with ScriptedServer([Reply.redirect(f"{other.url('openai')}/chat/completions", status)]) as server:

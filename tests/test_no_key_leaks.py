@@ -30,7 +30,9 @@ MODELS = {
     "gemini": ("gemini-2.5-pro", "GEMINI_API_KEY"),
 }
 GOOD = Reply("^^^a.txt\nnew\n^^^end\n")
-each_key = pytest.mark.parametrize("key", KEYS, ids=["plain", "awkward", "escapes"])
+# A plain key is in fewer forms than the others.
+PLAIN = pytest.param(KEYS[0], id="plain", marks=pytest.mark.slow)
+each_key = pytest.mark.parametrize("key", [PLAIN, *KEYS[1:]], ids=["plain", "awkward", "escapes"])
 
 
 def disguises(key: str) -> Mapping[str, str]:
@@ -70,7 +72,7 @@ def project(tmp_path: Path) -> Project:
 
 
 @pytest.mark.parametrize("status", [400, 401, 418, 429, 500])
-@pytest.mark.parametrize("key", KEYS[:2], ids=["plain", "awkward"])
+@pytest.mark.parametrize("key", [PLAIN, KEYS[1]], ids=["plain", "awkward"])
 def test_an_error_body_with_the_key_is_redacted(run, key, status) -> None:
     for provider, (model, _) in MODELS.items():
         words = " ".join(disguises(key).values())
@@ -188,7 +190,7 @@ def test_a_key_as_the_host_of_a_redirect_is_redacted(run) -> None:
     assert host.lower()[:8] not in finished.stdout + finished.stderr
 
 
-@pytest.mark.parametrize("before", [180, 190, 290, 490])
+@pytest.mark.parametrize("before", [190, 290, *(pytest.param(each, marks=pytest.mark.slow) for each in (180, 490))])
 def test_a_key_that_a_message_would_cut_off_is_redacted(run, before) -> None:
     words = "x" * before + KEYS[0]
     refusal = Reply(words, finish="refusal")

@@ -92,6 +92,7 @@ def test_ruff_finds_nothing(created: Path, arguments: tuple[str, ...]) -> None:
         assert checked.returncode == 0, checked.stdout
 
 
+@pytest.mark.slow  # mypy reads the whole host
 def test_mypy_finds_nothing(created: Path, mypy_cache: str) -> None:
     pytest.importorskip("mypy")
     folders = [f"code-commit-{name}/{part}" for name in NAMES for part in ("src", "tests")]

@@ -68,6 +68,7 @@ def test_the_tests_on_the_pages_pass(tmp_path: Path, run: Command) -> None:
     assert "4 passed" in tested.stdout
 
 
+@pytest.mark.slow  # mypy reads the whole host
 def test_the_tutorials_pass_mypy_and_ruff(tmp_path: Path, run: Command, mypy_cache: str) -> None:
     """Readers copy the code. Runs only if mypy and ruff are installed."""
     for module in ("mypy", "ruff"):

@@ -209,6 +209,7 @@ def test_uv(build: Build, write: Callable, cache: Callable, index: str, sandbox_
     assert cache("uv/archive-v*/*/tiny.py")
 
 
+@pytest.mark.slow  # it makes an environment; `test_uv` takes less
 def test_tox(build: Build, write: Callable, cache: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     need("tox")
     monkeypatch.setenv("VIRTUALENV_NO_PERIODIC_UPDATE", "1")
@@ -254,6 +255,7 @@ def node_registry(registry: Registry, write: Callable) -> None:
     })  # fmt: skip
 
 
+@pytest.mark.slow  # seconds, for what `test_uv` and the tests of the variables prove
 @pytest.mark.usefixtures("node_registry")
 def test_npm(build: Build, cache: Callable) -> None:
     need("npm")
@@ -288,6 +290,7 @@ def test_pnpm_keeps_what_was_installed_outside(
     assert [line for line in state.read_text().splitlines() if "storeDir" in line] == before
 
 
+@pytest.mark.slow  # it compiles
 def test_cargo_with_a_git_dependency(build: Build, write: Callable, cache: Callable, sandbox_home: Path) -> None:
     need("cargo", "git")
     upstream = sandbox_home / "upstream"
@@ -336,6 +339,7 @@ def test_go_with_a_module(build: Build, write: Callable, cache: Callable, sandbo
     assert cache("go-build")
 
 
+@pytest.mark.slow  # Maven alone takes two seconds
 def test_maven(build: Build, write: Callable, cache: Callable, sandbox_home: Path) -> None:
     need("mvn")
     release = sandbox_home / "repository/org/example/parent/1"

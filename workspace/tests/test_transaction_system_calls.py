@@ -134,7 +134,7 @@ def home(root: Path) -> Path:
 
 
 @pytest.mark.parametrize("work", ["apply", "recover"])
-@pytest.mark.parametrize("fault", ["signal=KILL", "error=ENOSPC", "error=EACCES"])
+@pytest.mark.parametrize("fault", ["signal=KILL", "error=ENOSPC", pytest.param("error=EACCES", marks=pytest.mark.slow)])
 def test_every_call_may_fail(tmp_path, states, work, fault):
     old, new = states
     root = tmp_path / "project"

@@ -55,7 +55,7 @@ def killed(codebase):
     return SimpleNamespace(at_call=at_call, at_question=at_question)
 
 
-@pytest.mark.parametrize("part", ["summary", "player", "coach"])
+@pytest.mark.parametrize("part", ["summary", "coach", pytest.param("player", marks=pytest.mark.slow)])
 def test_killed_while_implementing_and_resumed(codebase, killed, part):
     person = killed.at_call(part)
     requirements = codebase.read(CURRENT)
@@ -140,7 +140,7 @@ def test_killed_while_the_planner_reviews(codebase, killed):
     ("number", "answers"),
     [
         (0, ["yes", "", "yes", "commit"]),
-        (1, ["yes", "yes", "", "yes", "commit"]),
+        pytest.param(1, ["yes", "yes", "", "yes", "commit"], marks=pytest.mark.slow),
         (2, ["yes", "yes", "", "yes", "commit"]),
         (3, ["yes", "yes", "commit"]),  # in the review
     ],
@@ -215,7 +215,7 @@ def test_requirements_written_by_hand_are_recorded_when_resumed(codebase):
     assert kinds(codebase) == ["ATTEMPTING RECOVERY", *WHOLE[1:]]
 
 
-@pytest.mark.parametrize("part", ["planner", "player", "message"])
+@pytest.mark.parametrize("part", ["planner", "player", pytest.param("message", marks=pytest.mark.slow)])
 def test_work_continues_after_ctrl_c_during_a_model_call(codebase, part):
     codebase.write(NEW, "old words\n")
     person = codebase.plan()
@@ -257,7 +257,14 @@ def test_a_resumed_commit_gets_its_missing_lines(codebase, killed):
     assert codebase.status() == []
 
 
-@pytest.mark.parametrize("broken", ["", "{", "[]", '{"head": 1}', '{"head": null, "ours": 5}'])
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "{",
+        '{"head": null, "ours": 5}',
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("", "[]", '{"head": 1}')),
+    ],
+)
 def test_an_unreadable_state_is_ignored(codebase, broken):
     state = codebase.project.root / "agent-config/.code-commit/state/planner"
     state.mkdir(parents=True)

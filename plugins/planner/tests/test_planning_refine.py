@@ -30,7 +30,7 @@ def test_a_no_at_the_prompt_starts_no_review(codebase):
     assert not codebase.cast.requests
 
 
-@pytest.mark.parametrize("content", [b"", b" \n", b"caf\xe9\n"])
+@pytest.mark.parametrize("content", [b" \n", b"caf\xe9\n", pytest.param(b"", marks=pytest.mark.slow)])
 def test_a_file_that_cannot_be_reviewed_is_reported(codebase, content):
     codebase.write(NEW, "x")
     (codebase.project.root / NEW).write_bytes(content)
@@ -126,7 +126,7 @@ def test_words_at_the_approval_reach_the_planner(codebase):
     assert person.states.count("refine requirements") == 2
 
 
-@pytest.mark.parametrize("typed", ["k", "quir", "exti"])
+@pytest.mark.parametrize("typed", ["quir", *(pytest.param(each, marks=pytest.mark.slow) for each in ("k", "exti"))])
 def test_a_wrong_key_at_the_prompt_starts_no_review(codebase, typed):
     codebase.write(NEW, "old words\n")
     person = codebase.plan()

@@ -17,7 +17,9 @@ def kinds(codebase):
     return [re.sub(r" \(.*", "", line[20:].removeprefix("- ")) for line in lines]
 
 
-@pytest.mark.parametrize("typed", ["", "y", "c", "commit it", "k", "e"])
+@pytest.mark.parametrize(
+    "typed", ["", "y", "commit it", *(pytest.param(each, marks=pytest.mark.slow) for each in "cke")]
+)
 def test_only_a_whole_word_commits(codebase, to_review, typed):
     person = to_review()
     person.says(typed)
@@ -189,7 +191,14 @@ def test_a_file_staged_before_and_changed_by_the_player_is_asked_about(codebase,
 
 
 @pytest.mark.parametrize(
-    "written", ["# Add `x`", "Add `x`", '**Say "x"**', "Don't say 'x'", "`x` and `y`", '"quoted"', "## Add x ##"]
+    "written",
+    [
+        *("# Add `x`", '**Say "x"**', "`x` and `y`"),
+        *(
+            pytest.param(each, marks=pytest.mark.slow)
+            for each in ("Add `x`", "Don't say 'x'", '"quoted"', "## Add x ##")
+        ),
+    ],
 )
 def test_marks_belong_to_their_pairs(codebase, to_review, written):
     codebase.cast.message = [Reply(written)]

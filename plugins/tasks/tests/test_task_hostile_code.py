@@ -25,13 +25,13 @@ SECRET = "c0ffee-not-for-models"
     [
         "for (;;) {}",
         "for (;;) await show('a');",
-        "for (;;) await null;",
-        "for (;;) console.log('x'.repeat(1e5));",
+        pytest.param("for (;;) await null;", marks=pytest.mark.slow),
+        pytest.param("for (;;) console.log('x'.repeat(1e5));", marks=pytest.mark.slow),
         "await new Promise(() => setInterval(() => {}, 10));",
         "Deno.stdin.readSync(new Uint8Array(1)); for (;;) {}",
         "return { get steps() { for (;;) {} } };",
         "for (const s of ['SIGTERM', 'SIGINT', 'SIGHUP']) Deno.addSignalListener(s as any, () => {}); for (;;) {}",
-        "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);",
+        pytest.param("Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);", marks=pytest.mark.slow),
         "/^(a+)+$/.test('a'.repeat(60) + 'b');",
     ],
 )
