@@ -212,6 +212,15 @@ class Fleet:
             "fleet", *arguments, environ=self.environment(**more), cwd=self.folder, timeout=timeout, cold=cold
         )
 
+    def processes(self) -> list[int]:
+        """The processes of this fleet that run, by the folder in their environment."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if f"TMPDIR={self.tmp}".encode() in (process / "environ").read_bytes():
+                    found.append(int(process.name))
+        return found
+
     def run(self, *arguments: str, **more: str):
         return self.command("run", "fleet.toml", "--json", *arguments, **more)
 

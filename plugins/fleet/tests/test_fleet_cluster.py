@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from code_commit_fleet.cluster import remote_cluster
 from code_commit_testing import Reply
 
 BUILD_OF_AN_ATTACKER = """\
@@ -92,6 +93,23 @@ def test_a_build_reaches_neither_the_key_of_the_cluster_nor_its_port(fleet):
         done = fleet.run("--scheduler", cluster.address, cold=True, **client)
     assert done.exit_code == 0, (done.stdout, done.stderr, cluster.log)
     assert fleet.outcomes() == {"one": "reached"}
+
+
+def test_a_result_that_is_lost_with_its_worker_is_not_waited_for(fleet):
+    with fleet.Cluster(fleet.folder / "cluster", fleet.home.environment(fleet.environment())) as running:
+        process = running.start_worker(1)
+        with remote_cluster(running.address, wait=60, insecure=True, tell=print) as cluster:
+            cluster._client.wait_for_workers(1, timeout=60)
+            (worker,) = cluster.slots()
+            cluster.start("x-1", {"unit": "x", "try": 1}, worker)  # ends at once: the rest of the order is missing
+            cluster._ended.put(cluster._ended.get(timeout=60))
+            process.kill()
+            process.wait()
+            began = time.monotonic()
+            (ended,) = cluster.wait(60)
+    assert (ended.key, ended.data) == ("x-1", None)
+    assert "its worker was lost" in ended.error
+    assert time.monotonic() - began < 100  # Dask would wait for 300 seconds
 
 
 def test_a_scheduler_without_tls_is_refused(fleet):

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import select
 import shutil
 import socket
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 
 import pytest
 
+from code_commit.plugin_api import Usage
 from code_commit_fleet.driver import Driver, Ended, Limits
 from code_commit_fleet.fleet_folder import FleetFolder, Tried, latest
 from code_commit_fleet.plan import Unit
@@ -39,6 +43,8 @@ def test_a_clone_that_hangs_ends_at_its_time_limit(fleet):
     assert "within 1 seconds" in row["error"]
 
 
+PRICE = 0.0028  # USD for 1,000 tokens in and 100 out of gpt-4.1
+
 # Mounts a disk of a few kilobytes at $1, for the command that follows alone; keeps what is on it in $1.kept.
 SMALL_DISK = """\
 mount -t tmpfs -o size=$2 none "$1" || exit 99
@@ -50,7 +56,7 @@ cp -r "$disk" "$disk.kept"; exit $code
 def run_with_disk(fleet, disk, size, **environ):
     """Run the fleet with a small disk at the folder `disk`; return exit code, events and stderr."""
     disk.mkdir()
-    unshare = shutil.which("unshare")
+    unshare = shutil.which("unshare") or ""
     command = [unshare, "--map-root-user", "--mount", "bash", "-c", SMALL_DISK, "-", str(disk)]
     env = fleet.home.environment(fleet.environment(**environ))
     if not unshare or subprocess.run([*command, "64k", "true"], env=env, check=False, capture_output=True).returncode:
@@ -143,7 +149,7 @@ def test_random_kills_lose_and_double_nothing(fleet):
     names = [f"r{number}" for number in range(6)]
     fleet.repositories(*names)
     fleet.write(*names, head="retries = 100\nmax_cost = 30.0\nunit_max_cost = 0.5\nscheduler_wait = 60")
-    fleet.server.script(*[Reply(text="^^^a.txt\nnew\n^^^end\n", delay=0.5)] * 200)
+    fleet.server.script(*[Reply(text="^^^a.txt\nnew\n^^^end\n", delay=0.5, usage=Usage(1000, 100))] * 200)
     chance = random.Random(7)  # noqa: S311 - not a secret
     with fleet.Cluster(fleet.folder / "cluster", fleet.home.environment(fleet.environment())) as cluster:
         for _ in range(3):
@@ -170,9 +176,14 @@ def test_random_kills_lose_and_double_nothing(fleet):
         done = fleet.run("--scheduler", cluster.address, "--insecure", timeout=240)
         over.set()
         killer.join()
+    for pid in fleet.processes():  # units of killed workers
+        with suppress(ProcessLookupError):
+            assert select.select([os.pidfd_open(pid)], [], [], 60)[0], pid
     assert done.exit_code == 0, (done.stderr, fleet.lines)
     reached = [row["repository"] for row in fleet.lines if row["outcome"] == "reached"]
     assert sorted(reached) == names
     tries = [(row["unit"], row["try"]) for row in fleet.lines]
-    assert len(set(tries)) == len(tries)
-    assert sum(row["cost"] for row in fleet.lines) <= 30.0
+    began = (fleet.folder / "fleet.fleet/tries.jsonl").read_text().splitlines()
+    assert sorted(tries) == sorted((row["unit"], row["try"]) for row in map(json.loads, began))
+    assert {row["cost"] for row in fleet.lines if row["outcome"] == "lost"} <= {0.5}
+    assert len(fleet.server.requests) * PRICE <= sum(row["cost"] for row in fleet.lines) <= 30.0

@@ -38,6 +38,7 @@ _EVERYWHERE = {
     "distributed.client.scheduler-info-interval": "10s",
 }
 _LOOK = 0.4  # seconds between looks at the workers
+_FETCH = 300  # seconds for a result on its way
 _SCHEDULER_LOST = "the scheduler was lost"
 _FAULTS = (OSError, TimeoutError, RuntimeError)  # what a client raises when the scheduler is gone
 
@@ -195,11 +196,11 @@ class DaskCluster:
             client.close(timeout=5)
 
     def _result(self, key: str) -> Ended:
-        future, _ = self._futures.pop(key, (None, ""))
+        future, worker = self._futures.pop(key, (None, ""))
         if future is None:
             return Ended(key, None, "it was forgotten")
         try:
-            data: Any = future.result(timeout=300)
+            data = self._fetch(future, worker)
         except Exception as error:  # noqa: BLE001 - Dask's own, or what a worker raised
             if future.cancelled() and self._local is None:  # not by us
                 self._reconnect(error)
@@ -209,6 +210,35 @@ class DaskCluster:
             with suppress(*_FAULTS):
                 future.release()
         return Ended(key, data) if isinstance(data, bytes) else Ended(key, None, "its result is not bytes")
+
+    def _fetch(self, future: Future[bytes], worker: str) -> Any:
+        """Return a result that lies on a worker.
+
+        Raises:
+            Exception: it cannot be had. If the worker died with it, Dask would run the unit again, on that very worker,
+                and wait.
+        """
+        if self._local is not None:
+            return future.result(timeout=_FETCH)
+        fetched: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+
+        def fetch() -> None:
+            try:
+                fetched.put((future.result(timeout=_FETCH), None))
+            except BaseException as error:  # noqa: BLE001 - raised by the other thread
+                fetched.put((None, error))
+
+        threading.Thread(target=fetch, daemon=True).start()
+        while True:
+            try:
+                data, error = fetched.get(timeout=_LOOK)
+            except queue.Empty:
+                if worker not in self._client.nthreads():
+                    raise OSError("it left with its result") from None
+                continue
+            if error is not None:
+                raise error
+            return data
 
     def _look(self) -> None:
         """Look which workers there are, and compare the versions of new ones."""
