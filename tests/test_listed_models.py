@@ -79,6 +79,39 @@ def test_the_services_are_asked_for_their_models(run):
     assert "anthropic lists 2 models" in finished.stderr
 
 
+def test_a_list_in_pages_is_read_to_its_end(run):
+    replies = [
+        listed({"data": [{"id": "claude-1"}], "has_more": True, "last_id": "claude-1&limit=1"}),
+        listed({"data": [{"id": "claude-2"}], "has_more": False, "last_id": "claude-2"}),
+        listed({"models": [], "nextPageToken": "a/b="}),  # of models for other uses alone
+        GEMINI,
+        OPENAI,
+    ]
+    finished, requests = run("models", "--refresh", "--json", replies=replies)
+    assert finished.exit_code == 0, finished.stderr
+    assert [request.path.partition("models")[2] for request in requests] == [
+        "?limit=1000",
+        "?limit=1000&after_id=claude-1%26limit%3D1",
+        "?pageSize=1000",
+        "?pageSize=1000&pageToken=a%2Fb%3D",
+        "",
+    ]
+    assert {"claude-1", "claude-2", "gemini-99", "gpt-99"} <= names(finished).keys()
+
+
+@pytest.mark.parametrize(
+    ("provider", "page"),
+    [
+        ("anthropic", {"data": [{"id": "one-99"}], "has_more": True, "last_id": "one-99"}),
+        ("gemini", {**json.loads(GEMINI.body or b""), "nextPageToken": "again"}),
+    ],
+)
+def test_a_list_without_an_end_is_bounded(run, provider, page):
+    finished, requests = run("models", "--refresh", "--json", replies=[listed(page)] * 50, keys=[provider])
+    assert (finished.exit_code, len(requests)) == (0, 20)
+    assert {"one-99", "gemini-99"} & names(finished).keys()
+
+
 def test_a_listed_name_resolves_without_its_provider(run, project):
     before, requests = run("--model", "claude-99")
     assert (before.exit_code, requests) == (2, [])

@@ -23,13 +23,13 @@ from code_commit.plugin_api import (
     ToolResult,
     Usage,
     finish_of,
-    generated_id,
     read_arguments,
     reply_error,
     reply_member,
     reply_object,
     reply_objects,
     token_count,
+    with_ids,
 )
 from code_commit_testing import Reply
 from code_commit_testing.conformance import ProviderConformance
@@ -70,14 +70,14 @@ class LinesWire:
             raise ProviderError("the reply has no last line", kind="invalid_response")
         text = "".join(reply_member(line, "say", str) or "" for line in lines)
         parts: list[Part] = [Text(text)] if text else []
-        for index, call in enumerate(call for line in lines for call in reply_objects(line, "calls")):
+        for call in (call for line in lines for call in reply_objects(line, "calls")):
             arguments, raw = read_arguments(call.get("arguments"))
             name = reply_member(call, "name", str) or ""
-            parts.append(ToolCall(generated_id(body, index), name, arguments, raw))
+            parts.append(ToolCall("", name, arguments, raw))
         word = reply_member(lines[-1], "done", str) or ""
         usage = Usage(token_count(lines[-1], "in"), token_count(lines[-1], "out"))
         finish = finish_of(word, ENDINGS, parts)
-        return Completion(Message("assistant", tuple(parts)), finish, word, usage, "lines-1", {"lines": lines})
+        return Completion(Message("assistant", with_ids(parts, word)), finish, word, usage, "lines-1", {"lines": lines})
 
 
 class LinesDecoder:

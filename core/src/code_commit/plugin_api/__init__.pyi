@@ -88,14 +88,15 @@ from .provider import StreamingWire as StreamingWire
 from .provider import Watch as Watch
 from .provider import Wire as Wire
 from .reply import finish_of as finish_of
-from .reply import generated_id as generated_id
 from .reply import kind_of_status as kind_of_status
+from .reply import limit_parts as limit_parts
 from .reply import read_arguments as read_arguments
 from .reply import reply_error as reply_error
 from .reply import reply_member as reply_member
 from .reply import reply_object as reply_object
 from .reply import reply_objects as reply_objects
 from .reply import token_count as token_count
+from .reply import with_ids as with_ids
 from .run import Model as Model
 from .run import Run as Run
 from .run import run_concurrently as run_concurrently

@@ -61,14 +61,14 @@ class CountingWire(Wire, Protocol):
 class ListingWire(Wire, Protocol):
     """A `Wire` of a service that lists its models. The host asks it for `code-commit models --refresh`."""
 
-    def encode_models(self) -> HttpCall:
-        """Translate the question for the list."""
+    def encode_models(self, page: bytes = b"") -> HttpCall | None:
+        """Translate the question for the list, or for the page after `page`, a body: None after the last."""
 
     def decode_models(self, status: int, headers: Mapping[str, str], body: bytes) -> Mapping[str, int]:
         """Return the models, each with the most tokens that it reads, or 0 if the service does not say.
 
         Raises:
-            ProviderError: the reply is an error, lists no models, or cannot be parsed.
+            ProviderError: the reply is an error, or cannot be parsed.
         """
 
 

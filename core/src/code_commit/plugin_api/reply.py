@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence, Sized
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any, TypeVar
 
@@ -110,9 +111,28 @@ def read_arguments(written: object) -> tuple[dict[str, Any] | None, str]:
     return (value if isinstance(value, dict) else None), raw
 
 
-def generated_id(body: bytes, index: int) -> str:
-    """Return an id for the tool call at `index`, if the service sends none: the same for the same reply."""
-    return f"call_{sha256(body).hexdigest()[:16]}_{index}"
+def with_ids(parts: Sequence[Part], reply: str) -> tuple[Part, ...]:
+    """Return `parts` with an id for each tool call that has none.
+
+    The ids are the same for the same calls in the same `reply`, whether it was streamed or not: pass what the service
+    always sends, such as its id of the reply and the usage.
+    """
+    calls = [(part.name, part.raw) for part in parts if isinstance(part, ToolCall)]
+    prefix = f"call_{sha256(f'{reply} {calls}'.encode('utf-8', 'backslashreplace')).hexdigest()[:16]}"
+    return tuple(
+        replace(part, id=f"{prefix}_{number}") if isinstance(part, ToolCall) and not part.id else part
+        for number, part in enumerate(parts)
+    )
+
+
+def limit_parts(kept: Sized, most: int = 10_000) -> None:
+    """Limit the parts that a `StreamDecoder` keeps of a reply: events of some bytes could fill the memory with them.
+
+    Raises:
+        ProviderError: invalid_response, if there are `most` parts.
+    """
+    if len(kept) >= most:
+        raise ProviderError("the reply has too many parts", kind="invalid_response")
 
 
 def finish_of(word: str, meanings: Mapping[str, Finish], parts: Collection[Part | None]) -> Finish:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -13,6 +13,7 @@ from code_commit.plugin_api import (
     PartialReply,
     ProviderError,
     StreamEvent,
+    limit_parts,
     read_arguments,
     reply_member,
     reply_object,
@@ -30,7 +31,6 @@ _PIECE: Final[Mapping[str, tuple[str, Literal["text", "thinking", "tool"] | None
     "signature_delta": ("signature", None),
     "compaction_delta": ("content", None),
 }
-_MOST_PARTS = 10_000  # of a reply: events of some bytes could fill the memory with them
 
 
 class _Block:
@@ -53,7 +53,7 @@ class _Block:
         pieces.write(piece)
 
     def cite(self, citation: object) -> None:
-        _limit(self._citations)
+        limit_parts(self._citations)
         self._citations.append(citation)
 
     def text(self) -> str:
@@ -138,14 +138,14 @@ class AnthropicStream:
         for name, value in usage.items():
             if value or (value is not None and (name == "output_tokens" or name not in self._usage)):
                 self._usage[name] = value
-        _limit(self._message)
-        _limit(self._usage)
+        limit_parts(self._message)
+        limit_parts(self._usage)
 
     def _start(self, data: Json) -> Sequence[Delta]:
         index, block = _index(data), _Block(_member(data, "content_block"))
         if index in self._blocks or not self._message:
             raise ProviderError(f"the reply begins block {index} at the wrong place", kind="invalid_response")
-        _limit(self._blocks)
+        limit_parts(self._blocks)
         self._blocks[index] = block
         if block.name:
             return (Delta("tool", "", index, block.name),)
@@ -183,8 +183,3 @@ def _member(data: Json, name: str) -> dict[str, Any]:
     if member is None:
         raise ProviderError(f"an event of the reply has no {name!r}", kind="invalid_response")
     return member
-
-
-def _limit(kept: Sized) -> None:
-    if len(kept) >= _MOST_PARTS:
-        raise ProviderError("the reply has too many parts", kind="invalid_response")

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
+from urllib.parse import quote
 
 from code_commit.plugin_api import (
     Completion,
@@ -105,9 +106,14 @@ class AnthropicWire:
             body["thinking"] = thinking
         return HttpCall("/v1/messages", body, {"anthropic-version": _VERSION})
 
-    def encode_models(self) -> HttpCall:
+    def encode_models(self, page: bytes = b"") -> HttpCall | None:
         """See `ListingWire.encode_models`."""
-        return HttpCall("/v1/models?limit=1000", {}, {"anthropic-version": _VERSION}, method="GET")
+        latest = reply_object(page) if page else {}
+        last = reply_member(latest, "last_id", str) if latest.get("has_more") else None
+        if page and not last:
+            return None
+        after = f"&after_id={quote(last, safe='')}" if last else ""
+        return HttpCall(f"/v1/models?limit=1000{after}", {}, {"anthropic-version": _VERSION}, method="GET")
 
     def decode_models(self, status: int, headers: Mapping[str, str], body: bytes) -> dict[str, int]:
         """See `ListingWire.decode_models`."""
@@ -115,8 +121,6 @@ class AnthropicWire:
         if status >= _FIRST_ERROR or reply.get("error"):
             self._failed(status, reply)
         models = reply_objects(reply, "data")
-        if not models:
-            raise ProviderError("the service lists no models", kind="invalid_response")
         return {reply_member(each, "id", str) or "": token_count(each, "max_input_tokens") or 0 for each in models}
 
     def encode_stream(self, request: Request) -> HttpCall:

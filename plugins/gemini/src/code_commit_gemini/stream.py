@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from code_commit.plugin_api import (
     PartialReply,
     ProviderError,
     StreamEvent,
+    limit_parts,
     read_arguments,
     reply_member,
     reply_object,
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _MERGED = frozenset({"text", "thought", "thoughtSignature"})  # members of a part that continues the one before
 _MOST_CANDIDATES = 128
-_MOST_PARTS = 10_000  # of a reply: events of some bytes could fill the memory with them
 
 
 class Parts:
@@ -61,7 +60,7 @@ class Parts:
     def _start(self, part: dict[str, Any]) -> None:
         self.merged()
         self._pieces, self._open = None, False
-        _limit(self._parts)
+        limit_parts(self._parts)
         self._parts.append(dict(part))
 
     def merged(self) -> list[dict[str, Any]]:
@@ -81,8 +80,8 @@ class _Candidate:
         self._members.update({name: value for name, value in candidate.items() if value is not None})
         content = reply_member(candidate, "content", dict) or {}
         self._content.update(content)
-        _limit(self._members)
-        _limit(self._content)
+        limit_parts(self._members)
+        limit_parts(self._content)
         deltas = []
         for part in reply_objects(content, "parts"):
             index, text = self.parts.add(part), part.get("text")
@@ -119,14 +118,14 @@ class GeminiStream:
         for candidate in reply_objects(chunk, "candidates"):
             number = reply_member(candidate, "index", int) or 0
             if number not in self._candidates:
-                _limit(self._candidates, _MOST_CANDIDATES)
+                limit_parts(self._candidates, _MOST_CANDIDATES)
                 self._candidates[number] = _Candidate()
             added = self._candidates[number].feed(candidate)
             if number == min(self._candidates):
                 deltas += added
         # The last event has the sums of all tokens.
         self._reply.update({name: value for name, value in chunk.items() if value is not None})
-        _limit(self._reply)
+        limit_parts(self._reply)
         return deltas
 
     def finish(self) -> Completion:
@@ -151,8 +150,3 @@ class GeminiStream:
     def _whole(self) -> dict[str, Any]:
         candidates = [candidate.whole() for _, candidate in sorted(self._candidates.items())]
         return self._reply | ({"candidates": candidates} if candidates else {})
-
-
-def _limit(kept: Sized, most: int = _MOST_PARTS) -> None:
-    if len(kept) >= most:
-        raise ProviderError("the reply has too many parts", kind="invalid_response")

@@ -28,12 +28,12 @@ from code_commit.plugin_api import (
     ToolSpec,
     Usage,
     finish_of,
-    generated_id,
     read_arguments,
     reply_member,
     reply_object,
     reply_objects,
     token_count,
+    with_ids,
 )
 from code_commit_gemini.config import GeminiConfig
 from code_commit_gemini.failures import FIRST_ERROR, failure
@@ -87,9 +87,13 @@ class GeminiWire:
             body["generationConfig"] = generation
         return HttpCall(f"/v1beta/{quote(self._name)}:generateContent", body)
 
-    def encode_models(self) -> HttpCall:
+    def encode_models(self, page: bytes = b"") -> HttpCall | None:
         """See `ListingWire.encode_models`."""
-        return HttpCall("/v1beta/models?pageSize=1000", {}, method="GET")
+        token = reply_member(reply_object(page), "nextPageToken", str) if page else None
+        if page and not token:
+            return None
+        after = f"&pageToken={quote(token, safe='')}" if token else ""
+        return HttpCall(f"/v1beta/models?pageSize=1000{after}", {}, method="GET")
 
     def decode_models(self, status: int, headers: Mapping[str, str], body: bytes) -> dict[str, int]:
         """See `ListingWire.decode_models`. Models for other uses are left out."""
@@ -101,8 +105,6 @@ class GeminiWire:
             if "generateContent" in (reply_member(model, "supportedGenerationMethods", list) or ()):
                 name = (reply_member(model, "name", str) or "").removeprefix("models/")
                 found[name] = token_count(model, "inputTokenLimit") or 0
-        if not found:
-            raise ProviderError("the service lists no models", kind="invalid_response")
         return found
 
     def encode_stream(self, request: Request) -> HttpCall:
@@ -154,7 +156,7 @@ class GeminiWire:
             # There is no candidate only if the prompt was blocked.
             finish, word = Finish.FILTERED, blocked or "no candidates"
         else:
-            parts = _with_ids(_parts(candidates[0]), f"{reply_member(reply, 'responseId', str)} {usage}")
+            parts = with_ids(_parts(candidates[0]), f"{reply_member(reply, 'responseId', str)} {usage}")
             word = reply_member(candidates[0], "finishReason", str) or ""
             finish = finish_of(word, _FINISH, parts)
         return Completion(
@@ -292,18 +294,6 @@ def _parts(candidate: Json) -> list[Part]:
         else:
             parts.append(Opaque(_PROVIDER, part))
     return parts
-
-
-def _with_ids(parts: list[Part], reply: str) -> tuple[Part, ...]:
-    """Give an id to calls without one: the same whether the reply was streamed or not."""
-    calls = [part for part in parts if isinstance(part, ToolCall)]
-    if not all(call.id for call in calls):
-        seed = f"{reply} {[(call.name, call.raw) for call in calls]}".encode("utf-8", "backslashreplace")
-        parts = [
-            replace(part, id=generated_id(seed, number)) if isinstance(part, ToolCall) and not part.id else part
-            for number, part in enumerate(parts)
-        ]
-    return tuple(parts)
 
 
 def _tool_call(part: Json, call: Json) -> ToolCall:

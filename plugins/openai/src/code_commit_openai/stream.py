@@ -6,7 +6,7 @@ Servers differ: calls without `index`, or all with index 0; content as typed par
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +17,7 @@ from code_commit.plugin_api import (
     PartialReply,
     ProviderError,
     StreamEvent,
+    limit_parts,
     read_arguments,
     reply_member,
     reply_object,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 _END = b"[DONE]"
 _MOST_CHOICES = 128  # that one may ask for
-_MOST_PARTS = 10_000  # of a reply: events of some bytes could fill the memory with them
 _THINKING = ("reasoning_content", "reasoning")
 _PIECES = frozenset({"content", "refusal", *_THINKING})  # members that come in pieces
 _OF_DETAIL = {"reasoning.text": "text", "reasoning.summary": "summary"}
@@ -52,8 +52,8 @@ class _Call:
         self.name = self.name or reply_member(function, "name", str) or ""
         self._members.update({name: value for name, value in piece.items() if value is not None})
         self._function.update(function)
-        _limit(self._members)
-        _limit(self._function)
+        limit_parts(self._members)
+        limit_parts(self._function)
         arguments = function.get("arguments")
         text = arguments if isinstance(arguments, str) else read_arguments(arguments)[1]
         self._arguments.write(text)
@@ -77,7 +77,7 @@ class _Typed:
         last, of, pieces = self._parts[-1] if self._parts else ({}, "", StringIO())
         if text is None or name != of or any(last.get(key) != part.get(key) for key in ("type", "index")):
             last, of, pieces = {}, name if text is not None else "", StringIO()
-            _limit(self._parts)
+            limit_parts(self._parts)
             self._parts.append((last, of, pieces))
         last.update({key: value for key, value in part.items() if value is not None})
         pieces.write(text or "")
@@ -132,7 +132,7 @@ class _Choice:
             elif name in _PIECES:
                 reply_member(message, name, str)  # raises
             else:
-                _limit(self._message)
+                limit_parts(self._message)
                 self._message[name] = value
         return [self._delta("thinking", thinking), *deltas] if thinking else deltas
 
@@ -203,7 +203,7 @@ class _Choice:
             call = self._calls[-1] if self._calls else None
         if call is None:
             call = _Call(len(self._calls) if index is None else index)
-            _limit(self._calls)
+            limit_parts(self._calls)
             self._calls.append(call)
             if index is not None or call_id:
                 self._slots[call_id or "" if index is None else index] = call
@@ -252,7 +252,7 @@ class OpenAIStream:
                 self._wire.completion({"choices": [choice]})  # raises
             index = reply_member(choice, "index", int) or 0
             if index not in self._choices:
-                _limit(self._choices, _MOST_CHOICES)
+                limit_parts(self._choices, _MOST_CHOICES)
                 self._choices[index] = _Choice()
             added = self._choices[index].feed(choice)
             if index == min(self._choices):
@@ -283,9 +283,4 @@ class OpenAIStream:
 
 def _update(kept: dict[str, Any], members: Json, *, without: frozenset[str]) -> None:
     kept |= {name: value for name, value in members.items() if value and name not in without}
-    _limit(kept)
-
-
-def _limit(kept: Sized, most: int = _MOST_PARTS) -> None:
-    if len(kept) >= most:
-        raise ProviderError("the reply has too many parts", kind="invalid_response")
+    limit_parts(kept)

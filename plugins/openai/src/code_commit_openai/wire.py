@@ -30,7 +30,6 @@ from code_commit.plugin_api import (
     ToolSpec,
     Usage,
     finish_of,
-    generated_id,
     kind_of_status,
     read_arguments,
     reply_error,
@@ -38,6 +37,7 @@ from code_commit.plugin_api import (
     reply_object,
     reply_objects,
     token_count,
+    with_ids,
 )
 from code_commit_openai.config import OpenAIConfig
 from code_commit_openai.models import CACHE_MARKS_SINCE
@@ -110,9 +110,9 @@ class OpenAIWire:
                 body["tool_choice"] = request.tool_choice
         return HttpCall("/chat/completions", body)
 
-    def encode_models(self) -> HttpCall:
-        """See `ListingWire.encode_models`."""
-        return HttpCall("/models", {}, method="GET")
+    def encode_models(self, page: bytes = b"") -> HttpCall | None:
+        """See `ListingWire.encode_models`. There is one page."""
+        return None if page else HttpCall("/models", {}, method="GET")
 
     def decode_models(self, status: int, headers: Mapping[str, str], body: bytes) -> dict[str, int]:
         """See `ListingWire.decode_models`. Only other servers tell windows: OpenRouter, and vLLM."""
@@ -123,8 +123,6 @@ class OpenAIWire:
         for model in reply_objects(reply, "data"):
             window = token_count(model, "context_length") or token_count(model, "max_model_len") or 0
             found[reply_member(model, "id", str) or ""] = window
-        if not found:
-            raise ProviderError("the service lists no models", kind="invalid_response")
         return found
 
     def encode_stream(self, request: Request) -> HttpCall:
@@ -162,7 +160,7 @@ class OpenAIWire:
         if message is None:
             raise ProviderError("the first choice of the reply has no message", kind="invalid_response")
         usage = self.usage(reply_member(reply, "usage", dict) or {})
-        parts = _with_ids(_parts(message), f"{reply_member(reply, 'id', str)} {usage}")
+        parts = with_ids(_parts(message), f"{reply_member(reply, 'id', str)} {usage}")
         word = reply_member(choice, "finish_reason", str) or ""
         finish, refused = finish_of(word, _FINISH, parts), bool(message.get("refusal"))
         return Completion(
@@ -308,18 +306,6 @@ def _parts(message: Json) -> list[Part]:
             )
         )
     return parts
-
-
-def _with_ids(parts: list[Part], reply: str) -> tuple[Part, ...]:
-    """Give an id to calls without one: the same whether the reply was streamed or not."""
-    calls = [part for part in parts if isinstance(part, ToolCall)]
-    if not all(call.id for call in calls):
-        seed = f"{reply} {[(call.name, call.raw) for call in calls]}".encode("utf-8", "backslashreplace")
-        parts = [
-            replace(part, id=generated_id(seed, number)) if isinstance(part, ToolCall) and not part.id else part
-            for number, part in enumerate(parts)
-        ]
-    return tuple(parts)
 
 
 def _content(message: Json) -> str:

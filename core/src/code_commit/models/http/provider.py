@@ -39,6 +39,7 @@ _REDIRECTS = range(300, 400)  # HTTP statuses
 _STREAM, _PLAIN_STREAM, _WHOLE = range(3)
 _REFUSED = ("", "an option of streaming", 'to stream; set stream = "never" to ask for whole replies at once')
 _ASKING_SECONDS = 30.0  # for what is no call of a model
+_MOST_PAGES = 20  # of a list of models, of up to 1,000 each
 _AT_ONCE = 1 << 15  # bytes of a stream, parsed together
 _LONGEST_TIMER = 7 * 24 * 3600.0  # the clock's own limit is lower than infinity
 
@@ -196,7 +197,7 @@ class HttpProvider:
         return int(self._asked(self._wire.encode_count(call.request), self._wire.decode_count, call.deadline))
 
     def models(self) -> object:
-        """Ask the service for its models: as `ListingWire.decode_models`, not yet checked.
+        """Ask the service for its models, page by page: as `ListingWire.decode_models`, not yet checked.
 
         Raises:
             NotReady: the wire is no `ListingWire`.
@@ -204,7 +205,16 @@ class HttpProvider:
         """
         if not hasattr(self._wire, "encode_models"):
             raise NotReady("its plugin cannot ask for models")
-        return self._asked(self._wire.encode_models(), self._wire.decode_models)
+        found: dict[str, int] = {}
+        page, decode = b"", self._wire.decode_models
+        for _ in range(_MOST_PAGES):
+            if (http_call := self._wire.encode_models(page)) is None:
+                break
+            models, page = self._asked(http_call, lambda *reply: (dict(decode(*reply)), reply[-1]))
+            found |= models
+        if not found:
+            raise ProviderError(f"{self._name} lists no models", kind="invalid_response")
+        return found
 
     def _asked(self, http_call: HttpCall, decode: Callable[..., Any], deadline: float = math.inf) -> Any:
         with self._posted(http_call, min(deadline, time.monotonic() + _ASKING_SECONDS)) as post:
