@@ -297,6 +297,7 @@ class TestDocument:
             assert json.loads(document.read_text())["tokens"]["input"] == 100
         assert json.loads(document.read_text())["attempts"] == 1
         log.finish(ExitCode.REACHED, "")
+        assert json.loads(document.read_text()).keys() == first.keys()
 
 
 def test_a_full_disk_costs_lines_but_not_the_run(tmp_path):

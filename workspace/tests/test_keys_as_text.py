@@ -80,3 +80,15 @@ def test_a_document_is_hidden_string_by_string():
     clean = b'{"a":  "\\u00e9"}'
     assert redactor.document(clean) is clean
     assert Redactor().document(escaped) is escaped
+
+
+@pytest.mark.parametrize("size", range(1, len(KEY)))
+@pytest.mark.parametrize("before", ["", "a long line of words that goes on and on, and holds no key: "])
+def test_a_key_is_hidden_wherever_its_stream_is_cut(before, size):
+    stream = Redactor([KEY]).stream()
+    shown = [
+        stream.feed(f"{before}{KEY[:size]}".encode()),
+        stream.feed(f"{KEY[size:]} after".encode()),
+        stream.finish(),
+    ]
+    assert b"".join(shown).decode() == f"{before}***89 after"

@@ -1,0 +1,76 @@
+"""Folders are removed whole, however deep and whoever may enter them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from code_commit_workspace import remove_tree
+
+
+def make_deep(top, levels):
+    handle = os.open(top, os.O_RDONLY)
+    for _ in range(levels):
+        for name in ("d", "beside"):
+            os.mkdir(name, dir_fd=handle)
+        os.close(os.open("file", os.O_CREAT, dir_fd=handle))
+        below = os.open("d", os.O_RDONLY, dir_fd=handle)
+        os.close(handle)
+        handle = below
+    os.close(handle)
+
+
+@pytest.fixture
+def top(tmp_path):
+    top = tmp_path / "top"
+    top.mkdir()
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/kept").touch()
+    (top / "link").symlink_to(tmp_path / "outside")
+    return top
+
+
+@pytest.fixture(params=["as Python does", "deeper than Python can"])
+def depth(request, monkeypatch):
+    def fail(*_args, **_options):
+        raise RecursionError
+
+    if "deeper" in request.param:
+        monkeypatch.setattr(shutil, "rmtree", fail)
+
+
+@pytest.mark.usefixtures("depth")
+@pytest.mark.parametrize("levels", [0, 1, 5])
+def test_all_of_it_is_removed_and_nothing_else(top, tmp_path, levels):
+    make_deep(top, levels)
+    before = len([*Path("/dev/fd").iterdir()])
+    remove_tree(top)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["outside"]
+    assert (tmp_path / "outside/kept").exists()
+    assert len([*Path("/dev/fd").iterdir()]) == before
+
+
+@pytest.mark.usefixtures("depth")
+def test_a_folder_is_found_from_an_open_one(top, tmp_path):
+    make_deep(top, 2)
+    handle = os.open(tmp_path, os.O_RDONLY)
+    remove_tree("top", dir_fd=handle)
+    os.close(handle)
+    assert not top.exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root enters every folder")
+def test_a_folder_that_its_owner_closed_is_removed(top):
+    (top / "closed/below").mkdir(parents=True)
+    (top / "closed").chmod(0)
+    remove_tree(top)
+    assert not top.exists()
+
+
+def test_what_is_no_folder_is_not_removed(top):
+    with pytest.raises(OSError, match="Not a directory"):
+        remove_tree(top / "link")
+    assert (top / "link/kept").exists()
