@@ -182,3 +182,19 @@ def test_a_killed_command_of_another_branch_restores_nothing(codebase, killed):
     person.answers("yes", "yes")
     person.quits()
     assert codebase.history == "mine\n"
+
+
+def test_what_a_killed_command_of_the_planner_changed_can_be_taken_back(codebase):
+    codebase.write(NEW, "old words\n")
+    pid = codebase.project.home / "pid"
+    codebase.cast.planner = [codebase.cast.called("shell", command=f"echo x > one.txt; kill -9 $(cat '{pid}')")]
+    person = codebase.plan()
+    pid.write_text(str(person.process.pid))
+    person.answers("")
+    assert person.process.wait(60) == -9
+    run = codebase.project.run_folder.name
+    person = codebase.start()
+    person.quits()
+    assert f"`code-commit undo {run} PATH`" in person.notices()
+    assert codebase.project.command("undo", run, "one.txt").exit_code == 0
+    assert codebase.read("one.txt") == "1\n"

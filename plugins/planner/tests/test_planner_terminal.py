@@ -26,13 +26,13 @@ ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 class Terminal:
     """The command on a terminal, with a person who types after certain output."""
 
-    def __init__(self, project, *flags: str) -> None:
+    def __init__(self, project, *flags: str, columns: int = 80, environ: dict[str, str] | None = None) -> None:
         self.master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         self.process = subprocess.Popen(
             [sys.executable, "-c", ON_TERMINAL, *flags],
             cwd=project.root,
-            env=project.environment({"TERM": "xterm"}),
+            env=project.environment({"TERM": "xterm", **(environ or {})}),
             stdin=slave,
             stdout=slave,
             stderr=slave,
@@ -84,8 +84,8 @@ class Terminal:
 def on_terminal(codebase):
     opened = []
 
-    def start(*flags):
-        opened.append(Terminal(codebase.project, *flags))
+    def start(*flags, **options):
+        opened.append(Terminal(codebase.project, *flags, **options))
         return opened[-1]
 
     yield start
@@ -132,6 +132,29 @@ def test_a_whole_cycle_works_on_a_terminal(codebase, on_terminal):
     path = str(codebase.project.root)
     assert [line for line in lines if len(line) > 80 and path not in line and "logs/" not in line] == []
     assert "\n\n\n" not in "\n".join(line.strip() for line in lines)
+
+
+@pytest.mark.parametrize(("environ", "in_color"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+def test_calls_fit_a_narrow_terminal_and_are_in_color(codebase, on_terminal, environ, in_color):
+    cast = codebase.cast
+    cast.player = [
+        cast.called("shell", command="echo '[bold]a command[/] that is longer than the lines of a terminal'; exit 3"),
+        cast.called("read_file", path="no[red]such\x1b[35m.txt"),
+        *cast.player,
+    ]
+    codebase.write("requirements.md", "Add two.\n")
+    terminal = on_terminal("--autonomous", "--sandbox=off", columns=50, environ=environ)
+    assert terminal.ends() == 0
+    calls = [line for line in terminal.lines if "player: " in line]
+    assert [line.split("player: ")[1].split()[0] for line in calls] == [
+        *("shell", "read_file", "todo_write", "write_file", "final_output")
+    ]
+    assert max(map(len, calls)) <= 50
+    assert calls[0].endswith("-> exit code: 3")
+    assert "shell echo '[bold]a" in calls[0]
+    assert ("\x1b[31m !player: read_file no" in terminal.shown) == in_color
+    assert ("\x1b[32mThe coach has approved" in terminal.shown) == in_color
+    assert ("\x1b[3" in terminal.shown) == in_color
 
 
 def test_what_is_typed_while_models_work_answers_no_question(codebase, on_terminal):

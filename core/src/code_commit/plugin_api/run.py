@@ -186,8 +186,11 @@ class Run(Protocol):
     def emit(self, event: Event) -> None:
         """Send `event` to the log, the sinks and the progress display."""
 
-    def say(self, text: str) -> None:
-        """Print `text` on stdout, escaped for a terminal; with `--json`, print nothing."""
+    def say(self, text: str, style: str = "") -> None:
+        """Print `text` on stdout, escaped for a terminal; with `--json`, print nothing.
+
+        `style`, such as `dim` or `bold red`, is one of rich's. It counts on a terminal with colors alone.
+        """
 
     def show_replies(self) -> AbstractContextManager[None]:
         """Return a context manager: the text of each reply inside is printed on stdout, as with `say`.

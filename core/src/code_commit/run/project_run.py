@@ -29,6 +29,7 @@ from code_commit_workspace import (
     RunningProcess,
     Tree,
     Workspace,
+    may_color,
     printable,
     read_answer,
     uninterrupted,
@@ -184,8 +185,8 @@ class ProjectRun:
         self.emit(events.QuestionAnswered(answer))
         return answer
 
-    def say(self, text: str) -> None:
-        """Write `text` to stdout without keys, escaped if stdout is a terminal.
+    def say(self, text: str, style: str = "") -> None:
+        """Write `text` to stdout without keys, escaped and in `style` if stdout is a terminal.
 
         A closed pipe, as after `head`, is no error.
 
@@ -193,7 +194,7 @@ class ProjectRun:
             NotReady: stdout cannot be written to.
         """
         if not self.plan.stdout_taken:
-            self._print(text + "\n" * (not text.endswith("\n")))
+            self._print(text + "\n" * (not text.endswith("\n")), style)
 
     @contextmanager
     def show_replies(self) -> Iterator[None]:
@@ -205,10 +206,15 @@ class ProjectRun:
         finally:
             print_text.reset(token)
 
-    def _print(self, text: str) -> None:
+    def _print(self, text: str, style: str = "") -> None:
         shown, stdout = self.redacted(text), self.plan.stdout
+        shown = printable(shown) if stdout.isatty() else shown
+        if style and may_color(stdout, self.plan.environ):
+            from rich.style import Style
+
+            shown = Style.parse(style).render(shown)
         with suppress(BrokenPipeError):
-            write_stdout(stdout, printable(shown) if stdout.isatty() else shown)
+            write_stdout(stdout, shown)
 
     def keep(self, name: str, content: str | bytes) -> Path:
         """Write a file into the run folder, without keys."""

@@ -92,7 +92,7 @@ def build(run: Run, toolbox: Toolbox, task: Task, *, max_turns: int, so_far: Pro
                 return LoopResult(LoopEnd.FAILED, turn, feedback, error.message, error)
         if result.end is LoopEnd.APPROVED:
             forget_progress(run.state)
-            show(run, IS_APPROVED)
+            show(run, IS_APPROVED, "green")
             return result
         if result.end is LoopEnd.FAILED:
             return result
@@ -131,7 +131,7 @@ class _Loop:
             return self._built(turn, feedback) if self.task.builds else LoopResult(LoopEnd.APPROVED, turn)
         said = coach.text or f"The coach gave no feedback: {coach.end.value}."
         self.run.emit(Notice(f"{FEEDBACK}\n{feedback_lines(said, coach.transcript.name)}"))
-        self.run.say(FEEDBACK.replace(":", "."))  # its words have been shown
+        self.run.say(FEEDBACK.replace(":", "."), "yellow")  # its words have been shown
         return LoopResult(LoopEnd.OUT_OF_TURNS, turn, said)
 
     def _built(self, turn: int, feedback: str) -> LoopResult:
@@ -144,7 +144,7 @@ class _Loop:
             return LoopResult(LoopEnd.FAILED, turn, feedback, error)
         if built.passed:
             return LoopResult(LoopEnd.APPROVED, turn)
-        show(self.run, f"{BUILD_IS_RED}\n{feedback_lines(built.last_lines(), built.log.name)}")
+        show(self.run, f"{BUILD_IS_RED}\n{feedback_lines(built.last_lines(), built.log.name)}", "red")
         report = process_report(self.run, built, self.toolbox.settings.output_limit)
         return LoopResult(LoopEnd.OUT_OF_TURNS, turn, filled(prompts.BUILD_IS_RED, report=report))
 
@@ -152,7 +152,7 @@ class _Loop:
         said = describe_spent(self.run)
         self.run.emit(Spent(**spent(self.run)))
         so_far = filled(SO_FAR, spent=said) if said else ""
-        show(self.run, filled(message, number=str(turn), turns=str(self.turns), spent=so_far))
+        show(self.run, filled(message, number=str(turn), turns=str(self.turns), spent=so_far), "bold")
 
     def _player(self, feedback: str) -> AgentResult:
         token = self.run.token

@@ -1,30 +1,36 @@
-"""Show the agents' work: one line per tool call, and the coach's feedback up to a limit."""
+"""The agents' work as text: one line per tool call, the todo list, and what agents say up to a limit."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from typing import Any
 
 from code_commit_planner.todo import Todos
 from code_commit_planner.wrapping import columns, shortened, wrap
 from code_commit_toolbox.outcome import CalledTool
 
-WIDTH = 80
+_WIDEST, _NARROWEST = 80, 30  # columns
 FEEDBACK_LINES = 25
 TODO_LINES = 15
 _REASON = 40
 _SUBJECT_ARGUMENTS = ("path", "command", "pattern", "searches")
+_WITHOUT_SUBJECT = ("final_output", "todo_write")  # shown in other ways
 _EXIT_CODE = "exit code: "
 
 
+def width() -> int:
+    """Return how many columns a line has: those of the terminal, at most 80."""
+    return max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((_WIDEST, 24)).columns))
+
+
 def tool_line(agent: str, called: CalledTool) -> str:
-    """Return a call as one line of at most 80 characters."""
+    """Return a call as one line that fits the terminal, and 80 columns."""
     subject = _one_line(_subject(called))
     reason = f"  -> {_one_line(called.text)}" if called.is_error else _ending(called)
     mark = "!" if called.is_error else " "
-    return shortened(
-        f" {mark}{agent}: {called.name} {subject}".rstrip(), WIDTH - min(columns(reason), _REASON)
-    ) + shortened(reason, _REASON)
+    reason = shortened(reason, min(_REASON, width() // 2))
+    return shortened(f" {mark}{agent}: {called.name} {subject}".rstrip(), width() - columns(reason)) + reason
 
 
 def text_lines(agent: str, text: str, whole: str) -> str:
@@ -34,7 +40,7 @@ def text_lines(agent: str, text: str, whole: str) -> str:
 
 def todo_lines(todos: Todos) -> str:
     """Return a todo list in at most 15 lines below the number of its finished items."""
-    lines = [shortened(f"  {_one_line(line)}", WIDTH) for line in todos.lines]
+    lines = [shortened(f"  {_one_line(line)}", width()) for line in todos.lines]
     if len(lines) > TODO_LINES:
         lines = [*lines[: TODO_LINES - 1], f"  ... {len(lines) - TODO_LINES + 1} more"]
     return "\n".join([f" todos: {todos.all - len(todos.open)} of {todos.all} done", *lines])
@@ -42,10 +48,12 @@ def todo_lines(todos: Todos) -> str:
 
 def feedback_lines(feedback: str, whole: str) -> str:
     """Return at most 25 wrapped lines of the feedback; `whole` is the file with all of it."""
-    lines = [f"  {piece}" for line in feedback.split("\n") if line.strip() for piece in wrap(line, WIDTH - 2, columns)]
+    lines = [
+        f"  {piece}" for line in feedback.split("\n") if line.strip() for piece in wrap(line, width() - 2, columns)
+    ]
     if len(lines) > FEEDBACK_LINES:
         left = len(lines) - (FEEDBACK_LINES - 1)
-        lines = [*lines[: FEEDBACK_LINES - 1], shortened(f"  ... {left} more lines, see {whole}", WIDTH)]
+        lines = [*lines[: FEEDBACK_LINES - 1], shortened(f"  ... {left} more lines, see {whole}", width())]
     return "\n".join(lines)
 
 
@@ -71,7 +79,9 @@ def _subject(called: CalledTool) -> str:
         if isinstance(value, list):
             patterns = [str(each.get("pattern", "")) for each in value if isinstance(each, dict)]
             return ", ".join(patterns)
-    return ""
+    if called.name in _WITHOUT_SUBJECT:
+        return ""
+    return next((str(value) for value in given.values() if isinstance(value, str | int)), "")  # a server's tool
 
 
 def _one_line(text: str) -> str:

@@ -113,7 +113,7 @@ class Guard:
     def _recorded(self, agent: str, writes: tuple[str, ...]) -> Iterator[None]:
         """Save the plan folder while a command runs."""
         kept = {path: content for path, content in self._kept.items() if path.startswith(f"{FOLDER}/")}
-        RunningCommand(agent, self.head, writes, kept).save(self.run.state)
+        RunningCommand(agent, self.run.folder.name, self.head, writes, kept).save(self.run.state)
         try:
             yield
         finally:
@@ -150,7 +150,7 @@ class Guard:
             raise ProjectTampered(reason, tuple(paths)) from error
         self._restored += paths
         said = messages.RESTORED_AFTER_KILL if killed else messages.RESTORED
-        show(self.run, filled(said, agent=agent, paths=", ".join(map(legible, paths))))
+        show(self.run, filled(said, agent=agent, paths=", ".join(map(legible, paths))), "yellow")
         return f"\n{filled(RESTORED, paths=', '.join(map(legible, paths)))}"
 
     def _paths(self) -> Iterator[str]:

@@ -74,6 +74,9 @@ RESTORED = "A command of the <agent> changed files of the program, which restore
 RESTORED_AFTER_KILL = """\
 The last run was killed in a command of the <agent>, which had changed files of the program. Restored: <paths>
 What they held is in the folder of this run."""
+KILLED_PLANNER = """\
+The last run was killed in a command of the planner, before what it changed in your files was put back.
+`code-commit runs diff <run>` shows it, `code-commit undo <run> PATH` takes it back."""
 
 NOT_COMPLETE = """\
 <outcome>

@@ -36,7 +36,7 @@ class Spent(Event):
     cost_usd: float | None
 
 
-def show(run: Run, text: str) -> None:
-    """Show `text` to the person; with `--json`, as an event."""
+def show(run: Run, text: str, style: str = "") -> None:
+    """Show `text` to the person; with `--json`, as an event. `style` is as in `Run.say`."""
     run.emit(Notice(text))
-    run.say(text)
+    run.say(text, style)

@@ -10,6 +10,7 @@ from code_commit_planner.history import attempting_recovery, completed, now, ski
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder import CURRENT, FOLDER, TODO
+from code_commit_planner.running_command import read_running_command
 from code_commit_planner.staging import shown_paths
 
 
@@ -22,6 +23,9 @@ def startup(plan: Plan) -> Event:
     fell_back = model.reason.startswith(("default_provider ", "model,"))
     plan.say(messages.PLANNER_FALLBACK if fell_back else messages.PLANNER_MODEL, model=model.name, reason=model.reason)
     plan.say(messages.HOW_TO_TYPE)
+    command = read_running_command(plan.run.state)
+    if command is not None and command.agent == "planner":
+        plan.say(messages.KILLED_PLANNER, run=command.run)
     return Event.WITHOUT_GIT if plan.repository is None else Event.WITH_GIT
 
 

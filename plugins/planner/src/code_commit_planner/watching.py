@@ -68,7 +68,7 @@ class _Watch:
 
     def called(self, called: CalledTool) -> None:
         """Show a call, and the todo list if the call changed it."""
-        self.run.say(tool_line(self.agent, called))
+        self.run.say(tool_line(self.agent, called), "red" if called.is_error else "dim")
         if called.name != _WRITES_TODOS or called.is_error:
             return
         text = str(called.given.get("content", ""))
@@ -76,7 +76,7 @@ class _Watch:
         if text != self.todos and todos.all:
             self.todos = text
             self.run.emit(TodosChanged(self.agent, todos.all - len(todos.open), todos.all, text))
-            self.run.say(todo_lines(todos))
+            self.run.say(todo_lines(todos), "cyan")
 
     def ended(self, result: AgentResult) -> None:
         """Show the last words, unless they were shown already, and why the agent stopped."""
@@ -85,4 +85,5 @@ class _Watch:
             self.run.say(text_lines(self.agent, text, result.transcript.name))
         message = messages.AGENT_DONE if result.finished else messages.AGENT_STOPPED
         replies = f"{result.turns} repl{'y' if result.turns == 1 else 'ies'}"
-        show(self.run, filled(message, agent=self.agent, replies=replies, reason=result.end.value))
+        ending = filled(message, agent=self.agent, replies=replies, reason=result.end.value)
+        show(self.run, ending, "" if result.finished else "yellow")
