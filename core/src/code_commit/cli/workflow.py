@@ -112,9 +112,7 @@ def require_known_names(settings: Settings, registry: Registry) -> None:
     names = [each.name for each in plugin_host.plugins if each.distribution != HOST]
     names += [each.plugin for each in plugin_host.failures]
     settings.require_known(
-        plugins=[*names, *plugin_host.disabled],
-        providers=registry.known_providers(),
-        roles=registry.known_roles(),
+        plugins=[*names, *plugin_host.disabled], providers=registry.known_providers(), roles=registry.known_roles()
     )
 
 

@@ -99,11 +99,7 @@ class Settings(HostSettings):
         return None
 
     def require_known(
-        self,
-        *,
-        plugins: Collection[str],
-        providers: Collection[str] | None = None,
-        roles: Collection[str] = (),
+        self, *, plugins: Collection[str], providers: Collection[str] | None = None, roles: Collection[str] = ()
     ) -> None:
         """Check that every plugin, provider and role in this project's configuration exists.
 

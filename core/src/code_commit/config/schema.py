@@ -92,8 +92,7 @@ class HostSettings(BaseSettings):
     )
     max_cost: Dollars | None = Field(default=None, description="Most that the model calls of one run may cost, in USD.")
     on_failure: Literal["keep", "restore"] = Field(
-        default="keep",
-        description="Keep or restore the files if the goal is not reached.",
+        default="keep", description="Keep or restore the files if the goal is not reached."
     )
     sandbox: SandboxTable = Field(default_factory=SandboxTable, description="Isolation of builds and commands.")
     stream: Stream = Field(

@@ -188,12 +188,7 @@ class ProviderError(Exception):
     """
 
     def __init__(
-        self,
-        message: str,
-        *,
-        kind: ProviderErrorKind,
-        retry_after: float | None = None,
-        body: str = "",
+        self, message: str, *, kind: ProviderErrorKind, retry_after: float | None = None, body: str = ""
     ) -> None:
         super().__init__(message)
         self.kind = kind

@@ -9,12 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from code_commit.plugin_api.definitions import (
-        CommandDefinition,
-        Invocation,
-        ProviderDefinition,
-        WorkflowDefinition,
-    )
+    from code_commit.plugin_api.definitions import CommandDefinition, Invocation, ProviderDefinition, WorkflowDefinition
     from code_commit.plugin_api.errors import ExitCode
     from code_commit_workspace import Redactor, Workspace
     from code_commit_workspace.opening import Repository

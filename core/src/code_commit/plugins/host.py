@@ -284,8 +284,7 @@ def naming(plugin: Plugin, definition: Any) -> Iterator[None]:
         what = f"the {type(definition).__name__.removesuffix('Definition').lower()} {definition.name}"
         fault = error.message if isinstance(error, CodeCommitError) else describe(error)
         raise UsageError(
-            f"{what} of {plugin.distribution} {plugin.version} is broken: {fault}",
-            hint="fix or uninstall the plugin",
+            f"{what} of {plugin.distribution} {plugin.version} is broken: {fault}", hint="fix or uninstall the plugin"
         ) from error
 
 
