@@ -17,8 +17,9 @@ import pytest
 from code_commit.log.json_lines import JsonLines
 from code_commit.log.run_log import RunLog
 from code_commit.plugin_api import read_records
-from code_commit.plugin_api.errors import ExitCode, describe
+from code_commit.plugin_api.errors import ExitCode
 from code_commit.plugin_api.event import Record, StateEntered
+from code_commit_workspace import describe
 from code_commit_workspace.redaction import Redactor
 
 

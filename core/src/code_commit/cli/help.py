@@ -63,11 +63,7 @@ class HelpFormatter(RawDescriptionHelpFormatter):
 
 def show_help(text: str) -> None:
     """Write a help text to stdout. Texts of plugins are escaped before colors are added."""
-    safe = printable(text)
-    write_stdout(sys.stdout, _colored(safe) if may_color(sys.stdout, os.environ) else safe)
-
-
-def _colored(text: str) -> str:
-    """Return the text with bold headings and cyan names."""
-    headed = _HEADING.sub("\x1b[1m\\1\x1b[0m", text)
-    return _NAME.sub("\\1\x1b[36m\\2\x1b[0m", headed)
+    text = printable(text)
+    if may_color(sys.stdout, os.environ):  # headings are bold, names cyan
+        text = _NAME.sub("\\1\x1b[36m\\2\x1b[0m", _HEADING.sub("\x1b[1m\\1\x1b[0m", text))
+    write_stdout(sys.stdout, text)

@@ -12,8 +12,8 @@ from types import FrameType
 
 from code_commit import __version__
 from code_commit.cli.output import CommandOutput
-from code_commit.plugin_api.errors import CodeCommitError, ExitCode, Interrupted, NotReady, describe, exit_code_of
-from code_commit_workspace import no_room, write_stdout
+from code_commit.plugin_api.errors import CodeCommitError, ExitCode, Interrupted, NotReady, exit_code_of
+from code_commit_workspace import describe, no_room, write_stdout
 
 
 def run_command(argv: Sequence[str]) -> int:

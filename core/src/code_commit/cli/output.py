@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from code_commit.plugin_api.errors import ExitCode
+from code_commit.plugin_api.errors import CodeCommitError, ExitCode
 from code_commit_workspace import align_columns, printable, terminal_columns, write_stdout
 
 if TYPE_CHECKING:
@@ -84,7 +84,6 @@ class CommandOutput:
         from pathlib import Path
 
         from code_commit.config.keys import KeyStore
-        from code_commit.plugin_api.errors import CodeCommitError
         from code_commit.plugins import first_party
         from code_commit_workspace import Redactor
 

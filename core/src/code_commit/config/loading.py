@@ -15,7 +15,8 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 
 from code_commit.config.schema import HostSettings, Model, SandboxTable, explained, validated
 from code_commit.config.sources import FLAG, KEY_FIELDS, Name, Source, nested, sources, user_file
-from code_commit.plugin_api.errors import NotReady, UsageError, did_you_mean
+from code_commit.plugin_api.errors import NotReady, UsageError
+from code_commit_workspace import did_you_mean
 
 DEFAULT_ROLE = "default_provider"
 EXAMPLE = """\

@@ -16,12 +16,12 @@ from typing import Any
 
 from code_commit.log.json_lines import EventFile, checked_kind, data_of, kind_and_data
 from code_commit.log.sinks import Sinks
-from code_commit.plugin_api.errors import ExitCode, Interrupted, NotReady, describe
+from code_commit.plugin_api.errors import ExitCode, Interrupted, NotReady
 from code_commit.plugin_api.event import Event, LogSink, MessageLogged, PluginFailed, Record, RunFinished, RunStarted
 from code_commit.plugin_api.project_files import LOGS, plain_name
 from code_commit.plugin_api.run_files import DOCUMENT, EVENTS, read_records
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument
-from code_commit_workspace import OutputFolder, Redactor, counted, to_json
+from code_commit_workspace import OutputFolder, Redactor, counted, describe, to_json
 
 _ROOT_SPAN: tuple[int, int | None] = (1, None)  # its id, and that of the enclosing span
 

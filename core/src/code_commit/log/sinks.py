@@ -6,9 +6,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from code_commit.plugin_api.errors import describe
 from code_commit.plugin_api.event import LogSink, PluginFailed, Record
-from code_commit_workspace import Worker, require_sync
+from code_commit_workspace import Worker, describe, require_sync
 
 HOST = "code-commit"
 _RECEIVE_SECONDS, _CLOSE_SECONDS = 15.0, 90.0  # for one call of a plugin's sink

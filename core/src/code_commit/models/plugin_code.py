@@ -10,11 +10,11 @@ from typing import Any
 from code_commit.models.resolution import AT_FAULT, Service
 from code_commit.models.retry import HINTS
 from code_commit.plugin_api.conversation import Completion, Finish, Message, ProviderError, Text, Usage
-from code_commit.plugin_api.errors import CodeCommitError, Interrupted, NotReady, ProviderFailed, describe
+from code_commit.plugin_api.errors import CodeCommitError, Interrupted, NotReady, ProviderFailed
 from code_commit.plugin_api.host import Plugin
 from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, StopReading
 from code_commit.plugins.host import PluginHost, collect_objects
-from code_commit_workspace import checked_result
+from code_commit_workspace import checked_result, describe
 
 
 def _checked(value: Any) -> Completion:

@@ -15,10 +15,10 @@ from code_commit.config.loading import ModelChoice
 from code_commit.imports import import_object
 from code_commit.models.http import Endpoint, HttpProvider
 from code_commit.plugin_api.definitions import ProviderDefinition
-from code_commit.plugin_api.errors import CodeCommitError, NotReady, UsageError, describe
+from code_commit.plugin_api.errors import CodeCommitError, NotReady, UsageError
 from code_commit.plugin_api.provider import Provider
 from code_commit.plugins.registry import Registry, ResolvedModel
-from code_commit_workspace import Redactor, require_sync
+from code_commit_workspace import Redactor, describe, require_sync
 
 if TYPE_CHECKING:
     from code_commit.config.loading import Settings

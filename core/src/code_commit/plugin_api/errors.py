@@ -17,7 +17,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from code_commit_workspace import ChangeSetRefused, CodeCommitError, Interrupted, NotReady, describe, did_you_mean
+from code_commit_workspace import ChangeSetRefused, CodeCommitError, Interrupted, NotReady
 
 if TYPE_CHECKING:  # every command imports this module
     from code_commit.plugin_api.conversation import ProviderErrorKind
@@ -31,8 +31,6 @@ __all__ = [
     "ProviderFailed",
     "ResponseRefused",
     "UsageError",
-    "describe",
-    "did_you_mean",
     "exit_code_of",
 ]
 

@@ -11,10 +11,10 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from code_commit import __version__
-from code_commit.plugin_api.errors import did_you_mean
 from code_commit.plugin_api.host import PluginFailure
 from code_commit.plugins.discovery import GROUP, PATH_RULES_GROUP
 from code_commit.plugins.host import HOST
+from code_commit_workspace import did_you_mean
 
 GROUPS = frozenset({GROUP, PATH_RULES_GROUP})
 _METADATA = ("entry_points.txt", "METADATA", "PKG-INFO", "requires.txt")

@@ -24,11 +24,11 @@ from code_commit.plugin_api.definitions import (
     ProviderDefinition,
     WorkflowDefinition,
 )
-from code_commit.plugin_api.errors import CodeCommitError, Interrupted, UsageError, describe, did_you_mean
+from code_commit.plugin_api.errors import CodeCommitError, Interrupted, UsageError
 from code_commit.plugin_api.host import Plugin, PluginFailure
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
-from code_commit_workspace import fault_of_function, require_sync, stdout_aside
+from code_commit_workspace import describe, did_you_mean, fault_of_function, require_sync, stdout_aside
 
 PREFIX = "code_commit_"
 ADDHOOKS = "code_commit_addhooks"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from code_commit.plugin_api.errors import UsageError, did_you_mean
+from code_commit.plugin_api.errors import UsageError
 from code_commit.plugin_api.host import PluginFailure
 from code_commit.plugins import first_party
 from code_commit.plugins.host import PREFIX, PluginHost
 from code_commit.plugins.registry import Denial, Kind, Registry
-from code_commit_workspace import closest
+from code_commit_workspace import closest, did_you_mean
 
 _OFFERED_IN: Mapping[Kind, Kind] = {"model": "provider", "flag": "workflow"}
 _HINTS: Mapping[Kind, str] = {

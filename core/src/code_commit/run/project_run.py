@@ -258,16 +258,12 @@ class ProjectRun:
         deleted = tuple(change.path for change in changes if change.content is None)
         with self.changes.lock, uninterrupted():
             self.changes.begin()
-            diff = self._diff_for_sinks(changes)
+            size = sum(4096 + len(change.content or b"") for change in changes)  # as blocks on disk
+            diff = self.workspace.diff(changes) if self.keeps_diffs and size <= _LARGEST_DIFF else None
             yield
             kept = diff and self._keep_diff(numbered(self.models.log.last_number, "changes.diff"), diff)
             self.emit(events.ChangesApplied(written, deleted, kept))
             self.changes.unsaved = True
-
-    def _diff_for_sinks(self, changes: Sequence[Change]) -> str | None:
-        """Return the diff for log sinks, or None if there are no sinks or it is too large."""
-        size = sum(4096 + len(change.content or b"") for change in changes)  # as blocks on disk
-        return self.workspace.diff(changes) if self.keeps_diffs and size <= _LARGEST_DIFF else None
 
     def _keep_diff(self, name: str, text: str | bytes) -> str | None:
         """Write the diff of applied changes. Ignore a full disk, so that the event is still logged."""

@@ -15,7 +15,7 @@ from code_commit.imports import import_object
 from code_commit.log.run_log import RunLog
 from code_commit.models.resolution import Services, resolve
 from code_commit.plugin_api.definitions import Ending, Outcome, Result
-from code_commit.plugin_api.errors import CodeCommitError, ExitCode, describe, exit_code_of
+from code_commit.plugin_api.errors import CodeCommitError, ExitCode, exit_code_of
 from code_commit.plugin_api.event import MessageLogged, PluginFailed
 from code_commit.plugin_api.host import Plugin, PluginFailure, RunSummary
 from code_commit.plugin_api.run_json import describe_cost
@@ -23,7 +23,7 @@ from code_commit.plugins.host import AFTER_RUN, HOST, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import RunPlan, assemble_run, open_log, open_project
 from code_commit.run.project_run import ProjectRun
-from code_commit_workspace import Redactor, Worker, call_on_interruption, checked_result, join_paths, no_room
+from code_commit_workspace import Redactor, Worker, call_on_interruption, checked_result, describe, join_paths, no_room
 
 _UNDO = "`code-commit undo` reverts the changes"
 _INTERRUPTED_SECONDS = 5.0  # for `after_run` of a plugin, after Ctrl-C

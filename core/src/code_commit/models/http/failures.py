@@ -12,8 +12,7 @@ import httpx
 
 from code_commit.models.http.connection import CONNECT_SECONDS, WRITE_SECONDS, Endpoint, HttpReply
 from code_commit.plugin_api.conversation import ProviderError, ProviderErrorKind
-from code_commit.plugin_api.errors import describe
-from code_commit_workspace import Redactor, hide_parts
+from code_commit_workspace import Redactor, describe, hide_parts
 
 _ENDED_EARLY = re.compile("disconnected|closed connection")
 _LONGEST_BODY = 1 << 20  # bytes kept for the run folder
