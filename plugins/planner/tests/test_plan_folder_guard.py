@@ -184,7 +184,7 @@ def test_a_killed_command_of_another_branch_restores_nothing(codebase, killed):
     assert codebase.history == "mine\n"
 
 
-def test_what_a_killed_command_of_the_planner_changed_can_be_taken_back(codebase):
+def test_a_killed_command_of_the_planner_is_told_before_the_work_goes_on(codebase):
     codebase.write(NEW, "old words\n")
     pid = codebase.project.home / "pid"
     codebase.cast.planner = [codebase.cast.called("shell", command=f"echo x > one.txt; kill -9 $(cat '{pid}')")]
@@ -192,9 +192,9 @@ def test_what_a_killed_command_of_the_planner_changed_can_be_taken_back(codebase
     pid.write_text(str(person.process.pid))
     person.answers("")
     assert person.process.wait(60) == -9
-    run = codebase.project.run_folder.name
     person = codebase.start()
-    person.quits()
-    assert f"`code-commit undo {run} PATH`" in person.notices()
-    assert codebase.project.command("undo", run, "one.txt").exit_code == 0
-    assert codebase.read("one.txt") == "1\n"
+    person.answers("yes")
+    assert "Proceed anyway?" in person.question()
+    told, _, dirty = person.notices().partition("The last run was killed in a command of the planner")
+    assert "one.txt" in dirty
+    assert "one.txt" not in told

@@ -113,7 +113,7 @@ class Guard:
     def _recorded(self, agent: str, writes: tuple[str, ...]) -> Iterator[None]:
         """Save the plan folder while a command runs."""
         kept = {path: content for path, content in self._kept.items() if path.startswith(f"{FOLDER}/")}
-        RunningCommand(agent, self.run.folder.name, self.head, writes, kept).save(self.run.state)
+        RunningCommand(agent, self.head, writes, kept).save(self.run.state)
         try:
             yield
         finally:

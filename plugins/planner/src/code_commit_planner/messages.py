@@ -76,7 +76,7 @@ The last run was killed in a command of the <agent>, which had changed files of 
 What they held is in the folder of this run."""
 KILLED_PLANNER = """\
 The last run was killed in a command of the planner, before what it changed in your files was put back.
-`code-commit runs diff <run>` shows it, `code-commit undo <run> PATH` takes it back."""
+Look at `git status` and `git diff` before you go on."""
 
 NOT_COMPLETE = """\
 <outcome>

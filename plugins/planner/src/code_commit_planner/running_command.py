@@ -15,11 +15,10 @@ _FILE = "running-command.json"
 class RunningCommand:
     """A command of `agent`, which may write `writes`; `kept` are the files of the plan folder, with their content.
 
-    `head` is git's branch and commit, `run` the name of the run.
+    `head` is git's branch and commit.
     """
 
     agent: str
-    run: str
     head: str
     writes: tuple[str, ...]
     kept: Mapping[str, bytes]
@@ -27,7 +26,7 @@ class RunningCommand:
     def save(self, state: Path) -> None:
         """Save it in the folder `state` atomically."""
         kept = {path: b64encode(content).decode() for path, content in self.kept.items()}
-        fields = {"agent": self.agent, "run": self.run, "head": self.head, "writes": self.writes, "kept": kept}
+        fields = {"agent": self.agent, "head": self.head, "writes": self.writes, "kept": kept}
         fresh = state / f"{_FILE}.new"
         fresh.write_text(json.dumps(fields), "utf-8")
         fresh.replace(state / _FILE)
@@ -38,8 +37,7 @@ def read_running_command(state: Path) -> RunningCommand | None:
     try:
         found = json.loads((state / _FILE).read_text("utf-8"))
         kept = {path: b64decode(content) for path, content in found["kept"].items()}
-        agent, run, head = (str(found[name]) for name in ("agent", "run", "head"))
-        return RunningCommand(agent, run, head, tuple(found["writes"]), kept)
+        return RunningCommand(str(found["agent"]), str(found["head"]), tuple(found["writes"]), kept)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 

@@ -25,7 +25,7 @@ def startup(plan: Plan) -> Event:
     plan.say(messages.HOW_TO_TYPE)
     command = read_running_command(plan.run.state)
     if command is not None and command.agent == "planner":
-        plan.say(messages.KILLED_PLANNER, run=command.run)
+        plan.say(messages.KILLED_PLANNER)
     return Event.WITHOUT_GIT if plan.repository is None else Event.WITH_GIT
 
 
