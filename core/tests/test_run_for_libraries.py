@@ -194,6 +194,12 @@ def test_a_diff_is_kept_for_sinks_unless_it_is_large(run, tmp_path, prepare, siz
     assert [event["data"]["diff"] for event in finished.events if event["kind"] == "changes.applied"] == [diff]
 
 
+def test_the_password_of_a_proxy_is_in_no_file(run):
+    proxy = {"https_proxy": "http://me:pass-word-1@127.0.0.1:9"}
+    project, _ = run("given = None; run.keep('n.txt', 'uses pass-word-1 to connect')", environ=proxy)
+    assert (project.run_folder / "n.txt").read_text() == "uses ***-1 to connect"
+
+
 def test_what_is_said_holds_no_key(run, tmp_path):
     key = "sk-canary-0123456789-key7Q"
     project, _ = run(f"given = run.say('the key is {key}')")

@@ -61,6 +61,10 @@ def test_without_any_source_every_value_is_the_default(root: Path) -> None:
     assert (found.model, found.max_cost, found.on_failure) == ("gemini-2.5-pro", None, "keep")
     assert found.sandbox.model_dump() == {"mode": "auto", "network": True, "writable": [], "readable": []}
     assert (found.build.timeout_seconds, found.build.output_limit) == (3600, 262144)
+    assert (found.stream, found.stop_early, found.after_run_timeout_seconds) == ("auto", False, 120)
+    http = {"timeout_seconds": 600, "stall_seconds": 300, "deadline_seconds": 1800, "retries": 5}
+    assert found.http.model_dump() == http
+    assert (found.providers, found.plugins) == ({}, {})
     assert {row["origin"] for row in setting_rows(found)} == {"default"}
     assert all(row["description"] for row in setting_rows(found))
 

@@ -74,3 +74,18 @@ def test_a_journal_that_cannot_be_removed_is_named(root):
     with pytest.raises(NotReady, match=r"cannot be removed: .*Input/output error") as caught:
         recovered(root, fails)
     assert str(journal) in (caught.value.hint or "")
+
+
+def test_what_stands_where_a_folder_is_needed_is_told(root):
+    (root / "file").touch()
+    (root / "link").symlink_to("d")
+    os.mkfifo(root / "pipe")
+    for path, told in {
+        "file/n": "file/n cannot be changed: file is a file",
+        "link/n": "link cannot be changed: it is a link",
+        "pipe/n": "pipe cannot be changed: it is not a folder",
+    }.items():
+        with pytest.raises(NotReady) as error, ProjectTree(root) as tree:
+            replace(tree, root / "agent-config/.code-commit", [Write("a", b"new"), Write(path, b"new")])
+        assert error.value.message == told
+        assert (root / "a").read_text() == "old"

@@ -307,7 +307,12 @@ def test_a_closed_workspace_leaves_no_handle_open(root, writes):
     with Workspace.open(root, writes=writes) as workspace:
         workspace.tree.read("a")
         workspace.check([Change("a", b"new")])
-        assert handles_below(root)
+        before = handles_below(root)
+        assert before
+        if writes:
+            with pytest.raises(NotReady):
+                Workspace.open(root, writes=True)
+        assert handles_below(root) == before
 
     assert handles_below(root) == []
 
