@@ -42,7 +42,7 @@ def _epilog(registry: Registry) -> str:
     lines += ['code-commit --query "Rename the module util to text"', "git diff | code-commit --query-file - --dry-run"]
     return (
         "examples:\n" + "".join(f"  {line}\n" for line in lines) + "\n"
-        f"`code-commit help COMMAND` tells more of a command. The exit code is 0 when the goal was reached.\n{failed}"
+        f"`code-commit help COMMAND` explains a command. The exit code is 0 when the goal was reached.\n{failed}"
     )
 
 

@@ -77,7 +77,7 @@ class HttpSettings(BaseModel):
 
 
 class NamedConfig(BaseModel):
-    """What the host itself reads, beside the address and the key, in `[providers.<provider>.<name>]`."""
+    """The fields of `[providers.<provider>.<name>]` that the host reads, except the address and the key."""
 
     stream: Stream
 

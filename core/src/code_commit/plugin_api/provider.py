@@ -84,7 +84,7 @@ class StreamEvent:
 class Delta:
     """A piece of a reply, as it arrives.
 
-    `index` tells the parts of a reply apart. `name` is the name of the tool; its `text` is a piece of the arguments.
+    `index` identifies the part of the reply. `name` is the name of the tool; its `text` is a piece of the arguments.
     """
 
     kind: Literal["text", "thinking", "tool"]
@@ -95,7 +95,8 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class PartialReply:
-    """What arrived of a reply that broke off. `usage` and `model` are None where the service did not tell them."""
+    """The part of a reply that arrived before it broke off. `usage` and `model` are None if the service did not send
+    them."""
 
     text: str
     usage: Usage | None = None
@@ -114,7 +115,7 @@ change what the workflow does with it, the function returns how many characters 
 class StopReading(BaseException):
     """Raised by `Progress`: the rest of the reply is not needed. Close the connection, and pass it on.
 
-    `completion(usage)` returns what arrived. `usage` is what the service told so far; set it if you know it.
+    `completion(usage)` returns what arrived. `usage` is what the service reported so far; set it if you know it.
     """
 
     def __init__(self, completion: Callable[[Usage | None], Completion]) -> None:
@@ -155,7 +156,7 @@ class StreamingWire(Wire, Protocol):
 
 
 def _ignore(_: object) -> None:
-    """Take what arrives where nobody looks."""
+    """Discard what arrives."""
 
 
 @dataclass(frozen=True, slots=True)

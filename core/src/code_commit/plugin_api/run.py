@@ -157,7 +157,7 @@ class Run(Protocol):
     def start_process(
         self, argv: Sequence[str], *, env: Mapping[str, str] = ..., isolation_required: bool = True
     ) -> RunningProcess:
-        """Start a process that runs beside the workflow, in the sandbox and environment of `execute`, plus `env`.
+        """Start a process that runs alongside the workflow, in the sandbox and environment of `execute`, plus `env`.
 
         Talk to it over its pipes. It ends with the run, at the latest. Only with `isolation_required=False` does it
         start where no sandbox is available.
@@ -189,7 +189,7 @@ class Run(Protocol):
     def say(self, text: str, style: str = "") -> None:
         """Print `text` on stdout, escaped for a terminal; with `--json`, print nothing.
 
-        `style`, such as `dim` or `bold red`, is one of rich's. It counts on a terminal with colors alone.
+        `style`, such as `dim` or `bold red`, is one of rich's. It applies only on a terminal with colors.
         """
 
     def show_replies(self) -> AbstractContextManager[None]:

@@ -144,7 +144,7 @@ def describe_cost(document: Mapping[str, Any]) -> str:
 
 
 def describe_spent(document: Mapping[str, Any]) -> str:
-    """Return tokens and cost of a run so far in few words; what is unknown is left out."""
+    """Return the tokens and the cost of a run so far, as short text; unknown values are left out."""
     known = [document["tokens"][name] for name in _WAYS if document["tokens"][name] is not None]
     return ", ".join([f"{sum(known):,} tokens"] * bool(known) + _cost(document))
 

@@ -162,7 +162,7 @@ class ProjectRun:
     def start_process(
         self, argv: Sequence[str], *, env: Mapping[str, str] = MappingProxyType({}), isolation_required: bool = True
     ) -> RunningProcess:
-        """Start a process that runs beside the workflow."""
+        """Start a process that runs alongside the workflow."""
         return self.workspace.start_process(argv, env=env, isolation_required=isolation_required)
 
     def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
