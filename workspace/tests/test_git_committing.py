@@ -66,7 +66,7 @@ def test_every_file_that_differs_is_an_entry(root, git):
 
 @pytest.mark.parametrize("state", ["DD", "AU", "UD", "UA", "DU", "AA", "UU"])
 def test_what_a_merge_left_is_neither_staged_nor_unstaged(state):
-    entry = StatusEntry(*state, "path")
+    entry = StatusEntry(state[0], state[1], "path")
     assert (entry.unmerged, entry.staged, entry.unstaged) == (True, False, False)
     assert StatusEntry("A", "D", "path").unmerged is False
 

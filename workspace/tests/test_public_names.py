@@ -22,4 +22,4 @@ def test_a_name_is_offered_by_its_own_name(name):
 def test_nothing_else_is_offered():
     assert set(code_commit_workspace.__all__) == {"__version__", *NAMES}
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        _ = code_commit_workspace.nothing
+        _ = code_commit_workspace.nothing  # type: ignore[attr-defined]
