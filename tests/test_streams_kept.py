@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 import threading
 import time
 from collections import defaultdict
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from code_commit_testing import Project, Reply, ScriptedServer
+from code_commit_testing import Project, RecordedRequest, Reply, ScriptedServer
 from code_commit_testing.scripted_replies import Stream
 
 KEY = "sk-canary-0123456789-key7Q"
@@ -98,18 +99,34 @@ def test_what_arrived_of_a_lost_try_and_of_the_last_one_is_kept(project, protoco
         assert len(json.loads((project.run_folder / name).read_bytes())) == 4
 
 
+def wait_until_kept(process: subprocess.Popen[bytes], project: Project, events: int) -> None:
+    """Wait until the call has begun and the run folder has so many events of it. `process` prints its events."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if json.loads(line)["kind"] == "call.started":
+            break
+    command = ["tail", "-n", "+1", "-F", str(project.run_folder / EVENTS)]  # waits for the file, and for each line
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as tail:
+        assert tail.stdout is not None
+        assert all(tail.stdout.readline() for _ in range(events))
+        tail.kill()
+
+
 @pytest.mark.parametrize("after", [0, 1, 3, 7])
 def test_ctrl_c_keeps_what_arrived(project, after):
     gate = threading.Semaphore(0)
-    with ScriptedServer([Reply(TEXT, stream=Stream(gate=gate, piece=3))]) as server:
-        process = project.start("--model", "gpt-5", "--quiet", environ=environment(server))
+    asked = threading.Event()
+
+    def answer(_: RecordedRequest) -> Reply:
+        asked.set()
+        return Reply(TEXT, stream=Stream(gate=gate, piece=3))
+
+    with ScriptedServer([answer]) as server:
+        process = project.start("--model", "gpt-5", "--json", environ=environment(server))
         for _ in range(after):
             gate.release()
-        for _ in range(6000):  # until all of it is kept; far longer than it takes
-            files = list(project.root.glob(f"logs/*/{EVENTS}"))
-            if server.requests and (not after or (files and files[0].read_bytes().count(b"\n") == after)):
-                break
-            time.sleep(0.01)
+        wait_until_kept(process, project, after)
+        assert asked.wait(60)
         process.send_signal(signal.SIGINT)
         began = time.monotonic()
         _, stderr = process.communicate(timeout=60)
@@ -126,12 +143,8 @@ def test_ctrl_c_keeps_what_arrived(project, after):
 def test_a_run_that_was_killed_in_mid_stream_is_shown(project):
     gate = threading.Semaphore(5)
     with ScriptedServer([Reply(TEXT, stream=Stream(gate=gate, piece=3))]) as server:
-        process = project.start("--model", "gpt-5", "--quiet", environ=environment(server))
-        for _ in range(6000):
-            files = list(project.root.glob(f"logs/*/{EVENTS}"))
-            if files and files[0].read_bytes().count(b"\n") == 5:
-                break
-            time.sleep(0.01)
+        process = project.start("--model", "gpt-5", "--json", environ=environment(server))
+        wait_until_kept(process, project, 5)
         process.kill()
         process.communicate(timeout=60)
     shown = project.command("runs", "show")

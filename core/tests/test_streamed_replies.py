@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -19,7 +20,7 @@ KEY = "sk-canary-0123456789-key7Q"
 # "DROP" breaks off, "REFUSE" fails without a retry, "HANG" waits until the run ends, "BARE" adds no events from
 # now on, "WHOLE" nothing at all, "TEXT" an event that is not bytes.
 PLUGIN = """
-import json, os, threading
+import json, os, socket, threading
 from pydantic import BaseModel
 from code_commit.plugin_api import (
     Completion, Delta, Finish, Flag, Message, Outcome, ProviderDefinition, ProviderError, Request, Result, StreamEvent,
@@ -75,6 +76,19 @@ def code_commit_providers():
 def code_commit_workflows():
     flags = (Flag(("--ask",), "ask", selects=True), Flag(("--show",), "show"))
     return [WorkflowDefinition("asking", "ask", flags, "streamer_plugin:ask", options="streamer_plugin:Options", writes=False)]
+
+class Began:  # tells the test the name of the run
+    def receive(self, record):
+        if record.kind == "call.started":
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as told:
+                told.sendto(record.run.encode(), ("127.0.0.1", int(os.environ["TOLD"])))
+
+    def close(self):
+        pass
+
+@hookimpl
+def code_commit_log_sinks():
+    return [Began()] if "TOLD" in os.environ else []
 
 class Options(BaseModel):
     show: bool = False
@@ -190,24 +204,23 @@ def test_no_key_can_be_put_together_from_what_is_kept(ask, project, environ, siz
         assert KEY[4:] not in everything
 
 
-def wait_until(process: subprocess.Popen[bytes], is_true: Any) -> None:
-    """Wait until something is true; the time limit is far above what it takes."""
-    for _ in range(6000):
-        if is_true():
-            return
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.01)
-    raise AssertionError("it does not happen")
-
-
 @pytest.fixture
 def hanging(project, plugins, environ):
     """Start a run whose reply hangs after a piece, and wait until this piece is kept."""
 
     def hanging(*arguments: str) -> subprocess.Popen[bytes]:
-        environ["SCRIPT"] = json.dumps([["Half of ", "it", "HANG"]])
-        process = project.start("--ask", "--model", "streamer", *arguments, plugins=plugins, environ=environ)
-        wait_until(process, lambda: any(b'"it"' in file.read_bytes() for file in project.root.glob(f"logs/*/{EVENTS}")))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as told:
+            told.bind(("127.0.0.1", 0))
+            told.settimeout(60)
+            environ.update(SCRIPT=json.dumps([["Half of ", "it", "HANG"]]), TOLD=str(told.getsockname()[1]))
+            process = project.start("--ask", "--model", "streamer", *arguments, plugins=plugins, environ=environ)
+            events = project.root / "logs" / told.recv(1000).decode() / EVENTS
+        # It waits for the file, and for what is added.
+        with subprocess.Popen(["tail", "-n", "+1", "-F", str(events)], stdout=subprocess.PIPE) as tail:
+            seen = b""
+            while b'"it"' not in seen:
+                seen += os.read(tail.stdout.fileno(), 1000)
+            tail.kill()
         return process
 
     return hanging

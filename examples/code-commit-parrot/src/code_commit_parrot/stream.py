@@ -13,6 +13,7 @@ from code_commit.plugin_api import (
     PartialReply,
     ProviderError,
     StreamEvent,
+    limit_parts,
     reply_member,
     reply_object,
 )
@@ -27,7 +28,7 @@ class ParrotDecoder:
     def __init__(self, decode: Decode) -> None:
         self._decode = decode
         self._say = StringIO()
-        self._calls: dict[str, tuple[str, StringIO]] = {}  # by id: the tool, and the arguments
+        self._calls: dict[str, tuple[int, str, StringIO]] = {}  # by id: the number, the tool and the arguments
         self._end: Json | None = None
 
     def feed(self, event: StreamEvent) -> list[Delta]:
@@ -53,7 +54,7 @@ class ParrotDecoder:
             raise ProviderError("the reply broke off", kind="network")
         calls = [
             {"id": id_, "tool": tool, "arguments": arguments.getvalue()}
-            for id_, (tool, arguments) in self._calls.items()
+            for id_, (_, tool, arguments) in self._calls.items()
         ]
         whole = {"say": self._say.getvalue(), "calls": calls, **self._end}
         return self._decode(200, {}, json.dumps(whole).encode())
@@ -64,8 +65,10 @@ class ParrotDecoder:
 
     def _call(self, piece: Json) -> Delta:
         id_ = reply_member(piece, "id", str) or ""
-        new = (reply_member(piece, "tool", str) or "", StringIO())
-        tool, arguments = self._calls.setdefault(id_, new)
+        if id_ not in self._calls:
+            limit_parts(self._calls)
+            self._calls[id_] = (len(self._calls), reply_member(piece, "tool", str) or "", StringIO())
+        number, tool, arguments = self._calls[id_]
         text = reply_member(piece, "arguments", str) or ""
         arguments.write(text)
-        return Delta("tool", text, index=list(self._calls).index(id_), name=tool)
+        return Delta("tool", text, index=number, name=tool)
