@@ -12,16 +12,19 @@ from code_commit import __version__
 from code_commit.cli.host import CommandHost
 from code_commit.imports import import_object
 from code_commit.plugin_api import ExitCode
-from code_commit.plugins.dependents import (
+from code_commit.plugin_api.host import HOST
+from code_commit.plugins.discovery import (
+    GROUP,
     GROUPS,
+    PluginSource,
+    discover,
     distributions_naming_host,
     name_of,
     required_hosts,
     unusable_dependents,
     wrong_groups,
 )
-from code_commit.plugins.discovery import GROUP, PluginSource, discover
-from code_commit.plugins.host import HOST, interrupted_while_loading
+from code_commit.plugins.host import interrupted_while_loading
 from code_commit_testing.examination import Problem, problems
 from code_commit_workspace import stdout_aside
 

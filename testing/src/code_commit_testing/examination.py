@@ -29,12 +29,11 @@ from code_commit.plugin_api import (
     UsageError,
     WorkflowDefinition,
 )
-from code_commit.plugin_api.host import Plugin
+from code_commit.plugin_api.host import HOST, Plugin
 from code_commit.plugins.host import (
     ADDHOOKS,
     CHECKS,
     CODE,
-    HOST,
     PATH_RULES,
     PREFIX,
     PluginHost,

@@ -103,7 +103,7 @@ def plugins_arguments(parser: ArgumentParser) -> None:
 
 def plugins(host: CommandHost, arguments: Namespace) -> int:
     """List plugins, their offers and their failures."""
-    from code_commit.plugins.dependents import unusable_dependents
+    from code_commit.plugins.discovery import unusable_dependents
 
     registry = host.registry
     offers = {"providers": registry.providers, "workflows": registry.workflows, "commands": registry.commands}

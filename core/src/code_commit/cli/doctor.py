@@ -18,7 +18,7 @@ from code_commit.models.resolution import make_provider, resolve
 from code_commit.plugin_api.definitions import Check, CheckContext, CheckDefinition
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, NotReady
 from code_commit.plugin_api.host import Plugin
-from code_commit.plugins.dependents import unusable_dependents
+from code_commit.plugins.discovery import unusable_dependents
 from code_commit.plugins.first_party import installation
 from code_commit.plugins.host import CHECKS, import_code
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, ResolvedModel, window_of

@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from code_commit.plugin_api.event import LogSink, PluginFailed, Record
+from code_commit.plugin_api.host import HOST
 from code_commit_workspace import Worker, describe, require_sync
 
-HOST = "code-commit"
 _RECEIVE_SECONDS, _CLOSE_SECONDS = 15.0, 90.0  # for one call of a plugin's sink
 _BUSY_SECONDS = 5.0  # at the end of a run, for a sink in use by another thread
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from code_commit_workspace import Redactor, Workspace
     from code_commit_workspace.opening import Repository
 
+HOST = "code-commit"  # the distribution of the host, and of the plugin with its own commands
+
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:

@@ -25,7 +25,7 @@ from code_commit.plugin_api.definitions import (
     WorkflowDefinition,
 )
 from code_commit.plugin_api.errors import CodeCommitError, Interrupted, UsageError
-from code_commit.plugin_api.host import Plugin, PluginFailure
+from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
 from code_commit_workspace import describe, did_you_mean, fault_of_function, require_sync, stdout_aside
@@ -35,7 +35,6 @@ ADDHOOKS = "code_commit_addhooks"
 PATH_RULES = "code_commit_path_rules"
 AFTER_RUN = "code_commit_after_run"
 CHECKS = "code_commit_checks"
-HOST = "code-commit"
 _LONGEST_ERROR = 2000  # characters
 _OPTIONAL = "mark a hook of a plugin that may be missing with @hookimpl(optionalhook=True)"
 

@@ -17,9 +17,9 @@ from code_commit.models.resolution import Services, resolve
 from code_commit.plugin_api.definitions import Ending, Outcome, Result
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, exit_code_of
 from code_commit.plugin_api.event import MessageLogged, PluginFailed
-from code_commit.plugin_api.host import Plugin, PluginFailure, RunSummary
+from code_commit.plugin_api.host import HOST, Plugin, PluginFailure, RunSummary
 from code_commit.plugin_api.run_json import describe_cost
-from code_commit.plugins.host import AFTER_RUN, HOST, PluginHost
+from code_commit.plugins.host import AFTER_RUN, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import RunPlan, assemble_run, open_log, open_project
 from code_commit.run.project_run import ProjectRun
