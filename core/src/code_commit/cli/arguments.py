@@ -28,7 +28,7 @@ HOST_FLAGS = (
     Flag(("--disable-plugin",), "do not load this plugin; repeatable", "NAME"),
 )
 RESERVED = ("--help", "-h", "--version", "-V", *(name for flag in HOST_FLAGS for name in flag.names))
-BUILTIN = (("code-commit", "code_commit.cli.plugin"),)
+BUILTIN = (("code-commit", "code_commit.cli"),)
 
 
 def load_registry(disabled: Sequence[str] = ()) -> Registry:

@@ -114,7 +114,7 @@ def _sources(distribution: str, version: str, text: bytes) -> Iterable[PluginSou
                 yield PluginSource(name, distribution, version, group, value)
 
 
-# --- distributions that fail as plugins --------------------------------------------------------------------------------
+# --- distributions that fail as plugins ------------------------------------------------------------------------------
 
 
 def unusable_dependents(disabled: Collection[str] = ()) -> Iterator[PluginFailure]:
