@@ -70,6 +70,7 @@ def test_parts_of_short_and_missing_keys():
     assert hide_parts("a pass word", "pass") == "a *** word"
     assert hide_parts("a pass word", "") == "a pass word"
     assert hide_parts("a pass word", None) == "a pass word"
+    assert hide_parts("aaaaaaaaaaa", "aaaaaaaa") == "***"  # each of its places counts
 
 
 def test_a_document_is_hidden_string_by_string():
