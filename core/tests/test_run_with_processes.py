@@ -99,3 +99,11 @@ def test_a_workflow_that_is_not_interactive_asks_nobody(run):
         "a workflow that is not interactive asked a question",
         "this is a bug in its plugin",
     ]
+
+
+def test_logs_are_protected_also_where_git_does_not_ignore_them(run):
+    _, _, given = run(
+        "(run.root / 'logs/.gitignore').write_text('!*')\n    given = list(map(str, run.check([Change('logs/x', b'')])))"
+    )
+    (told,) = given
+    assert "anything in the logs folder" in told

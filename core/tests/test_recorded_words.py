@@ -1,0 +1,75 @@
+"""Words and numbers that run logs and scripts keep: to change one breaks their readers."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from code_commit.models.retry import HINTS
+from code_commit.plugin_api import event as events
+from code_commit.plugin_api.conversation import Finish, ProviderErrorKind
+from code_commit.plugin_api.definitions import Outcome
+from code_commit.plugin_api.errors import ExitCode
+from code_commit_testing import Project, install_plugin
+
+EVENTS = """
+    run.started run.finished query.read call.started call.retried call.progress call.finished changes.parsed
+    changes.refused changes.applied changes.undone process.started process.finished state.entered question.asked
+    question.answered plugin.failed message
+"""
+CODES = {
+    "reached": 0,
+    "not_reached": 1,
+    "usage": 2,
+    "not_ready": 3,
+    "provider_failed": 4,
+    "response_refused": 5,
+    "limit": 6,
+    "internal": 70,
+    "interrupted": 130,
+}
+SAME = """
+from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition, hookimpl
+
+@hookimpl
+def code_commit_workflows():
+    flag = Flag(("--{name}",), "a flag", selects=True)
+    return [WorkflowDefinition("same", "a workflow", (flag,), "{name}_plugin:run", writes=False)]
+
+def run(run):
+    return Result(Outcome.REACHED, "ran {name}")
+"""
+
+
+def test_kinds_of_events():
+    names = {each.__name__: each.kind for each in events.Event.__subclasses__() if each.__module__ == events.__name__}
+    assert sorted(names.values()) == sorted(EVENTS.split())
+    for name, kind in names.items():
+        assert name == "MessageLogged" or name == "".join(word.capitalize() for word in kind.split("."))
+
+
+def test_reasons_why_a_completion_ended():
+    words = "stop tool_calls paused length refused filtered unknown stopped_early"
+    assert [each.value for each in Finish] == words.split()
+    assert [each.name.lower() for each in Finish] == words.split()
+
+
+def test_exit_codes_and_outcomes():
+    assert {each.outcome: int(each) for each in ExitCode} == CODES
+    assert {each.name.lower(): int(each.value) for each in Outcome}.items() <= CODES.items()
+
+
+def test_each_kind_of_a_services_error_has_a_hint():
+    assert set(HINTS) == set(get_args(ProviderErrorKind))
+    assert set(HINTS) == {"auth", "quota", "rate", "network", "server", "rejected", "invalid_response"}
+
+
+@pytest.mark.parametrize("flag", ["--one", "--two"])
+def test_a_workflow_that_two_plugins_claim_runs_neither_of_them(tmp_path, flag):
+    project = Project.create(tmp_path / "made")
+    plugins = install_plugin(tmp_path / "plugins", "one", SAME.format(name="one"))
+    install_plugin(plugins, "two", SAME.format(name="two"))
+    finished = project.command(flag, plugins=[plugins])
+    assert finished.exit_code == 2
+    assert "claimed by code-commit-one and code-commit-two" in finished.stderr
