@@ -58,7 +58,11 @@ def test_what_a_command_writes_elsewhere_is_put_back_and_told(run):
     assert (project.read("a.txt"), project.read("mine.txt")) == ("old\n", "mine\n")
     assert not (project.root / "stray.txt").exists()
     told = [event["data"] for event in finished.events if event["kind"] == "changes.undone"]
-    assert told == [{"paths": ["a.txt", "stray.txt"], "reason": "the command may write only mine.txt"}]
+    reason = "the command may write only mine.txt; what was written is in put-back.diff"
+    assert told == [{"paths": ["a.txt", "stray.txt"], "reason": reason}]
+    diff = (project.run_folder / "put-back.diff").read_text()
+    assert "-old\n+new\n" in diff
+    assert "+stray\n" in diff
 
 
 def test_a_process_runs_beside_the_workflow(run):

@@ -60,7 +60,8 @@ def test_a_visit_ends_where_it_began(root, checkpoints, saved):
 
 @pytest.mark.parametrize("interrupted", [False, True])
 def test_what_a_block_changes_elsewhere_is_put_back(root, checkpoints, saved, plant, interrupted):
-    with suppress(KeyboardInterrupt), checkpoints.put_back("2025-01-02-03-04-06-task", {"mine"}) as found:
+    kept: list[bytes] = []
+    with suppress(KeyboardInterrupt), checkpoints.put_back("2025-01-02-03-04-06-task", {"mine"}, kept.append) as found:
         plant(root, {"mine": b"m", "kept": b"other", "e/new": None, "stray": b"s"})
         if interrupted:
             os.kill(os.getpid(), signal.SIGINT)
@@ -69,9 +70,14 @@ def test_what_a_block_changes_elsewhere_is_put_back(root, checkpoints, saved, pl
     assert (root / "kept").read_bytes() == b"k"
     assert (root / "e/new").read_bytes() == b"n"
     assert not (root / "stray").exists()
-    with checkpoints.put_back("2025-01-02-03-04-06-task", {"mine"}) as found:
+    (diff,) = kept
+    assert b"+other" in diff
+    assert b"+s" in diff
+    assert b"-n" not in diff
+    with checkpoints.put_back("2025-01-02-03-04-06-task", {"mine"}, kept.append) as found:
         plant(root, {"mine": b"2"})
     assert list(found) == []
+    assert kept == [diff]
     assert (root / "mine").read_bytes() == b"2"
 
 

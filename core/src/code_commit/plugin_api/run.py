@@ -151,7 +151,8 @@ class Run(Protocol):
     def limit_writes(self, paths: Sequence[str]) -> AbstractContextManager[Collection[str]]:
         """Put back what commands in the block change in files other than `paths`, except in files that git ignores.
 
-        After the block, the value holds the paths that were put back.
+        After the block, the value holds the paths that were put back. What a person wrote there meanwhile is put back
+        too; the run folder has it in `put-back.diff`.
         """
 
     def start_process(

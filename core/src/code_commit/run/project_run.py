@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -154,10 +155,12 @@ class ProjectRun:
         """Put back what commands in the block change in files other than `paths`."""
         self._require_writes()
         self.changes.begin()
-        with self.workspace.checkpoints.put_back(self.folder.name, paths) as undone:
+        keep = partial(self.keep, "put-back.diff")
+        with self.workspace.checkpoints.put_back(self.folder.name, paths, keep) as undone:
             yield undone
         if undone:
-            self.emit(events.ChangesUndone(tuple(undone), f"the command may write only {', '.join(paths)}"))
+            reason = f"the command may write only {', '.join(paths)}; what was written is in put-back.diff"
+            self.emit(events.ChangesUndone(tuple(undone), reason))
 
     def start_process(
         self, argv: Sequence[str], *, env: Mapping[str, str] = MappingProxyType({}), isolation_required: bool = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -125,8 +125,12 @@ class Checkpoints:
                 self.restore(back)
 
     @contextmanager
-    def put_back(self, run: str, written: Collection[str]) -> Iterator[Collection[str]]:
+    def put_back(
+        self, run: str, written: Collection[str], keep: Callable[[bytes], object]
+    ) -> Iterator[Collection[str]]:
         """Put back what the block changes in other files than `written`, and add its paths to what this yields.
+
+        `keep` gets the difference to what was written meanwhile, by the block or by a person. Deletions are left out.
 
         Raises:
             NotReady: as `restore`.
@@ -137,9 +141,12 @@ class Checkpoints:
             yield changed
         finally:
             with uninterrupted():
-                changed += [path for path in self.changes(before, self.take(run, "after")) if path not in written]
+                after = self.take(run, "after")
+                changed += [path for path in self.changes(before, after) if path not in written]
                 if changed:
                     self.restore(before, changed)
+                    if diff := self._saved.diff(before, after, "--binary", "--diff-filter=d"):
+                        keep(diff)
 
     def undo(self, run: str, paths: Sequence[str] = (), *, force: bool = False) -> tuple[str, ...]:
         """Restore the files that `run` changed, or only those at or below `paths`; return the restored paths.
