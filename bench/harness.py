@@ -119,6 +119,15 @@ def run(command: Command) -> float:
     return time.perf_counter() - start
 
 
+def printed(command: Command) -> float:
+    """Run `command` once; return the number on its last line: what it measured itself.
+
+    Raises:
+        SystemExit: as `run`.
+    """
+    return float(_finish(command, command.argv, command.prepare() if command.prepare else None).splitlines()[-1])
+
+
 def peak_memory(command: Command) -> float:
     """Run `command` once; return its peak resident memory in MB.
 
