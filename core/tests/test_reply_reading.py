@@ -138,6 +138,10 @@ def test_an_authentication_error_shows_only_status_and_reason(status, reason, sa
     assert str(reply_error(status, kind="auth", words="key sk-123", reason=reason)) == says
 
 
+def test_an_error_in_a_successful_reply_shows_no_status():
+    assert str(reply_error(200, kind="server", words="overloaded")) == 'the service failed: "overloaded"'
+
+
 def test_a_401_is_about_the_key_unless_it_tells_of_a_quota():
     assert [reply_error(401, kind=kind).kind for kind in (None, "server", "rejected", "quota")] == [
         "auth",

@@ -186,7 +186,8 @@ def reply_error(
         quoted = f": {reason}" if _REASON.fullmatch(reason) else ""
         if status == _FORBIDDEN:
             meaning = "the key does not have permission for this"
-    return ProviderError(f"{meaning} (HTTP {status}){quoted}", kind=kind, retry_after=retry_after)
+    number = f" (HTTP {status})" if status >= _FIRST_ERROR else ""  # a success has an error in its body or stream
+    return ProviderError(f"{meaning}{number}{quoted}", kind=kind, retry_after=retry_after)
 
 
 def _description(body: bytes, headers: Mapping[str, str]) -> str:
