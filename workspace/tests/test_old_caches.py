@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import threading
 import time
@@ -108,3 +109,15 @@ def test_a_link_in_the_place_of_a_cache_is_left_alone(
 
     assert (tmp_path / "other/kept").exists()
     assert (tmp_path / "other").stat().st_mode & 0o777 == 0o500
+
+
+def test_nothing_is_removed_while_a_run_begins(
+    sandboxed: Callable[..., ProcessResult], place: Path, make_cache: Callable[..., Path]
+) -> None:
+    old = make_cache("old", days=40)
+    handle = os.open(place, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_SH)
+    sandboxed("true")
+    wait_for_the_search()
+    os.close(handle)
+    assert old.exists()
