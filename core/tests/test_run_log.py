@@ -26,6 +26,7 @@ from code_commit.plugin_api.event import (
     CallStarted,
     Event,
     MessageLogged,
+    PluginFailed,
     ProcessFinished,
     Record,
     RunFinished,
@@ -273,14 +274,16 @@ class TestDocument:
         log.emit(CallFinished(3, "query", "gemini-2.5-pro", None, "", 3.0, None, None, error="no network"))
         log.emit(ProcessFinished(("bash", "build.sh"), 1, 4.0, timed_out=False, tampered=(), log="1-build.txt"))
         log.emit(ProcessFinished(("ls",), 0, 0.5, timed_out=False, tampered=(), log="1.txt"))
+        log.emit(PluginFailed("report", "code-commit-report", "load", "no"))
         log.finish(ExitCode.LIMIT, "too dear")
         document = json.loads((log.folder / "run.json").read_text())
+        assert [(row["plugin"], row["error"]) for row in document["plugins_failed"]] == [("report", "no")]
         assert (document["state"], document["outcome"], document["exit_code"]) == ("finished", "limit", 6)
         assert (document["workflow"], document["commit"], document["cost_usd"]) == ("committing-code", "abc", 0.75)
         assert document["calls"] == {"started": 3, "finished": 3, "failed": 1, "unknown": 1}
         assert document["attempts"] == 3
         assert document["tokens"] == {"input": 300, "output": 30, "cache_read": 7, "cache_write": None, "reasoning": 5}
-        assert document["seconds"] == {"total": 9, "model": 7.0, "build": 4.0, "commands": 0.5}
+        assert document["seconds"] == {"total": 10, "model": 7.0, "build": 4.0, "commands": 0.5}
         assert [(row["provider"], row["model"], row["calls"]) for row in document["models"]] == [
             ("openai", "gpt-5", 2),
             ("openai", "gemini-2.5-pro", 1),
