@@ -1,4 +1,9 @@
-"""A streamed reply: CPU of an event, against the same reply as a whole; and its first token on a terminal."""
+"""A streamed reply: CPU of an event, against the same reply as a whole; and its first token on a terminal.
+
+The CPU is that of the whole process, the system's part included. It is measured for events that come many at once, as
+from a fast or a distant service; and for events that come alone, in a segment each, a millisecond apart: then
+the system wakes the process for each event, whatever the process does. What httpx alone takes for that is the least.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +28,16 @@ from harness import Command, Line, Measured, code_commit, plain_environment, rep
 from project import fresh_copies, make_project
 
 WORDS = 20_000
-ROUNDS = 5
+ALONE = 2_000  # events that come alone
+ROUNDS, ROUNDS_ALONE = 5, 3
 EVENT = 20.0  # microseconds
 SHOWN = 0.05  # seconds
+READING = """
+import sys, httpx
+with httpx.stream("POST", sys.argv[1], json={"stream": bool(sys.argv[2])}, trust_env=False) as reply:
+    for _ in reply.iter_raw():
+        pass
+"""
 TOKENS = re.compile(rb"\d tokens")
 
 
@@ -41,19 +53,37 @@ def main() -> list[Line]:
         copies = fresh_copies(make_project(Path(scratch, "project")), Path(scratch, "copies"))
         first = statistics.median(_first_token(url, server, copies()) for _ in range(ROUNDS))
     event = (cpu["always"] - cpu["never"]) / len(pieces) * 1e6
+    alone, least = _alone(pieces[: ALONE - 1] + pieces[-1:])
     lines: list[Line] = [
-        Measured("CPU of an event of a streamed reply", event, EVENT, 1, f"{EVENT:g} µs", "µs"),
+        Measured("CPU of an event, many at once", event, EVENT, 1, f"{EVENT:g} µs", "µs"),
+        Measured("CPU of an event that comes alone", alone, EVENT, 1, f"{EVENT:g} µs", "µs", floor=least),
         Measured("the first token on a terminal", first, SHOWN, 1, f"{SHOWN * 1000:g} ms after its arrival"),
     ]
     report("streaming", lines)
     return lines
 
 
+def _alone(pieces: Sequence[str]) -> tuple[float, float]:
+    """Return the microseconds of CPU of an event that comes alone: of code-commit, and of httpx alone."""
+    with tempfile.TemporaryDirectory() as scratch, streaming(pieces, apart=0.001) as (url, _):
+        copies = fresh_copies(make_project(Path(scratch, "project")), Path(scratch, "copies"))
+        whole, streamed = (min(_cpu(url, how, copies) for _ in range(ROUNDS_ALONE)) for how in ("never", "always"))
+        reading = [sys.executable, "-c", READING, f"{url}/chat/completions"]
+        started, read = (
+            min(_cpu_of(Command([*reading, how], {}, copies)) for _ in range(ROUNDS_ALONE)) for how in ("", "stream")
+        )
+    return (streamed - whole) / len(pieces) * 1e6, (read - started) / len(pieces) * 1e6
+
+
 def _cpu(url: str, how: str, copies: Callable[[], Path]) -> float:
     """Return the CPU seconds of a commit, those of its build included."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = {"OPENAI_BASE_URL": url, "CODE_COMMIT_STREAM": how}
-    run(Command([code_commit(), "--model", "openai/large"], environment, copies))
+    return _cpu_of(Command([code_commit(), "--model", "openai/large"], environment, copies))
+
+
+def _cpu_of(command: Command) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run(command)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -91,12 +121,16 @@ class Streamed:
 
 
 @contextmanager
-def streaming(pieces: Sequence[str]) -> Iterator[tuple[str, Streamed]]:
-    """Serve the text of `pieces`, streamed with an event for each if that is asked for; yield the base URL."""
+def streaming(pieces: Sequence[str], *, apart: float = 0) -> Iterator[tuple[str, Streamed]]:
+    """Serve the text of `pieces`, streamed with an event for each if that is asked for; yield the base URL.
+
+    The events come at once, or `apart` seconds from each other.
+    """
     server = Streamed(pieces)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -108,7 +142,12 @@ def streaming(pieces: Sequence[str]) -> Iterator[tuple[str, Streamed]]:
             self.send_header("transfer-encoding", "chunked")
             self.end_headers()
             first, *rest = map(_chunk, [*pieces, None])
-            if len(pieces) < WORDS:
+            if apart:
+                for event in (first, *rest):
+                    self.wfile.write(event)
+                    time.sleep(apart)
+                first, rest = b"", []
+            elif len(pieces) < WORDS:
                 server.shown.clear()
                 self.wfile.write(_chunk(""))
                 time.sleep(0.3)  # the status line has been drawn

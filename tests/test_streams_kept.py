@@ -105,11 +105,12 @@ def wait_until_kept(process: subprocess.Popen[bytes], project: Project, events: 
     for line in process.stdout:
         if json.loads(line)["kind"] == "call.started":
             break
-    command = ["tail", "-n", "+1", "-F", str(project.run_folder / EVENTS)]  # waits for the file, and for each line
+    # It waits for the file, and for each line.
+    command = ["timeout", "60", "tail", "-n", "+1", "-F", str(project.run_folder / EVENTS)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as tail:
         assert tail.stdout is not None
         assert all(tail.stdout.readline() for _ in range(events))
-        tail.kill()
+        tail.terminate()  # `timeout` passes it on
 
 
 @pytest.mark.parametrize("after", [0, 1, 3, 7])

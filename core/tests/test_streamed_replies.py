@@ -216,11 +216,13 @@ def hanging(project, plugins, environ):
             process = project.start("--ask", "--model", "streamer", *arguments, plugins=plugins, environ=environ)
             events = project.root / "logs" / told.recv(1000).decode() / EVENTS
         # It waits for the file, and for what is added.
-        with subprocess.Popen(["tail", "-n", "+1", "-F", str(events)], stdout=subprocess.PIPE) as tail:
+        tail = ["timeout", "60", "tail", "-n", "+1", "-F", str(events)]
+        with subprocess.Popen(tail, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as following:
             seen = b""
             while b'"it"' not in seen:
-                seen += os.read(tail.stdout.fileno(), 1000)
-            tail.kill()
+                seen += (piece := os.read(following.stdout.fileno(), 1000))
+                assert piece, "it does not come"
+            following.terminate()  # `timeout` passes it on
         return process
 
     return hanging
