@@ -205,6 +205,14 @@ class TriesAgain(OwnProvider):
     tries = 3
 
 
+class CatchesEverything(OwnProvider):
+    def attempt(self, call):
+        try:
+            return super().attempt(call)
+        except BaseException as error:
+            raise ProviderError(str(error), kind="network") from error
+
+
 class KeepsDeltas(OwnProvider):
     def attempt(self, call):
         kept = []
@@ -224,6 +232,7 @@ class KeepsDeltas(OwnProvider):
         (HasNoClock, "the_deadline_ends_a_stream", ("trickle", "drop")),
         (TakesAnyEnd, "a_stream_that_breaks_off_is_a_network_error", (5, "end")),
         (TriesAgain, "errors_by_status", (500, "server")),
+        (CatchesEverything, "a_reply_is_not_read_on_if_nobody_needs_the_rest", ()),
         (KeepsDeltas, "a_delta_is_passed_on_as_it_arrives", ()),
     ],
 )

@@ -39,6 +39,7 @@ from code_commit.plugin_api import (
     ProviderError,
     ProviderErrorKind,
     Request,
+    StopReading,
     StreamEvent,
     ToolResult,
     Usage,
@@ -318,6 +319,19 @@ class CompleteConformance:
         assert heard.wait(AT_ONCE)
         streaming_provider.close()
         call.error()
+
+    def test_a_reply_is_not_read_on_if_nobody_needs_the_rest(
+        self, streaming_provider: Provider, service: ScriptedService
+    ) -> None:
+        def stop(arrived: StreamEvent | Delta) -> None:
+            if _is_text(arrived):
+                raise StopReading(lambda _: pytest.fail("only the host takes the rest"))
+
+        service.script(replace(_HELLO, stream=Stream(after=9, then="stall")), _HELLO)
+        with pytest.raises(BaseException) as raised:  # noqa: PT011 - any error but that one is a mistake
+            streaming_provider.complete(model_call(QUESTION, stream=True, progress=stop))
+        assert raised.type is StopReading
+        assert streaming_provider.complete(model_call(QUESTION)).text == _HELLO.text
 
     # --- the command
 
