@@ -19,20 +19,19 @@ if TYPE_CHECKING:
 @hookimpl
 def code_commit_commands() -> list[CommandDefinition]:
     """Return the commands about the host, and `undo`."""
+    commands = [
+        ("commands", "undo", "restore the files that a run changed"),
+        ("commands", "plugins", "list the installed plugins, and what failed"),
+        ("commands", "models", "list the models of the installed providers"),
+        ("commands", "config", "print every setting and where it comes from"),
+        ("doctor", "doctor", "check everything that a run needs"),
+        ("completion", "completion", "print a completion script for your shell"),
+    ]
+    here = "code_commit.cli"
     return [
-        CommandDefinition("undo", "restore the files that a run changed",
-                          "code_commit.cli.commands:undo", "code_commit.cli.commands:undo_arguments"),
-        CommandDefinition("plugins", "list the installed plugins, and what failed",
-                          "code_commit.cli.commands:plugins", "code_commit.cli.commands:plugins_arguments"),
-        CommandDefinition("models", "list the models of the installed providers",
-                          "code_commit.cli.commands:models", "code_commit.cli.commands:models_arguments"),
-        CommandDefinition("config", "print every setting and where it comes from",
-                          "code_commit.cli.commands:config", "code_commit.cli.commands:config_arguments"),
-        CommandDefinition("doctor", "check everything that a run needs",
-                          "code_commit.cli.doctor:doctor", "code_commit.cli.doctor:doctor_arguments"),
-        CommandDefinition("completion", "print a completion script for your shell",
-                          "code_commit.cli.completion:completion", "code_commit.cli.completion:completion_arguments"),
-    ]  # fmt: skip
+        CommandDefinition(name, text, f"{here}.{module}:{name}", f"{here}.{module}:{name}_arguments")
+        for module, name, text in commands
+    ]
 
 
 @hookimpl

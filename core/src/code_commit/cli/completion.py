@@ -22,7 +22,6 @@ Add the line for your shell:
   ~/.config/fish/config.fish  code-commit completion fish | source
 """
 _PLAIN = re.compile(r"[\w./@+-]+")  # needs no quotes in any shell: shtab adds none
-_SHELLS = ("bash", "fish", "zsh")
 
 
 def _complete(function: str) -> dict[str, str]:
@@ -32,7 +31,7 @@ def _complete(function: str) -> dict[str, str]:
 def completion_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `completion`."""
     parser.description, parser.epilog = _DESCRIPTION, _EPILOG
-    parser.add_argument("shell", choices=_SHELLS, help="the shell")
+    parser.add_argument("shell", choices=("bash", "fish", "zsh"), help="the shell")
 
 
 def completion(host: CommandHost, arguments: Namespace) -> int:
