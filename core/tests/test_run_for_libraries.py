@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 
 import pytest
 
@@ -90,7 +89,7 @@ def test_a_command_of_the_model_runs_in_the_sandbox_or_by_consent(run, no_sandbo
     assert (says in finished.stderr) == (exit_code == 3)
 
 
-@pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")
+@pytest.mark.usefixtures("bubblewrap")
 def test_a_command_of_the_model_sees_no_settings_and_writes_no_logs(run, tmp_path):
     settings = tmp_path / "home/.config/code-commit/config.toml"
     settings.parent.mkdir(parents=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="needs the extra toolbox[mcp]")
-needs_sandbox = pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")
+needs_sandbox = pytest.mark.usefixtures("bubblewrap")
 
 KEY = "sk-canary-0123456789-key7Q"
 OFFICIAL = """\
