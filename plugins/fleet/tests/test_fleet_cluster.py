@@ -73,6 +73,7 @@ def test_a_lost_worker_and_a_lost_scheduler_lose_no_unit_and_no_key_travels(flee
     assert len(lost) == 4
     assert b"Make a.txt new." in recorder.bytes
     assert fleet.KEY.encode() not in recorder.bytes
+    assert fleet.KEY not in cluster.log
     assert json.loads(stdout.splitlines()[-1])["kind"] == "fleet.finished"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import signal
+import socket
 import subprocess
 import time
 
@@ -137,6 +138,35 @@ def test_ctrl_c_stops_cleanly_and_run_goes_on(fleet):
     assert fleet.outcomes() == {"one": "reached", "two": "interrupted"}
     assert fleet.run().exit_code == 0
     assert fleet.outcomes() == {"one": "reached", "two": "reached"}
+
+
+def test_ctrl_c_before_the_first_call_costs_nothing(fleet):
+    fleet.repositories("one")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
+        fleet.write("one", head=f"setup = 'exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]}; sleep 60'")
+        with fleet.home.start(
+            "fleet", "run", "fleet.toml", "--json", environ=fleet.environment(), cwd=fleet.folder
+        ) as process:
+            server.accept()[0].close()  # the setup runs
+            process.send_signal(signal.SIGINT)
+            stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, json.loads(stdout.splitlines()[-1])["kind"]) == (130, "fleet.finished"), stderr
+    assert [(row["outcome"], row["exit_code"], row["cost"]) for row in fleet.lines] == [("interrupted", 130, 0.0)]
+
+
+def test_units_at_once_bounds_each_provider(fleet):
+    names = [f"r{number}" for number in range(4)]
+    fleet.repositories(*names)
+    fleet.write(*names, head='models = ["gpt-4.1"]\nunits_at_once = { openai = 1 }')
+    fleet.server.script(*[fleet.good] * 4)
+    done = fleet.run("--workers", "4")
+    assert done.exit_code == 0, fleet.lines
+    now, peak = 0, 0
+    for event in done.events:
+        now += {"unit.started": 1, "unit.finished": -1}.get(event["kind"], 0)
+        peak = max(peak, now)
+    assert peak == 1
 
 
 def test_retry_status_show_and_export(fleet):

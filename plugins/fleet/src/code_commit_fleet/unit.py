@@ -44,7 +44,9 @@ def run_unit(payload: bytes) -> bytes:
         message = error.message if isinstance(error, CodeCommitError) else describe(error)
         paid = running is not None and running.paid
         cost = {"cost": None, "unknown": True} if paid else {"cost": 0.0}
-        record, project = {"outcome": "not_ready", "exit_code": 3, "error": message, **cost}, None
+        stopped = running is not None and running.stopped()
+        how = {"outcome": "interrupted", "exit_code": 130} if stopped else {"outcome": "not_ready", "exit_code": 3}
+        record, project = {**how, "error": message, **cost}, None
         patch = b""
     record["seconds"] = round(time.monotonic() - started, 3)
     redactor = worker_redactor()
@@ -104,7 +106,7 @@ class _Unit:
         self.deadline = time.monotonic() + float(order["unit_timeout"])
         self.paid = False  # whether a call may have been paid for
         unwanted = _unwanted()
-        self.stopped = lambda: name in _stopped or unwanted()
+        self.stopped: Callable[[], bool] = lambda: name in _stopped or unwanted()
 
     def run(self) -> tuple[dict[str, Any], Path, bytes]:
         """Return the record of the unit, its project, and its patch.
@@ -122,7 +124,8 @@ class _Unit:
         if order["setup"]:
             ended = self._code_commit(["fleet", "setup", "--sandbox", order["sandbox"]], project, order["setup"])
             if ended.exit_code != 0:
-                raise NotReady(f"setup: {first_error(ended.stderr) or f'exit code {ended.exit_code}'}")
+                why = ended.reason or first_error(ended.stderr) or f"exit code {ended.exit_code}"
+                raise NotReady(f"setup: {why}")
         require_build(project)
         arguments = ["--rollup", "--json", "--quiet", "--model", order["model"], "--query-file", "-"]
         arguments += ["--sandbox", order["sandbox"]]
