@@ -1,9 +1,12 @@
-"""Runs that are killed at one system call: in the middle of a rename, between two calls of git."""
+"""Runs that are killed at one system call, in the middle of a rename or between two calls of git, or at any event."""
 
 from __future__ import annotations
 
+import json
 import re
 import signal
+from itertools import islice
+from random import Random
 
 import pytest
 
@@ -40,6 +43,7 @@ ANSWERS = {
     "resume the previous implementation": "yes",
     "Please review the currently staged files": "commit",
     "Commit now": "yes",
+    "consider the todos": "yes",
     "it is acceptable": "yes",
 }
 REFINED = ["start a review", "it is acceptable", "Please review the currently staged files"]
@@ -82,6 +86,41 @@ def test_killed_at_a_call(codebase, tmp_path, call, number, offered):
         assert words in person.question()
         person.says(ANSWERS.get(words, "" if codebase.has(NEW) else "quit"))
     assert person.ends()["exit_code"] == 0
+    assert_committed_once(codebase)
+
+
+def answer(codebase, question):
+    """Return what the person says to go on."""
+    words = next((words for words in ANSWERS if words in question), None)
+    return ANSWERS[words] if words else "" if codebase.has(NEW) else "quit"
+
+
+def killed_at_event(codebase, number):
+    """Plan, kill the program at an event, and return whether it was killed."""
+    person = codebase.start()
+    for line in islice(person.process.stdout, number):
+        event = json.loads(line)
+        if event["kind"] == "question.asked":
+            person.says(answer(codebase, event["data"]["question"]))
+    person.kill()
+    codebase.cast.rewind()
+    return person.process.returncode == -signal.SIGKILL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_killed_at_any_events(codebase, seed):
+    events = Random(seed)  # noqa: S311 - not for secrets
+    codebase.write(NEW, "old words\n")
+    codebase.write("theirs.txt", "x\n")
+    codebase.project.git("add", "theirs.txt")
+    while killed_at_event(codebase, events.randint(1, 110)):
+        pass
+    assert_committed_once(codebase)
+
+
+def assert_committed_once(codebase):
+    """Check that the plan is whole: one commit, with its files, and each line of the history once."""
     assert codebase.subjects() == ["Add a second file", "start"]
     entries = [line for line in codebase.history.splitlines() if re.match(r"\d{4}-", line)]
     kinds = [re.sub(r" \(.*", "", line[20:].removeprefix("- ")) for line in entries]
