@@ -268,7 +268,7 @@ def test_a_resumed_commit_gets_its_missing_lines(codebase, killed):
 def test_an_unreadable_state_is_ignored(codebase, broken):
     state = codebase.project.root / "agent-config/.code-commit/state/planner"
     state.mkdir(parents=True)
-    for name in ("staging.json", "coach-feedback.json", "chat.json"):
+    for name in ("staging.json", "coach-feedback.json", "chat.json", "commit-message.json", "running-command.json"):
         (state / name).write_text(broken)
     codebase.write(NEW, "old words\n")
     person = codebase.plan()

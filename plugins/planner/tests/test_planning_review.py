@@ -90,6 +90,19 @@ def test_the_message_can_be_edited(codebase, to_review):
     assert "- GIT COMMIT (My own words)\n" in codebase.history
 
 
+def test_an_edited_message_is_there_at_the_next_start(codebase, to_review):
+    person = to_review()
+    person.says("edit")
+    person.answers("My own words", "quit")
+    person.ends()
+    codebase.cast.message = [codebase.cast.says("Another message")]
+    person = codebase.start()
+    person.answers("yes", "yes", "commit")
+    person.quits()
+    assert codebase.subjects() == ["My own words", "start"]
+    assert len(codebase.cast.requests["message"]) == 1
+
+
 def test_the_message_can_be_edited_after_a_commit_that_failed(codebase, to_review):
     codebase.write("agent-config/config.toml", codebase.read("agent-config/config.toml") + COMMIT_HOOKS)
     path = codebase.project.root / ".git/hooks/commit-msg"

@@ -10,7 +10,7 @@ from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder import FOLDER, HISTORY
 from code_commit_planner.planner_model import describe
-from code_commit_planner.progress import forget_progress
+from code_commit_planner.progress import forget_progress, read_message, save_message
 from code_commit_planner.requirements_text import to_implement
 from code_commit_planner.reviewing import message_of
 from code_commit_planner.staging import shown_paths
@@ -26,7 +26,7 @@ def rename(plan: Plan) -> Event:
 
 
 def stage(plan: Plan) -> Event:
-    """Stage the files of the work, and have the model write a commit message."""
+    """Stage the files of the work, and have the model write a commit message, unless an earlier run has one."""
     completion = _completion(plan)
     plan.git.require_settled()
     chosen, foreign = plan.git.stage()
@@ -37,8 +37,11 @@ def stage(plan: Plan) -> Event:
     ):
         if paths:
             plan.say(f"{heading}\n{shown_paths(paths)}")
-    requirements = to_implement(plan.folder.text(f"{FOLDER}/{completion.requirements}") or "")
-    plan.message = commit_message(describe(plan.run, requirements), completion)
+    plan.message = read_message(plan.run.state, completion.requirements)
+    if plan.message is None:
+        requirements = to_implement(plan.folder.text(f"{FOLDER}/{completion.requirements}") or "")
+        plan.message = commit_message(describe(plan.run, requirements), completion)
+        save_message(plan.run.state, completion.requirements, plan.message)
     return Event.DONE
 
 

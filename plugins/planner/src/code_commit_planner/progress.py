@@ -1,4 +1,4 @@
-"""The progress of coach and player on some requirements, saved for an interrupted run."""
+"""The progress on some requirements, saved for an interrupted run: of coach and player, and of the commit message."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from code_commit_planner.commit_message import CommitMessage
+
 _FILE = "coach-feedback.json"
+_MESSAGE_FILE = "commit-message.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,24 @@ def read_progress(state: Path, requirements: str) -> Progress:
 def forget_progress(state: Path) -> None:
     """Forget the progress: the work is done."""
     (state / _FILE).unlink(missing_ok=True)
+
+
+def save_message(state: Path, requirements: str, message: CommitMessage) -> None:
+    """Save the message of the commit with the completed file `requirements`."""
+    fresh = state / f"{_MESSAGE_FILE}.new"
+    fresh.write_text(json.dumps({"requirements": requirements, **asdict(message)}), "utf-8")
+    fresh.replace(state / _MESSAGE_FILE)
+
+
+def read_message(state: Path, requirements: str) -> CommitMessage | None:
+    """Return the message that an earlier run saved for that commit, or None."""
+    try:
+        saved = json.loads((state / _MESSAGE_FILE).read_text("utf-8"))
+        if saved["requirements"] != requirements:
+            return None
+        return CommitMessage(str(saved["summary"]), tuple(map(str, saved["description"])))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def digest(text: str) -> str:

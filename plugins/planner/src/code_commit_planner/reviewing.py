@@ -12,7 +12,7 @@ from code_commit_planner.machine import Event
 from code_commit_planner.notices import show
 from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder import FOLDER, HISTORY
-from code_commit_planner.progress import Progress, digest
+from code_commit_planner.progress import Progress, digest, save_message
 from code_commit_planner.requirements_text import to_implement
 from code_commit_planner.staging import shown_paths
 from code_commit_toolbox.shortening import head_and_tail
@@ -106,6 +106,8 @@ def _edit(plan: Plan) -> None:
     answer = plan.run.ask(messages.EDIT_MESSAGE, draft=str(message_of(plan)))
     if answer is not None and is_words(answer):
         plan.message = edited_message(answer)
+        if plan.completion is not None:
+            save_message(plan.run.state, plan.completion.requirements, plan.message)
 
 
 def _send_back(plan: Plan, words: str) -> Event | None:
