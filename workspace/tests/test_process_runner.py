@@ -262,3 +262,10 @@ def test_commands_of_a_models_choosing_need_the_sandbox(project, monkeypatch, tm
     with pytest.raises(NotReady, match="commands that a model chooses only run in the sandbox: not here"):
         runner.run(["true"], log=tmp_path / "log", timeout=MINUTE, isolation_required=True)
     assert not (tmp_path / "log").exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="only Linux lists the descriptors of a process")
+def test_a_build_has_the_standard_streams_and_no_other(run):
+    result = run("ls /proc/$$/fd; true")
+
+    assert result.stdout.split() in ([b"0", b"1", b"2"], [b"0", b"1", b"2", b"255"])  # bash's own, for the terminal
