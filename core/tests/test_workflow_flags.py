@@ -174,3 +174,15 @@ def test_a_plugin_is_disabled_before_and_after_a_command(run, words):
 def test_a_run_that_the_user_quits_ends_with_an_event(run):
     finished = run("--quitting", "--json")
     assert [(each["kind"], each["data"]["outcome"]) for each in finished.events] == [("run.finished", "reached")]
+
+
+def test_the_default_workflow_stands_first_in_the_help(project, tmp_path):
+    code = (
+        "from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl\n"
+        "@hookimpl\ndef code_commit_workflows():\n"
+        "    flags = (Flag(('--first',), 'a flag', selects=True),)\n"
+        "    return [WorkflowDefinition('aa-first', 'a workflow', flags, 'first_plugin:run')]\n"
+    )
+    plugins = [install_plugin(tmp_path / "plugins", "first", code)]
+    shown = project.command("--help", plugins=plugins).stdout
+    assert 0 < shown.index("\nworkflow committing-code") < shown.index("\nworkflow aa-first")
