@@ -109,6 +109,24 @@ def test_errors_have_their_lines(fleet, text, said):
         assert any(each.startswith(line) for each in found), (line, found)
 
 
+def test_a_branch_in_the_way_a_unit_that_is_there_twice_and_a_list_with_faults(fleet):
+    one, two, _ = fleet.repositories("one", "two", "three")
+    fleet.git(one, "branch", "code-commit")
+    fleet.git(two, "branch", "code-commit/fleet/x")
+    tables = [f"[[repository]]\nurl = '{name}'\n" for name in ("one", "two", "three", "./three")]
+    found = errors_of(fleet, f"{HEAD}{''.join(tables)}name = 'again'\n")
+    (fleet.folder / "list.jsonl").write_text('{"url": "one"}\n[1]\n{"url": 3}\n')
+    found += errors_of(fleet, HEAD + "[[repository]]\nfrom_file = 'list.jsonl'\n")
+    for line in (
+        "fleet.toml:3: url: the branch code-commit exists in ",
+        "fleet.toml:5: url: the branch code-commit/fleet/x exists in ",
+        f"fleet.toml:9: url: {fleet.folder}/three with gpt-4.1 and the same query is also at fleet.toml:7",
+        "list.jsonl:2: expected a JSON object",
+        "list.jsonl:3: url: input should be a valid string",
+    ):
+        assert any(each.startswith(line) for each in found), (line, found)
+
+
 def test_urls_that_run_a_program_or_hold_a_key_are_refused(fleet):
     found = errors_of(fleet, HEAD + "".join(f'[[repository]]\nurl = "{url}"\n' for url in URLS))
     for number in range(len(URLS)):

@@ -236,14 +236,14 @@ class _Reader:
             if not line.strip() or line.lstrip().startswith("#"):
                 continue
             count += 1
-            row: Any = {"url": line.strip()}
             try:
-                row = json.loads(line) if name.endswith(".jsonl") else row
-                values = table.model_dump(exclude_none=True, exclude={"from_file"}) | dict(row)
+                row = _object(line) if name.endswith(".jsonl") else {"url": line.strip()}
+                values = table.model_dump(exclude_none=True, exclude={"from_file"}) | row
                 each = RepositoryTable.model_validate(values)
             except (ValueError, TypeError, RecursionError) as error:
                 first: Any = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": error}
-                self._error(place, ": ".join([*map(str, first["loc"]), str(first["msg"])]))
+                message = str(first["msg"])
+                self._error(place, ": ".join([*map(str, first["loc"]), message[:1].lower() + message[1:]]))
                 continue
             if each.url is None or each.glob is not None:
                 self._error(place, "a repository of a list needs a url")
@@ -301,6 +301,13 @@ class _Reader:
         if query is None and required:
             self._error(where, "set query or query_file, for all or in the table")
         return query
+
+
+def _object(line: str) -> dict[str, Any]:
+    row = json.loads(line)
+    if not isinstance(row, dict):
+        raise TypeError("expected a JSON object")
+    return row
 
 
 def _is_remote(url: str) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from code_commit.plugin_api import CodeCommitError, Host, NotReady, ProviderDefinition
@@ -92,10 +92,11 @@ def make_plan(file: FleetFile, host: Host, *, again: Mapping[str, Unit]) -> Plan
             units.append(unit)
     taken = {(unit.url, unit.branch) for unit in again.values()}
     errors += [
-        f"{unit_where}: url: the branch {unit.branch} exists in {unit.url}"
-        for unit, unit_where in _existing_branches(units, file)
-        if (unit.url, unit.branch) not in taken
+        f"{unit_where}: url: the branch {branch} exists in {unit.url}"
+        for unit, unit_where, branch in _existing_branches(units, file)
+        if (unit.url, branch) not in taken
     ]
+    errors += _repeated(units, file)
     if errors:
         raise NotReady("\n".join(dict.fromkeys(errors)), hint="nothing was run")
     return Plan(tuple(units), file.settings.pilot)
@@ -202,16 +203,32 @@ def _require_prepared(repository: Repository, commit: str) -> None:
         raise NotReady(f"{repository.url} has no build.sh in its commit; commit one, or set `build` to the command")
 
 
-def _existing_branches(units: list[Unit], file: FleetFile) -> list[tuple[Unit, str]]:
-    """Return the units of folders whose branch exists, each with its line."""
+def _repeated(units: list[Unit], file: FleetFile) -> Iterator[str]:
+    """Yield an error for each repository that is there again with the same query and model, under another name."""
+    where = {each.name: each.where for each in file.repositories}
+    first: dict[str, Unit] = {}
+    for unit in units:
+        other = first.setdefault(unit.unit, unit)
+        if other is not unit:
+            at = where[other.repository]
+            yield f"{where[unit.repository]}: url: {unit.url} with {unit.model} and the same query is also at {at}"
+
+
+def _existing_branches(units: list[Unit], file: FleetFile) -> Iterator[tuple[Unit, str, str]]:
+    """Yield the units of folders whose branch cannot be made, each with its line and the branch in its way.
+
+    With a branch `a`, git has no room for `a/b`.
+    """
     where = {each.url: each.where for each in file.repositories}
     folders: dict[str, list[Unit]] = {}
     for unit in units:
         if unit.commit:
             folders.setdefault(unit.url, []).append(unit)
-    found: list[tuple[Unit, str]] = []
     for url, rows in folders.items():
-        names = [f"refs/heads/{unit.branch}" for unit in rows]
-        have = Git(Path(url)).run(["for-each-ref", "--format=%(refname)", *names]).decode().split()
-        found += [(unit, where[url]) for unit in rows if f"refs/heads/{unit.branch}" in have]
-    return found
+        above = {unit: [unit.branch, *map(str, PurePosixPath(unit.branch).parents)][:-1] for unit in rows}
+        names = {f"refs/heads/{name}" for each in above.values() for name in each}
+        listing = Git(Path(url)).run(["for-each-ref", "--format=%(refname:lstrip=2)", *sorted(names)])
+        for have in listing.decode().split():
+            for unit in rows:
+                if have in above[unit] or have.startswith(f"{unit.branch}/"):
+                    yield unit, where[url], have
