@@ -71,6 +71,19 @@ def test_an_error_of_what_keeps_is_raised_at_the_end_and_blocks_nobody():
             stream.end()
 
 
+def test_an_interrupt_before_the_thread_starts_loses_nothing(monkeypatch):
+    def interrupted(_: threading.Thread) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    kept = Kept()
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        kept.stream.add_event(b"{}")
+    kept.stream.end()
+    assert kept.events == b"[\n{}\n]\n"
+
+
 def test_a_fast_stream_waits_until_it_is_kept():
     kept, event = Kept(), b'"%s"' % (b"x" * 1000)
     for _ in range(5000):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from contextvars import copy_context
 
 from code_commit_workspace.event_redaction import EventRedactor
@@ -34,7 +36,9 @@ class KeptStream:
         self._added = self._taken = 0  # bytes and characters
         self._unnoticed = -1  # of what was added: the thread knows that there is something, and takes it soon
         self._room = threading.Condition()
-        self._arrived, self._ended = threading.Event(), threading.Event()
+        self._ended = threading.Event()
+        # Not an event: Ctrl-C between the steps of `Event.set` could leave its lock locked.
+        self._arrived: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._error: Exception | None = None
         self._thread: threading.Thread | None = None
 
@@ -64,8 +68,10 @@ class KeptStream:
             Exception: what one of the functions raised. Nothing was kept since.
         """
         self._ended.set()
-        self._arrived.set()
+        self._arrived.put(None)
         if self._thread is not None:
+            with suppress(RuntimeError):  # it has started, if Ctrl-C did not come before that
+                self._thread.start()
             self._thread.join()
         if self._error is not None:
             raise self._error
@@ -77,7 +83,7 @@ class KeptStream:
             run = copy_context().run
             self._thread = threading.Thread(target=run, args=(self._run,), name="stream", daemon=True)
             self._thread.start()
-        self._arrived.set()
+        self._arrived.put(None)
         if self._added > self._unnoticed:
             with self._room:
                 self._room.wait_for(lambda: self._added - self._taken <= _MOST_WAITING or self._ended.is_set())
@@ -86,8 +92,9 @@ class KeptStream:
         seen = settled = 0  # events; the texts of those that are settled came, too
         while True:
             if settled == seen:
-                self._arrived.wait()
-            self._arrived.clear()
+                self._arrived.get()
+            while not self._arrived.empty():
+                self._arrived.get()
             self._unnoticed = -1
             is_last, settled = self._ended.is_set(), seen
             with self._room:
