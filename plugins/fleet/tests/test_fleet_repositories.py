@@ -86,6 +86,8 @@ def test_shallow_and_sha256_repositories_are_cloned(fleet):
     fleet.server.script(fleet.good, fleet.good, fleet.good)
     assert fleet.run().exit_code == 0, fleet.lines
     assert all("+new" in patch_of(fleet, row) for row in fleet.lines)
+    fleet.command("export", "--branches")  # not for the one that was cloned from a URL
+    assert fleet.git(other, "show", "code-commit/fleet:a.txt") == "new\n"
 
 
 @pytest.mark.usefixtures("bubblewrap")

@@ -152,5 +152,5 @@ def _branch(unit: Unit, patch: bytes) -> str:
         raise GitError("the branch exists with another content; it was not changed")
     message = unit.query.strip().splitlines()[0][:72]
     commit = git.run(["commit-tree", tree, "-p", unit.commit, "-m", message]).decode().strip()
-    git.run(["update-ref", reference, commit, "0" * 40])
+    git.run(["update-ref", reference, commit, "0" * len(commit)])  # only a new branch
     return commit[:12]
