@@ -94,17 +94,23 @@ class _WarmProcess(subprocess.Popen[bytes]):
             self._close_pipe_fds(*pipes)  # type: ignore[attr-defined] # Popen's own
 
     def _wait(self, timeout: float | None) -> int:
-        if self.returncode is None:
-            ended = select.poll()
-            ended.register(self._status)
+        with self._waitpid_lock:  # type: ignore[attr-defined] # Popen's own
+            if self.returncode is not None:
+                return self.returncode
+            status = os.dup(self._status)  # a thread that waits, too, may close ours, and its number be used again
+        ended = select.poll()
+        ended.register(status)
+        try:
             ended.poll(None if timeout is None else max(0, timeout * 1000))
             with self._waitpid_lock:  # type: ignore[attr-defined]
                 if self.returncode is None:
                     if not ended.poll(0):
                         raise subprocess.TimeoutExpired(self.args, timeout or 0)
-                    status = os.read(self._status, 4)
+                    number = os.read(self._status, 4)
                     os.close(self._status)
-                    self.returncode = os.waitstatus_to_exitcode(int.from_bytes(status, "little"))
+                    self.returncode = os.waitstatus_to_exitcode(int.from_bytes(number, "little"))
+        finally:
+            os.close(status)
         return self.returncode
 
     def _internal_poll(self, _deadstate: int | None = None) -> int | None:
