@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import html
 import re
+import tracemalloc
 import unicodedata
 from pathlib import Path
 
@@ -123,6 +124,27 @@ def test_added_deleted_and_binary_files_are_shown():
     )
     rows = [(diff.path, diff.what, diff.added, diff.removed) for diff in file_diffs(text)]
     assert rows == [("new.py", "added", 1, 0), ("gone", "deleted", 0, 1), ("pic", "changed", 0, 0)]
+
+
+def test_of_a_long_diff_only_the_shown_lines_need_memory():
+    lines = "".join(f"+a line of some length, number {number}\n" for number in range(200_000))
+    text = f"diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1,200000 @@\n{lines}"
+    tracemalloc.start()
+    [diff] = file_diffs(text)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (len(diff.rows), diff.cut, diff.added, diff.removed) == (3000, True, 200_000, 0)
+    assert str(diff.rows[-1].new.code) == "a line of some length, number 2998"
+    assert peak < 1.5 * len(text)
+
+
+def test_the_shown_rows_of_a_long_change_have_both_sides():
+    body = "".join(f"{sign}{number}\n" for sign in "-+" for number in range(5000))
+    [diff] = file_diffs(
+        f"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,5000 +1,5000 @@\n{body}@@ -6000 +6000 @@\n-a\n+b\n"
+    )
+    assert [row.kind for row in diff.rows] == ["hunk", *["changed"] * 2999]
+    assert (diff.rows[-1].old, diff.cut, diff.added, diff.removed) == (diff.rows[-1].new, True, 5001, 5001)
 
 
 def test_text_without_a_diff_is_ignored():

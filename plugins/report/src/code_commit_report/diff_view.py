@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count, pairwise, zip_longest
+from itertools import count, zip_longest
 from typing import Literal, TypeVar
 
 from markupsafe import Markup
@@ -13,6 +13,7 @@ from markupsafe import Markup
 from code_commit_report.coloring import Colors, plain
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)")
+_LINE = re.compile(r"^.*", re.MULTILINE)
 _ROWS = 3000  # per file
 FILES = 500  # of one diff that the page shows
 _Line = TypeVar("_Line", bound=str)
@@ -55,7 +56,7 @@ class Hunk:
     old_number: int
     new_number: int
     note: str
-    lines: tuple[str, ...]
+    lines: list[str] = field(default_factory=list)
 
     @property
     def old(self) -> list[str]:
@@ -78,29 +79,25 @@ def file_diffs(
     """
     colors = colors or Colors()
     parts = [part for part in re.split(r"^(?=diff --git )", text, flags=re.MULTILINE) if part[:10] == "diff --git"]
-    return [
-        _file(part.split("\n"), contents, colors, most=_ROWS if number < FILES else 0)
-        for number, part in enumerate(parts)
-    ]
+    return [_file(part, contents, colors, most=_ROWS if number < FILES else 0) for number, part in enumerate(parts)]
 
 
-def _file(lines: Sequence[str], contents: Callable[[str], Iterable[str]], colors: Colors, *, most: int) -> FileDiff:
-    begin = next((index for index, line in enumerate(lines) if line.startswith("@@ ")), len(lines))
-    diff = FileDiff(_path(lines[:begin]))
-    for line in lines[:begin]:
+def _file(text: str, contents: Callable[[str], Iterable[str]], colors: Colors, *, most: int) -> FileDiff:
+    found = text.find("\n@@ ")
+    begin = len(text) if found < 0 else found
+    head = text[:begin].split("\n")
+    diff = FileDiff(_path(head), added=text.count("\n+", begin), removed=text.count("\n-", begin))
+    for line in head:
         if line.startswith("new file"):
             diff.what = "added"
         elif line.startswith("deleted file"):
             diff.what = "deleted"
         elif line.startswith("Binary files"):
             diff.rows.append(Row("note", note="not text"))
-    hunks = list(_hunks(lines[begin:]))
-    diff.removed = sum(line.startswith("-") for hunk in hunks for line in hunk.lines)
-    diff.added = sum(line.startswith("+") for hunk in hunks for line in hunk.lines)
-    for hunk, (old, new) in zip(hunks, _sides(hunks, diff.path, contents, colors) if most else (), strict=most > 0):
-        if len(diff.rows) < most:
-            diff.rows += _rows(hunk, old, new)
-    diff.cut = len(diff.rows) > most
+    hunks = _hunks(text, begin, most)
+    for hunk, (old, new) in zip(hunks, _sides(hunks, diff.path, contents, colors), strict=True):
+        diff.rows += _rows(hunk, old, new)
+    diff.cut = len(diff.rows) > most > 0
     del diff.rows[most:]
     return diff
 
@@ -114,12 +111,26 @@ def _path(head: Sequence[str]) -> str:
     return head[0].removeprefix("diff --git ").partition(" b/")[2] or head[0]
 
 
-def _hunks(lines: Sequence[str]) -> Iterator[Hunk]:
-    begins = [index for index, line in enumerate(lines) if line.startswith("@@ ")]
-    for begin, end in pairwise([*begins, len(lines)]):
-        place = _HUNK.match(lines[begin])
-        old, new, note = (int(place[1]), int(place[2]), place[3]) if place else (1, 1, "")
-        yield Hunk(old, new, note, tuple(line for line in lines[begin + 1 : end] if line[:1] in {" ", "+", "-"}))
+def _hunks(text: str, begin: int, most: int) -> list[Hunk]:
+    """Return what makes the first `most` rows, and one more to tell that there are more: a diff may have many lines."""
+    hunks: list[Hunk] = []
+    rows = removed = added = 0
+    for line in (match[0] for match in _LINE.finditer(text, begin + 1)):
+        if line[:1] == "-":
+            removed += 1
+        elif line[:1] == "+":
+            added += 1
+        elif line[:1] in {" ", "@"}:
+            rows, removed, added = rows + max(removed, added) + 1, 0, 0
+        if rows + added > most + 1 or not most:
+            break
+        if line.startswith("@@ "):
+            place = _HUNK.match(line)
+            old, new, note = (int(place[1]), int(place[2]), place[3]) if place else (1, 1, "")
+            hunks.append(Hunk(old, new, note))
+        elif line[:1] in {" ", "+"} or (line[:1] == "-" and removed <= most + 1):
+            hunks[-1].lines.append(line)
+    return hunks
 
 
 def _sides(
