@@ -106,7 +106,7 @@ def wait_until_kept(process: subprocess.Popen[bytes], project: Project, events: 
         if json.loads(line)["kind"] == "call.started":
             break
     # It waits for the file, and for each line.
-    command = ["timeout", "60", "tail", "-n", "+1", "-F", str(project.run_folder / EVENTS)]
+    command = ["timeout", "60", "tail", "-s", "0.01", "-n", "+1", "-F", str(project.run_folder / EVENTS)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as tail:
         assert tail.stdout is not None
         assert all(tail.stdout.readline() for _ in range(events))

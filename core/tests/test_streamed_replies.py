@@ -216,7 +216,7 @@ def hanging(project, plugins, environ):
             process = project.start("--ask", "--model", "streamer", *arguments, plugins=plugins, environ=environ)
             events = project.root / "logs" / told.recv(1000).decode() / EVENTS
         # It waits for the file, and for what is added.
-        tail = ["timeout", "60", "tail", "-n", "+1", "-F", str(events)]
+        tail = ["timeout", "60", "tail", "-s", "0.01", "-n", "+1", "-F", str(events)]
         with subprocess.Popen(tail, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as following:
             seen = b""
             while b'"it"' not in seen:
