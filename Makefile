@@ -29,7 +29,7 @@ TOX := build/tools/bin/python -m tox
 # One folder for what all tests write, removed after success. Without it, sessions remove the folders of earlier ones
 # while others create theirs, which takes long.
 RUN = folder=$$(mktemp -d -t XXXXXX) && PYTEST_DEBUG_TEMPROOT=$$folder PYTEST_ADDOPTS='-o tmp_path_retention_count=1000' \
-	$(TOX) run-parallel --parallel 3 --parallel-no-spinner $(1) && \
+	$(TOX) run-parallel --parallel 4 --parallel-no-spinner $(1) && \
 	{ rm -rf "$$folder" 2>/dev/null || { chmod -R u+rwx "$$folder" && rm -rf "$$folder"; }; }
 # What `make test` runs under another name: `py-core` is `py311-core` with Python 3.11.
 TESTED = $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])')-[^l]
