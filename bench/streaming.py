@@ -2,7 +2,7 @@
 
 The CPU is that of the whole process, the system's part included. It is measured for events that come many at once, as
 from a fast or a distant service; and for events that come alone, in a segment each, a millisecond apart: then
-the system wakes the process for each event, whatever the process does. What httpx alone takes for that is the least.
+the system wakes two threads for each event, and httpx alone is the peer.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ WORDS = 20_000
 ALONE = 2_000  # events that come alone
 ROUNDS, ROUNDS_ALONE = 5, 3
 EVENT = 20.0  # microseconds
+ALONE_RATIO = 8
 SHOWN = 0.05  # seconds
 READING = """
 import sys, httpx
@@ -56,7 +57,9 @@ def main() -> list[Line]:
     alone, least = _alone(pieces[: ALONE - 1] + pieces[-1:])
     lines: list[Line] = [
         Measured("CPU of an event, many at once", event, EVENT, 1, f"{EVENT:g} µs", "µs"),
-        Measured("CPU of an event that comes alone", alone, EVENT, 1, f"{EVENT:g} µs", "µs", floor=least),
+        Measured(
+            "CPU of an event that comes alone", alone, least, ALONE_RATIO, "httpx alone, which parses nothing", "µs"
+        ),
         Measured("the first token on a terminal", first, SHOWN, 1, f"{SHOWN * 1000:g} ms after its arrival"),
     ]
     report("streaming", lines)
