@@ -325,7 +325,7 @@ class CompleteConformance:
     ) -> None:
         def stop(arrived: StreamEvent | Delta) -> None:
             if _is_text(arrived):
-                raise StopReading(lambda _: pytest.fail("only the host takes the rest"))
+                raise StopReading(lambda *_: pytest.fail("only the host takes the rest"))
 
         service.script(replace(_HELLO, stream=Stream(after=9, then="stall")), _HELLO)
         with pytest.raises(BaseException) as raised:  # noqa: PT011 - any error but that one is a mistake

@@ -54,7 +54,7 @@ class CallLog:
     def record(self, call: ModelCall, *, next: NextLayer, service: Service, watch: Watch | None) -> Completion:  # noqa: A002
         """Log the start and the end of a call. With `watch`, stop a streamed reply early."""
         files = self._log.call_files(call.number if self._numbered else None, call.label)
-        reply = self._replies[call.number] = ReceivedReply(call, files, self._log, self.print_text.get(), watch)
+        reply = self._replies[call.number] = ReceivedReply(call.number, files, self._log, self.print_text.get(), watch)
         with self._condition:
             self._running += 1
         try:

@@ -35,7 +35,7 @@ def ask_provider(call: ModelCall, *, service: Service) -> Completion:
     try:
         return _checked(service.provider.complete(call))
     except StopReading as stopped:
-        return stopped.completion(stopped.usage)
+        return stopped.completion(call, stopped.usage)
     except ProviderError as error:
         if error.kind in HINTS:
             raise

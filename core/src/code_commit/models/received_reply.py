@@ -29,10 +29,10 @@ class ReceivedReply:
     """
 
     def __init__(
-        self, call: ModelCall, files: CallFiles, log: RunLog, print_text: Print | None, watch: Watch | None
+        self, number: int, files: CallFiles, log: RunLog, print_text: Print | None, watch: Watch | None
     ) -> None:
         self.files, self._watch = files, watch
-        self._call, self._log, self._print = call, log, print_text
+        self._number, self._log, self._print = number, log, print_text
         self.begin()
 
     def begin(self) -> None:
@@ -94,21 +94,21 @@ class ReceivedReply:
         printing = self._print is not None and bool(text or self._kind == "text")  # text may have been held back
         if not printing:  # end the line of the words before the status line comes back
             self._print_piece(piece)
-        so_far = (self._call.number, self._tokens, self._characters, round(now - self._began, 3))
+        so_far = (self._number, self._tokens, self._characters, round(now - self._began, 3))
         event = CallProgress(*so_far, self._kind == "thinking", self._file or None, printing)
         is_due = now - self._reported >= _EVENT_SECONDS
         self._reported = now if is_due else self._reported
         (self._log.emit if is_due else self._log.show)(event)
         self._print_piece(piece * printing)
 
-    def _stopped_early(self, usage: Usage | None) -> Completion:
+    def _stopped_early(self, call: ModelCall, usage: Usage | None) -> Completion:
         """Return what arrived, with an estimate of the tokens that `usage` does not tell."""
         self.kept.end()  # counts the rest
         usage = usage or Usage()
-        read = estimate_tokens(request_text(self._call.request)) if usage.input is None else usage.input
+        read = estimate_tokens(request_text(call.request)) if usage.input is None else usage.input
         usage = replace(usage, input=read, output=max(usage.output or 0, self._tokens))
         message, detail = Message("assistant", (Text("".join(self._text)),)), "stop_early, tokens are estimated"
-        return Completion(message, Finish.STOPPED_EARLY, detail, usage, self._call.model, raw={})
+        return Completion(message, Finish.STOPPED_EARLY, detail, usage, call.model, raw={})
 
     def _print_piece(self, text: str) -> None:
         if self._print and text:

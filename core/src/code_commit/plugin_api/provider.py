@@ -115,10 +115,10 @@ change what the workflow does with it, the function returns how many characters 
 class StopReading(BaseException):
     """Raised by `Progress`: the rest of the reply is not needed. Close the connection, and pass it on.
 
-    `completion(usage)` returns what arrived. `usage` is what the service reported so far; set it if you know it.
+    `completion(call, usage)` returns what arrived. `usage` is what the service reported so far; set it if you know it.
     """
 
-    def __init__(self, completion: Callable[[Usage | None], Completion]) -> None:
+    def __init__(self, completion: Callable[[ModelCall, Usage | None], Completion]) -> None:
         super().__init__()
         self.completion = completion
         self.usage: Usage | None = None
