@@ -15,6 +15,7 @@ import fcntl
 import json
 import os
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -63,6 +64,10 @@ class Tried:
         """
         never_began = self.outcome in {"not_ready", "limit"} and self.cost == 0
         return self.outcome not in {LOST, "interrupted"} and not never_began and not self.had_no_room
+
+    def error_line(self, width: int) -> str:
+        """Return the first line of the error, cut to `width` characters."""
+        return textwrap.shorten(self.error.splitlines()[0], width, placeholder=" …") if self.error else ""
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import textwrap
 import time
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
@@ -68,11 +67,7 @@ class Progress:
 
     def _line(self, unit: Unit, tried: Tried) -> None:
         cost = "" if tried.cost is None else f", ${tried.cost:.4f}"
-        why = (
-            f": {textwrap.shorten(tried.error.splitlines()[0], 160, placeholder=' …')}"
-            if tried.error and tried.outcome != REACHED
-            else ""
-        )
+        why = f": {tried.error_line(160)}" if tried.error and tried.outcome != REACHED else ""
         told = f"{unit.repository} {unit.model}: {tried.outcome}{why} ({tried.seconds:.1f} s{cost})"
         self._host.out.note(f"[{self._done}/{self._total}] {told}")
 

@@ -65,7 +65,7 @@ def _told(host: Host, arguments: argparse.Namespace, file: str, action: _Action)
         if not path.suffix == ".toml":
             raise NotReady(f"{file} is not a .toml file")
         fleet_file = read_fleet_file(path)
-        with folder.locked(), _full_disk_told(folder):
+        with folder.locked(), _report_full_disk(folder):
             fleet = _Fleet(host, arguments, fleet_file, folder, progress)
             try:
                 code = ExitCode(action(fleet, arguments))
@@ -90,7 +90,7 @@ def _told(host: Host, arguments: argparse.Namespace, file: str, action: _Action)
 
 
 @contextmanager
-def _full_disk_told(folder: FleetFolder) -> Iterator[None]:
+def _report_full_disk(folder: FleetFolder) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import textwrap
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -112,5 +111,4 @@ def _row(unit: Unit, tried: Tried | None) -> tuple[str, ...]:
     if tried is None:
         return (unit.unit, unit.repository, unit.model, "waiting", "", "", "")
     cost = "?" if tried.cost is None else f"${tried.cost:.4f}"
-    error = textwrap.shorten(tried.error.splitlines()[0], 80, placeholder=" …") if tried.error else ""
-    return (unit.unit, unit.repository, unit.model, tried.outcome, cost, f"{tried.seconds:.1f} s", error)
+    return (unit.unit, unit.repository, unit.model, tried.outcome, cost, f"{tried.seconds:.1f} s", tried.error_line(80))
