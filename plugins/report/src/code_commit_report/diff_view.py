@@ -94,10 +94,10 @@ def _file(text: str, contents: Callable[[str], Iterable[str]], colors: Colors, *
             diff.what = "deleted"
         elif line.startswith("Binary files"):
             diff.rows.append(Row("note", note="not text"))
-    hunks = _hunks(text, begin, most)
+    hunks = _hunks(text, begin, most) if most else []
     for hunk, (old, new) in zip(hunks, _sides(hunks, diff.path, contents, colors), strict=True):
         diff.rows += _rows(hunk, old, new)
-    diff.cut = len(diff.rows) > most > 0
+    diff.cut = len(diff.rows) > most
     del diff.rows[most:]
     return diff
 
@@ -122,7 +122,7 @@ def _hunks(text: str, begin: int, most: int) -> list[Hunk]:
             added += 1
         elif line[:1] in {" ", "@"}:
             rows, removed, added = rows + max(removed, added) + 1, 0, 0
-        if rows + added > most + 1 or not most:
+        if rows + added > most + 1:
             break
         if line.startswith("@@ "):
             place = _HUNK.match(line)
