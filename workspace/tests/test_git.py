@@ -11,7 +11,7 @@ import pytest
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git import Git, GitError
-from code_commit_workspace.guard.ignore_rules import ignore_rules
+from code_commit_workspace.guard.ignored import ignore_rules
 from code_commit_workspace.records import Change, SandboxSettings
 from code_commit_workspace.workspace import Workspace
 

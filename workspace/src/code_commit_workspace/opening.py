@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git import Git, NoRepository
 from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.transaction.home import open_home
 from code_commit_workspace.transaction.lock import ProjectLock
 from code_commit_workspace.transaction.recover import in_force, recover
 
 Repository = Literal["required", "optional", "private", "existing"]
 """What to do if the root is not in a git repository: `required` refuses, `optional` leaves it to the user of git,
 `private` works on an empty repository in the state folder, `existing` does so where an earlier workspace did."""
+_PRIVATE_GIT = "no-repository.git"  # in the state folder
 
 
 def home_of(root: Path, private_folder: str, state_folder: str) -> Path:
@@ -34,12 +38,34 @@ def needs_private_git(git: Git, repository: Repository, home: Path) -> bool:
     try:
         git.require_repository()
     except NoRepository:
-        from code_commit_workspace.private_git import PRIVATE_GIT
-
-        if repository == "required" or (repository == "existing" and not (home / PRIVATE_GIT).is_dir()):
+        if repository == "required" or (repository == "existing" and not (home / _PRIVATE_GIT).is_dir()):
             raise
         return True
     return False
+
+
+def private_git(root: Path, home: Path, *, anew: bool, writable: Sequence[Path]) -> Git:
+    """Return git in `root`, on a private repository in the state folder that is always empty.
+
+    git still decides what a change may touch and a model may see: `.gitignore` files count in it, and nothing is ever
+    committed there. `anew` replaces an old one, which somebody may have edited. `writable`: see `Git`.
+
+    Raises:
+        NotReady: it cannot be made.
+    """
+    os.close(open_home(home))  # raises if it is a link
+    folder = home / _PRIVATE_GIT
+    git = Git(root, repository=folder, writable=writable)
+    if anew or not folder.exists():
+        from code_commit_workspace.tree_removal import remove_tree
+
+        try:
+            if folder.exists():
+                remove_tree(folder)
+        except OSError as error:
+            raise NotReady(f"{folder} cannot be replaced: {error.strerror}", hint="remove it") from error
+        git.init()
+    return git
 
 
 def recover_for_reading(tree: ProjectTree, home: Path) -> str | None:

@@ -6,12 +6,14 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import Self
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_SMALL, _PIECE = 1 << 16, 1 << 20  # bytes
 _NOT_NAMES = frozenset({"", ".", ".."})
 
 
@@ -93,7 +95,7 @@ class ProjectTree:
         """
         try:
             with self.parent(path) as (folder, name):
-                handle = os.open(name, FILE, dir_fd=folder)
+                handle = os.open(name, _FILE, dir_fd=folder)
         except FileNotFoundError:
             return None
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -108,9 +110,16 @@ class ProjectTree:
         The content is None for a path that is not a regular file, unreadable, larger than `limit` bytes, or behind a
         link.
         """
-        from code_commit_workspace.many_files import contents
-
-        return contents(self, paths, limit)
+        for folder, group in groupby(paths, lambda path: path.rpartition("/")[0]):
+            with ExitStack() as stack:
+                try:
+                    handle = stack.enter_context(self.folder(folder))
+                except OSError:
+                    yield from ((path, None) for path in group)
+                    continue
+                start = len(folder) + 1 if folder else 0
+                for path in group:
+                    yield path, _content(handle, path[start:], limit)
 
 
 def parts_of(path: str) -> list[str]:
@@ -123,3 +132,24 @@ def parts_of(path: str) -> list[str]:
     if not _NOT_NAMES.isdisjoint(parts):
         raise ValueError(f"not a plain relative path: {path!r}")
     return parts
+
+
+def _content(folder: int, name: str, limit: int) -> bytes | None:
+    try:
+        handle = os.open(name, _FILE, dir_fd=folder)
+    except OSError:
+        return None
+    try:
+        content = os.pread(handle, _SMALL, 0)  # fails for a folder and for a pipe
+        if 0 < len(content) < _SMALL:
+            return content if len(content) <= limit else None
+        found = os.fstat(handle)  # a device gives nothing or all that is asked for
+        if not stat.S_ISREG(found.st_mode) or found.st_size > limit:
+            return None
+        while len(content) <= limit and (more := os.pread(handle, _PIECE, len(content))):
+            content += more
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+    return content if len(content) <= limit else None

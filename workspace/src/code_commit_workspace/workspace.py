@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from code_commit_workspace.errors import ChangeSetRefused, NotReady
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.interruption import uninterrupted
-from code_commit_workspace.opening import Repository, home_of, needs_private_git, recover_for_reading
+from code_commit_workspace.opening import Repository, home_of, needs_private_git, private_git, recover_for_reading
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Protected, SandboxSettings
 from code_commit_workspace.redaction import Redactor
@@ -100,8 +100,6 @@ class Workspace:
             private = needs_private_git(git, repository, home)
             lock = held.enter_context(ProjectLock(home)) if writes else None
             if private:
-                from code_commit_workspace.private_git import private_git
-
                 git = private_git(root, home, anew=writes, writable=git.writable)
             recovered = recover(tree, home) if writes else recover_for_reading(tree, home)
             return cls(

@@ -2,12 +2,10 @@
 
 `names` and `protected` judge the text of a path, `path_conflicts` the paths of one response among themselves, `places`
 the files and folders on disk, `ignored` asks git, and `redacted` looks at the content. The `Guard` asks them in order.
-`ignore_rules` says why git ignores a path, `reading` decides what a model may see, and `visible_tree` is the project as
-rules see it.
+`reading` decides what a model may see.
 """
 
-from code_commit_workspace.guard.guard import Guard, normalise_changes
+from code_commit_workspace.guard.guard import Guard, VisibleTree, normalise_changes
 from code_commit_workspace.guard.names import normalise_path
-from code_commit_workspace.guard.visible_tree import VisibleTree
 
 __all__ = ["Guard", "VisibleTree", "normalise_changes", "normalise_path"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,7 +15,6 @@ from code_commit_workspace.guard.names import PlainPath, PortableName, normalise
 from code_commit_workspace.guard.path_conflicts import PathConflicts
 from code_commit_workspace.guard.places import Places
 from code_commit_workspace.guard.protected import ProtectedNames
-from code_commit_workspace.guard.visible_tree import VisibleTree
 from code_commit_workspace.project_tree import ProjectTree
 from code_commit_workspace.records import Change, PathRule, Protected, Refusal
 
@@ -146,6 +145,26 @@ class Guard:
             problem = f"failed with {quote(describe(error, with_hint=True))}"
         reason = f"The rule {name} of {plugin} {problem}, so nothing is allowed."
         return [Refusal("", "plugin", reason, plugin=plugin)]
+
+
+class VisibleTree:
+    """The project as path rules see it; `files` is `Guard.files`."""
+
+    def __init__(self, tree: ProjectTree, files: Callable[..., tuple[str, ...]]) -> None:
+        self._tree = tree
+        self._files = files
+
+    def read(self, path: str, limit: int | None = None) -> bytes | None:
+        """Return the content of the regular file at `path`, or None if there is none."""
+        return self._tree.read(path, limit)
+
+    def contents(self, paths: Sequence[str], limit: int) -> Iterator[tuple[str, bytes | None]]:
+        """Yield each path with its content; None for what is no regular file of at most `limit` bytes."""
+        return self._tree.contents(paths, limit)
+
+    def list(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
+        """Return the files that git tracks or does not ignore and that a model may see, sorted."""
+        return self._files(patterns, recursive=recursive)
 
 
 class _WrongAnswer(Exception):  # noqa: N818 - caught below

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 
-from code_commit_workspace.git import Git, GitError
+from code_commit_workspace.git import CHECK_IGNORE, Git, GitError, listing
 from code_commit_workspace.records import Change, Refusal, Tree
+
+_EXPLAINED = 100  # ignored paths whose rule is looked up
+_EXPLAINED_DEPTH = 12
+_QUESTIONS = 100  # to git, to find the paths that it fails at
 
 
 class Ignored:
-    """Refuses the files that git ignores, by its own decision."""
+    """Refuses the files that git itself calls ignored."""
 
     name = "ignored"
 
@@ -18,18 +22,55 @@ class Ignored:
         self._git = git
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - git looks by itself
-        """Refuse what git ignores, tracked or not, and what it cannot decide."""
+        """Refuse paths that git ignores, tracked or not, and paths that it cannot decide."""
         for path, reason in ignore_reasons([change.path for change in changes], self._git).items():
             yield Refusal(path, self.name, reason)
 
 
 def ignore_reasons(paths: Sequence[str], git: Git) -> dict[str, str]:
     """Return those of `paths` that git ignores or cannot decide, and why."""
-    ignored = None
-    with suppress(GitError):
+    undecided: dict[str, GitError] = {}
+    try:
         ignored = git.ignored(paths)
-        if not ignored:
-            return {}
-    from code_commit_workspace.guard.ignore_rules import reasons
+    except GitError:
+        ignored, undecided = _ask_in_parts(paths, git)
+    first = [path for path in paths if path in ignored][:_EXPLAINED]
+    rules = ignore_rules(first, git) if first else {}
+    found = {path: f"git ignores it, by {rules[path]}." if path in rules else "git ignores it." for path in ignored}
+    return found | {path: f"git cannot check whether it ignores this path: {why}." for path, why in undecided.items()}
 
-    return reasons(paths, ignored, git)
+
+def ignore_rules(paths: Sequence[str], git: Git) -> dict[str, str]:
+    """Return the rules by which git ignores `paths`, where git can explain them: for messages, not for decisions."""
+    # With --verbose, git 2.39 reads freed memory (and may crash) below about 24 folders.
+    paths = [path for path in paths if path.count("/") < _EXPLAINED_DEPTH]
+    answer = git.run([*CHECK_IGNORE, "--verbose"], stdin=listing(paths), check=False)
+    fields = iter(answer.split(b"\0"))
+    return {
+        os.fsdecode(path.removeprefix(b"./")): f"{_text(pattern)!r} in line {_text(line)} of {_text(source)}"
+        for source, line, pattern, path in zip(fields, fields, fields, fields, strict=False)
+    }
+
+
+def _ask_in_parts(paths: Sequence[str], git: Git) -> tuple[frozenset[str], dict[str, GitError]]:
+    """Ask about ever smaller parts where git fails, so that one bad path does not affect the others."""
+    ignored: frozenset[str] = frozenset()
+    undecided: dict[str, GitError] = {}
+    parts = [paths]
+    questions = 0
+    while parts:
+        part = parts.pop()
+        questions += 1
+        try:
+            ignored |= git.ignored(part)
+        except GitError as error:
+            if len(part) == 1 or questions >= _QUESTIONS:
+                undecided.update(dict.fromkeys(part, error))
+            else:
+                middle = len(part) // 2
+                parts += [part[middle:], part[:middle]]
+    return ignored, undecided
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="backslashreplace")

@@ -2,6 +2,6 @@
 
 `runner` is the entry point. `launch` starts a process under a `supervisor`, inside the `sandbox` where that works, and
 the supervisor outlives everything that the process starts. `capture` keeps the output, `integrity` checks whether a
-process altered what checks the project, `environment` removes keys from its environment, `ptrace` protects the keys in
-our memory. `running` is a process to talk to.
+process altered what checks the project, `ptrace` protects the keys in our memory. `running` is a process with pipes to
+the caller.
 """

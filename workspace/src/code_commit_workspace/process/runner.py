@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Literal
 
 from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.process.capture import ProcessLog
-from code_commit_workspace.process.environment import without_keys
 from code_commit_workspace.process.hard_links import linked_elsewhere, replace_by_copies
 from code_commit_workspace.process.integrity import BUILD_SCRIPT, FindIgnored, IntegrityCheck, Sealed
 from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.sandbox import Sandbox
 from code_commit_workspace.process.under_way import UnderWay
 from code_commit_workspace.programs import require_program
+from code_commit_workspace.proxy import is_proxy, without_password
 from code_commit_workspace.records import ProcessResult, SandboxSettings
 from code_commit_workspace.redaction import Redactor
 from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER
@@ -253,7 +253,7 @@ class ProcessRunner:
                 f"commands that a model chooses only run in the sandbox: {reason}",
                 hint="install bubblewrap, or pass --sandbox off to run them with your rights",
             )
-        env = without_keys(os.environ, self._redactor, self._settings)
+        env = _without_keys(os.environ, self._redactor, self._settings)
         if argv[0] == "bash":
             argv = (require_program("bash", self._root, self._settings.writable), *argv[1:])
         if isolated:
@@ -315,6 +315,20 @@ class _Ending:
         else:
             ending = f"ended by signal {self.signal}" if self.signal else "ended by a signal"
         return f"{ending}\n{self.trouble}" if self.trouble else ending
+
+
+def _without_keys(environment: Mapping[str, str], redactor: Redactor, settings: SandboxSettings) -> dict[str, str]:
+    """Return `environment` without the secret variables of `settings`, and without values that hold a key.
+
+    A proxy keeps its password: a build needs it for the network.
+    """
+    return {
+        name: value
+        for name, value in environment.items()
+        if name not in settings.secret_variables
+        and not name.startswith(settings.secret_prefixes)
+        and not redactor.holds_key(os.fsencode(without_password(value) if is_proxy(name) else value))
+    }
 
 
 def _attend(process: Process, record: ProcessLog, timeout: float) -> bool:

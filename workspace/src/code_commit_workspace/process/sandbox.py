@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import site
 import stat
 import subprocess
 import sys
@@ -24,7 +25,6 @@ from code_commit_workspace.process.hidden import SERVICE_VARIABLES, credential_s
 from code_commit_workspace.process.mounts import Mount, arrange
 from code_commit_workspace.process.old_caches import remove_old_caches
 from code_commit_workspace.process.opened import fault_of_opening
-from code_commit_workspace.process.own_code import own_code
 from code_commit_workspace.process.private_folders import PrivateFolders, home_folder, make_mount_point, private_place
 from code_commit_workspace.process.read_only import read_only_advice
 from code_commit_workspace.programs import find_program, within
@@ -227,7 +227,7 @@ class Sandbox:
         found = [path / ".git" for path in self._repositories()]
         if len(found) > _MOST_REPOSITORIES:
             self.unprotected = f"only {_MOST_REPOSITORIES} of {len(found)} nested git repositories are protected"
-        for path in _real((*self._read_only(), *found[:_MOST_REPOSITORIES], *own_code())):
+        for path in _real((*self._read_only(), *found[:_MOST_REPOSITORIES], *_own_code())):
             if os.path.lexists(path) and not within(self._root, path):
                 yield Mount(path, "read-only")
 
@@ -319,3 +319,23 @@ def _programs(root: str, areas: Collection[str]) -> Iterator[str]:
         if not within(root, real) and not within(real, root):
             above, name = os.path.split(real)
             yield above if name in {"bin", "sbin"} and above not in areas and not within(root, above) else real
+
+
+def _own_code() -> Iterator[str]:
+    """Yield the real paths of this interpreter, of the folders that it imports from, and of our packages.
+
+    A process that could change them would run its own code outside of the sandbox.
+    """
+    # Deno may be among the programs of an installation for one user.
+    folders = {
+        f"{site.getuserbase()}/bin",
+        sys.prefix,
+        sys.exec_prefix,
+        sys.base_prefix,
+        *filter(os.path.isabs, sys.path),
+    }
+    for name, module in tuple(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if name.startswith("code_commit") and "." not in name and file:
+            folders.add(str(Path(file).parent))
+    yield from sorted({os.path.realpath(folder) for folder in folders})
