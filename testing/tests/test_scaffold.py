@@ -51,7 +51,7 @@ def test_nothing_is_overwritten(project):
 
 
 @pytest.mark.parametrize(
-    "name", ["Mine", "9mine", "mi ne", "mine-", "mi--ne", "../mine", "mi_ne", "müne", "", "x" * 41]
+    "name", ["Mine", "9mine", "mi ne", "mine-", "mi--ne", "../mine", "mi_ne", "müne", "", "x" * 31, "class"]
 )
 def test_a_name_that_cannot_be_one_is_an_error(project, name):
     finished = created(project, name)
@@ -60,7 +60,7 @@ def test_a_name_that_cannot_be_one_is_an_error(project, name):
     assert [path.name for path in project.root.glob("code-commit-*")] == []
 
 
-@pytest.mark.parametrize("name", ["openai", "undo", "model", "testing", "gpt-5", "planning"])
+@pytest.mark.parametrize("name", ["openai", "undo", "model", "testing", "gpt-5", "planning", "workspace"])
 def test_a_name_that_is_taken_is_an_error(project, name):
     finished = created(project, name)
     assert finished.exit_code == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -13,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from code_commit_testing import Project
-from code_commit_testing.scaffold import KINDS
+from code_commit_testing.scaffold import KINDS, rendered
 
 NAMES = [f"my-{kind}" for kind in KINDS]
+ODD_NAMES = ["a", "none", "path", "words", "x" * 30]  # short, long, or like a name in the templates
 
 
 def run(python: Path | str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -90,6 +92,18 @@ def test_ruff_finds_nothing(created: Path, arguments: tuple[str, ...]) -> None:
     for name in NAMES:
         checked = run(sys.executable, "-m", *arguments, "src", "tests", cwd=created / f"code-commit-{name}")
         assert checked.returncode == 0, checked.stdout
+
+
+@pytest.mark.parametrize("arguments", [("check",), ("format", "--check")], ids=" ".join)
+def test_odd_names_are_sound_too(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    pytest.importorskip("ruff")
+    for name, kind in itertools.product(ODD_NAMES, KINDS):
+        for path, text in rendered(name, kind):
+            file = tmp_path / f"{name}-{kind}" / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, "utf-8")
+    checked = run(sys.executable, "-m", "ruff", *arguments, "--no-cache", ".", cwd=tmp_path)
+    assert checked.returncode == 0, checked.stdout
 
 
 @pytest.mark.slow  # mypy reads the whole host

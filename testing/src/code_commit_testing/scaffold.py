@@ -10,6 +10,8 @@ import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
+from keyword import iskeyword
 from pathlib import Path
 
 from code_commit import __version__
@@ -20,7 +22,7 @@ from code_commit.plugins import first_party
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_LONGEST_NAME = 40
+_LONGEST_NAME = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +102,16 @@ def rendered(name: str, kind: str) -> Iterator[tuple[str, str]]:
 def _require_free_name(host: CommandHost, name: str) -> None:
     if name.startswith("code-commit"):
         raise UsageError(f"the name is without code-commit: {name!r}", hint="the distribution is code-commit-NAME")
-    if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME or iskeyword(name):
         raise UsageError(
             f"{name!r} cannot be the name of a plugin",
-            hint=f"use at most {_LONGEST_NAME} lower-case letters, digits and single hyphens, a letter first",
+            hint=f"use at most {_LONGEST_NAME} lower-case letters, digits and single hyphens, a letter first, and no "
+            "keyword of Python",
         )
     registry = host.registry
     flags = (*RESERVED, *(flag for each in registry.workflows for flag in registry.flags_of(each)))
     taken = {*registry.providers, *registry.models, *registry.workflows, *registry.commands}
     taken |= {flag.lstrip("-") for flag in flags} | {each.name for each in host.plugins}
     taken.update(*map(first_party.names, ("plugin", "provider", "model", "workflow", "command")))
-    if name in taken:
+    if name in taken or find_spec(f"code_commit_{name.replace('-', '_')}"):
         raise UsageError(f"{name!r} is a name of code-commit or of an installed plugin", hint="use another name")

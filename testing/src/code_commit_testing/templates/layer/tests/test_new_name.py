@@ -8,11 +8,11 @@ import pytest
 from code_commit.plugin_api import LimitReached
 from code_commit_testing import Project, Reply, ScriptedProvider, ScriptedServer, model_call
 
-from code_commit_new_name.layer import NewName
+from code_commit_new_name.layer import CallLimit
 
 
 def test_calls_pass_up_to_the_limit() -> None:
-    provider, layer = ScriptedProvider(["one", "two", "three"]), NewName(2)
+    provider, layer = ScriptedProvider(["one", "two", "three"]), CallLimit(2)
     assert [layer(model_call("?"), provider.complete).text for _ in range(2)] == ["one", "two"]
     with pytest.raises(LimitReached):
         layer(model_call("?"), provider.complete)

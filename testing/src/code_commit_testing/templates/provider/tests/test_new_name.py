@@ -11,7 +11,7 @@ from code_commit.plugin_api import Finish
 from code_commit_testing import Project, Reply, ScriptedServer
 from code_commit_testing.conformance import ProviderConformance
 
-from code_commit_new_name.plugin import NEW_NAME
+from code_commit_new_name.plugin import PROVIDER
 from code_commit_new_name.wire import FINISH
 
 WORDS = {finish: word for word, finish in FINISH.items()}
@@ -41,7 +41,7 @@ def encode_reply(reply: Reply) -> bytes:
 class TestNewName(ProviderConformance):
     """What every provider must do."""
 
-    definition = NEW_NAME
+    definition = PROVIDER
     settings: ClassVar = {"model": "new-name-large"}
     thinks = False
     reports_cache = False
@@ -54,7 +54,10 @@ def test_a_whole_run(tmp_path: Path) -> None:
     project = Project.create(tmp_path, build="grep -q good a.txt\n")
     answer = Reply(body=encode_reply(Reply("^^^a.txt\ngood\n^^^end\n")))
     with ScriptedServer([answer]) as server:
-        environ = {"NEW_NAME_BASE_URL": server.address, "NEW_NAME_API_KEY": "key-for-a-test"}
+        environ = {
+            "NEW_NAME_BASE_URL": server.address,
+            "NEW_NAME_API_KEY": "key-for-a-test",
+        }
         finished = project.command("--model", "new-name", environ=environ)
         [request] = server.requests
     assert (finished.exit_code, project.read("a.txt")) == (0, "good\n"), finished.stderr

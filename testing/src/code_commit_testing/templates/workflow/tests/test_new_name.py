@@ -19,14 +19,16 @@ def summarize(project: Project, server: ScriptedServer, *arguments: str) -> Fini
 
 def test_the_summary_is_printed(project: Project) -> None:
     with ScriptedServer([Reply("It says old.")]) as server:
-        finished = summarize(project, server, "--new-name", "a.txt", "--new-name-words", "7")
+        flags = ("--new-name", "a.txt", "--new-name-words", "7")
+        finished = summarize(project, server, *flags)
         [request] = server.requests
     assert (finished.exit_code, finished.stdout) == (0, "It says old.\n"), finished.stderr
     assert request.prompt == "Summarize in at most 7 words.\n\n[a.txt]\nold\n"
 
 
 def test_the_length_is_a_setting(project: Project) -> None:
-    project.write({"agent-config/config.toml": "[plugins.new-name]\nnew_name_words = 9\n"})
+    settings = "[plugins.new-name]\nnew_name_words = 9\n"
+    project.write({"agent-config/config.toml": settings})
     with ScriptedServer([Reply("It says old.")]) as server:
         assert summarize(project, server, "--new-name", "a.txt").exit_code == 0
         assert "at most 9 words" in server.requests[0].prompt

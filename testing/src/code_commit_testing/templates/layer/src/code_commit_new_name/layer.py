@@ -7,7 +7,7 @@ import threading
 from code_commit.plugin_api import Completion, LimitReached, ModelCall, NextLayer
 
 
-class NewName:
+class CallLimit:
     """A `ModelLayer` that ends the run before it makes too many calls."""
 
     def __init__(self, max_calls: int) -> None:

@@ -18,6 +18,6 @@ def code_commit_model_layers(settings: Any) -> list[ModelLayer]:
     """Return the layer, if a limit is set."""
     if settings.max_calls is None:
         return []
-    from code_commit_new_name.layer import NewName
+    from code_commit_new_name.layer import CallLimit
 
-    return [NewName(settings.max_calls)]
+    return [CallLimit(settings.max_calls)]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from code_commit.plugin_api import ProviderDefinition, hookimpl
 
-NEW_NAME = ProviderDefinition(
+PROVIDER = ProviderDefinition(
     name="new-name",
-    models={
-        "new-name-large": ("new-name",),  # an id of the service, and its aliases
+    models={  # the ids of the service, with their aliases
+        "new-name-large": ("new-name",),
         "new-name-small": (),
     },
     base_url="https://api.example.com/v1",
@@ -22,4 +22,4 @@ NEW_NAME = ProviderDefinition(
 @hookimpl
 def code_commit_providers() -> list[ProviderDefinition]:
     """Return the provider."""
-    return [NEW_NAME]
+    return [PROVIDER]

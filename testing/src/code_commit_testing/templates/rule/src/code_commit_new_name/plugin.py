@@ -17,10 +17,10 @@ def code_commit_settings() -> str:
 @hookimpl
 def code_commit_path_rules(settings: Any) -> list[PathRule]:
     """Return the rule."""
-    return [NewName(settings.max_bytes)]
+    return [SmallNewFiles(settings.max_bytes)]
 
 
-class NewName:
+class SmallNewFiles:
     """Sends back new files that are too large."""
 
     name = "new-name"

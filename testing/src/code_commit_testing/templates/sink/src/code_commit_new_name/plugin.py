@@ -17,10 +17,10 @@ def code_commit_settings() -> str:
 @hookimpl
 def code_commit_log_sinks(settings: Any) -> list[LogSink]:
     """Return the sink, if a file is set."""
-    return [] if settings.file is None else [NewName(settings.file.expanduser())]
+    return [] if settings.file is None else [RunTable(settings.file.expanduser())]
 
 
-class NewName:
+class RunTable:
     """Appends a line to a file when a run ends."""
 
     def __init__(self, file: Path) -> None:
