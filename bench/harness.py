@@ -17,11 +17,7 @@ PEAK = Path(__file__).with_name("peak.py")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One line of the report: `value` must be at most `limit` times `peer`.
-
-    `floor` is the minimum that any solution takes, if known: a limit below it cannot be kept, so it is reported but
-    does not count.
-    """
+    """One line of the report: `value` must be at most `limit` times `peer`."""
 
     name: str
     value: float
@@ -29,7 +25,6 @@ class Measured:
     limit: float
     against: str
     unit: str = "s"
-    floor: float = 0.0
 
     @property
     def ratio(self) -> float:
@@ -40,18 +35,6 @@ class Measured:
     def ok(self) -> bool:
         """Return whether the limit is kept."""
         return self.ratio <= self.limit
-
-    @property
-    def within_reach(self) -> bool:
-        """Return whether the limit can be kept."""
-        return self.floor <= self.limit * self.peer
-
-    @property
-    def verdict(self) -> str:
-        """Return the verdict for the report."""
-        if self.ok:
-            return "ok"
-        return "OVER" if self.within_reach else f"OVER, out of reach: the least takes {self.floor / self.peer:.2f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +58,7 @@ def report(title: str, lines: Sequence[Line]) -> None:
             continue
         print(
             f"  {line.name:44} {_amount(line.value, line.unit):>10} {_amount(line.peer, line.unit):>10}"
-            f" {line.ratio:>7.2f} {line.limit:>7.2f}  {line.verdict:4}  against {line.against}",
+            f" {line.ratio:>7.2f} {line.limit:>7.2f}  {'ok' if line.ok else 'OVER':4}  against {line.against}",
             flush=True,
         )
 

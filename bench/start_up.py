@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
 from pathlib import Path
 
-from harness import Command, Line, Measured, code_commit, medians, report
+from harness import Command, Line, Measured, NotMeasured, code_commit, medians, report
 
 OTHER_DISTRIBUTIONS = 200
 
@@ -34,8 +35,17 @@ def main() -> list[Line]:
             "bare Python",
         ),
     ]
+    lines.append(_against_llm())
     report("start-up", lines)
     return lines
+
+
+def _against_llm() -> Line:
+    llm = shutil.which("llm")
+    if llm is None:
+        return NotMeasured("--help", "llm is not on PATH")
+    seconds = medians({"ours": Command([code_commit(), "--help"]), "llm": Command([llm, "--help"])}, rounds=5)
+    return Measured("--help", seconds["ours"], seconds["llm"], 0.5, "llm")
 
 
 def _crowd(folder: Path) -> Path:
