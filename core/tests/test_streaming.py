@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from queue import SimpleQueue
 from typing import Self
 
 import pytest
@@ -345,6 +346,14 @@ def test_a_reply_with_its_own_end_counts_whatever_follows(ask, after):
     with RawServer([FINISHED, *after]) as server:
         asked = ask(server, stall_timeout=0.2, size_cap=3000)
     assert (asked.text, len(server.requests)) == ("hello", 1)
+
+
+def test_a_stream_that_stays_open_after_its_own_end_is_left(ask):
+    waits: SimpleQueue[bool] = SimpleQueue()
+    with RawServer([FINISHED, lambda server: waits.put(server.closing.wait(5))]) as server:
+        asked = ask(server)
+    assert asked.text == "hello"
+    assert waits.get(timeout=10), "the client waited until the server gave up"
 
 
 def test_silence_before_the_first_byte_has_its_own_limit(ask):

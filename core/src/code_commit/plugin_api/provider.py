@@ -125,7 +125,11 @@ class StopReading(BaseException):
 
 
 class StreamDecoder(Protocol):
-    """Puts one streamed reply together. It is pure, and used for one reply."""
+    """Puts one streamed reply together. It is pure, and used for one reply.
+
+    A decoder may have an attribute `ended`: whether the service's last event has come. The host then does not wait for
+    the service to close the stream.
+    """
 
     def feed(self, event: StreamEvent) -> Iterable[Delta]:
         """Take the next event, and return what it adds.

@@ -79,12 +79,12 @@ class AnthropicStream:
         self._message: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
         self._blocks: dict[int, _Block] = {}
-        self._stopped = False
+        self.ended = False
         self._filtered: Completion | None = None
 
     def feed(self, event: StreamEvent) -> Sequence[Delta]:
         """See `StreamDecoder.feed`. Events of kinds that are not known are ignored, as the service asks."""
-        if self._stopped:
+        if self.ended:
             return ()
         data = reply_object(event.data)
         match reply_member(data, "type", str) or event.name or ("error" if "error" in data else ""):
@@ -97,10 +97,10 @@ class AnthropicStream:
             case "message_delta":
                 self._update(reply_member(data, "delta", dict) or {}, data)
             case "message_stop":
-                self._stopped = True
+                self.ended = True
             case "error":
                 error = {"error": _member(data, "error")}
-                self._filtered, self._stopped = self._wire.completion(error), True
+                self._filtered, self.ended = self._wire.completion(error), True
             case "":
                 raise ProviderError("an event of the reply has no type", kind="invalid_response")
         return ()
@@ -109,7 +109,7 @@ class AnthropicStream:
         """See `StreamDecoder.finish`."""
         if self._filtered is not None:
             return self._filtered
-        if not (self._stopped and self._message):
+        if not (self.ended and self._message):
             raise ProviderError("the reply broke off: the service sent no message_stop", kind="network")
         content = [block.whole() for _, block in sorted(self._blocks.items())]
         usage = {"usage": self._usage} if self._usage else {}

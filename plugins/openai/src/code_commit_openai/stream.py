@@ -236,12 +236,12 @@ class OpenAIStream:
         self._wire = wire
         self._reply: dict[str, Any] = {}
         self._choices: dict[int, _Choice] = {}
-        self._done = False
+        self.ended = False
 
     def feed(self, event: StreamEvent) -> Sequence[Delta]:
         """See `StreamDecoder.feed`. Deltas are of the first choice."""
-        if self._done or event.data.strip() == _END:
-            self._done = True
+        if self.ended or event.data.strip() == _END:
+            self.ended = True
             return ()
         chunk = reply_object(event.data)
         if chunk.get("error") or event.name == "error":

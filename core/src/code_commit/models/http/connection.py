@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import queue
 import socket
 import ssl
 import threading
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -23,7 +22,6 @@ from code_commit_workspace import Redactor, https_proxy, is_this_machine
 CONNECT_SECONDS = 30.0
 WRITE_SECONDS = 120.0
 STALL_SECONDS = 300.0  # a reasoning model may pause for minutes; a lost try is paid for
-_PIECE = 1 << 20  # characters or bytes
 _UNPACKED = 1 << 16  # bytes
 _WAITING, _PAUSE = 64, 0.002  # pieces of a streamed reply that the caller has not taken, and seconds
 _STREAM_SHARE = 40  # a service sends about 25 bytes of events for one of text
@@ -74,40 +72,10 @@ class HttpReply:
 
 @dataclass(frozen=True, slots=True)
 class StreamHead:
-    """The beginning of a streamed reply, in server-sent events or in lines of JSON. Its pieces follow."""
+    """The beginning of a streamed reply, in server-sent events or in `lines` of JSON. Its pieces follow."""
 
-    status: int
-    headers: dict[str, str]
+    reply: HttpReply  # without its body
     lines: bool
-
-
-_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
-class Content:
-    """A JSON document to send, in UTF-8, encoded in pieces because a prompt may be large.
-
-    A lone surrogate becomes `?`: a model may have written it in an earlier turn, and services refuse it.
-
-    Raises:
-        ValueError: a number is not finite.
-    """
-
-    def __init__(self, document: Mapping[str, Any], method: str = "POST") -> None:
-        self.method = method
-        self._texts = tuple(_JSON.iterencode(document)) if method == "POST" else ()
-        self.length = sum(map(len, self))
-
-    def __iter__(self) -> Iterator[bytes]:
-        held = bytearray()
-        for text in self._texts:
-            for start in range(0, len(text), _PIECE):
-                held += text[start : start + _PIECE].encode("utf-8", "replace")
-                if len(held) >= _PIECE:
-                    yield bytes(held)
-                    held.clear()
-        if held:
-            yield bytes(held)
 
 
 ResultQueue = queue.SimpleQueue["HttpReply | StreamHead | bytes | Exception"]
@@ -127,21 +95,18 @@ class HttpConnection:
         self._in_use = False
         self._aborted = threading.Event()
 
-    def post(
-        self, target: httpx.URL, headers: dict[str, str], content: Content, endpoint: Endpoint, queue: ResultQueue
-    ) -> None:
+    def post(self, request: httpx.Request, endpoint: Endpoint, queue: ResultQueue) -> None:
         """Send and read; put the reply or the exception into `queue`."""
+        timeout = httpx.Timeout(endpoint.read_timeout, connect=CONNECT_SECONDS, write=WRITE_SECONDS)
+        request.extensions = {"timeout": timeout.as_dict(), "trace": self._traced}
         with self._lock:
             if self._aborted.is_set():
                 return
             self._in_use = True
         result: HttpReply | bytes | Exception
         try:
-            response = self._transport.handle_request(self._request(target, headers, content, endpoint))
-            try:
-                result = self._read(response, endpoint.size_cap, queue, streams=STREAMS in headers["accept"])
-            finally:
-                response.close()
+            with closing(self._transport.handle_request(request)) as response:
+                result = self._read(response, endpoint.size_cap, queue, streams=STREAMS in request.headers["accept"])
         except Exception as error:  # noqa: BLE001 - passed to the waiting thread
             result = error
         with self._lock:
@@ -165,7 +130,7 @@ class HttpConnection:
 
     def _read(self, response: httpx.Response, cap: int, queue: ResultQueue, *, streams: bool) -> HttpReply | bytes:
         """Return the whole reply; or put the head and the pieces of a streamed one into `queue`, and return its end."""
-        headers = {name.lower(): value for name, value in response.headers.items()}
+        headers = dict(response.headers)
         content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
         lines = content_type in _LINES
         streams = streams and response.is_success and (lines or content_type in _EVENTS)
@@ -182,21 +147,13 @@ class HttpConnection:
                 break
         if not streams:
             return HttpReply(response.status_code, headers, bytes(body))
-        queue.put(StreamHead(response.status_code, headers, lines))
+        queue.put(StreamHead(HttpReply(response.status_code, headers, b""), lines))
         for piece in chain((bytes(body),) if has_begun else (), pieces):
             while queue.qsize() > _WAITING:
                 if self._aborted.wait(_PAUSE):
                     return b""
             queue.put(piece)
         return b""
-
-    def _request(
-        self, target: httpx.URL, headers: dict[str, str], content: Content, endpoint: Endpoint
-    ) -> httpx.Request:
-        timeout = httpx.Timeout(endpoint.read_timeout, connect=CONNECT_SECONDS, write=WRITE_SECONDS)
-        extensions = {"timeout": timeout.as_dict(), "trace": self._traced}
-        headers = {**headers, "content-length": str(content.length)}
-        return httpx.Request(content.method, target, headers=headers, content=iter(content), extensions=extensions)
 
     def _traced(self, event: str, info: Mapping[str, Any]) -> None:
         """Record the sockets that the transport opens."""

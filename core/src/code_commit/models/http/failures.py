@@ -15,6 +15,7 @@ from code_commit.plugin_api.conversation import ProviderError, ProviderErrorKind
 from code_commit_workspace import Redactor, describe, hide_parts
 
 _ENDED_EARLY = re.compile("disconnected|closed connection")
+_REDIRECTS = range(300, 400)  # HTTP statuses
 _LONGEST_BODY = 1 << 20  # bytes kept for the run folder
 
 
@@ -28,6 +29,8 @@ def provider_error(error: Exception, service: str, endpoint: Endpoint, reply: Ht
     """
     cause: Exception | None = None
     match error:
+        case _ if reply is not None and reply.status in _REDIRECTS:
+            described = redirect_error(reply, endpoint.redactor)
         case ProviderError():
             described = error
         case httpx.TransportError():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import queue
@@ -18,7 +19,6 @@ import httpx
 from code_commit import __version__
 from code_commit.models.http.connection import (
     STREAMS,
-    Content,
     Endpoint,
     HttpConnection,
     HttpReply,
@@ -28,18 +28,22 @@ from code_commit.models.http.connection import (
     trust,
 )
 from code_commit.models.http.streaming import EventParser
-from code_commit.plugin_api.conversation import Completion, ProviderError
+from code_commit.plugin_api.conversation import Completion, Json, ProviderError
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import CodeCommitError, NotReady
 from code_commit.plugin_api.provider import HttpCall, ModelCall, StopReading, StreamDecoder, StreamEvent, Wire
 from code_commit_workspace import checked_result
 
-_REDIRECTS = range(300, 400)  # HTTP statuses
 # What the host asks for: a stream, one without the optional members of the call, or the whole reply.
 _STREAM, _PLAIN_STREAM, _WHOLE = range(3)
 _REFUSED = ("", "an option of streaming", 'to stream; set stream = "never" to ask for whole replies at once')
 _ASKING_SECONDS = 30.0  # for what is no call of a model
+_CLOSING_SECONDS = 0.5  # for a service to close a stream whose own end has come
 _MOST_PAGES = 20  # of a list of models, of up to 1,000 each
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+_PIECE = 1 << 20  # bytes of a request, sent together
+# Without compression, which could hold pieces back.
+_STREAM_HEADERS = {"accept": f"{STREAMS}, application/x-ndjson, application/json", "accept-encoding": "identity"}
 _AT_ONCE = 1 << 15  # bytes of a stream, parsed together
 _LONGEST_TIMER = 7 * 24 * 3600.0  # the clock's own limit is lower than infinity
 
@@ -122,9 +126,8 @@ class HttpProvider:
     def _streamed(self, post: _Post, head: StreamHead, call: ModelCall) -> Completion:
         """Read a streamed reply, and pass on what arrives."""
         decoder, event, has_begun = self._wire.stream(), StreamEvent("", b""), False
-        reply = HttpReply(head.status, head.headers, b"")
         try:
-            for event in self._events(post, head, call.deadline):
+            for event in self._events(post, head, call.deadline, decoder):
                 call.progress(event)
                 for delta in decoder.feed(event):
                     has_begun = True
@@ -138,20 +141,19 @@ class HttpProvider:
         except Exception as error:  # noqa: BLE001 - described below
             failure = error
         else:
-            post.result = reply if post.result is head else post.result
+            post.result = head.reply if post.result is head else post.result
             return completion
 
-        def read(clean: HttpReply) -> None:
-            tuple(self._wire.stream().feed(replace(event, data=clean.body)))
-            raise failure
+        def feed_again(_status: int, _headers: object, clean: bytes) -> None:
+            tuple(self._wire.stream().feed(replace(event, data=clean)))
 
-        described = self._described(failure, replace(reply, body=event.data), read)
+        described = self._described(failure, replace(head.reply, body=event.data), feed_again)
         described.body = ""
         if has_begun and described.kind == "rate":  # which costs nothing, but what was written does
             described.kind = "server"
         raise described
 
-    def _events(self, post: _Post, head: StreamHead, deadline: float) -> Iterator[StreamEvent]:
+    def _events(self, post: _Post, head: StreamHead, deadline: float, decoder: StreamDecoder) -> Iterator[StreamEvent]:
         """Yield the events of a streamed reply as they arrive. The timed `get` finds a stall. `post.result` is then
         the error that ended the stream too early.
         """
@@ -159,7 +161,9 @@ class HttpProvider:
         parser = EventParser(self._endpoint.size_cap // 2, lines=head.lines)
         piece: Any = None
         while piece != b"":
-            left = deadline - time.monotonic()
+            now = time.monotonic()
+            deadline = min(deadline, now + _CLOSING_SECONDS) if _has_ended(decoder) else deadline
+            left = deadline - now
             try:
                 piece = post.queue.get(timeout=min(left, stall)) if left > 0 else _out_of_time()
             except queue.Empty:
@@ -179,7 +183,7 @@ class HttpProvider:
 
     def _finished(self, decoder: StreamDecoder, post: _Post, call: ModelCall) -> Completion:
         """Return the completion. If the connection broke off, it counts where the service had ended the reply."""
-        broken = post.result if isinstance(post.result, Exception) else None
+        broken = post.result if isinstance(post.result, Exception) and not _has_ended(decoder) else None
         try:
             completion: Completion = decoder.finish()
         except Exception as error:  # noqa: BLE001 - described by the caller
@@ -225,18 +229,15 @@ class HttpProvider:
     @contextmanager
     def _posted(self, http_call: HttpCall, deadline: float, *, streams: bool = False) -> Iterator[_Post]:
         """Prepare a request, which the caller sends and waits for; `result` says when that took too long."""
-        target, headers, content = self._prepared(checked_result(http_call, HttpCall))
-        if streams:  # no compression: it could hold pieces back
-            accept = f"{STREAMS}, application/x-ndjson, application/json"
-            headers |= {"accept": accept, "accept-encoding": "identity"}
+        request = self._request(checked_result(http_call, HttpCall), streams=streams)
         del http_call
         result_queue: ResultQueue = queue.SimpleQueue()
         seconds = max(0.0, min(deadline - time.monotonic(), _LONGEST_TIMER))
         connection = self._take_connection(result_queue)
-        arguments = (target, headers, content, self._endpoint, result_queue)
+        arguments = (request, self._endpoint, result_queue)
         thread = threading.Thread(target=connection.post, args=arguments, name=f"code-commit {self._name}", daemon=True)
         post = _Post(thread, result_queue, seconds, _closed())
-        del content, arguments
+        del request, arguments
         try:
             yield post
         except queue.Empty:
@@ -255,33 +256,28 @@ class HttpProvider:
         for result_queue in busy:
             result_queue.put(_closed())
 
-    def _prepared(self, call: HttpCall) -> tuple[httpx.URL, dict[str, str], Content]:
+    def _request(self, call: HttpCall, *, streams: bool) -> httpx.Request:
         if not call.path.startswith("/"):  # else it could lead to another host
             raise ValueError(f"provider {self._name}: the path of a call must begin with a slash")
-        target = httpx.URL(str(self._address).rstrip("/") + call.path)
         headers = {name.lower(): value for name, value in call.headers.items()}
         if self._key_header in headers:
             raise ValueError(f"provider {self._name}: only the host sets the key header")
-        return target, headers | self._headers, Content(call.body, call.method)
+        body = _encoded(call.body) if call.method == "POST" else b""
+        headers |= self._headers | (_STREAM_HEADERS if streams else {}) | {"content-length": str(len(body))}
+        pieces = (body[start : start + _PIECE] for start in range(0, len(body), _PIECE))
+        return httpx.Request(call.method, str(self._address).rstrip("/") + call.path, headers=headers, content=pieces)
 
     def _decoded(self, result: Any, decode: Callable[..., Any]) -> Any:
-        def read(reply: HttpReply) -> Any:
-            if reply.status in _REDIRECTS:
-                from code_commit.models.http.failures import redirect_error
-
-                raise redirect_error(reply, self._endpoint.redactor)
-            return decode(reply.status, reply.headers, reply.body)
-
         reply = result if isinstance(result, HttpReply) else None
         if reply is not None:
             try:
-                return read(reply)
+                return decode(reply.status, reply.headers, reply.body)
             except Exception as error:  # noqa: BLE001 - described below
                 result = error
-        raise self._described(result, reply, read)
+        raise self._described(result, reply, decode)
 
-    def _described(self, error: Exception, reply: HttpReply | None, read: Callable[[HttpReply], Any]) -> ProviderError:
-        """Return `error` with the name of the service. If `reply` holds a key, `read` it again without."""
+    def _described(self, error: Exception, reply: HttpReply | None, decode: Callable[..., Any]) -> ProviderError:
+        """Return `error` with the name of the service. If `reply` holds a key, `decode` it again without."""
         from code_commit.models.http.failures import provider_error
 
         if reply is not None and (clean := self._endpoint.redactor.document(reply.body)) is not reply.body:
@@ -289,7 +285,7 @@ class HttpProvider:
             reply = replace(reply, body=clean)
             error = ProviderError("the reply contains an API key", kind="invalid_response")
             try:
-                read(reply)
+                decode(reply.status, reply.headers, clean)
             except Exception as again:  # noqa: BLE001 - described below
                 error = again
         return provider_error(error, self._name, self._endpoint, reply)
@@ -317,12 +313,27 @@ class HttpProvider:
         return HttpConnection(self._ssl_context, proxy_for(self._address))
 
 
+def _has_ended(decoder: StreamDecoder) -> bool:
+    return getattr(decoder, "ended", False) is True
+
+
 def _out_of_time() -> ProviderError:
     return ProviderError("the call reached its time limit before the end of the reply", kind="network")
 
 
 def _closed() -> ProviderError:
     return ProviderError("the call was aborted", kind="rejected")
+
+
+def _encoded(document: Json) -> bytes:
+    """Return `document` as JSON in UTF-8.
+
+    A lone surrogate becomes `?`: a model may have written it in an earlier turn, and services refuse it.
+
+    Raises:
+        ValueError: a number is not finite.
+    """
+    return b"".join(text.encode("utf-8", "replace") for text in _JSON.iterencode(document))
 
 
 def _host_headers(definition: ProviderDefinition, key: str | None) -> dict[str, str]:
