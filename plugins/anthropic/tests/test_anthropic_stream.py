@@ -227,9 +227,10 @@ def test_what_arrived_is_told():
         decoder.feed(event(each))
     arrived = decoder.partial()
     assert (arrived.text, arrived.usage, arrived.model) == ("so far", Usage(3), "claude-made-up")
+    assert not decoder.ended
     for each in (text(1, "!"), *end(output_tokens=4)):
         decoder.feed(event(each))
-    assert decoder.finish().text == "so far!"
+    assert (decoder.finish().text, decoder.ended) == ("so far!", True)
     assert decoder.partial().usage == Usage(3, 4)
 
 

@@ -222,6 +222,9 @@ def test_what_arrived_is_told():
     assert (arrived.text, arrived.usage, arrived.model) == ("so far", Usage(3, 2), "m-1")
     decoder.feed(event(chunk({"content": "!"}, finish="stop")))
     assert decoder.finish().text == "so far!"
+    assert not decoder.ended, "the usage may follow"
+    decoder.feed(DONE)
+    assert decoder.ended
 
 
 HOSTILE = [

@@ -103,8 +103,7 @@ class RunLog:
         self._spans = 1
         self._reported_files: set[str] = set()
         self._late_failures: list[PluginFailed] = []
-        self._end_logged = False
-        self._finished = self._has_begun = False
+        self._has_begun = self._has_ended = False
         try:
             self._events = EventFile(self._files.handle, self.run, redactor=redactor, clock=self._clock)
         except OSError as error:
@@ -183,10 +182,11 @@ class RunLog:
     def _append(self, kind: str, data: Mapping[str, Any]) -> None:
         span, parent = self._span.get()
         with self._lock:
-            if self._finished:
+            if self._has_ended:
                 return
             self._has_begun |= kind not in BEFORE_WORK
             record = self._events.record(kind, data, span=span, parent=parent)
+            self._has_ended = kind == RunFinished.kind
             is_due = self.document.receive(record)
             self._sinks.put(record)
             if is_due:
@@ -205,7 +205,7 @@ class RunLog:
         if name in self._reported_files:
             return
         self._reported_files.add(name)
-        if self._end_logged:  # `run.finished` stays the last event
+        if self._has_ended:  # `run.finished` stays the last event
             self._late_failures.append(PluginFailed(name, "code-commit", "log", describe(error)))
         else:
             self._append_event(MessageLogged(f"cannot write {self.folder / name}: {error}", level="warning"))
@@ -305,9 +305,8 @@ class RunLog:
         """
         with self._lock:
             self._span.set(_ROOT_SPAN)
-            if not self._finished:
+            if not self._has_ended:
                 self._log_end(exit_code, summary, data or {})
-                self._finished = True
         self._sinks.close()
         with self._lock:
             self._events.close()
@@ -320,7 +319,6 @@ class RunLog:
 
     def _log_end(self, exit_code: ExitCode, summary: str, data: Mapping[str, Any]) -> None:
         end = RunFinished(outcome=exit_code.outcome, exit_code=int(exit_code), summary=summary)
-        self._end_logged = True
         try:
             self._append(end.kind, {**data_of(end), "data": to_json(data)})
         except Interrupted:
@@ -331,7 +329,7 @@ class RunLog:
 
     def _report(self, failure: PluginFailed) -> None:
         with self._lock:
-            if self._finished:
+            if self._has_ended:
                 self._late_failures.append(replace(failure, error=self.redactor.text(failure.error)))
             else:
                 self._append_event(failure)

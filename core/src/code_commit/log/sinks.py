@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
 
 from code_commit.plugin_api.event import LogSink, PluginFailed, Record
 from code_commit.plugin_api.host import HOST
@@ -25,7 +27,8 @@ class Sinks:
 
     def add(self, plugin: str, distribution: str, sink: LogSink, backlog: Iterable[Record]) -> None:
         """Add a sink, which receives the records of `backlog` and all later ones."""
-        self._outlets = (*self._outlets, _Outlet(plugin, distribution, sink, deque(backlog)))
+        worker = None if distribution == HOST else Worker(f"sink {plugin}")
+        self._outlets = (*self._outlets, _Outlet(plugin, distribution, sink, deque(backlog), worker))
 
     def put(self, record: Record, *, live: bool = False) -> None:
         """Queue a record for every sink; with `live`, only for those that show what happens now."""
@@ -52,7 +55,7 @@ class Sinks:
             outlet.closed = True
             if outlet.pending:
                 self._report(_failure(outlet, "receive", "was still busy with an earlier record at the end of the run"))
-            elif error := outlet.call("close", self._run_safely, timeout=_CLOSE_SECONDS):
+            elif error := self._call(outlet, "close", seconds=_CLOSE_SECONDS):
                 self._report(_failure(outlet, "close", error))
 
     def _drain(self, outlet: _Outlet, timeout: float) -> None:
@@ -64,19 +67,29 @@ class Sinks:
             try:
                 while outlet.pending and not outlet.closed:
                     record = outlet.pending.popleft()
-                    if error := outlet.call("receive", self._run_safely, record, timeout=_RECEIVE_SECONDS):
+                    if error := self._call(outlet, "receive", record, seconds=_RECEIVE_SECONDS):
                         outlet.closed = True
             finally:
                 outlet.busy.release()
             if error:
                 self._report(_failure(outlet, "receive", error))
-                outlet.call("close", self._run_safely, timeout=_CLOSE_SECONDS)
+                self._call(outlet, "close", seconds=_CLOSE_SECONDS)
 
-    def _run_safely(self, function: Callable[[], object]) -> str:
-        """Run code of a sink; return its error as text, or an empty text."""
+    def _call(self, outlet: _Outlet, method: str, *arguments: Record, seconds: float) -> str:
+        """Call a method of the sink; return its error as text, or an empty text."""
+        function = partial(self._run_safely, outlet.sink, method, *arguments)
+        try:
+            return (
+                "" if outlet.hangs else outlet.worker.call(function, seconds=seconds) if outlet.worker else function()
+            )
+        except TimeoutError as error:
+            outlet.hangs = True
+            return str(error)
+
+    def _run_safely(self, sink: LogSink, method: str, *arguments: Record) -> str:
         self._delivering.now = True
         try:
-            require_sync(function())
+            require_sync(getattr(sink, method)(*arguments))
         except KeyboardInterrupt:
             if threading.current_thread() is threading.main_thread():
                 raise  # Ctrl-C
@@ -91,6 +104,7 @@ class Sinks:
         return ""
 
 
+@dataclass(eq=False, slots=True)
 class _Outlet:
     """A sink and its queued records.
 
@@ -98,33 +112,14 @@ class _Outlet:
     delays the run for a limited time.
     """
 
-    def __init__(self, plugin: str, distribution: str, sink: LogSink, backlog: deque[Record]) -> None:
-        self.plugin = plugin
-        self.distribution = distribution
-        self.sink = sink
-        self.pending = backlog
-        self.busy = threading.Lock()
-        self.closed = False
-        self._hangs = False
-        self._worker = None if distribution == HOST else Worker(f"sink {plugin}")
-
-    def call(
-        self, method: str, guarded: Callable[[Callable[[], object]], str], *arguments: Record, timeout: float
-    ) -> str:
-        """Call a method of the sink; return its error as text, or an empty text."""
-
-        def function() -> str:
-            return guarded(lambda: getattr(self.sink, method)(*arguments))
-
-        if self._worker is None:
-            return function()
-        if self._hangs:
-            return ""  # reported already
-        try:
-            return self._worker.call(function, seconds=timeout)
-        except TimeoutError as error:
-            self._hangs = True
-            return str(error)
+    plugin: str
+    distribution: str
+    sink: LogSink
+    pending: deque[Record]
+    worker: Worker | None  # None for a sink of the host
+    busy: threading.Lock = field(default_factory=threading.Lock)
+    closed: bool = False
+    hangs: bool = False  # in a call that was reported
 
 
 def _failure(outlet: _Outlet, stage: str, error: str) -> PluginFailed:
