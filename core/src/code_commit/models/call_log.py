@@ -13,7 +13,7 @@ from code_commit.models.received_reply import Print, ReceivedReply
 from code_commit.models.resolution import Service
 from code_commit.plugin_api.conversation import Completion, Finish, ProviderError, Text, Usage, request_text
 from code_commit.plugin_api.errors import CodeCommitError, LimitReached, NotReady, ProviderFailed
-from code_commit.plugin_api.event import CallFinished, CallRetried, CallStarted, MessageLogged
+from code_commit.plugin_api.event import CallFinished, CallRetried, CallStarted
 from code_commit.plugin_api.provider import ModelCall, NextLayer, Watch
 from code_commit_workspace import Redactor
 
@@ -27,12 +27,11 @@ class CallLog:
         self._log = log
         self._numbered = numbered
         self._count = 0
-        self._retried: set[int] = set()
         self._latest: ContextVar[int] = ContextVar("latest call")
-        self._replies: dict[int, ReceivedReply] = {}  # to the running calls
-        self.print_text: ContextVar[Print | None] = ContextVar("print", default=None)
-        self._running = 0
+        self._running: dict[int, ReceivedReply] = {}  # by the number of the call
         self._condition = threading.Condition()
+        self.print_text: ContextVar[Print | None] = ContextVar("print", default=None)
+        self.warn = log.add_warning
 
     @property
     def last_number(self) -> int | None:
@@ -54,13 +53,11 @@ class CallLog:
     def record(self, call: ModelCall, *, next: NextLayer, service: Service, watch: Watch | None) -> Completion:  # noqa: A002
         """Log the start and the end of a call. With `watch`, stop a streamed reply early."""
         files = self._log.call_files(call.number if self._numbered else None, call.label)
-        reply = self._replies[call.number] = ReceivedReply(call.number, files, self._log, self.print_text.get(), watch)
+        reply = ReceivedReply(call.number, files, self._log, self.print_text.get(), watch)
         with self._condition:
-            self._running += 1
+            self._running[call.number] = reply
         try:
-            text = request_text(call.request)
-            self._log.write(files.request, text)
-            del text
+            self._log.write(files.request, request_text(call.request))
             with self._log.nested():
                 of_call = (call.number, call.label, call.provider, call.model)
                 self._log.emit(CallStarted(*of_call, service.address, service.key_source, files.request))
@@ -74,21 +71,15 @@ class CallLog:
                 finished = self._finished(call, reply, completion, time.monotonic() - started)
                 self._log.emit(replace(finished, cost_usd=0.0) if service.definition.free else finished)
         finally:
-            del self._replies[call.number]
             with self._condition:
-                self._running -= 1
+                del self._running[call.number]
                 self._condition.notify_all()
         return completion
 
     def retried(self, call: ModelCall, number: int, wait: float, reason: str) -> None:
         """Log that the try `number` failed and the next one starts after `wait` seconds. Keep what arrived of it."""
-        self._retried.add(call.number)
-        self._replies[call.number].lose(number)
+        self._running[call.number].lose(number)
         self._log.emit(CallRetried(call.number, number, wait, reason))
-
-    def warn(self, text: str) -> None:
-        """Log a warning."""
-        self._log.emit(MessageLogged(text, level="warning"))
 
     def wait_until_over(self, seconds: float) -> bool:
         """Wait until no call is running; return False if that takes longer than `seconds`."""
@@ -104,7 +95,7 @@ class CallLog:
         arrived = (self._log.folder / name).read_bytes().decode() if reply.kept.has_text else body
         self._log.write(name, failure_text(message) + arrived, replaces=True)
         # These two are raised before a try is sent, so the first try of a call costs nothing.
-        unsent = isinstance(error, LimitReached | NotReady) and call.number not in self._retried
+        unsent = isinstance(error, LimitReached | NotReady) and not reply.lost_tries
         tokens, cost = (0, 0.0) if unsent else (None, None)
         failed = CallFinished(call.number, call.label, call.model, None, "", seconds, tokens, tokens, cost_usd=cost)
         kind = error.kind if isinstance(error, ProviderFailed) else None

@@ -33,10 +33,10 @@ class ReceivedReply:
     ) -> None:
         self.files, self._watch = files, watch
         self._number, self._log, self._print = number, log, print_text
-        self.begin()
+        self.lost_tries = 0
+        self._begin()
 
-    def begin(self) -> None:
-        """Begin the next try."""
+    def _begin(self) -> None:
         keep_events, keep_text = (
             partial(self._log.append_clean, name) for name in (self.files.raw, self.files.response)
         )
@@ -78,7 +78,8 @@ class ReceivedReply:
         for file in (self._log.folder / self.files.response, self._log.folder / self.files.raw):
             with suppress(FileNotFoundError):
                 file.rename(file.with_name(counted(file.name, f"try-{attempt}")))
-        self.begin()
+        self.lost_tries = attempt
+        self._begin()
 
     def _show(self, text: str, added: str) -> None:
         """Print new text, and report how far the reply is."""
