@@ -109,6 +109,15 @@ def test_a_run_without_calls_cannot_be_replayed(runs):
     assert "called no model" in finished.stderr
 
 
+def test_a_run_that_was_refused_for_a_key_cannot_be_replayed(runs):
+    runs.project.write({"agent-config/scripted-key.txt": KEY + "\n"})
+    assert runs.run(runs.replaced("a.txt", f"good {KEY}\n"))[0].exit_code == 5
+    finished = runs.command("replay")
+    assert finished.exit_code == 3
+    assert "the log does not have the key" in finished.stderr
+    assert runs.scratch_copies == []
+
+
 def test_a_replay_that_is_not_ready_says_why(runs):
     runs.project.write({".gitignore": "/agent-config\n/build.sh\n"})
     runs.project.git("rm", "-q", "--cached", "build.sh")
