@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 
 from code_commit.plugin_api.conversation import (
@@ -85,9 +86,10 @@ class Budget:
                 if self._spent + self._reserved + bound <= self._limit:
                     self._reserved += bound
                     return bound
+        spent, limit = _dollars(self._spent), _dollars(self._limit)
         raise LimitReached(
-            f"the next call could cost up to ${bound:.4f} ({tokens:,} tokens of prompt, at most "
-            f"{call.request.max_tokens:,} tokens of reply); ${self._spent:.4f} of ${self._limit:.4f} is spent",
+            f"the next call could cost up to {_dollars(bound)} ({tokens:,} tokens of prompt, at most "
+            f"{call.request.max_tokens:,} tokens of reply); {spent} of {limit} is spent",
             hint="raise --max-cost, send less code, or lower max_tokens in the provider's config",
         )
 
@@ -119,3 +121,7 @@ def _cost(model: str, request: Request, tokens: int, *, hour: bool) -> float:
 def _text(request: Request) -> str:
     """Return what counts as tokens: all texts, and the tools."""
     return request_text(request) + "".join(f"{each.name}{each.description}{each.parameters}" for each in request.tools)
+
+
+def _dollars(usd: float) -> str:
+    return f"${usd:.4f}" if usd >= 0.001 or not usd else f"${Decimal(f'{usd:.2g}'):f}"  # noqa: PLR2004 - four decimals suffice
