@@ -117,7 +117,40 @@ def test_the_limit_of_a_completion_in_the_config_counts(project, asking, server)
     project.write({"agent-config/config.toml": "[providers.bounded.default]\nmax_tokens = 7\n"})
     finished = run(project, asking, server, "--model", "bounded/gpt-5", "--max-cost", "0.00001")
     assert (finished.exit_code, server.requests) == (6, [])
-    assert "at most 7 tokens of reply" in finished.stderr
+    assert "at most 7 tokens of reply); $0.0000 of $0.00001 is spent" in finished.stderr
+
+
+# --- memory
+
+MEMORY = """
+import gc, tracemalloc
+from code_commit.plugin_api import Flag, Message, Outcome, Request, Result, Text, WorkflowDefinition, hookimpl
+
+@hookimpl
+def code_commit_workflows():
+    flag = Flag(("--measure",), "measure", selects=True)
+    return [WorkflowDefinition("measuring", "measure", (flag,), "measuring_plugin:run", writes=False)]
+
+def run(run):
+    gc.disable()  # a cycle would keep the prompt for some time
+    kept = []
+    for _ in range(2):
+        tracemalloc.start()
+        run.model().complete(Request((Message("user", (Text("a" * 1_000_000 + "b"),)),)), label="ask")
+        kept.append(tracemalloc.get_traced_memory()[0])
+        tracemalloc.stop()
+    return Result(Outcome.REACHED, "done", {"kept": kept[-1]})  # of the first, imports are kept
+"""
+
+
+def test_no_prompt_is_kept_after_its_call(project, asking, server):
+    install_plugin(asking, "measuring", MEMORY)
+    server.script(Reply("1"), Reply("2"))
+    environ = {"LOOPBACK_BASE_URL": server.url("openai")}
+    command = ("--measure", "--json", "--model", "loopback/gpt-5")
+    finished = project.command(*command, plugins=[asking], environ=environ)
+    assert finished.exit_code == 0, finished.stderr
+    assert finished.events[-1]["data"]["data"]["kept"] < 500_000
 
 
 # --- the layers of plugins
