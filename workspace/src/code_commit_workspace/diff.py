@@ -16,10 +16,9 @@ _DIFF = ("diff", "--no-index", "--no-ext-diff", "--no-textconv", "--no-color", "
 
 
 def unified_diff(tree: ProjectTree, changes: Sequence[Change], writable: Sequence[Path] = ()) -> str:
-    """Return a unified diff from the files of `tree` to `changes`. The project is not touched.
+    """Return a unified diff from the files of `tree` to `changes`. The project stays as it is.
 
-    Where a file and a folder swap places, or a file is unreadable, the old content is left out. git is not taken from
-    the folders `writable`.
+    The old content is left out where a file and a folder swap places, or a file is unreadable. `writable`: see `Git`.
     """
     with TemporaryDirectory(prefix="code-commit-diff-") as scratch:
         for change in changes:

@@ -12,16 +12,16 @@ from code_commit_workspace.programs import find_program
 
 
 def edited(draft: str, root: Path) -> str:
-    """Return `draft` as the person's editor left it.
+    """Open `draft` in the user's editor (VISUAL or EDITOR, by default vi) and return the edited text.
 
     Raises:
-        OSError, ValueError: there is no editor, or it failed; the message tells why.
+        OSError, ValueError: there is no editor, or it failed; the message says why.
     """
     command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
     name = command[0] if command else ""
     program = name if "/" in name else find_program(name, root)
     if not program:
-        raise ValueError("there is none; name one in the variable EDITOR")
+        raise ValueError("no editor was found; set the variable EDITOR")
     with tempfile.TemporaryDirectory(prefix="code-commit-") as folder:
         file = Path(folder, "answer.md")
         file.write_text(draft, "utf-8")

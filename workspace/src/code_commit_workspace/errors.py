@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class CodeCommitError(Exception):
-    """Says what happened and where; `hint` says what to do next."""
+    """The message describes what happened and where; `hint` describes what to do next."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -31,11 +31,11 @@ class NotReady(CodeCommitError):  # noqa: N818 - the name of the outcome
 
 
 class ChangeSetRefused(CodeCommitError):  # noqa: N818 - the name of the outcome
-    """A path rule does not allow a change; `refusals` says which and why."""
+    """A path rule does not allow a change; `refusals` has the paths and reasons."""
 
     def __init__(self, refusals: tuple[Refusal, ...]) -> None:
-        told = "; ".join(map(str, refusals))
-        super().__init__(f"the change was refused and nothing was applied: {told}")
+        reasons = "; ".join(map(str, refusals))
+        super().__init__(f"the change was refused and nothing was applied: {reasons}")
         self.refusals = refusals
 
 

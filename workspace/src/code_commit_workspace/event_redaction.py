@@ -1,7 +1,7 @@
-"""Remove live keys from JSON texts that arrive one after the other, such as the events of a stream.
+"""Remove live keys from a sequence of JSON texts, such as the events of a stream.
 
-A key may be split over several of them: each piece is a string in a text of its own. So strings that belong together
-are joined and searched, and a text that holds a piece of a key is replaced as a whole.
+A key may be split over several texts, with one piece in each. So strings that belong together are joined and searched,
+and a text that contains a piece of a key is replaced as a whole.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any, Self
 from code_commit_workspace.key_search import KeySearch
 from code_commit_workspace.redaction import Redactor
 
-_BEGINNING = 4  # characters that may begin a key hold an event back; fewer are of no use to anybody
-_MOST_HELD = 4 * 1024 * 1024  # bytes; then what may begin a key counts as one
-_MOST_CHANNELS = 1000  # a hostile service can make up names
+_BEGINNING = 4  # an event that ends with this many characters of a key is held back; fewer reveal too little
+_MOST_HELD = 4 * 1024 * 1024  # bytes; beyond that, a possible beginning of a key counts as a key
+_MOST_CHANNELS = 1000  # a hostile service can invent names
 _RELEASED = -1
 _INSIDE = re.compile(  # of a JSON string
     rb'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})[^"\\\x00-\x1f]*)*'
@@ -28,8 +28,8 @@ _INSIDE = re.compile(  # of a JSON string
 _STRING_BEGINS = re.compile(rb'"[^"\\\x00-\x1f]+" *: *"')
 _Named = tuple[Hashable, str]  # the name of a member, and its string
 _PROBE = "a probe of the pattern"
-_REPEATED = 1000  # times that a string counts which stays the same; all of them say no more
-_TRIED, _TRIED_AGAIN = 8, 32  # events in a row, and then each of how many, to find what they have in common
+_REPEATED = 1000  # events for which an unchanged string is searched; more repetitions reveal nothing new
+_TRIED, _TRIED_AGAIN = 8, 32  # look for a pattern after each of the first 8 events without one, then every 32nd
 
 
 class EventRedactor:
@@ -43,7 +43,7 @@ class EventRedactor:
         self._search = redactor.search
         self._count = 0
         self._pending: deque[bytes] = deque()  # the latest events, as lines
-        self._size = 0  # of these
+        self._size = 0  # bytes in `_pending`
         self._hidden: dict[int, bytes] = {}
         self._channels: dict[Hashable, _Channel] = {}
         self._pattern: _Pattern | None = None
@@ -56,7 +56,7 @@ class EventRedactor:
         return self._count
 
     def add(self, data: bytes) -> None:
-        """Take the next event. What is no JSON is taken as a string."""
+        """Take the next event. Text that is not JSON counts as a string."""
         self._count += 1
         line, pattern = data, self._pattern
         text = None if pattern is None else pattern.string_of(data)
@@ -88,7 +88,7 @@ class EventRedactor:
             text = data.decode("utf-8", "backslashreplace")
             strings = [("", text)]
             line = json.dumps(text).encode()
-        return line, [*strings, (None, f"{text}\n")]  # the whole: for keys in names
+        return line, [*strings, (None, f"{text}\n")]  # the whole text, to find keys in member names
 
     def _find_pattern(self, data: bytes) -> None:
         """Find what this event and the one before have in common, so that the next ones need not be parsed."""
@@ -98,7 +98,7 @@ class EventRedactor:
 
     def add_text(self, channel: Hashable, text: str) -> None:
         """Add `text`, which the latest event holds in some form, to the other texts of `channel`."""
-        self._put((channel,), text)  # no name of a member
+        self._put((channel,), text)  # a tuple, so that it equals no member name
 
     def _put(self, channel: Hashable, text: str) -> None:
         if self._search is not None:
@@ -108,8 +108,8 @@ class EventRedactor:
     def take(self, before: int | None = None) -> list[bytes]:
         """Return the events that are final, each as one line without its end.
 
-        Only the first `before` events are final: the texts of later ones may not be known yet. Without it, no event
-        and no text follows.
+        At most the first `before` events are final, because `add_text` may still add to later ones. None means that
+        nothing follows.
         """
         first = self._count - len(self._pending)
         if self._search is not None:
@@ -128,7 +128,7 @@ class EventRedactor:
         return lines
 
     def _decide(self) -> None:
-        """Hide what may hold a piece of a key: the pieces are too far apart to wait for the next one."""
+        """Hide the events that are held back: too much waits for the rest of a possible key."""
         for channel in self._channels.values():
             self._hidden |= dict.fromkeys(channel.held, b'"***"')
             channel.held = []
@@ -138,21 +138,21 @@ class EventRedactor:
 
 
 class _Channel:
-    """Texts that belong together. `held` are the events that hold what may begin a key."""
+    """Texts that belong together. `held` are the numbers of events with a possible beginning of a key."""
 
     __slots__ = ("_at_line_start", "_owners", "_tail", "held", "texts")
 
     def __init__(self) -> None:
         self.texts: list[tuple[int, str]] = []  # new ones, with the number of the event
         self.held: list[int] = []
-        self._tail = b""  # which may begin a key
+        self._tail = b""  # a possible beginning of a key
         self._owners: list[tuple[int, int]] = []  # where the part of an event in the tail ends, and its number
         self._at_line_start = True
 
     def search(self, search: KeySearch, first: int, *, is_last: bool) -> dict[int, bytes]:
-        """Search the new texts; return the events with pieces of keys, and what is shown instead.
+        """Search the new texts; return the replacement of each event that contains a piece of a key.
 
-        Events before `first` are not held any more.
+        Events before `first` are already released.
         """
         pieces = [text.encode("utf-8", "surrogatepass") for _, text in self.texts]
         data = b"".join((self._tail, *pieces))
@@ -180,9 +180,9 @@ class _Channel:
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """What events have before and after the inside of one string, `start` and `end`; and their strings in order.
+    """What consecutive events have in common: everything except the inside of one string.
 
-    Of these strings, the one that differs is None.
+    `start` and `end` are the bytes around it; `strings` are all strings of an event in order, None for this one.
     """
 
     start: bytes
@@ -207,7 +207,7 @@ class _Pattern:
         differing = [name for name, string in found if string is None]
         if len(differing) != 1:
             return None
-        # Whatever is inside of a JSON string can stand in the place of the probe.
+        # Any valid inside of a JSON string can replace the probe.
         return cls(start, end, found, [each for each in found if each[0] == differing[0]])
 
     def string_of(self, data: bytes) -> str | None:
@@ -227,7 +227,7 @@ def _strings(text: str) -> list[_Named]:
     """Return the strings in a JSON text, each with the name of its member, in order.
 
     Raises:
-        ValueError: it is no JSON.
+        ValueError: it is not JSON.
         RecursionError: it is nested too deeply.
     """
     found: list[_Named] = []

@@ -13,7 +13,10 @@ _IGNORABLE = re.compile(
 
 
 def folded(text: str) -> str:
-    """Return `text` as the most lenient file system compares it: one form, one case, nothing ignorable."""
+    """Return `text` as the most lenient file system compares it: normalized, in one case, without ignorable characters.
+
+    Unicode: NFKC (UAX #15), default case folding, Default_Ignorable_Code_Point (UAX #44).
+    """
     if text.isascii():
         return text.lower()
     once = unicodedata.normalize("NFKC", _IGNORABLE.sub("", text)).casefold()

@@ -1,4 +1,4 @@
-"""Protect critical sections from Ctrl-C and SIGTERM, and act on them at once."""
+"""Protect critical sections from Ctrl-C and SIGTERM, and react to these signals at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from types import FrameType
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Delay the signals until the end of the block. A signal that is ignored, as in a background job, stays ignored.
+    """Delay Ctrl-C and SIGTERM until the end of the block. An ignored signal, as in a background job, stays ignored.
 
     A signal mask is not enough: another thread may take the signal, and Python still raises in the main thread.
     """

@@ -1,4 +1,4 @@
-"""A JSON array in a file that grows by one line for each element, and may be left open by a killed process."""
+"""A JSON array in a file that grows by one line per element; a killed process may leave it open."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _READ_WRITE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def array_piece(lines: Sequence[bytes], *, is_first: bool) -> bytes:
-    """Return what to append to the file for the elements `lines`; `ARRAY_END` follows the last piece."""
+    """Return the bytes that append the elements `lines` to the file. Append `ARRAY_END` after the last piece."""
     return (b"[\n" if is_first else b",\n") + b",\n".join(lines) if lines else b""
 
 
 def close_array(path: Path) -> None:
-    """Close the array in a file if it is open. An incomplete element at its end is dropped. Other files stay as is.
+    """Close the array in a file if it is open, without an incomplete last element. Leave other files as they are.
 
     Raises:
         OSError: the file cannot be read or written, or is not a regular file.
@@ -43,7 +43,7 @@ def close_array(path: Path) -> None:
 
 
 def close_arrays(folder: Path, pattern: str) -> None:
-    """Close the arrays in the files of `folder` that match `pattern`, as far as they can be written."""
+    """Close the arrays in the files of `folder` that match `pattern`; skip files that cannot be written."""
     for file in folder.glob(pattern):
         with suppress(OSError):
             close_array(file)

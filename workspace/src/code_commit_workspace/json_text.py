@@ -1,4 +1,4 @@
-"""Values as strict JSON, and lines of JSON that a hostile or killed process may have written."""
+"""Convert values to strict JSON, and read lines of JSON that a hostile or killed process may have written."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _LONGEST_LINE = 64 * 1024 * 1024  # bytes
 
 
 def to_json(value: object) -> Any:
-    """Return `value` as dict, list, str, int, float, bool or None. A path becomes text.
+    """Return `value` as dict, list, str, int, float, bool or None. A path becomes a string.
 
-    Lone surrogates, which UTF-8 cannot encode, become escapes: Python decodes invalid bytes of file names to them.
+    Lone surrogates, which UTF-8 cannot encode, become escapes. Python uses them for invalid bytes in file names.
 
     Raises:
         TypeError: it is neither JSON nor a path.

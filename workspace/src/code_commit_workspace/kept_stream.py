@@ -1,4 +1,4 @@
-"""Keep what arrives in a stream, without keys: its events as a JSON array, and its text."""
+"""Keep the events and the text of a stream without keys, the events as a JSON array."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ Show = Callable[[str, str], None]
 
 
 class KeptStream:
-    """Takes events and texts, and passes them on in pieces without keys: `keep_events` and `keep_text` get what is
-    final. After each piece, `show` gets its text, and all that was added since, which may hold keys.
+    """Takes events and texts, and passes them on without keys, in pieces.
 
-    A thread of its own calls these functions, in a copy of this context, so that the reader of the stream does not
-    wait. It starts with the first event or text. `has_events` and `has_text` tell whether there was any.
+    `keep_events` and `keep_text` get bytes that are final. After each piece, `show` gets its text, and all text that
+    was added since, which may contain keys.
+
+    A separate thread calls these functions, in a copy of this context, so that the reader of the stream does not wait.
+    It starts with the first event or text. `has_events` and `has_text` are whether there were any.
     """
 
     def __init__(self, redactor: Redactor, keep_events: Keep, keep_text: Keep, show: Show) -> None:
@@ -34,7 +36,7 @@ class KeptStream:
         self._events, self._text = EventRedactor(redactor), redactor.stream()
         self._items: deque[bytes | tuple[Hashable, str, bool]] = deque()
         self._added = self._taken = 0  # bytes and characters
-        self._unnoticed = -1  # of what was added: the thread knows that there is something, and takes it soon
+        self._unnoticed = -1  # `_added` may grow to this without a wake: the thread is already awake
         self._room = threading.Condition()
         self._ended = threading.Event()
         # Not an event: Ctrl-C between the steps of `Event.set` could leave its lock locked.
@@ -44,41 +46,41 @@ class KeptStream:
 
     @property
     def holds_key(self) -> bool:
-        """Whether the text contains a key, as far as it was looked at."""
+        """Whether the text that was searched so far contains a key."""
         return self._text.found
 
     def add_event(self, data: bytes) -> None:
-        """Take the next event; wait while too much is not kept yet."""
+        """Take the next event; block while too much waits to be kept."""
         self._items.append(data)
         self._added += len(data)
         if self._added > self._unnoticed:
             self._wake()
 
     def add_text(self, text: str, channel: Hashable, *, keep: bool) -> None:
-        """Take a text of the latest event, which continues the one before in `channel`. With `keep`, it is kept."""
+        """Take a text of the latest event, which continues the previous one in `channel`; keep it if `keep`."""
         self._items.append((channel, text, keep))
         self._added += len(text)
         if self._added > self._unnoticed:
             self._wake()
 
     def end(self) -> None:
-        """Keep the rest. Without a stream, do nothing.
+        """Keep the rest. Do nothing if nothing arrived.
 
         Raises:
-            Exception: what one of the functions raised. Nothing was kept since.
+            Exception: from one of the functions. Nothing was kept after it.
         """
         self._ended.set()
         self._arrived.put(None)
         if self._thread is not None:
-            with suppress(RuntimeError):  # it has started, if Ctrl-C did not come before that
+            with suppress(RuntimeError):  # already started, unless Ctrl-C came before that
                 self._thread.start()
             self._thread.join()
         if self._error is not None:
             raise self._error
 
     def _wake(self) -> None:
-        """Wake the thread; wait while too much is not kept yet."""
-        self._unnoticed = self._taken + _MOST_WAITING  # before it wakes, which ends this
+        """Wake the thread; block while too much waits to be kept."""
+        self._unnoticed = self._taken + _MOST_WAITING  # before the thread wakes and resets it
         if self._thread is None:
             run = copy_context().run
             self._thread = threading.Thread(target=run, args=(self._run,), name="stream", daemon=True)
@@ -89,7 +91,7 @@ class KeptStream:
                 self._room.wait_for(lambda: self._added - self._taken <= _MOST_WAITING or self._ended.is_set())
 
     def _run(self) -> None:
-        seen = settled = 0  # events; the texts of those that are settled came, too
+        seen = settled = 0  # events taken; those whose texts have arrived, too
         while True:
             if settled == seen:
                 self._arrived.get()
@@ -107,13 +109,13 @@ class KeptStream:
             except Exception as error:  # noqa: BLE001 - raised by `end`
                 self._error = error
             if is_last:
-                self._items = deque(maxlen=0)  # whatever comes too late
+                self._items = deque(maxlen=0)  # drops what comes too late
                 return
             seen = self._events.count
             self._ended.wait(_TICK)
 
     def _keep(self, items: list[bytes | tuple[Hashable, str, bool]], settled: int | None) -> None:
-        """Pass on what is final: everything if `settled` is None."""
+        """Pass on the first `settled` events, or everything if it is None."""
         added, kept = [], []
         for item in items:
             if isinstance(item, bytes):

@@ -1,6 +1,6 @@
 """The forms in which programs print a key.
 
-`escaped_forms` are in text: as it is, or escaped for JSON, URLs, HTML and shells. `base64_forms` and `digit_forms` are
+`escaped_forms` occur in text: plain, or escaped for JSON, URLs, HTML and shells. `base64_forms` and `digit_forms` are
 encodings; programs break them into lines and groups.
 """
 
@@ -16,7 +16,7 @@ from urllib.parse import quote, quote_plus
 
 
 def mark_of(key: str) -> str:
-    """Return what is shown in place of an encoded key; it is safe inside a JSON string."""
+    """Return the replacement of an encoded key; it is safe inside a JSON string."""
     return f"***{_json(key[-2:])}"
 
 
@@ -31,7 +31,7 @@ def escaped_forms(key: str) -> Iterator[tuple[str, str]]:
 def base64_forms(key: str) -> Iterator[str]:
     """Yield the base64 characters that depend on `key` alone, for each alignment in longer data.
 
-    The key is in ASCII or in UTF-16, the alphabet is the usual one or that for URLs.
+    The key is in ASCII or UTF-16, the alphabet is the standard or the URL-safe one (RFC 4648).
     """
     for encoding in ("ascii", "utf-16-le", "utf-16-be"):
         raw = key.encode(encoding)
@@ -43,10 +43,10 @@ def base64_forms(key: str) -> Iterator[str]:
 
 
 def digit_forms(key: str) -> Iterator[str]:
-    """Yield the digits of `key` in hex and octal, in small letters and without what stands between them.
+    """Yield the digits of `key` in hex and octal, in lower case and without separators.
 
-    These cover `\\x6b`, `%6b` and `\\u006b` for each character, `0x6b, 0x65` and the words of dumps, in which the bytes
-    of a pair change places. The pairs may begin at the first or at the second character.
+    These cover `\\x6b`, `%6b` and `\\u006b` for each character, `0x6b, 0x65` and the words of dumps, which swap the two
+    bytes of a pair. Pairs may begin at the first or at the second character.
     """
     raw = key.encode()
     yield raw.hex()

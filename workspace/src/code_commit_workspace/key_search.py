@@ -1,7 +1,7 @@
 """Find keys in data, in each form of `key_forms`.
 
-Programs break encodings into lines and groups. So a form is searched in a view of the data that leaves out what may
-stand between two characters of it.
+Programs break encodings into lines and groups. So each form is searched in a view of the data that leaves out whatever
+may separate its characters.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import NamedTuple
 from code_commit_workspace.key_forms import base64_forms, digit_forms, escaped_forms, mark_of
 
 _REACH = 16 * 1024  # a key that is spread over more bytes is not found
-_HEAD = 4  # characters of a form that are looked for first
-_FEW = 32  # characters of which each may begin a form
+_HEAD = 4  # characters of a form to look for first
+_FEW = 32  # in so few characters, try each one as the beginning of a form
 _BLANKS = b" \t\r\n\v\f\0"  # NUL: text in UTF-16 is ASCII with a NUL beside each character
-_ESCAPES = b"\\nrt"  # what escapes of line breaks consist of
+_ESCAPES = b"\\nrt"  # the characters in escapes of line breaks
 _LOWER = bytes(range(256)).lower()
 _OFFSET = rb"[ \t+>|-]{0,2}(?:0x)?[0-9A-Fa-f]{4,16}:?"  # also in a diff or a quotation
 _LINE_WITH_OFFSET = re.compile(rb"\n%s[ \t]" % _OFFSET)
@@ -31,8 +31,8 @@ _ROW = re.compile(
     re.MULTILINE,
 )
 _ROWS = re.compile(rb"\n%s" % _ROW.pattern, re.MULTILINE)
-# To look for an offset costs much less where each of its characters is 0 and each that may stand before it a blank:
-# then its beginning is fixed text.
+# An offset is found much faster after its characters are mapped to 0, and those before it to blanks: then its beginning
+# is fixed text.
 _CLASSES = bytes.maketrans(b"123456789ABCDEFabcdefx:+>|-\t", b"0" * 23 + b" " * 5)
 _OFFSETS = [re.compile(rb"\n%b00000{0,15} " % before) for before in (b"", b" ", b"  ")]
 _MAY_BE_OFFSET = re.compile(rb"[ \t+>|-]{0,2}(?:0x?)?[0-9A-Fa-f]{0,16}:?")
@@ -40,7 +40,7 @@ _MAY_BE_ROW = re.compile(rb"%s|%s[ \t][^\n]*" % (_MAY_BE_OFFSET.pattern, _OFFSET
 
 
 class Span(NamedTuple):
-    """A key from `start` to `end` in the data, and what is shown instead."""
+    """A key from `start` to `end` in the data, and its replacement."""
 
     start: int
     end: int
@@ -66,26 +66,26 @@ class KeySearch:
         self._shortest = min(view.shortest for view in self._views)
 
     def finds(self, data: bytes) -> bool:
-        """Return whether `data` holds a key."""
+        """Return whether `data` contains a key."""
         return any(next(view.spans(data, at_line_start=True), None) for view in self._views)
 
     def spans(self, data: bytes, *, at_line_start: bool = True) -> list[Span]:
-        """Return the keys in `data`, which may overlap, by position; of those at one position the longest first."""
+        """Return the keys in `data`, which may overlap, by position; at the same position, the longest first."""
         if len(data) < self._shortest:
             return []
         found = {span for view in self._views for span in view.spans(data, at_line_start=at_line_start)}
         return sorted(found, key=lambda span: (span.start, -span.end, span.mark))
 
     def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int = 1) -> int:
-        """Return where in `data` a key may begin that goes on after it; `len(data)` if nowhere.
+        """Return where in `data` a key begins that may continue in later data; `len(data)` if nowhere.
 
-        A beginning of less than `at_least` characters does not count.
+        A beginning with fewer than `at_least` characters does not count.
         """
         return min(view.unfinished(data, at_line_start=at_line_start, at_least=at_least) for view in self._views)
 
 
 class View:
-    """Data without what may stand between two characters of a form.
+    """Data without the characters that may separate those of a form.
 
     `kept` matches one character that stays.
     """
@@ -113,7 +113,7 @@ class View:
             yield from (span for span in spans if span.end - span.start <= _REACH)
 
     def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:  # noqa: ARG002 - for dumps
-        """Return where in `data` a form may begin that goes on after it; `len(data)` if nowhere."""
+        """Return where in `data` a form begins that may continue in later data; `len(data)` if nowhere."""
         tail = data[-_REACH:]
         size = self._beginning(self.squeeze(tail))
         return len(data) - (len(tail) - self._start_of_last(tail, size) if size >= at_least else 0)
@@ -124,19 +124,19 @@ class View:
             start, mark = squeezed.find(form), self._marks[form]
             while start >= 0:
                 yield Span(start, start + len(form), mark)
-                # Of those that overlap with this one, the last covers the others.
+                # The last match that overlaps with this one covers those between.
                 overlapping = squeezed.rfind(form, start + 1, start + 2 * len(form) - 1)
                 start = overlapping if overlapping >= 0 else squeezed.find(form, start + len(form))
 
     def present(self, squeezed: bytes) -> list[bytes]:
-        """Return the forms that are in squeezed data."""
+        """Return the forms in squeezed data."""
         if len(squeezed) < self.shortest:
             return []
-        # To look for one byte takes far less time than for a form, and short lines seldom hold both of these.
+        # A search for one byte is far quicker than one for a form, and short lines seldom contain both bytes.
         return [form for form, low, high in self._needles if low in squeezed and high in squeezed and form in squeezed]
 
     def _beginning(self, squeezed: bytes) -> int:
-        """Return the length of the longest suffix of `squeezed` that is the beginning of a form, but not all of it."""
+        """Return the length of the longest suffix of `squeezed` that is a proper prefix of a form."""
         tail = squeezed[1 - self._longest :]
         starts: Iterable[int] = range(len(tail))
         if len(tail) > _FEW:
@@ -149,11 +149,11 @@ class View:
         return 0
 
     def _start_of_last(self, data: bytes, size: int) -> int:
-        """Return where the last `size` characters that stay begin."""
+        """Return where the last `size` kept characters begin."""
         width = 2 * size + 64
         while True:
             kept = [each.start() for each in self.kept.finditer(data[-width:])]
-            if len(kept) > size or width >= len(data):  # more: the first may be a part of an escape
+            if len(kept) > size or width >= len(data):  # not `>=`: the first may be part of an escape
                 return max(len(data) - width, 0) + kept[-size]
             width *= 4
 
@@ -175,7 +175,7 @@ class EscapedBase64(View):
     _escape = re.compile(rb"\\\0?[nrt]?")
 
     def squeeze(self, data: bytes) -> bytes:
-        """Return `data` without blanks and line breaks; nothing where no escape is."""
+        """Return `data` without blanks and line breaks; nothing if it contains no escape."""
         return self._escape.sub(b"", data).translate(None, _BLANKS) if b"\\" in data else b""
 
 
@@ -196,7 +196,7 @@ class Base64(View):
     def spans(self, data: bytes, *, at_line_start: bool) -> Iterator[Span]:
         """Yield the keys in `data`."""
         if b"\\" in data:
-            # What is left of a form without the letters of escapes is found whether or not there are escapes.
+            # A form without the letters of escapes is found with or without escapes in the data.
             if not self._rests.present(data.translate(None, _ESCAPES + _BLANKS)):
                 return
             yield from self._escaped.spans(data, at_line_start=at_line_start)
@@ -215,14 +215,14 @@ class Digits(View):
     _others = bytes(set(range(256)) - set(b"0123456789ABCDEFabcdef"))
 
     def squeeze(self, data: bytes) -> bytes:
-        """Return the hex digits of `data` in small letters."""
+        """Return the hex digits of `data` in lower case."""
         return data.translate(_LOWER, self._others)
 
 
 class Dump(View):
-    """Rows of a dump, with an offset before the digits or characters and often the text after them.
+    """Rows of a dump: an offset, digits or characters, and often the text.
 
-    Of a row that shows a part of a key everything but the offset is covered.
+    In a row that shows part of a key, everything but the offset is replaced.
     """
 
     def spans(self, data: bytes, *, at_line_start: bool) -> Iterator[Span]:
@@ -255,7 +255,7 @@ class Dump(View):
         return first + rows[bisect_right(ends, len(squeezed) - size)].start() if size else line
 
     def _may_hold(self, data: bytes, *, at_line_start: bool) -> bool:
-        """Return whether the rows of `data`, also with other lines between them, hold a form."""
+        """Return whether the rows of `data` contain a form, even with other lines between them."""
         classes = data.translate(_CLASSES)
         rows = []
         if b"0000 " in classes and any(offset.search(classes) for offset in _OFFSETS):
@@ -266,13 +266,13 @@ class Dump(View):
 
     @staticmethod
     def _squeezed(rows: Sequence[re.Match[bytes]]) -> tuple[bytes, list[int]]:
-        """Return the data of `rows` in small letters and without blanks, and where that of each row ends."""
+        """Return the data of `rows` in lower case and without blanks, and where the data of each row ends."""
         squeezed = [row["data"].translate(_LOWER, _BLANKS) for row in rows]
         return b"".join(squeezed), list(accumulate(map(len, squeezed)))
 
 
 def _blocks(data: bytes, *, at_line_start: bool) -> Iterator[list[re.Match[bytes]]]:
-    """Yield the rows of dumps, those without another line between them together."""
+    """Yield the rows of dumps in blocks: the rows of a block follow each other directly."""
     block: list[re.Match[bytes]] = []
     for row in _rows(data, at_line_start=at_line_start):
         if block and row.start() != block[-1].end() + 1:

@@ -1,4 +1,4 @@
-"""A file that grows by lines, and is locked while the process that writes it lives."""
+"""A file that grows line by line, locked while the process that writes it lives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _APPEND = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | o
 class LineFile:
     """Appends lines to a new file in an open folder. It is not thread-safe.
 
-    `is_locked` finds the lock. Without file locks, there is none.
+    `is_locked` detects the lock. On a file system without locks, there is none.
     """
 
     def __init__(self, folder: int, name: str) -> None:
@@ -22,7 +22,7 @@ class LineFile:
         self._torn = False
 
     def append(self, line: bytes) -> None:
-        """Append a line; after an incomplete one, on a new line.
+        """Append a line; after an incomplete one, begin a new line first.
 
         Raises:
             OSError: it cannot be written, or only in part.
@@ -38,5 +38,5 @@ class LineFile:
         handle, self._handle = self._handle, -1
         if handle >= 0:
             with suppress(OSError):
-                fcntl.flock(handle, fcntl.LOCK_UN)  # a child before its exec shares the descriptor
+                fcntl.flock(handle, fcntl.LOCK_UN)  # explicitly: a child shares the descriptor until its exec
             os.close(handle)

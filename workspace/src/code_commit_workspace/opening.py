@@ -1,4 +1,4 @@
-"""What is settled before there is a workspace: its state folder, its repository, and the run that was interrupted."""
+"""Steps before a workspace opens: find its state folder and repository, and recover from an interrupted run."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from code_commit_workspace.transaction.lock import ProjectLock
 from code_commit_workspace.transaction.recover import in_force, recover
 
 Repository = Literal["required", "optional", "private", "existing"]
-"""What to do if the root is not in a git repository: `required` refuses, `optional` leaves it to the user of git,
-`private` works on an empty repository in the state folder, `existing` does so where an earlier workspace did."""
+"""What to do if the root is not in a git repository: `required` refuses, `optional` goes on without one, `private` uses
+an empty repository in the state folder, `existing` does so only if an earlier workspace did."""
 _PRIVATE_GIT = "no-repository.git"  # in the state folder
 
 
@@ -28,10 +28,10 @@ def home_of(root: Path, private_folder: str, state_folder: str) -> Path:
 
 
 def needs_private_git(git: Git, repository: Repository, home: Path) -> bool:
-    """Return whether the root lies in no repository, so that a private one must stand in for it.
+    """Return whether the root is in no repository and a private one replaces it.
 
     Raises:
-        NotReady: it must lie in one and does not, or git does not work there.
+        NotReady: it must be in a repository and is not, or git does not work there.
     """
     if repository == "optional":
         return False
@@ -45,13 +45,13 @@ def needs_private_git(git: Git, repository: Repository, home: Path) -> bool:
 
 
 def private_git(root: Path, home: Path, *, anew: bool, writable: Sequence[Path]) -> Git:
-    """Return git in `root`, on a private repository in the state folder that is always empty.
+    """Return git in `root`, with a private repository in the state folder that stays empty.
 
-    git still decides what a change may touch and a model may see: `.gitignore` files count in it, and nothing is ever
-    committed there. `anew` replaces an old one, which somebody may have edited. `writable`: see `Git`.
+    With it, `.gitignore` files still decide which files a change may touch and a model may see. `anew` replaces an old
+    one, which somebody may have edited. `writable`: see `Git`.
 
     Raises:
-        NotReady: it cannot be made.
+        NotReady: it cannot be created.
     """
     os.close(open_home(home))  # raises if it is a link
     folder = home / _PRIVATE_GIT

@@ -1,4 +1,4 @@
-"""A new folder in a project for output, such as the log of a run, that git does not show."""
+"""A new folder in a project for output, such as the log of a run. git does not show it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class OutputFolder:
 
     @classmethod
     def make(cls, above: Path, name: str) -> Self:
-        """Make the folder `name` in `above`, which is made too; `name-2` and so on if it is taken.
+        """Make the folder `name` in `above`, or `name-2` and so on if it is taken. Make `above` if it is missing.
 
         Raises:
             NotReady: `above` cannot be written, is a link, or is not a folder.
@@ -57,7 +57,7 @@ class OutputFolder:
         raise AssertionError("counting does not end")
 
     def reserve(self, *names: str) -> int:
-        """Reserve `names`; return the lowest count for which no name, numbered by `counted`, is taken."""
+        """Reserve `names` and return their count: the lowest one for which `counted` gives no name in use."""
         with self._names:
             for count in itertools.count(1):
                 wanted = {counted(name, count) for name in names}
@@ -67,7 +67,7 @@ class OutputFolder:
         raise AssertionError("counting does not end")
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file in place, so that a killed run leaves a part of it.
+        """Write a file in place; a killed run may leave part of it.
 
         Raises:
             OSError: it cannot be written, or is a link.
@@ -75,7 +75,7 @@ class OutputFolder:
         _write(os.open(name, _NEW_FILE, 0o600, dir_fd=self.handle), content)
 
     def append(self, name: str, content: bytes, *, create: bool = False) -> None:
-        """Append to a file; with `create`, also to one that does not exist.
+        """Append to a file; with `create`, create it first if it does not exist.
 
         Raises:
             OSError: it cannot be written, does not exist, or is a link.
@@ -100,7 +100,7 @@ class OutputFolder:
 
 
 def counted(name: str, count: int | str) -> str:
-    """Return `name` numbered by its use: `query.txt`, `query-2.txt`, …; or by a word: `query-try-1.txt`."""
+    """Return `name` with a number: `query.txt`, `query-2.txt`, …; or with a word: `query-try-1.txt`."""
     if count == 1:
         return name
     stem, dot, suffix = name.rpartition(".")

@@ -1,4 +1,4 @@
-"""The folder for keys and settings. It must not come from git."""
+"""Check the folder for keys and settings: none of it may come from git."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _LIMIT = 16 * 1024 * 1024
 
 
 def check_private_folder(root: Path, private_folder: str = PRIVATE_FOLDER, *, hint: str = "") -> None:
-    """Check that `.gitignore` keeps the private folder out of git, and that git brings no part of it along.
+    """Check that `.gitignore` keeps the private folder out of git, and that git tracks nothing in it.
 
-    Call it before any setting or key of the project is read: one that came with a repository is somebody else's. Any
-    error of git counts as if it did. `hint` says how to add the line, if not by hand.
+    Call this before you read any setting or key of the project: one that came with a repository is somebody else's.
+    If git fails, the check fails. `hint` says how to add the line, if not by hand.
 
     Raises:
-        NotReady: the line in `.gitignore` is missing, or git tracks something of the folder.
+        NotReady: the line in `.gitignore` is missing, git tracks something in the folder, or git failed.
     """
     require_gitignore_line(root, private_folder, hint=hint)
     _require_untracked(root, private_folder)
@@ -32,7 +32,7 @@ def require_gitignore_line(root: Path, private_folder: str = PRIVATE_FOLDER, *, 
     """Check that `.gitignore` in `root` ignores the private folder.
 
     Raises:
-        NotReady: the file or the line is missing, or a later line takes it back.
+        NotReady: the file or the line is missing, or a later line negates it.
     """
     hint = hint or f"add the line /{private_folder} to the project's .gitignore, so that no key can be committed"
     accepted = {f"{before}{private_folder}{after}" for before in ("", "/") for after in ("", "/")}
@@ -55,7 +55,7 @@ def _require_untracked(root: Path, private_folder: str) -> None:
     from code_commit_workspace.git import Git, GitError
 
     try:
-        # A repository around that of the project can have files in the folder too.
+        # A repository around the project's own can track files in the folder, too.
         for git in Git(root).with_those_around():
             listing = git.run(["ls-files", "-z", "--", *_alike(private_folder)])
             _require_others(os.fsdecode(listing).split("\0")[:-1], private_folder)
@@ -71,17 +71,17 @@ def _require_untracked(root: Path, private_folder: str) -> None:
 
 
 def _alike(name: str) -> list[str]:
-    """Return patterns for what some file system may take for `name`: all else is plain ASCII without its beginning."""
+    """Return patterns for every path that some file system may take for `name`, and for some others."""
     start = re.sub(r"([*?\[\\])", r"\\\1", name)
     within = [f":(icase,glob)*{start}*", f":(icase,glob)*{start[:4]}*~*", ":(glob)*[!\x01-\x7f]*"]
     return [pattern + below for pattern in within for below in ("", "/**")]
 
 
 def _require_others(paths: Sequence[str], private_folder: str) -> None:
-    """Check that none of the tracked `paths` can be taken for one in the folder.
+    """Check that no file system takes one of the tracked `paths` for one in the folder.
 
     Raises:
-        NotReady: one can.
+        NotReady: one does.
     """
     if not paths:
         return
@@ -97,19 +97,19 @@ def _require_others(paths: Sequence[str], private_folder: str) -> None:
 
 
 def _pattern(line: bytes) -> str:
-    """Return the pattern as git reads the line: without its CR and its trailing blanks."""
+    """Return the pattern as git reads the line: without CR and trailing blanks."""
     text = line.removesuffix(b"\r").decode("utf-8", "surrogateescape")
     stripped = text.rstrip(" ")
     return text if stripped.endswith("\\") else stripped
 
 
 def _takes_back(negation: str, private_folder: str) -> bool:
-    """Whether a negated pattern matches the folder. What lies in an ignored folder cannot be taken back by itself."""
+    """Return whether a negated pattern matches the folder; git cannot re-include only a file in an ignored folder."""
     from pathspec import GitIgnoreSpec
 
     try:
         return GitIgnoreSpec.from_lines([negation[1:]]).match_file(f"{private_folder}/")
     except ValueError:  # git ignores an invalid pattern
         return False
-    except re.error:  # pathspec does not escape all that git allows in brackets
+    except re.error:  # pathspec does not escape everything that git allows in brackets
         return True

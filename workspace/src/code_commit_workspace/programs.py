@@ -1,4 +1,4 @@
-"""Find programs on PATH that no process of the project can have put there."""
+"""Find programs on PATH, except where a process of the project could have put them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from code_commit_workspace.errors import NotReady
 def find_program(name: str, root: Path, writable: Iterable[str | Path] = ()) -> str | None:
     """Return the path of the program `name` from PATH, or None.
 
-    Skip what lies in the project at `root`, such as a virtual environment, or in a `writable` folder, also behind a
-    link: a build can put a program there, and we would run it outside of the sandbox.
+    Skip programs in the project at `root`, such as in a virtual environment, and in `writable` folders, also behind
+    links: a build can put a program there, and we would run it outside of the sandbox.
     """
     changed = _real(root, writable)
     for folder in trusted_path(root, writable=writable).split(os.pathsep):
@@ -26,10 +26,10 @@ def find_program(name: str, root: Path, writable: Iterable[str | Path] = ()) -> 
 
 
 def require_program(name: str, root: Path, writable: Iterable[str | Path] = ()) -> str:
-    """Return the path of the program `name`, found as by `find_program`.
+    """Return the path of the program `name`, as `find_program` does.
 
     Raises:
-        NotReady: there is none, or only in a `writable` folder, which the user opened for builds.
+        NotReady: it is missing, or only in a `writable` folder, which the user opened for builds.
     """
     if found := find_program(name, root, writable):
         return found
@@ -44,7 +44,7 @@ def require_program(name: str, root: Path, writable: Iterable[str | Path] = ()) 
 
 
 def trusted_path(root: Path, path: str | None = None, writable: Iterable[str | Path] = ()) -> str:
-    """Return `path` without relative folders and those in the project or a `writable` folder; the default is PATH."""
+    """Return `path` (default: PATH) without relative folders, and without those in the project or a `writable` one."""
     return _trusted(_real(root, writable), os.pathsep.join(os.get_exec_path()) if path is None else path)
 
 

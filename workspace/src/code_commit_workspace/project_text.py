@@ -1,4 +1,4 @@
-"""Read text files that people and their tools put into the project: queries, rollups, requirements."""
+"""Read the project's text files: queries, rollups, requirements."""
 
 from __future__ import annotations
 

@@ -140,10 +140,10 @@ def _content(folder: int, name: str, limit: int) -> bytes | None:
     except OSError:
         return None
     try:
-        content = os.pread(handle, _SMALL, 0)  # fails for a folder and for a pipe
+        content = os.pread(handle, _SMALL, 0)  # fails for a folder or a pipe
         if 0 < len(content) < _SMALL:
             return content if len(content) <= limit else None
-        found = os.fstat(handle)  # a device gives nothing or all that is asked for
+        found = os.fstat(handle)  # a device yields nothing, or as much as requested
         if not stat.S_ISREG(found.st_mode) or found.st_size > limit:
             return None
         while len(content) <= limit and (more := os.pread(handle, _PIECE, len(content))):

@@ -1,4 +1,4 @@
-"""Proxies of the environment, whose addresses may hold a password."""
+"""Proxies from environment variables. Their addresses may contain a password."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from urllib.parse import unquote
 
 _VARIABLES = frozenset({"http_proxy", "https_proxy", "all_proxy", "ftp_proxy"})
 _USER = re.compile(r"(?:[^:/?#@]*://)?([^:/?#@]*):([^/?#]*)@")  # `user:password@`, with or without `http://` before it
-_SHORTEST = 8  # as of a key: to replace less would damage other text
+_SHORTEST = 8  # like a key: replacing a shorter text would damage other texts
 
 
 def proxy_passwords(environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield the passwords of proxies, as written and as sent; those that are too short are left out."""
+    """Yield the passwords of proxies, as written and as sent, except short ones."""
     for name in environ:
         if is_proxy(name) and (found := _USER.match(environ[name])):
             for password in {found[2], unquote(found[2])}:
@@ -22,11 +22,11 @@ def proxy_passwords(environ: Mapping[str, str]) -> Iterator[str]:
 
 def https_proxy(host: str) -> str | None:
     """Return the address of the environment's proxy for https to `host`, or None."""
-    from urllib import request  # takes long
+    from urllib import request  # slow to import
 
     proxies = request.getproxies_environment()
     proxy = proxies.get("https") or proxies.get("all")
-    bypassed = request.proxy_bypass_environment  # type: ignore[attr-defined] # typeshed does not know it
+    bypassed = request.proxy_bypass_environment  # type: ignore[attr-defined] # missing in typeshed
     if not proxy or bypassed(host, proxies):
         return None
     return proxy if "://" in proxy else f"http://{proxy}"

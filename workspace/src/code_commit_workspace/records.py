@@ -32,7 +32,7 @@ class Tree(Protocol):
     def contents(self, paths: Sequence[str], limit: int) -> Iterator[tuple[str, bytes | None]]:
         """Yield each path with its content, faster than `read` for many sorted paths.
 
-        The content is None if the path is no regular file, cannot be read, or has more than `limit` bytes.
+        The content is None if the path is not a regular file, cannot be read, or has more than `limit` bytes.
         """
         ...
 
@@ -52,9 +52,9 @@ class Tree(Protocol):
 class Refusal:
     """Why a path is not allowed; the path `""` stands for the whole change set.
 
-    `then` says whether the run stops or the model may try again; "warn" refuses nothing, and is a warning for people.
-    `plugin` is the distribution whose rule refused, empty for a built-in rule; the guard sets it. `hint` is advice for
-    people, such as the name of a setting.
+    `then` "stop" ends the run, "repair" lets the model try again, "warn" refuses nothing and warns people. `plugin` is
+    the distribution whose rule refused, empty for a built-in rule; the guard sets it. `hint` is advice for people, such
+    as the name of a setting.
     """
 
     path: str
@@ -85,10 +85,10 @@ class PathRule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Protected:
-    """A name that no response may change, neither the file nor anything below a folder of that name.
+    """A name that no response may change: the file itself, or anything below a folder of that name.
 
-    The name counts at the root of the project, or `anywhere`. A model may see what is `readable`. `description` is
-    how prompts and messages call it, if the name alone is not clear.
+    It is protected at the root of the project, or `anywhere`. A model may see it if it is `readable`. `description`
+    replaces the name in prompts and messages if the name alone is not clear.
     """
 
     name: str
@@ -97,7 +97,7 @@ class Protected:
     readable: bool = True
 
     def __str__(self) -> str:
-        """The line that the model reads."""
+        """Return the line that the model reads."""
         return self.description or self.name
 
 
@@ -105,14 +105,14 @@ class Protected:
 class SandboxSettings:
     """How processes run.
 
-    `mode` "auto" uses bubblewrap where it works, "require" refuses to run without it, "off" never uses it. Without
-    `network`, processes reach no network, which takes the sandbox. `hidden` are files and folders that a process in
-    the sandbox cannot see, `read_only` names below the root that it cannot change. `writable` is what it can change
-    besides the project, `readable` what it can see although it would be hidden.
+    `mode` "auto" uses bubblewrap where it works, "require" refuses to run without it, "off" never uses it. If `network`
+    is false, processes reach no network, which requires the sandbox. A sandboxed process cannot see the files and
+    folders `hidden`, and cannot change the names `read_only` below the root. `writable` are paths outside the project
+    that it can change, `readable` are paths that it can see although they would be hidden.
 
     Processes never see `secret_variables`, nor a variable whose name begins with one of `secret_prefixes` or whose
-    value holds a key. `output_limit` is how many bytes of stdout and stderr together a result keeps; `log_limit` how
-    many of each its log keeps.
+    value contains a key. A result keeps `output_limit` bytes of stdout and stderr together; the log keeps `log_limit`
+    bytes of each.
     """
 
     mode: Literal["auto", "require", "off"] = "auto"
@@ -134,9 +134,9 @@ _LONGEST_LINE = 400  # characters of a line for people
 class ProcessResult:
     """How a process ended. `exit_code` is None after a signal or the time limit.
 
-    `stdout` and `stderr` are capped together; of a longer one, they hold head and tail, and a line with the number of
-    bytes left out. The whole is in `log`. `tampered` names the files that check the project and that the process
-    altered: such a process has failed, even with exit code 0. `advice` is one line for people about a build that
+    `stdout` and `stderr` are capped together; a longer output is reduced to its head and tail, with a line between that
+    gives the number of bytes left out. `log` has more of it. `tampered` names the files that check the project and that
+    the process altered: such a process has failed, even with exit code 0. `advice` is one line for people if the build
     failed because of the sandbox.
     """
 
@@ -154,7 +154,7 @@ class ProcessResult:
         return self.exit_code == 0 and not self.tampered
 
     def last_lines(self, most: int = 10) -> str:
-        """Return the last lines of stdout and stderr for people, `most` together, without blank ones; long ones cut."""
+        """Return the last `most` lines of stdout and stderr together, without blank lines; long lines are cut."""
         stdout, stderr = (
             [_cut(line) for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
             for output in (self.stdout, self.stderr)

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 _SHORTEST_KEY = 8
 _KEY_ENDINGS = ("_KEY", "_TOKEN", "_SECRET")  # of names of variables
-_PIECE = 1 << 18  # bytes that are searched at once, to bound memory
+_PIECE = 1 << 18  # bytes to search at once, which bounds memory
 
 
 def likely_keys(environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield values that may be keys, by the names of their variables.
+    """Yield values that may be keys, judging by the names of their variables.
 
-    Use it only for error texts, where the plugin of a key may not have declared its variable.
+    Use this only for error texts: the plugin that uses a key may not have declared its variable yet.
     """
     for name, value in environ.items():
         if name.endswith(_KEY_ENDINGS):
@@ -36,7 +36,7 @@ def parse_key(text: str, where: str) -> str:
     """Return `text` as a key, without one final newline. `where` names its source.
 
     Raises:
-        NotReady: it is no key. The error shows no part of it.
+        NotReady: it is not a key. The error shows no part of it.
     """
     key = text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
     hint = f"a key is one line of printable ASCII, at least {_SHORTEST_KEY} characters"
@@ -55,7 +55,7 @@ def parse_key(text: str, where: str) -> str:
 
 
 class Redactor:
-    """Removes live keys. Without any, everything passes unchanged, at no cost.
+    """Removes live keys. Without keys, everything passes unchanged, at no cost.
 
     All methods take linear time and are thread-safe.
     """
@@ -68,14 +68,14 @@ class Redactor:
 
     @property
     def search(self) -> KeySearch | None:
-        """What finds the live keys; None without any."""
+        """The search for the live keys; None without keys."""
         return self._search
 
     def add(self, key: str) -> None:
         """Add a live key: at least 8 characters of printable ASCII.
 
         Raises:
-            ValueError: it is not; replacing so short a text would damage clean ones.
+            ValueError: it is shorter, and replacing it would damage clean text, or has other characters.
         """
         if len(key) < _SHORTEST_KEY or not (key.isascii() and key.isprintable()):
             raise ValueError("a key is at least 8 characters of printable ASCII")
@@ -113,7 +113,7 @@ class Redactor:
         return value
 
     def document(self, data: bytes) -> bytes:
-        """Return `data` without any live key; if it is JSON, each string of it. Without a key it is the same object."""
+        """Return `data` without any live key; redact JSON string by string. Without keys, return the same object."""
         if self._search is None:
             return data
         with suppress(ValueError, RecursionError):
@@ -124,7 +124,7 @@ class Redactor:
         return self.data(data)
 
     def holds_key(self, value: str | bytes) -> bool:
-        """Return whether `value` holds a live key, in any form."""
+        """Return whether `value` contains a live key, in any form."""
         search = self._search
         if search is None or len(value) < _SHORTEST_KEY:
             return False
@@ -165,14 +165,14 @@ def hide_parts(text: str, key: str | None) -> str:
 class RedactingStream:
     """Redacts data in pieces. The joined output equals `Redactor.data` of the joined input.
 
-    It holds back only a possible beginning of a key. `found` is whether there was a key so far.
+    It holds back only a possible beginning of a key. `found` is whether it has seen a key.
     """
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self.found = False
         self._held = b""
-        self._done = 0  # bytes of `_held` that are covered by what was returned
+        self._done = 0  # bytes of `_held` that the returned output already covers
         self._at_line_start = True  # whether `_held` begins a line
 
     def feed(self, data: bytes) -> bytes:

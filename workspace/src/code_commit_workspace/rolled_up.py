@@ -1,4 +1,4 @@
-"""Compare the files with a rollup, the text of all files that a model sees, using the rollup's manifest."""
+"""Compare files with the rollup, which is the text of all files that a model sees. Its manifest has their digests."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MANIFEST = "agent-config/.code-commit/rollup.json"
 class RolledUp:
     """The digests of the files in the rollup, updated after the builds of this run.
 
-    Without a manifest for this rollup, it is empty and no file counts as changed. `patterns` are those that the files
-    were collected with, to include and to exclude; None if the manifest has none.
+    Without a manifest for this rollup, it is empty and no file counts as changed. `patterns` are the include and
+    exclude patterns of the rollup; None if the manifest has none.
     """
 
     def __init__(
@@ -54,14 +54,14 @@ class RolledUp:
         others: Iterable[str],
         patterns: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
     ) -> RolledUp:
-        """Digest each of the `files` between its two places in `text`; `others` are not in it."""
+        """Digest each of the `files` from its start to its end in `text`, in bytes; `others` are not in it."""
         digests = {str(path): _digest(text[start:end]) for path, (start, end) in files.items()}
         return cls(tree, digests, others, patterns)
 
     def changed(self, among: Iterable[str] | None = None) -> list[str]:
-        """Return the files that changed since the rollup; with `among`, only files among these paths.
+        """Return the files that changed since the rollup, sorted.
 
-        With `among`, files that were created since the rollup count, too.
+        With `among`, look only at these paths, and count files that were created since the rollup, too.
         """
         paths = set(self._digests if among is None else among)
         known = {path for path in paths if path in self._digests}

@@ -83,7 +83,8 @@ def parse_toml(content: bytes | None, label: str) -> dict[str, Any]:
     """Return the tables of a TOML file; None has none. `label` names the file.
 
     Raises:
-        NotReady: it is broken. The error names the line and the mistake, not the text, which may hold a key.
+        NotReady: it is not valid TOML. The error names the line and the mistake, but quotes nothing: the text may
+            contain a key.
     """
     if content is None:
         return {}

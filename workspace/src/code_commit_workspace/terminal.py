@@ -1,4 +1,4 @@
-"""Make text safe for a terminal, and write to streams that may close or belong to others."""
+"""Make text safe for a terminal, and write to streams that may be closed or shared."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ def printable(text: str, *, newlines: bool = True) -> str:
     """Return `text` with control and invisible characters escaped: `\\x1b`, `\\u202e`.
 
     These are control characters (which start ANSI and OSC sequences), carriage returns, characters that change the
-    writing direction, invisible characters and lone surrogates. With `newlines`, newlines and tabs stay. The function
-    is idempotent.
+    writing direction, invisible characters and lone surrogates. With `newlines`, newlines and tabs stay. Escaping twice
+    changes nothing more.
     """
     return _unsafe(newlines=newlines).sub(_escaped, text)
 
 
 def join_paths(paths: Sequence[str], most: int = 10) -> str:
-    """Return the first paths and the number of the others as one text."""
+    """Join the first `most` paths with commas, and add the number of the others."""
     more = f" and {len(paths) - most} more" if len(paths) > most else ""
     return ", ".join(paths[:most]) + more
 
 
 def count_by_folder(paths: Iterable[str], most: int = 10) -> Iterator[str]:
-    """Yield sorted paths; instead of more than `most` in one top folder, the folder and their number."""
+    """Yield the sorted `paths`; for a top-level folder with more than `most`, yield the folder and their number."""
     for top, below in groupby(paths, lambda path: path.partition("/")[0]):
         found = list(below)
         yield from found if len(found) <= most else [f"{top}/ ({len(found)} files)"]
@@ -97,7 +97,7 @@ class SafeStream:
                 self._give_up(error)
 
     def isatty(self) -> bool:
-        """Whether the stream is a terminal."""
+        """Return whether the stream is a terminal."""
         return self._stream is not None and self._stream.isatty()
 
     def fileno(self) -> int:
@@ -146,7 +146,7 @@ def stdout_aside() -> Iterator[None]:
 def terminal_columns(environ: Mapping[str, str]) -> int:
     """Return the columns of the terminal: `COLUMNS` in `environ`, else those of stdout; 80 without a terminal.
 
-    (`shutil` finds them too, and takes long to import.)
+    `shutil.get_terminal_size` does the same, but is slow to import.
     """
     with suppress(ValueError):
         if (columns := int(environ.get("COLUMNS", ""))) > 0:
@@ -157,7 +157,7 @@ def terminal_columns(environ: Mapping[str, str]) -> int:
 
 
 def align_columns(rows: Sequence[Sequence[str]], columns: int = 0) -> str:
-    """Return a table, each column as wide as its widest cell. With `columns`, the last cells are wrapped to fit."""
+    """Return a table, each column as wide as its widest cell. Wrap the last cells if the table exceeds `columns`."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     begin = sum(widths[:-1]) + 2 * len(widths[:-1])
@@ -191,7 +191,7 @@ def write_stdout(stream: TextIO, text: str) -> None:
 
 
 def discard_output(stream: TextIO) -> None:
-    """Redirect `stream` to the null device, including buffered output: it cannot be written."""
+    """Redirect `stream`, which cannot be written, to the null device, including its buffered output."""
     with suppress(OSError, ValueError, AttributeError):
         null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         try:

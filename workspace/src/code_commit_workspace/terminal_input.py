@@ -12,12 +12,12 @@ _EDIT = "e"
 
 
 def read_answer(show: Callable[[], object], root: Path | None = None, draft: str | None = None) -> str | None:
-    """Call `show`, which asks, and read the answer from stdin without its line ending; return None at the end of input.
+    """Ask a question with `show` and return the answer from stdin without its line ending; None at the end of input.
 
-    What was typed on a terminal so far is dropped: nobody can answer a question that they have not seen.
+    Input that was typed on a terminal before the question is dropped: it cannot be an answer.
 
-    An answer is one line, or a block that was pasted on a terminal. With `draft`, it may be longer: a line that ends
-    with a backslash goes on, and on a terminal `e` opens an editor with `draft`, which is never a program in `root`.
+    An answer is one line, or a block pasted on a terminal. With `draft`, it may be longer: a backslash at the end of a
+    line continues it, and on a terminal `e` opens `draft` in an editor, but never a program in `root`.
     """
     _drop_typed_input()
     show()
@@ -61,14 +61,17 @@ def _read_block() -> str | None:
 
 
 def _has_more() -> bool:
-    """Return whether a line follows without a pause, or the beginning of one."""
+    """Return whether another line, or the beginning of one, follows without a pause."""
     import select
 
     return bool(select.select([sys.stdin], [], [], _PASTE)[0]) or _has_unfinished_line()
 
 
 def _has_unfinished_line() -> bool:
-    """Return whether a pasted block ends in the middle of a line. The terminal tells only if it does not edit lines."""
+    """Return whether a pasted block ends in the middle of a line.
+
+    A terminal that edits lines reports only complete ones, so turn that off for a moment.
+    """
     import fcntl
     import termios
 

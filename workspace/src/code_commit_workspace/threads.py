@@ -1,4 +1,4 @@
-"""Run functions in daemon threads. Unlike those of `concurrent.futures`, Python does not wait for them at exit."""
+"""Run functions in daemon threads. Python does not wait for them at exit, unlike for those of `concurrent.futures`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-_POLL_SECONDS = 0.2  # a signal that arrives just before a wait is noticed after it
+_POLL_SECONDS = 0.2  # limits each wait: a signal just before it is only noticed after it
 
 
 def run_concurrently(steps: Sequence[Callable[[], T]]) -> list[T | BaseException]:
@@ -44,7 +44,7 @@ def run_concurrently(steps: Sequence[Callable[[], T]]) -> list[T | BaseException
 
 
 class Worker:
-    """A thread that runs functions of somebody else one after the other, each for a limited time."""
+    """A thread that runs functions of plugins one after the other, each for a limited time."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -55,7 +55,7 @@ class Worker:
         """Return the result of `function`, which must not raise. Ctrl-C ends the wait.
 
         Raises:
-            TimeoutError: it did not come back in time. The worker stays busy with it.
+            TimeoutError: it did not return in time. The worker stays busy with it.
         """
         if not self._started:
             self._started = True

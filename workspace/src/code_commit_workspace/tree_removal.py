@@ -12,9 +12,9 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def remove_tree(path: str | Path, *, dir_fd: int | None = None) -> None:
-    """Remove the folder at `path`, relative to `dir_fd`, and all that is in it. Links are not followed.
+    """Remove the folder at `path`, relative to `dir_fd`, and everything in it. Do not follow links.
 
-    Folders that their owner may not read or write are removed too.
+    Folders that their owner may not read or write are removed, too.
 
     Raises:
         OSError: something cannot be removed.
@@ -31,7 +31,7 @@ def remove_tree(path: str | Path, *, dir_fd: int | None = None) -> None:
 
 
 def _empty(top: int) -> None:
-    """Remove everything in `top`. Each folder below is moved into `top`, so that no path gets long."""
+    """Remove everything in `top`. Move each folder below into `top` first, so that no path gets long."""
     prefix = f".{secrets.token_hex(8)}-"
     moved = 0
     ahead = _remove_files(top)
@@ -40,7 +40,7 @@ def _empty(top: int) -> None:
         folder = _open(name, top)
         try:
             for below in _remove_files(folder):
-                os.close(_open(below, folder))  # a folder that moves must be writable
+                os.close(_open(below, folder))  # makes it writable, or it could not be moved
                 moved += 1
                 os.rename(below, f"{prefix}{moved}", src_dir_fd=folder, dst_dir_fd=top)
                 ahead.append(f"{prefix}{moved}")
@@ -50,7 +50,7 @@ def _empty(top: int) -> None:
 
 
 def _remove_files(folder: int) -> list[str]:
-    """Remove all but the folders in `folder`, and return their names."""
+    """Remove all files in `folder`, and return the names of the folders in it."""
     with os.scandir(folder) as entries:
         found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
     for name, is_folder in found:
@@ -66,7 +66,7 @@ def _open(path: str | Path, parent: int | None) -> int:
     except PermissionError:
         closed = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
         try:
-            Path(f"/proc/self/fd/{closed}").chmod(0o700)  # by its handle: a name could be a link by now
+            Path(f"/proc/self/fd/{closed}").chmod(0o700)  # by its handle: the name could be a link by now
         finally:
             os.close(closed)
         handle = os.open(path, _FOLDER, dir_fd=parent)

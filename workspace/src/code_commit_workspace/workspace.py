@@ -27,7 +27,7 @@ from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER,
 from code_commit_workspace.transaction.lock import ProjectLock
 from code_commit_workspace.transaction.recover import recover
 
-if TYPE_CHECKING:  # imported on first use: a command that only reads starts no process and checks no change
+if TYPE_CHECKING:  # imported on first use: a command that only reads starts no process and checks no changes
     from code_commit_workspace.checkpoint import Checkpoints
     from code_commit_workspace.guard import Guard, VisibleTree
     from code_commit_workspace.process.runner import ProcessRunner
@@ -42,11 +42,11 @@ Rules = Sequence[tuple[str, "PathRule"]]
 
 @dataclass(kw_only=True, eq=False)
 class Workspace:
-    """A project folder that is whole: made by `Workspace.open`, and closed at the end of its `with` block.
+    """A project folder without a half-applied change set. Open it with `Workspace.open`, in a `with` statement.
 
-    `git` runs git, `redactor` hides keys, `state_folder` is the folder for state that survives. `project` opens files
-    and folders through handles, so that no link is followed. `recovered` says what was rolled back after an
-    interrupted run; None if nothing was.
+    `git` runs git, `redactor` hides keys, `state_folder` keeps state between runs. `project` opens files and folders
+    through handles, so that no link is followed. `recovered` describes what was rolled back after an interrupted run;
+    None if nothing was.
     """
 
     root: Path
@@ -79,16 +79,16 @@ class Workspace:
         redactor: Redactor | None = None,
         sandbox: SandboxSettings | None = None,
     ) -> Workspace:
-        """Open the project at `root`, and roll back what an interrupted run left half done.
+        """Open the project at `root`, and roll back the change set of an interrupted run.
 
-        With `writes`, the project's lock is held until the workspace is closed. Without, it is never held: the
-        workspace does not open while another run is changing files.
+        With `writes`, hold the project's lock until the workspace is closed. Otherwise, never hold it, but do not open
+        while another run is changing files.
 
-        `private_folder` holds what no process and no model may see; `state_folder` lies directly in it. `protected`
-        names what no change may touch.
+        No process and no model may see the `private_folder`; `state_folder` is directly in it. No change may touch the
+        names `protected`.
 
         Raises:
-            NotReady: something is missing, or another run is in the way.
+            NotReady: something is missing, or another run holds the lock or is changing files.
         """
         home = home_of(root, private_folder, state_folder)
         with ExitStack() as held:
@@ -132,25 +132,25 @@ class Workspace:
                 self._runner.remove_private_folders()
 
     def name_run(self, run: str) -> None:
-        """Record which run holds the lock, for waiting processes."""
+        """Record the name of the run that holds the lock, for the message to other processes."""
         if self._lock:
             self._lock.name(run)
 
     @property
     def tree(self) -> VisibleTree:
-        """The files of the project, to read and list, as path rules see them."""
+        """The files of the project as path rules see them, to read and list."""
         return self._guard.visible
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
     def files(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
-        """Return the files that git tracks or would offer to track and that a model may see, sorted.
+        """Return the files that git tracks or does not ignore and that a model may see, sorted.
 
-        `patterns` are those of `.gitignore` files, seen from the root; without any, all files are meant. With
-        `recursive` a plain name matches at any depth; without, nothing below a pattern's own folder matches.
+        `patterns` have the syntax of a `.gitignore` file in the root; without patterns, return all files. If
+        `recursive`, a plain name matches at any depth; otherwise nothing below a pattern's own folder matches.
 
         Raises:
-            NotReady: the root lies in no git repository, or git cannot list its files.
+            NotReady: the root is not in a git repository, or git cannot list its files.
             ValueError: a pattern is malformed.
         """
         return self._guard.files(patterns, recursive=recursive)
@@ -158,7 +158,7 @@ class Workspace:
     def select(
         self, patterns: Sequence[str] = (), *, among: AbstractSet[str]
     ) -> tuple[tuple[str, ...], dict[str, Refusal]]:
-        """Return the `files` in a result of `listed`, and by path why the others that match are left out.
+        """Return the `files` in a result of `listed`, and for each other path that matches, why it is left out.
 
         Raises:
             ValueError: a pattern is malformed.
@@ -166,10 +166,10 @@ class Workspace:
         return self._guard.select(patterns, among=among)
 
     def listed(self) -> set[str]:
-        """Return the paths that git tracks or would offer to track, including those that a model may not see.
+        """Return the paths that git tracks or does not ignore, including those that a model may not see.
 
         Raises:
-            NotReady: the root lies in no git repository, or git cannot list its files.
+            NotReady: the root is not in a git repository, or git cannot list its files.
         """
         return self.git.list_files()
 
@@ -181,13 +181,13 @@ class Workspace:
 
     @property
     def rule_traces(self) -> Sequence[str]:
-        """The tracebacks of what the path rules of plugins raised."""
+        """The tracebacks of exceptions from the path rules of plugins."""
         return self._guard.traces
 
     def check(
         self, changes: Sequence[Change], rules: Rules = (), *, warn: Callable[[str], None] | None = None
     ) -> tuple[Refusal, ...]:
-        """Ask every path rule about `changes`; empty if all are allowed. `warn` gets the warnings."""
+        """Check `changes` with every path rule; return the refusals, none if all are allowed. `warn` gets warnings."""
         found = self._guard.check(changes, rules)
         if warn:
             written = [change.path for change in self.normalise(changes) if change.content is not None]
@@ -196,7 +196,7 @@ class Workspace:
         return tuple(each for each in found if each.then != "warn")
 
     def executed(self, written: Collection[str]) -> list[str]:
-        """Return the warnings about those of the files `written` that other programs execute, each only once."""
+        """Return a warning for each of the files `written` that other programs execute, but each warning only once."""
         from code_commit_workspace.guard.executed import executed
 
         texts = [text for text in executed(written, self.project) if text not in self._warnings]
@@ -206,9 +206,9 @@ class Workspace:
     def apply(
         self, changes: Sequence[Change], rules: Rules = (), *, around: AbstractContextManager[object] | None = None
     ) -> None:
-        """Check `changes` again, then put all of them on disk, or none. Ctrl-C waits until that is done.
+        """Check `changes` again, then put all of them on disk, or none. Ctrl-C takes effect after that.
 
-        `around` is entered between the check and the first write.
+        The context `around` begins between the check and the first write.
 
         Raises:
             ChangeSetRefused: a path is not allowed; nothing was changed.
@@ -224,7 +224,7 @@ class Workspace:
 
     @staticmethod
     def normalise(changes: Iterable[Change]) -> tuple[Change, ...]:
-        """Return `changes` with their paths as they are applied: without a leading `./`."""
+        """Return `changes` with their paths as `apply` uses them: without a leading `./`."""
         from code_commit_workspace.guard import normalise_changes
 
         return normalise_changes(changes)
@@ -266,24 +266,24 @@ class Workspace:
         )
 
     def look_ahead(self) -> None:
-        """Start preparing the sandbox in the background, so that the first process waits less.
+        """Start preparing the sandbox in the background, so that the first process starts sooner.
 
         Raises:
-            NotReady: the settings ask for isolation that does not work here.
+            NotReady: the settings require isolation that does not work here.
         """
         self._runner.look_ahead()
 
     @property
     def sandbox_in_use(self) -> Literal["bubblewrap", "off"]:
-        """The isolation that the next process gets.
+        """The isolation of the next process.
 
         Raises:
-            NotReady: the settings ask for isolation that does not work here.
+            NotReady: the settings require isolation that does not work here.
         """
         return self._runner.sandbox_in_use
 
     def sandbox_warning(self) -> str:
-        """Return, the first time, what processes are not kept from where the mode is "auto"; or ""."""
+        """Return what processes can reach because the mode "auto" found no full sandbox; "" if none or asked before."""
         return self._runner.sandbox_warning()
 
     def run_build(self, *, log: Path, timeout: float) -> ProcessResult:
@@ -298,10 +298,10 @@ class Workspace:
     def run_command(
         self, argv: Sequence[str], *, log: Path, timeout: float, stdin: bytes = b"", isolation_required: bool = False
     ) -> ProcessResult:
-        """Run `argv` in the root until it ends or `timeout` seconds are over; nothing that it started runs on.
+        """Run `argv` in the root until it ends or `timeout` seconds pass; nothing that it started keeps running.
 
         Raises:
-            NotReady: the root is gone, or isolation is asked for that does not work here.
+            NotReady: the root is gone, or isolation is required but does not work here.
             OSError: the log cannot be written.
             Interrupted: the workspace was closed meanwhile.
         """
@@ -314,12 +314,12 @@ class Workspace:
         env: Mapping[str, str] | None = None,
         isolation_required: bool = False,
     ) -> RunningProcess:
-        """Start `argv` in the root and return it with pipes to talk to it. It ends with the workspace, at the latest.
+        """Start `argv` in the root and return it with pipes. It ends with the workspace at the latest.
 
-        The same sandbox and the same environment as for `run_command`; `env` is added to the latter.
+        It gets the sandbox and the environment of `run_command`, plus `env`.
 
         Raises:
-            NotReady: it cannot be started, or isolation is asked for that does not work here.
+            NotReady: it cannot be started, or isolation is required but does not work here.
             Interrupted: the workspace was closed.
         """
         process = self._runner.start(argv, env=env or {}, isolation_required=isolation_required)
@@ -327,7 +327,7 @@ class Workspace:
         return process
 
     def end_processes(self) -> None:
-        """End running processes, and start no new ones. Any thread may call this."""
+        """End the running processes and start no new ones. Any thread may call this."""
         if "_runner" in self.__dict__:
             self._runner.close()
 
@@ -340,10 +340,10 @@ class Workspace:
     # --- state ------------------------------------------------------------------------------------------------------
 
     def state(self, name: str) -> Path:
-        """Return the folder `name` for state that survives, made where it is missing. No process and no model sees it.
+        """Return the folder `name` for state between runs; create it if missing. No process and no model sees it.
 
         Raises:
-            NotReady: it cannot be made.
+            NotReady: it cannot be created.
         """
         folder = self.state_folder / "state" / name
         try:
@@ -365,7 +365,7 @@ class Workspace:
             raise NotReady("this workspace was opened for reading only")
 
     def _checked_elsewhere(self) -> tuple[Path, ...]:
-        """What checks the project and is not in it: git's folders and the rules of a repository above, or linked."""
+        """Return what checks the project from outside: git's folders and `.gitignore` files of a repository above."""
         try:
             layout = self.git.layout()
         except GitError:

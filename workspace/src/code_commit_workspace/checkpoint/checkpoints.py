@@ -86,7 +86,7 @@ class Checkpoints:
         return self._saved.diff(old, new)
 
     def patch(self, old: str, new: str) -> bytes:
-        """Return the difference between two commits for `git apply`: binary files too, paths from the repository's top.
+        """Return a patch from `old` to `new` for `git apply`, with binary files and paths from the repository's top.
 
         Raises:
             NotReady: git fails.
@@ -96,13 +96,13 @@ class Checkpoints:
         return self._saved.diff(old, new, "--binary", f"--src-prefix=a/{folder}", f"--dst-prefix=b/{folder}")
 
     def listing(self, commit: str) -> dict[str, str]:
-        """Return mode and object id of each file of a commit by path. Equal content has equal ids in any repository."""
+        """Return mode and object id of each file in a commit, by path. Equal content has the same id everywhere."""
         return self._saved.listing(commit)
 
     def restore(self, commit: str, only: Collection[str] | None = None) -> tuple[str, ...]:
         """Restore the visible tree of `commit`, or `only` these paths of it, and return the changed paths.
 
-        Files added since are removed. Files that git ignores now and ignored then stay as they are.
+        Files added since are removed. Files that git ignores now and ignored before stay as they are.
 
         Raises:
             NotReady: something is in the way or missing; the tree is unchanged.
@@ -128,9 +128,9 @@ class Checkpoints:
     def put_back(
         self, run: str, written: Collection[str], keep: Callable[[bytes], object]
     ) -> Iterator[Collection[str]]:
-        """Put back what the block changes in other files than `written`, and add its paths to what this yields.
+        """Undo what the block changes in files other than `written`; the yielded collection gets their paths.
 
-        `keep` gets the difference to what was written meanwhile, by the block or by a person. Deletions are left out.
+        `keep` gets a diff of what is undone, except deletions. A person may have made these changes.
 
         Raises:
             NotReady: as `restore`.
@@ -151,7 +151,7 @@ class Checkpoints:
     def undo(self, run: str, paths: Sequence[str] = (), *, force: bool = False) -> tuple[str, ...]:
         """Restore the files that `run` changed, or only those at or below `paths`; return the restored paths.
 
-        With `force`, restore also those that were changed since.
+        With `force`, also restore files that were changed since.
 
         Raises:
             NotReady: the run has no checkpoint or changed nothing there, or files that it changed were changed since

@@ -1,4 +1,4 @@
-"""Write commits and refs of the private repository as files. Using git would cost two processes per checkpoint.
+"""Write commits and refs of the private repository as files. git would need two more processes per checkpoint.
 
 Formats: gitformat-loose, gitrepository-layout and "COMMIT INFORMATION" of git-commit-tree, in git's documentation.
 """

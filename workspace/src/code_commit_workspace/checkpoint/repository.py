@@ -1,7 +1,7 @@
 """A private git repository that stores the exact bytes of files.
 
-Attributes such as filters and `-diff`, line ending conversion and the user's configuration do not apply. It reads the
-user's objects as alternates, so what is committed there takes no space here; it writes only into its own folder.
+Attributes such as filters and `-diff`, line ending conversion and the user's configuration do not apply. The user's
+objects are its alternates, so committed content takes no space here. It writes only into its own folder.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _SHA256 = "[extensions]\n\tobjectformat = sha256\n"
 
 
 class PrivateRepository:
-    """A repository that is created on first use and reset at each start: a hostile build may have edited it."""
+    """A repository, created on first use and reset at each start, because a hostile build may have edited it."""
 
     def __init__(self, git: Git, home: Path) -> None:
         self._git = git

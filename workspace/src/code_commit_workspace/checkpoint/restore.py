@@ -13,15 +13,16 @@ from code_commit_workspace.checkpoint.snapshot import Snapshot, Snapshots
 from code_commit_workspace.checkpoint.visible import Modes
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.project_tree import ProjectTree
+from code_commit_workspace.terminal import join_paths
 from code_commit_workspace.transaction.apply import replace
 from code_commit_workspace.transaction.survey import Write
 
-_NAMED = 20  # paths that one message names
+_NAMED = 20  # paths in one message
 _AT_ONCE = 500  # files that a copy holds in memory at once
 
 
 class Restorer:
-    """Restores the tree of the project, whose state folder is `home`."""
+    """Restores the project's tree; `home` is its state folder."""
 
     def __init__(self, tree: ProjectTree, home: Path, snapshots: Snapshots, saved: Saved) -> None:
         self._tree = tree
@@ -76,10 +77,8 @@ class Restorer:
         # A file that equals its state before the run loses nothing: an earlier undo may have been interrupted.
         since = changed & self._changed_since(now, files, last) & self._changed_since(now, files, first)
         if since and not force:
-            names = ", ".join(sorted(since)[:_NAMED])
-            more = f" and {len(since) - _NAMED} more" if len(since) > _NAMED else ""
             raise NotReady(
-                f"files were changed since the run {run}: {names}{more}",
+                f"files were changed since the run {run}: {join_paths(sorted(since), _NAMED)}",
                 hint=f"nothing was undone; `code-commit undo {run} --force` discards these later changes too",
             )
         return self.restore(first, changed)
@@ -103,7 +102,7 @@ class Restorer:
 
 
 def _below(changed: set[str], paths: Sequence[str], run: str) -> set[str]:
-    """Return those of the `changed` paths that are, or are below, one of `paths`; without any, all of them.
+    """Return those of the `changed` paths that are at or below one of `paths`; all of them without `paths`.
 
     Raises:
         NotReady: the run changed nothing at one of `paths`.
@@ -113,8 +112,8 @@ def _below(changed: set[str], paths: Sequence[str], run: str) -> set[str]:
         wanted = posixpath.normpath(path)
         found = {each for each in changed if wanted in {".", each} or each.startswith(f"{wanted}/")}
         if not found:
-            names = ", ".join(sorted(changed)[:_NAMED])
-            raise NotReady(f"the run {run} changed nothing at {path}", hint=f"nothing was undone; it changed {names}")
+            hint = f"nothing was undone; it changed {join_paths(sorted(changed), _NAMED)}"
+            raise NotReady(f"the run {run} changed nothing at {path}", hint=hint)
         chosen |= found
     return chosen if paths else changed
 
@@ -124,7 +123,7 @@ def _chosen(found: list[Difference], only: Collection[str] | None) -> list[Diffe
 
 
 def _older(found: Difference, files: Mapping[str, os.stat_result], wanted: Snapshot) -> bool:
-    """Return whether a file to remove is older than the checkpoint: then git ignored it at that time, and it stays."""
+    """Return whether a file to remove is older than the checkpoint. git ignored it then, so it stays."""
     return found.removed and files[found.path].st_ctime_ns < wanted.taken
 
 

@@ -16,7 +16,7 @@ from code_commit_workspace.transaction.survey import Write
 
 _LINK, _EXECUTABLE, _NOTHING = "120000", "100755", "000000"
 _BATCH = 500  # objects that one git process reads
-_MANY_OBJECTS = 64  # in one of 256 folders; above this, pruning unreachable ones pays
+_MANY_OBJECTS = 64  # in one of 256 folders; with more, it pays to prune unreachable ones
 # A ref of ours; a hostile build may have added others.
 _REF = re.compile(rf"(?P<date>\d+) (?P<number>\d+) (?P<commit>[0-9a-f]+) {REFS}(?P<run>[^/ ]+)/(?P<label>[^/ ]+)")
 
@@ -60,7 +60,7 @@ class Saved:
         """Read a snapshot back from its commit.
 
         Raises:
-            NotReady: there is no such commit, or we did not write it.
+            NotReady: there is no such commit, or code-commit did not write it.
         """
         text = self._repository.run(["cat-file", "commit", checked_id(commit)])
         try:
@@ -86,7 +86,7 @@ class Saved:
         ]
 
     def diff(self, old: str, new: str, *options: str) -> bytes:
-        """See `Checkpoints.diff`; `options` are more of git's own."""
+        """See `Checkpoints.diff`; `options` are further options of git."""
         options = ("-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", *options)
         return self._repository.run(["diff-tree", *options, checked_id(old), checked_id(new)])
 
@@ -135,7 +135,11 @@ class Saved:
 
 
 def checked_id(name: str) -> str:
-    """Return `name` if it is an object id, never an option or anything else that git would look up."""
+    """Return `name` if it is an object id, and not an option or another name that git would look up.
+
+    Raises:
+        NotReady: it is not.
+    """
     if not re.fullmatch("[0-9a-f]{40,64}", name):
         raise NotReady(f"{name!r} is not a checkpoint")
     return name

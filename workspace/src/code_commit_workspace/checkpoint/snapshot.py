@@ -15,7 +15,7 @@ from code_commit_workspace.project_tree import ProjectTree
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A git tree, permission bits, and its time (nanoseconds, by the file system's clock)."""
+    """A git tree, its permission bits, and when it was taken (nanoseconds, by the file system's clock)."""
 
     tree: str
     modes: Modes
@@ -30,13 +30,13 @@ class _Seen:
     tree: str
 
 
-# For a batch of objects git makes folders, which takes longer than to wait for the disk a few times.
+# git makes folders for a batch of objects, which takes longer than flushing a few objects one by one.
 _FEW = 16
 _EACH_BY_ITSELF = ("-c", "core.fsyncMethod=fsync")
 
 
 class Snapshots:
-    """Takes snapshots. The index of the private repository shows which files need not be read again."""
+    """Takes snapshots. The index of the private repository shows which files are unchanged."""
 
     def __init__(self, tree: ProjectTree, git: Git, repository: PrivateRepository) -> None:
         self._tree = tree
@@ -46,7 +46,7 @@ class Snapshots:
         self._seen: _Seen | None = None
 
     def look(self) -> tuple[Snapshot, dict[str, os.stat_result]]:
-        """Return the current visible tree, and the status of each file in it.
+        """Take a snapshot; return it and the status of each file in it.
 
         Raises:
             NotReady: git fails, or a file cannot be read.
@@ -62,13 +62,13 @@ class Snapshots:
         try:
             tree = self._write_tree(files)
         except GitError:
-            # An object of the user's repository or a file may have just vanished: read everything again, once.
+            # An object of the user's repository, or a file, may have vanished just now: read everything again, once.
             self._repository.forget_index()
             self._indexed = set()
             files = statuses(self._tree, visible(self._git, self._repository.path.parent.parent.name))
             tree = self._write_tree(files)
         else:
-            # Later changes get a later time than these, so that none is missed.
+            # Any later change gets a later time, so `states` will differ.
             if all(status.st_ctime_ns < now for status in files.values()):
                 self._seen = _Seen(states, tree)
         return Snapshot(tree, modes_of(files), taken), files
@@ -104,7 +104,7 @@ class Snapshots:
 
 
 def _state(status: os.stat_result) -> tuple[int, ...]:
-    """Return values that change with every change of a file, once the clock has moved on."""
+    """Return values that differ after any change of the file, once the clock has moved on."""
     return status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 

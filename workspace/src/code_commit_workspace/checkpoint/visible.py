@@ -18,7 +18,7 @@ from code_commit_workspace.transaction.plan import check_path
 def visible(git: Git, private_folder: str) -> Collection[str]:
     """Return the paths of all files that git tracks or does not ignore.
 
-    Leave out nested repositories, the private folder, and git's own folders, whatever their name.
+    Leave out nested repositories, the private folder, and git's own folders under any name.
 
     Raises:
         NotReady: git cannot list the files.
@@ -29,7 +29,7 @@ def visible(git: Git, private_folder: str) -> Collection[str]:
 
 
 def statuses(tree: ProjectTree, paths: Iterable[str]) -> dict[str, os.stat_result]:
-    """Return the status of every regular file and link at `paths` that this account can read, by path."""
+    """Return the status, by path, of every regular file and link among `paths` that this account can read."""
     folders: dict[str, list[str]] = defaultdict(list)
     for path in paths:
         folder, name = posixpath.split(path)
@@ -81,7 +81,7 @@ def _takeable(folder: int, name: str) -> os.stat_result | None:
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """Permission bits, of which git stores only one. Most files have the usual bits; only the others are listed."""
+    """Permission bits, of which git stores only one. Only files with unusual bits are listed."""
 
     plain: int
     executable: int

@@ -4,15 +4,15 @@ A repository's configuration can name programs to run: hooks, filters, a file sy
 transports. Our git reads none of it, and gets only the parts of the caller's environment that it needs, so that no key
 reaches it.
 
-command        `Git`: runs commands, asks questions
+command        `Git`: runs commands, asks about files
 layout         finds the repository of a folder
-repository     opens one: which settings count, and what git gets to know of it
-common_folder  the folder from which git takes configuration, attributes and hooks: ours
+repository     opens a repository with the settings that count
+common_folder  gives git our own configuration, attributes and hooks instead of the repository's
 config         chooses settings
 config_file    reads a configuration file as data
-process        one git process
-committing     what differs from the last commit, and what would spoil the next one
-reading        which commands change nothing
+process        runs one git process
+committing     finds what differs from the last commit, and what would spoil the next one
+reading        lists the commands that change nothing
 """
 
 from __future__ import annotations

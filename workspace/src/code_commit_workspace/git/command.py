@@ -60,7 +60,7 @@ class Git:
     """Runs git in the folder `root`, which may be below the top of its repository.
 
     With `repository`, git uses that folder instead of searching for one, and `root` is the top of its work tree.
-    No program is taken from the folders `writable`, nor from the root.
+    Programs in the root and in the folders `writable` are not used, because a build could have put them there.
     """
 
     def __init__(self, root: Path, *, repository: Path | None = None, writable: Sequence[Path] = ()) -> None:
@@ -72,7 +72,7 @@ class Git:
         self._submodules: tuple[tuple[int, ...], frozenset[str]] | None = None  # with the state of the index
 
     def with_those_around(self) -> Iterator[Git]:
-        """Yield git for the repository of the root, then for each repository around that one.
+        """Yield a `Git` for the repository of the root, then one for each repository around it.
 
         Raises:
             GitError: one of them is unusable.
@@ -83,19 +83,19 @@ class Git:
             yield git
 
     def init(self) -> None:
-        """Make a new repository for the root, without hooks.
+        """Create a repository for the root, without hooks.
 
         Raises:
-            GitError: it cannot be made.
+            GitError: it cannot be created.
         """
         folder = self._place.folder if self._place else self.root / ".git"
         self.run(["init", "--quiet", "--template="], env=NO_REPOSITORY | {"GIT_DIR": str(folder)})
 
     def commit_all(self, message: str, *, author: str) -> None:
-        """Commit all files of a repository of ours, byte for byte: no filter of the user runs.
+        """Commit all files of a repository that we created, byte for byte, without the user's filters.
 
         Raises:
-            GitError: it cannot be made.
+            GitError: the commit failed.
         """
         identity = {f"GIT_{who}_NAME": author for who in ("AUTHOR", "COMMITTER")}
         identity |= {f"GIT_{who}_EMAIL": "code-commit@example.org" for who in ("AUTHOR", "COMMITTER")}
@@ -116,14 +116,14 @@ class Git:
     ) -> bytes:
         """Run `git *args` and return its standard output.
 
-        `env` is added to git's environment, `timeout` is in seconds. With `check` False, the exit code is ignored. With
+        `env` is added to git's environment, `timeout` is in seconds. Unless `check`, the exit code is ignored. With
         `hooks`, the repository's hooks run, and commits are signed if configured. With `reads_only`, only commands that
-        change nothing are allowed. Those run no filter; the others run the filters in the user's own configuration.
+        change nothing are allowed. Those run no filters; others run the filters in the user's own configuration.
 
         Raises:
             GitError: the command failed or timed out.
-            NotReady: git is not installed, the command may write in spite of `reads_only`, or the project itself holds
-                the hooks.
+            NotReady: git is not installed, the command may write although `reads_only` is set, or the hooks are in the
+                project itself.
         """
         if reads_only:
             require_reading(args)
@@ -156,7 +156,7 @@ class Git:
         return self.layout().top
 
     def layout(self) -> Layout:
-        """Return where the work tree and git's folders are. The first answer is kept.
+        """Return where the work tree and git's folders are. The first result is cached.
 
         Raises:
             GitError: the root is not in a work tree.
@@ -176,7 +176,7 @@ class Git:
         return self._repository
 
     def head(self) -> str | None:
-        """Return the id of the checked-out commit, or None before the first commit.
+        """Return the id of the current commit, or None before the first commit.
 
         Raises:
             GitError: there is no repository, or git cannot read it.
@@ -224,7 +224,7 @@ class Git:
         Paths are relative to the root and need not exist.
 
         Raises:
-            GitError: git could not check one of them, or could not read a file with rules. No result is returned then.
+            GitError: git could not check one of the paths, or could not read an ignore file.
         """
         done = self._done(CHECK_IGNORE, stdin=listing(paths))
         if done.returncode not in {0, 1} or _has_warnings(done):
@@ -259,7 +259,7 @@ class Git:
         return run_git(command, self.root, environ | dict(env or {}), stdin=stdin, timeout=timeout)
 
     def _ignored_submodules(self, command: str) -> Iterator[Entry]:
-        """Yield settings for a commit: with nothing to commit, git would look into submodules, and has no option."""
+        """Yield settings for a commit: with nothing to commit, git looks into submodules, and no option prevents it."""
         if command != "commit":
             return
         versions = [self._done(["show", f"{version}:.gitmodules"]).stdout for version in ("", "HEAD")]
@@ -272,7 +272,7 @@ class Git:
 
     def _environ(self) -> dict[str, str]:
         environ = {name: os.environ[name] for name in _KEPT if name in os.environ} | _SET
-        # git finds git-lfs and gpg on PATH: not in the project.
+        # git finds git-lfs and gpg on PATH, but must not find them in the project.
         searched = [name for name in ("PATH", *_LIBRARIES) if name in environ]
         return environ | {name: trusted_path(self.root, environ[name], self.writable) for name in searched}
 
@@ -286,7 +286,7 @@ def listing(paths: Sequence[str]) -> bytes:
     """Return `paths` as the input of `CHECK_IGNORE`. With `./` in front, none looks like an option or pathspec magic.
 
     Raises:
-        GitError: git cannot be asked about one of them.
+        GitError: a path cannot be encoded, or contains NUL.
     """
     try:
         names = os.fsencode("".join([f"./{path}\0" for path in paths]))
@@ -302,7 +302,7 @@ def _submodules_in(listing: Sequence[str]) -> frozenset[str]:
 
 
 def _state(index: Path) -> tuple[int, ...]:
-    """Return values that change with the index, which git always replaces by a new file; empty without an index."""
+    """Return values that differ after any change of the index, which git replaces each time; empty without an index."""
     try:
         status = index.stat()
     except OSError:
@@ -311,7 +311,7 @@ def _state(index: Path) -> tuple[int, ...]:
 
 
 def _without_submodules(args: Sequence[str]) -> Sequence[str]:
-    """Return `args` such that git starts no other git in a submodule, which would use the configuration there."""
+    """Return `args` with an option that keeps git from starting another git, with its configuration, in a submodule."""
     index = index_of_command(args) + 1
     if command_of(args) not in _LOOK_INTO_SUBMODULES:
         return args

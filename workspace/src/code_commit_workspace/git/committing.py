@@ -1,4 +1,4 @@
-"""What a workflow that commits asks git first: what differs from the last commit, and what would spoil a commit."""
+"""Questions to git before a commit: what differs from the last commit, and what would spoil the next one."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def git_status(git: GitCommand) -> list[StatusEntry]:
 
 
 def unknown_author(git: GitCommand) -> str | None:
-    """Return why git cannot commit without an author name or address, or None."""
+    """Return why git knows no author name or address, so that it cannot commit; else None."""
     try:
         for who in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
             git("var", who)
@@ -80,7 +80,7 @@ def require_settled(git: GitCommand) -> None:
     """Check that no other operation would end with the next commit.
 
     Raises:
-        NotReady: a merge or the like is in progress; a commit would end it incompletely.
+        NotReady: a merge, cherry-pick, revert or rebase is in progress; a commit would end it incompletely.
     """
     folder = _ask(git, "--absolute-git-dir")
     for name, what in _IN_PROGRESS.items():
@@ -90,7 +90,7 @@ def require_settled(git: GitCommand) -> None:
 
 
 def skipped_by_commit(git: GitCommand) -> list[str]:
-    """Return what a commit without `hooks` skips although the repository has it: the signature, hooks."""
+    """Return what the repository configures and a commit without `hooks` skips: the signature, hooks."""
     *configured, _ = git("config", "--type=bool", "--get-all", "commit.gpgSign").split()  # the last is ours
     skipped = ["the signature"] * (configured[-1:] == [b"true"])
     try:

@@ -1,4 +1,4 @@
-"""The folder that git takes for the common one of a repository: links to what counts, and a configuration of ours."""
+"""The folder that git gets as a repository's common folder: links to what counts, and our own configuration."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from code_commit_workspace.programs import within
 from code_commit_workspace.transaction.home import FOLDER
 
 _LINKS = ("HEAD", "info/exclude", "logs", "objects", "packed-refs", "refs", "reftable", "shallow", "worktrees")
-_ATTRIBUTES = b"* !diff\n"  # nobody can declare a text file as binary, to keep its changes out of a diff
+_ATTRIBUTES = b"* !diff\n"  # nobody can hide changes from a diff by declaring a text file binary
 _PREFIX = "code-commit-git-"
-_SECONDS_TO_LOCK = 60.0  # from the making of a folder
+_SECONDS_TO_LOCK = 60.0  # after the folder is created
 
 _REMOVALS: list[weakref.finalize[[str, int, int], CommonFolder]] = []
 
 
 def remove_common_folders() -> None:
-    """Remove all that are left, for a process that ends without Python's shutdown."""
+    """Remove all common folders of this process. Call it before an exit without Python's shutdown."""
     for removal in _REMOVALS:
         removal()
 
 
 class CommonFolder:
-    """A folder with links to the parts of `real` that count; it vanishes with this object.
+    """A folder with links to the parts of `real` that count. It is removed with this object.
 
     Raises:
-        NotReady: it cannot be made.
+        NotReady: it cannot be created.
     """
 
     def __init__(self, real: Path) -> None:
@@ -49,7 +49,7 @@ class CommonFolder:
             raise _no_folder(error) from error
 
     def write_config(self, text: str) -> None:
-        """Write the configuration; there is none before."""
+        """Write the configuration, which is missing at first."""
         try:
             (self.path / "config").write_bytes(os.fsencode(text))
         except OSError as error:
@@ -64,10 +64,10 @@ def _no_folder(error: OSError) -> NotReady:
 
 
 def _new_folder(real: Path) -> str:
-    """Make a folder that no sandboxed process sees, not beside git's folder `real`, where a build can write.
+    """Create a folder that no sandboxed process sees. Avoid the folder of `real`: a build can write there.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
     usual = tempfile.gettempdir()
     for place in ("/dev/shm", usual, "/var/tmp"):  # noqa: S108 - the first is quick: folders on a disk are slow to remove
@@ -79,7 +79,7 @@ def _new_folder(real: Path) -> str:
 
 
 def _sweep(place: str) -> None:
-    """Remove what killed processes left; a running one holds the lock on its folder."""
+    """Remove the folders of killed processes; a running one holds a lock on its folder."""
     with os.scandir(place) as entries:
         old = [entry.path for entry in entries if entry.name.startswith(_PREFIX)]
     for folder in old:
@@ -96,7 +96,7 @@ def _sweep(place: str) -> None:
 
 def _remove(folder: str, lock: int, process: int) -> None:
     os.close(lock)
-    if process == os.getpid():  # not in a copy of the process that made it
+    if process == os.getpid():  # not in a forked child
         _empty(folder)
 
 

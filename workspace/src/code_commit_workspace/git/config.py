@@ -1,7 +1,7 @@
-"""Choose which settings of git count: harmless ones of the repository, and programs of the user alone.
+"""Choose which settings of git count: harmless ones of the repository, and programs only from the user.
 
-A setting can name a program: a filter, a signer, a pager, a transport. Those of the repository never run, because a
-build could have written them. The user's own do, for commits that the user asked for.
+A setting can name a program: a filter, a signer, a pager, a transport. Those in the repository never run, because a
+build could have written them. The user's own run for commits that the user asked for.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DATA = re.compile(
     r"|(?:user|author|committer)\.[a-z]+"
     r"|index\.(?:sparse|version)|commit\.gpgsign|gpg\.format|lfs\.storage"
 )
-"""What counts in any file: none of it names a program."""
+"""Settings that count in any file, because none of them names a program."""
 _OF_USER = re.compile(r"core\.attributesfile|safe\.directory")
 _PROGRAMS = re.compile(r"(?:filter|gpg|lfs)\..+", re.DOTALL)
 _FILTER = re.compile(r"filter\.(.+)\.(?:clean|process)", re.DOTALL)
@@ -35,8 +35,8 @@ _REFUSED = "false # code-commit runs a filter only if the configuration in your 
 class Settings:
     """The settings of git that count in one repository.
 
-    `programs` are for commits alone: the user's filters and signer, and a refusal in place of each filter that only
-    the repository has. `hooks` is the folder that `core.hooksPath` names, or "".
+    `programs` are only for commits: the user's filters and signer, and a refusal in place of each filter that only the
+    repository configures. `hooks` is the folder in `core.hooksPath`, or "".
     """
 
     data: tuple[Entry, ...]
@@ -50,12 +50,12 @@ class Settings:
         return dict(self.data).get("extensions.objectformat", "sha1").lower()
 
     def text(self) -> str:
-        """Return a file for git with `data`."""
+        """Return `data` as a configuration file."""
         return "".join(map(_lines, self.data)) + "[core]\n\tbare = false\n"
 
 
 def choose(of_user: Sequence[Entry], of_repository: Sequence[Entry]) -> Settings:
-    """Return what counts of the user's settings and of those in the repository's own files."""
+    """Return the settings that count, from the user's files and the repository's own."""
     data = [entry for entry in of_user if (_DATA.fullmatch(entry[0]) or _OF_USER.fullmatch(entry[0]))]
     data = [entry for entry in data if not entry[0].startswith("extensions.")]
     trusted = tuple(value for name, value in data if name == "safe.directory")
@@ -71,7 +71,7 @@ def choose(of_user: Sequence[Entry], of_repository: Sequence[Entry]) -> Settings
 
 
 def read_of_user(listing: bytes, root: Path) -> list[Entry]:
-    """Read `git config --list -z --show-scope --show-origin`, without what the project at `root` itself has."""
+    """Parse `git config --list -z --show-scope --show-origin`, without files in the project at `root`."""
     return list(_outside(listing.split(b"\0")[:-1], os.path.realpath(root)))
 
 
@@ -84,7 +84,7 @@ def _outside(fields: Sequence[bytes], project: str) -> Iterator[Entry]:
 
 
 def environment(entries: Iterable[Entry]) -> dict[str, str]:
-    """Return the variables by which git gets `entries` on top of its files."""
+    """Return the environment variables that add `entries` to git's configuration."""
     variables: dict[str, str] = {}
     count = 0
     for count, (name, value) in enumerate(entries, 1):

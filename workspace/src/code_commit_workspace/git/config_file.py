@@ -1,4 +1,7 @@
-"""Read a configuration file of git as data: nothing that it includes is read. "CONFIGURATION FILE" of git-config(1)."""
+"""Read a configuration file of git as data, without the files that it includes.
+
+The syntax is in "CONFIGURATION FILE" of git-config(1).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ def parse_config(text: str, name: str) -> list[Entry]:
     """Return the settings in `text`, in order; `name` is the file, for errors.
 
     Raises:
-        GitError: git would not understand it.
+        GitError: it is not a valid configuration file.
     """
     found: list[Entry] = []
     section = ""
@@ -43,7 +46,7 @@ def parse_config(text: str, name: str) -> list[Entry]:
 
 def _value(text: str, at: int, name: str) -> tuple[str, int]:
     """Return the value that begins at `at`, and where it ends."""
-    value, kept, quoted = "", 0, False  # `kept` characters are not blanks at the end
+    value, kept, quoted = "", 0, False  # `kept`: the length without trailing blanks
     while at < len(text) and text[at] != "\n":
         if not quoted and text[at] in "#;":
             at = text.find("\n", at) if "\n" in text[at:] else len(text)

@@ -1,6 +1,6 @@
-"""Find the repository of a folder as git does, but without its configuration.
+"""Find the repository of a folder as git does, but without reading its configuration.
 
-`commondir` and `.git` files are those of gitrepository-layout, in git's documentation.
+gitrepository-layout(5) describes `commondir` and `.git` files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class NoRepository(NotReady):
 class Place:
     """Where a repository is: the top of its work tree, git's own folder, and the one that linked work trees share.
 
-    `found` means that it was found on disk, and not made by us.
+    `found` is whether we found it on disk, and did not create it.
     """
 
     top: Path
@@ -42,7 +42,7 @@ def find_repositories(folder: Path, environ: Mapping[str, str]) -> Iterator[Plac
     """Yield the repository in whose work tree `folder` is, then those around that one.
 
     Raises:
-        GitError: what is there is no usable repository, or somebody else's.
+        GitError: a `.git` is unusable, or a folder cannot be read.
     """
     here = Path(os.path.realpath(folder))
     ceilings = {os.path.realpath(each) for each in environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep) if each}
@@ -64,7 +64,7 @@ def _place_at(top: Path) -> Place | None:
     """Return the repository whose work tree begins at `top`, or None.
 
     Raises:
-        GitError: its `.git` is unusable. git itself would search on above it.
+        GitError: its `.git` is unusable. git itself would go on searching above it.
     """
     git = top / ".git"
     if not os.path.lexists(git):
@@ -102,7 +102,7 @@ def _is_git_folder(folder: Path, common: Path) -> bool:
 
 
 def read_small(path: Path) -> bytes:
-    """Return the beginning of a file of git.
+    """Return the content of one of git's small files, up to 4 MiB.
 
     Raises:
         OSError: it cannot be read.
@@ -113,7 +113,7 @@ def read_small(path: Path) -> bytes:
 
 
 def foreign_part(place: Place, environ: Mapping[str, str]) -> Path | None:
-    """Return the first part of a repository that another user owns, or None. Like git, root trusts who called sudo."""
+    """Return the first part of a repository that another user owns, or None. As in git, root trusts sudo's user."""
     ours = {os.geteuid()}
     sudo = environ.get("SUDO_UID", "")
     if os.geteuid() == 0 and sudo.isdecimal():

@@ -1,4 +1,4 @@
-"""Run one git process: without a terminal, within a time limit, and with an end of its own."""
+"""Run one git process: without a terminal, within a time limit, and with time to clean up."""
 
 from __future__ import annotations
 
@@ -48,22 +48,22 @@ def run_git(
 
 
 def failure(args: Sequence[str], done: subprocess.CompletedProcess[bytes]) -> GitError:
-    """Return the error of a command that failed, in git's words."""
+    """Return the error for a command that failed, with git's own message."""
     return GitError(f"`git {command_of(args)}` failed: {stderr_of(done) or f'exit code {done.returncode}'}")
 
 
 def stderr_of(done: subprocess.CompletedProcess[bytes]) -> str:
-    """Return what git said, as text."""
+    """Return git's message, without "fatal: "."""
     return done.stderr.decode(errors="backslashreplace").strip().removeprefix("fatal: ")
 
 
 def command_of(args: Sequence[str]) -> str:
-    """Return the name of the command in `args`, behind the options of git itself."""
+    """Return the name of the command in `args`, after git's own options; "" if there is none."""
     return next(iter(args[index_of_command(args) :]), "")
 
 
 def index_of_command(args: Sequence[str]) -> int:
-    """Return where the command in `args` is."""
+    """Return the index of the command in `args`; the length if there is none."""
     for index, (before, arg) in enumerate(zip(("", *args), args, strict=False)):
         if before not in {"-c", "-C"} and not arg.startswith("-"):
             return index
@@ -71,7 +71,7 @@ def index_of_command(args: Sequence[str]) -> int:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End git and what it started. On SIGTERM it removes its lock files first."""
+    """End git and what it started. SIGTERM comes first, so that git removes its lock files."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)

@@ -13,13 +13,13 @@ _COMMANDS = frozenset({
     *("name-rev", "range-diff", "rev-list", "rev-parse", "shortlog", "show", "show-branch", "show-ref", "status"),
     *("var", "version", "whatchanged"),
 })  # fmt: skip
-# `--output` and `--open-files-in-pager`, of which git accepts the beginning; `-O` of grep, also after other letters.
+# `--output` and `--open-files-in-pager`, which git accepts abbreviated; `-O` of grep, also after other letters.
 _WRITING = re.compile(r"--o[up]")
 _WRITING_IN_GREP = re.compile(r"--o[up]|-[^-efABCm]*O")
 
 
 def reads(command: str) -> bool:
-    """Return whether the git command `command` changes nothing, unless an option makes it."""
+    """Return whether the git command `command` changes nothing, unless an option says otherwise."""
     return command in _COMMANDS
 
 

@@ -1,7 +1,7 @@
-"""A repository as our git sees it: its real folder, but a common folder of ours, so that its settings have no effect.
+"""A repository with our own common folder in place of the real one, so that its settings have no effect.
 
 git takes configuration, attributes and hooks from the common folder (`GIT_COMMON_DIR`, meant for linked work trees).
-Ours has links to what holds commits and files, a configuration of chosen settings, and no hooks.
+Ours has links to objects and refs, a configuration of chosen settings, and no hooks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from code_commit_workspace.git.layout import GitError, Place, foreign_part, read
 from code_commit_workspace.git.process import failure, run_git
 from code_commit_workspace.programs import within
 
-_SECONDS = 30.0  # to read the user's files: one may be a pipe
+_SECONDS = 30.0  # to read the user's files; one may be a pipe
 _NO_FILES = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 _TRUE = {"true", "yes", "on", "1"}
 
@@ -43,7 +43,7 @@ class Layout:
 class Repository:
     """The repository at `place`, with the settings that counted when it was opened.
 
-    `environ` names it to git; `programs` are settings for commits, which may run the user's own filters and signer.
+    `environ` tells git where it is; `programs` are settings for commits, which may run the user's filters and signer.
     """
 
     def __init__(self, place: Place, settings: Settings, folder: CommonFolder) -> None:
@@ -58,10 +58,10 @@ class Repository:
         self.programs = (("lfs.storage", str(place.common / "lfs")), *settings.programs)
 
     def prepare_commit(self) -> None:
-        """Make the folder of the reference logs, which git cannot make through a link.
+        """Create the folder of the reference logs, which git cannot create through a link.
 
         Raises:
-            GitError: it cannot be made.
+            GitError: it cannot be created.
         """
         try:
             (self.place.common / "logs").mkdir(exist_ok=True)
@@ -72,7 +72,7 @@ class Repository:
         """Return the folder of the repository's hooks.
 
         Raises:
-            NotReady: it lies in the project, where a model can write.
+            NotReady: it is in the project, where a model can write.
         """
         named = self._settings.hooks
         folder = self.place.top / Path(named).expanduser() if named else self.place.common / "hooks"
@@ -86,7 +86,7 @@ class Repository:
 
 
 def open_repository(place: Place, root: Path, program: str, environ: Mapping[str, str]) -> Repository:
-    """Return the repository at `place` for git in `root`. `program` is git, `environ` its environment.
+    """Open the repository at `place` for commands in `root`. `program` is git, `environ` its environment.
 
     Raises:
         GitError: its configuration cannot be read, or it is not the user's.
@@ -118,7 +118,7 @@ def _opened(
 
 
 def _own_settings(place: Place) -> list[Entry]:
-    """Return the settings in the repository's own files, without what those include."""
+    """Return the settings in the repository's own files, without the files that those include."""
     found: list[Entry] = []
     for file in (place.common / "config", place.folder / "config.worktree"):
         if not found or dict(found).get("extensions.worktreeconfig", "").lower() in _TRUE:
@@ -142,7 +142,7 @@ def _require_usable(place: Place, own: Mapping[str, str], trusted: Sequence[str]
 
 
 def _is_trusted(top: Path, trusted: Sequence[str]) -> bool:
-    """Return whether `safe.directory` names `top`; an empty value takes back those before it."""
+    """Return whether `safe.directory` names `top`; an empty value cancels those before it."""
     last = max((number for number, value in enumerate(trusted) if not value), default=-1)
     for value in trusted[last + 1 :]:
         folder = os.path.realpath(os.path.expanduser(value.removesuffix("/*")))  # noqa: PTH111 - also without a home
