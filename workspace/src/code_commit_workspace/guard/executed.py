@@ -1,4 +1,4 @@
-"""Files that other programs execute or that tell them what to execute: allowed, but with a warning."""
+"""Warn about files that other programs execute, or that tell them what to execute. They are allowed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from code_commit_workspace.project_tree import ProjectTree
 
 _NAMED = 20  # files with a warning each; more share one
 
-# A build may replace a whole folder by a link, so the folders count, too.
+# A build may replace a whole folder with a link, so the folders count, too.
 _EXECUTED = re.compile(
     r"(?:.*/)?(?:"
     r"\.(?:gitconfig|gitmodules|envrc|gitlab-ci\.ya?ml|pre-commit-config\.ya?ml|devcontainer\.json)"
@@ -22,7 +22,7 @@ _EXECUTED = re.compile(
 
 
 def executed(written: Collection[str], tree: ProjectTree) -> Iterator[str]:
-    """Yield a warning for each `written` file that other programs execute, git in a folder of another name included."""
+    """Yield a warning for each `written` file that other programs execute, including git in a folder of any name."""
     paths = frozenset(written)
     found = [path for path in sorted(paths) if _EXECUTED.fullmatch(path.casefold()) or _is_git(path, paths, tree)]
     for path in found[:_NAMED]:
@@ -32,7 +32,7 @@ def executed(written: Collection[str], tree: ProjectTree) -> Iterator[str]:
 
 
 def _is_git(path: str, paths: Collection[str], tree: ProjectTree) -> bool:
-    """Return whether `path` is the configuration of what git takes for a repository, on disk or among `paths`."""
+    """Return whether `path` configures what git takes for a repository: a folder with `HEAD`, on disk or in `paths`."""
     folder, _, name = path.rpartition("/")
     return bool(folder) and name in {"config", "commondir", "hooks"} and _exists(f"{folder}/HEAD", paths, tree)
 

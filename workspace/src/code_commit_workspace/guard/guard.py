@@ -1,4 +1,4 @@
-"""The guard: every path rule over all changes of a response, and what a model may read."""
+"""The guard asks every path rule about all changes of a response, and decides what a model may read."""
 
 from __future__ import annotations
 
@@ -27,14 +27,13 @@ _GIT_NAMES = (
     Protected(".git", "anything in the .git folder", anywhere=True, readable=False),
 )
 
-_MARK = b"***"  # the mark of every key begins like this
+_MARK = b"***"  # begins the mark of every key
 
 
 class Guard:
-    """Judges what a response may change in `tree`, and what a model may read there.
+    """Decides what a response may change in `tree`, and what a model may read there.
 
-    `protected` are the names that no response may change, besides git's own. `redactor` is what hides keys from the
-    model that answers.
+    `protected` are the names that no response may change, besides git's own. `redactor` hides keys from the model.
     """
 
     def __init__(
@@ -50,15 +49,15 @@ class Guard:
             *(PathConflicts(tree), Places(tree, git), Ignored(git)),
         )
         self._redactor = redactor
-        self.traces: list[str] = []  # of what the rules of plugins raised
+        self.traces: list[str] = []  # of exceptions from the rules of plugins
         self.visible = VisibleTree(tree, self.files)
 
     def check(self, changes: Sequence[Change], rules: Sequence[tuple[str, PathRule]] = ()) -> tuple[Refusal, ...]:
-        """Ask every rule about `changes`; empty if all are allowed.
+        """Ask every rule about `changes` and return the refusals; none if all are allowed.
 
-        The first built-in rule that refuses a path decides. The `rules` of plugins, each with its distribution, are
-        asked about what is left: they may refuse what the built-in rules allow, never the other way round. Refusals
-        name the paths as they were given, in the order of the changes; one of the whole change set comes first.
+        The first built-in rule that refuses a path decides. The `rules` of plugins, each with its distribution, check
+        the remaining changes: they may refuse what the built-in rules allow, never the other way round. Refusals name
+        the paths as given, in the order of the changes; refusals of the whole change set come first.
         """
         given: dict[str, dict[str, int]] = {}
         for place, change in enumerate(changes):
@@ -81,13 +80,13 @@ class Guard:
         return (*whole, *(refusal for _, refusal in sorted(as_given, key=lambda pair: pair[0])))
 
     def may_read(self, path: str) -> Refusal | None:
-        """Return the refusal if a model may not see `path`, else None. It may be a folder, or absent."""
+        """Return the refusal if a model may not see `path`, else None. The path may be a folder, or not exist."""
         return self.unreadable([path]).get(path)
 
     def unreadable(self, paths: Sequence[str], *, files_only: bool = False) -> dict[str, Refusal]:
-        """Return those of `paths` that a model may not see, and why. git is asked once.
+        """Return those of `paths` that a model may not see, with the reasons. This calls git once.
 
-        With `files_only`, also those where no regular file stands.
+        With `files_only`, also return paths that are not regular files.
         """
         from code_commit_workspace.guard.reading import unreadable
 
@@ -107,7 +106,7 @@ class Guard:
     def select(
         self, patterns: Sequence[str], *, recursive: bool = True, among: AbstractSet[str]
     ) -> tuple[tuple[str, ...], dict[str, Refusal]]:
-        """Return the `files` in a result of `Git.list_files`, and why the other paths that match are left out."""
+        """Return the `files` in a result of `Git.list_files`, and why each other path that matches is left out."""
         from code_commit_workspace.guard.reading import matching
 
         found = sorted(matching(among, patterns, recursive=recursive))
@@ -115,7 +114,7 @@ class Guard:
         return tuple(path for path in found if path not in refused), refused
 
     def _rules_about_marks(self, changes: Sequence[Change]) -> tuple[PathRule, ...]:
-        """Return the rule for responses that hold the mark of a redacted key; few do."""
+        """Return the rule for responses that contain the mark of a redacted key; few do."""
         if self._redactor is None or not any(change.content and _MARK in change.content for change in changes):
             return ()
         from code_commit_workspace.guard.redacted import RedactedText
@@ -159,7 +158,7 @@ class VisibleTree:
         return self._tree.read(path, limit)
 
     def contents(self, paths: Sequence[str], limit: int) -> Iterator[tuple[str, bytes | None]]:
-        """Yield each path with its content; None for what is no regular file of at most `limit` bytes."""
+        """Yield each path with its content; None unless it is a regular file of at most `limit` bytes."""
         return self._tree.contents(paths, limit)
 
     def list(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:

@@ -14,11 +14,11 @@ _NAME_MAX = 255  # bytes, on every file system in use
 _PATH_MAX = 4095  # bytes of the absolute path
 _DEEPEST = 100  # folders
 
-# A path as most are: quick to tell from all that `PlainPath` refuses.
+# Matches most paths, and none that `PlainPath` refuses for its characters: a quick first check.
 _ORDINARY = re.compile(r"(?:\w[\w.+-]*/)*\w[\w.+-]*", re.ASCII)
 _UNWRITABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-# Invisible characters and those that turn the direction of text. Persian and emoji need joiners (U+200C, U+200D), so
-# these count only beside an ASCII character or at an end.
+# Invisible characters, and those that change the direction of text. Persian and emoji need joiners (U+200C, U+200D), so
+# these count only next to an ASCII character or at an end.
 _INVISIBLE = re.compile(
     "[\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
@@ -43,7 +43,7 @@ def normalise_path(path: str) -> str:
 
 
 def quote(text: str) -> str:
-    """Quote `text`: escape what does not print, and leave out the middle of a long text."""
+    """Quote `text`: escape unprintable characters, and leave out the middle of a long text."""
     if len(text) > _NAME_MAX:
         text = f"{text[:60]}…{text[-20:]}"
     return "'" + "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text) + "'"
@@ -59,13 +59,13 @@ class PlainPath:
         self._short = min(self._longest, _NAME_MAX)
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - only the text counts
-        """Refuse what is no plain relative path."""
+        """Refuse every path that is not plain and relative."""
         for change in changes:
             if (reason := self.reason(change.path)) is not None:
                 yield Refusal(change.path, self.name, reason)
 
     def reason(self, path: str) -> str | None:
-        """Return why `path` is no plain relative path, or None if it is one."""
+        """Return why `path` is not a plain relative path, or None if it is one."""
         if len(path) <= self._short and _ORDINARY.fullmatch(path) and path.count("/") <= _DEEPEST:
             return None
         if not path.strip():
@@ -96,7 +96,10 @@ class PortableName:
     name = "portable-name"
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - only the text counts
-        """Refuse names that some system takes for another file, a device or an expression."""
+        """Refuse names that some system takes for another file, a device or an expression.
+
+        The names of devices are those of Windows: "Naming Files, Paths, and Namespaces" in Microsoft's documentation.
+        """
         for change in changes:
             if (reason := _not_portable(change.path)) is not None:
                 yield Refusal(change.path, self.name, reason)
@@ -144,7 +147,7 @@ def _character(char: str) -> str:
     match unicodedata.category(char):
         case "Cc":
             return f"the control character {code}"
-        case "Cs" if "\udc80" <= char <= "\udcff":  # as Python decodes file names
+        case "Cs" if "\udc80" <= char <= "\udcff":  # how Python decodes invalid bytes in file names
             return f"the byte 0x{ord(char) - 0xDC00:X}, which is not UTF-8"
         case "Cs":
             return f"{code}, half of a character, which cannot be encoded"

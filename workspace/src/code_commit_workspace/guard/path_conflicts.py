@@ -1,4 +1,4 @@
-"""Conflicts between the paths of one response: together they must describe one tree."""
+"""Find conflicts between the paths of one response: together they must describe one tree."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from code_commit_workspace.records import Change, Refusal, Tree
 
 
 class PathConflicts:
-    """Each path once, and no file that is also the folder of another.
+    """Each path occurs once, and no file is also the folder of another.
 
-    Names that differ only in case are different files, unless the file system says otherwise.
+    Names that differ only in case are different files, unless the file system ignores case.
     """
 
     name = "one-tree"
@@ -24,7 +24,7 @@ class PathConflicts:
         self._tree = tree
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - see `__init__`
-        """Refuse what contradicts another of `changes`."""
+        """Refuse each change that contradicts another one."""
         yield from self._twice([change.path for change in changes])
         yield from self._below_a_file([change.path for change in changes if change.content is not None])
         yield from self._same_but_for_case([change.path for change in changes])
@@ -35,7 +35,7 @@ class PathConflicts:
                 yield self._refusal(path, "The response has this path twice. Include each file once.")
 
     def _below_a_file(self, written: Sequence[str]) -> Iterator[Refusal]:
-        # No path holds NUL, which sorts first: so what is below a path follows right after it.
+        # NUL sorts first, and no path contains it: so the paths below a path follow directly after it.
         above = ""
         for key in sorted({path.replace("/", "\0") for path in written}):
             if above and key.startswith(above):
@@ -61,7 +61,7 @@ class PathConflicts:
 
 
 def _ignores_case(tree: ProjectTree) -> bool:
-    """Whether the file system of the project opens a file under its name in another case."""
+    """Return whether the project's file system ignores case in names."""
     with os.scandir(tree.handle) as entries:
         names = (entry.name for entry in entries)
         name = next((name for name in names if name.swapcase() != name), None)

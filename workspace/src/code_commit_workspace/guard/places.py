@@ -1,4 +1,4 @@
-"""Rules for the files and folders on disk along a path. Links are neither followed nor accepted."""
+"""Check the files and folders on disk along a path. Links are neither followed nor accepted."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class PathState:
-    """Whether a folder exists, and why nothing below it is allowed."""
+    """Whether a folder exists, and the reason if nothing below it is allowed."""
 
     exists: bool
     reason: str | None = None
 
 
 class PathLookup:
-    """Looks at the folders on the way to many paths, at each of them once.
+    """Inspects the folders above many paths, each folder once.
 
-    `gone` are files that are about to be deleted, so a folder may take their place. `git` names the submodules, which
-    are other repositories even if they are empty, and its own folders, which need not be called `.git`.
+    `gone` are files that are about to be deleted, so a folder may take their place. `git` lists the submodules, which
+    are other repositories even if they are empty, and its own folders, which may have any name.
 
     Raises:
-        GitError: git cannot tell where these folders are.
+        GitError: git cannot list these folders.
     """
 
     def __init__(self, tree: ProjectTree, git: Git, *, gone: Collection[str] = ()) -> None:
@@ -52,7 +52,7 @@ class PathLookup:
         self._files: tuple[str, frozenset[str]] | None = None  # the regular files of the last folder
 
     def to(self, path: str) -> PathState:
-        """Look at the folders above `path`, from the root down to the first one that is missing or not allowed."""
+        """Inspect the folders above `path`, from the root down to the first one that is missing or not allowed."""
         folder = path.rpartition("/")[0]
         end = 0
         while (state := self._known.get(folder)) is None:
@@ -67,7 +67,7 @@ class PathLookup:
         return state
 
     def is_file(self, path: str) -> bool:
-        """Return whether `path` leads through real folders to a regular file; quick for many in one folder."""
+        """Return whether `path` leads through real folders to a regular file. Sort paths by folder to make it quick."""
         folder, _, name = path.rpartition("/")
         if self._files is None or self._files[0] != folder:
             state = self.to(path)
@@ -107,7 +107,7 @@ class Places:
         """Refuse paths through a link or into another repository, and anything but regular files.
 
         Raises:
-            GitError: git cannot tell where its submodules are.
+            GitError: git cannot list its submodules.
         """
         gone = {change.path for change in changes if change.content is None}
         lookup = PathLookup(self._tree, self._git, gone=gone)
@@ -136,7 +136,7 @@ class Places:
 
 
 def look(tree: ProjectTree, path: str) -> os.stat_result | str | None:
-    """Return what is at `path`, whose folders are known to be real; None for nothing, or why it cannot be read."""
+    """Return the status of `path`, None if nothing is there, or why it cannot be read. Its folders must be real."""
     try:
         return os.stat(path, dir_fd=tree.handle, follow_symlinks=False)
     except FileNotFoundError:
@@ -154,8 +154,8 @@ def _regular_files(tree: ProjectTree, folder: str) -> frozenset[str]:
 
 
 def kind(found: os.stat_result) -> str:
-    """Name the kind of file, for a person."""
-    return _KINDS.get(stat.S_IFMT(found.st_mode), "no regular file")
+    """Return the kind of file, for people."""
+    return _KINDS.get(stat.S_IFMT(found.st_mode), "not a regular file")
 
 
 def _existing(folders: Iterable[Path]) -> Iterator[os.stat_result]:
@@ -165,12 +165,12 @@ def _existing(folders: Iterable[Path]) -> Iterator[os.stat_result]:
 
 
 def other_repository(folder: str) -> str:
-    """Return why nothing in `folder`, nor itself, can be changed or read."""
+    """Return why neither `folder` nor anything in it can be changed or read."""
     return f"{quote(folder)} is another git repository."
 
 
 def _what_stays(tree: ProjectTree, folder: str, gone: Collection[str]) -> str | None:
-    """Return something in `folder` that the deletion of `gone` leaves there, or None."""
+    """Return something in `folder` that would remain there after the deletion of `gone`, or None."""
     folders = [folder]
     while folders:
         here = folders.pop()

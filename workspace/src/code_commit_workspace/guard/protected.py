@@ -1,4 +1,4 @@
-"""Names that no response may change, existing or not, in every spelling that some file system takes for them."""
+"""Protect names, existing or not, in every spelling that some file system treats as the same name."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from code_commit_workspace.guard.names import quote
 from code_commit_workspace.records import Change, Protected, Refusal, Tree
 
 _SEPARATOR = re.compile(r"[/\\]")
-_ORDINARY = re.compile(r"[\w.+-]*[\w+-]", re.ASCII)  # a name that can be taken for itself alone
+_ORDINARY = re.compile(r"[\w.+-]*[\w+-]", re.ASCII)  # no file system treats it as another name, except for case
 _SHORT_DIGITS = "[1-4]"  # after four names with the same beginning, NTFS uses a hash instead
-_HASHED = {".gitignore": "gi250a~[1-9]"}  # the one that git knows and refuses as well
+_HASHED = {".gitignore": "gi250a~[1-9]"}  # git refuses this one, too
 
 
 class ProtectedNames:
@@ -33,7 +33,7 @@ class ProtectedNames:
         self._in_folder = lru_cache(maxsize=4096)(self._look)  # many paths share one
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - absent ones count too
-        """Refuse a protected file, what is below a protected folder, and what some file system takes for either."""
+        """Refuse protected files, everything below protected folders, and names that can be mistaken for either."""
         for change in changes:
             if (found := self.find(change.path)) is not None:
                 entry, part = found
@@ -42,7 +42,7 @@ class ProtectedNames:
                 yield Refusal(change.path, self.name, f"{alike}Responses cannot change {what}.")
 
     def find(self, path: str) -> tuple[Protected, str] | None:
-        """Return the first protected name in `path`, and the part of the path that stands for it."""
+        """Return the first protected name in `path`, and the part of the path that matches it."""
         folder, slash, name = path.rpartition("/")
         if slash and (found := self._in_folder(folder)) is not None:
             return found
@@ -78,12 +78,12 @@ def _split(path: str) -> list[str]:
 
 
 def _as_windows_opens(part: str) -> str:
-    """Drop the name of a stream, and dots and blanks at the end; also leading blanks, which a system may trim."""
+    """Remove the name of a stream, trailing dots and blanks, and leading blanks, which some system may trim."""
     return part.partition(":")[0].rstrip(". ").strip()
 
 
 def _short_forms(name: str) -> str | None:
-    """Return a pattern for the 8.3 names that NTFS gives to `name`; None if `name` is such a name itself."""
+    """Return a pattern for the 8.3 names that NTFS gives to `name`; None if `name` is itself an 8.3 name."""
     base, dot, extension = folded(name).lstrip(".").partition(".")
     if not name.startswith(".") and len(base) <= 8 and len(extension) <= 3:  # noqa: PLR2004 - 8.3
         return None

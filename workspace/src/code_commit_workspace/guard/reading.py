@@ -20,11 +20,11 @@ _ANY_DEPTH = re.compile(r"(?:^|(?<=/))\*\*/")
 
 
 def matching(paths: AbstractSet[str], patterns: Sequence[str], *, recursive: bool) -> AbstractSet[str]:
-    """Return those of `paths` that `patterns` select, all of them without a pattern.
+    """Return those of `paths` that match `patterns`; all of them without patterns.
 
-    `patterns` are those of a `.gitignore` file in the root: the last match decides, `!` excludes again. With
-    `recursive`, a plain name matches at any depth, and a folder selects everything below it. Without, nothing below a
-    pattern's own folder matches: `*.py` selects files in the root; `src/*.py`, `src/**/*.py` and `src/` select those
+    `patterns` have the syntax of a `.gitignore` file in the root: the last match decides, `!` excludes again. If
+    `recursive`, a plain name matches at any depth, and a folder matches everything below it. Otherwise nothing below a
+    pattern's own folder matches: `*.py` matches files in the root; `src/*.py`, `src/**/*.py` and `src/` match those
     directly in `src`.
 
     Raises:
@@ -40,7 +40,7 @@ def _matching(paths: Iterable[str], patterns: Sequence[str]) -> set[str]:
 
     try:
         return set(PathSpec.from_lines("gitignore", patterns).match_files(paths))
-    except re.error as error:  # pathspec does not escape all that git allows in brackets
+    except re.error as error:  # pathspec does not escape everything that git allows in brackets
         raise ValueError(f"cannot read {' '.join(patterns)!r}: {error}") from error
 
 
@@ -50,7 +50,7 @@ def _matching_flat(paths: AbstractSet[str], patterns: Sequence[str]) -> set[str]
     for given in patterns:
         pattern = _ANY_DEPTH.sub("", given.removeprefix("!"))
         anchored = pattern if pattern.startswith(("/", "#")) or not pattern.strip() else f"/{pattern}"
-        below = _matching(folders, [anchored])  # leave out folders that match as a whole
+        below = _matching(folders, [anchored])  # leave out the files of folders that match as a whole
         found = {path for path in _matching(paths, [anchored]) if posixpath.dirname(path) not in below}
         chosen = chosen - found if given.startswith("!") else chosen | found
     return chosen
@@ -59,9 +59,9 @@ def _matching_flat(paths: AbstractSet[str], patterns: Sequence[str]) -> set[str]
 def unreadable(
     paths: Sequence[str], tree: ProjectTree, git: Git, closed: ProtectedNames, *, files_only: bool = False
 ) -> dict[str, Refusal]:
-    """Return those of `paths` that a model may not see, and why. `closed` finds the names that it may never see.
+    """Return those of `paths` that a model may not see, with the reasons. `closed` finds names that it may never see.
 
-    With `files_only`, also folders and what does not exist.
+    With `files_only`, also return folders and paths that do not exist.
     """
     refused: dict[str, Refusal] = {}
     plain = PlainPath(tree.root)

@@ -1,4 +1,4 @@
-"""Refuse changes that overwrite a key with its mark: a model sees `***7Q` in place of a key and writes it back."""
+"""Refuse changes that overwrite a key with its mark: a model sees `***7Q` instead of a key, and writes that back."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class RedactedText:
-    """A file that holds a key keeps it, or loses it on purpose, but never to the mark that stood for it.
+    """A file keeps its key, or loses it on purpose, but never to the mark that replaced the key.
 
-    Other files may hold the mark: nothing is lost there.
+    Other files may contain the mark, because nothing is lost there.
     """
 
     name = "censored"
@@ -24,7 +24,7 @@ class RedactedText:
         self._redactor = redactor
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:
-        """Send back a file with more marks than before of a key that a file of the response holds now."""
+        """Send back a file that gains marks of a key, if a changed file contains that key on disk."""
         if not any(b"***" in (change.content or b"") for change in changes):
             return
         before = {change.path: _content(tree, change.path) for change in changes}  # a file may move
@@ -38,12 +38,12 @@ class RedactedText:
 
 def _reason(mark: str) -> str:
     return (
-        f"What you were shown as {mark} is a secret in the file itself, which would be lost with this content. "
-        "Leave that file as it is, or do without the secret in it."
+        f"{mark} stands for a secret in the file itself, which this content would overwrite. "
+        "Leave that file as it is, or write a version without the secret."
     )
 
 
 def _content(tree: Tree, path: str) -> bytes:
-    with suppress(OSError):  # the model did not see what cannot be read
+    with suppress(OSError):  # the model did not see a file that cannot be read
         return tree.read(path) or b""
     return b""

@@ -1,4 +1,4 @@
-"""Redirect the caches of build tools to a private folder, by environment variables."""
+"""Redirect the caches of build tools to a private folder with environment variables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 
 from code_commit_workspace.transaction.home import FOLDER, open_folder
 
-# Tools with configuration and caches in one folder: that in the home folder, the private one, the configuration.
+# Tools that keep configuration and caches in one folder: its name in the home folder, in the private folder, and the
+# names of the configuration.
 _CONFIGURATIONS = (
     (".cargo", "cargo", ("config.toml", "config")),
     (".gradle", "gradle", ("gradle.properties", "init.gradle", "init.gradle.kts", "init.d")),
@@ -18,7 +19,7 @@ _MAVEN_REPOSITORY = "-Dmaven.repo.local="
 
 
 def pnpm_store(env: Mapping[str, str], home: str) -> str:
-    """Return where pnpm keeps its packages, if nothing but these variables says so."""
+    """Return where pnpm keeps its packages according to the variables `env`; its configuration may say otherwise."""
     data = env.get("XDG_DATA_HOME") or f"{home}/.local/share"
     return f"{env.get('PNPM_HOME') or f'{data}/pnpm'}/store"
 
@@ -26,12 +27,12 @@ def pnpm_store(env: Mapping[str, str], home: str) -> str:
 def cache_variables(env: Mapping[str, str], cache: str, store: str = "") -> dict[str, str]:
     """Return the variables that let build tools work with a read-only home folder, except those that `env` sets.
 
-    `cache` is where a process sees the private folder, `store` where it sees another one for pnpm. `XDG_CACHE_HOME` is
-    set in any case, and `PNPM_HOME` without a `store`.
+    A process sees the private folder at `cache`, and a separate one for pnpm at `store`, if any. `XDG_CACHE_HOME` is
+    always set, `PNPM_HOME` only without a `store`.
     """
     wanted = {
         "npm_config_cache": f"{cache}/npm",
-        "pnpm_config_store_dir": store or f"{cache}/pnpm/store",  # pnpm 11 and later would make one in the project
+        "pnpm_config_store_dir": store or f"{cache}/pnpm/store",  # else pnpm 11 and later make one in the project
         "YARN_GLOBAL_FOLDER": f"{cache}/yarn-berry",
         "GOMODCACHE": f"{cache}/go-mod",
         "GOFLAGS": "-modcacherw",  # without it, nobody could remove the private folder
@@ -51,7 +52,7 @@ def cache_variables(env: Mapping[str, str], cache: str, store: str = "") -> dict
 
 
 def link_configurations(cache: str, home: str) -> None:
-    """Let tools find the user's configuration in private folders, where earlier processes may have put anything."""
+    """Link the user's configuration of tools into private folders, where earlier processes may have put anything."""
     for original, private, names in _CONFIGURATIONS:
         found = [name for name in names if Path(home, original, name).exists()]
         if found:

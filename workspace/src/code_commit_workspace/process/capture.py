@@ -1,6 +1,4 @@
-"""Capture a process's output: redact it, keep both ends in memory, and write it to the log as it arrives, up to a
-limit.
-"""
+"""Capture a process's output: redact it, keep both ends in memory, and write it to the log as it arrives."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ _TAIL_ON_DISK = 1024 * 1024
 
 
 class HeadAndTail:
-    """Keeps the first and last bytes of its input, `limit` in total, and counts all bytes."""
+    """Keeps the first and last bytes of its input, `limit` bytes together, and counts all bytes."""
 
     def __init__(self, limit: int) -> None:
         self._head_limit = limit // 2
@@ -38,9 +36,9 @@ class HeadAndTail:
             del self._tail[: len(self._tail) - self._tail_limit]
 
     def value(self, limit: int | None = None) -> bytes:
-        """Return everything, or both ends with a line between that says how much is missing.
+        """Return everything, or both ends with a line between that says how many bytes are missing.
 
-        `limit` is at most that of the constructor, which is the default.
+        `limit` cannot exceed that of the constructor, which is the default.
         """
         limit = self._head_limit + self._tail_limit if limit is None else limit
         kept, head = bytes(self._head + self._tail), limit // 2
@@ -51,9 +49,7 @@ class HeadAndTail:
 
 
 class CappedFile:
-    """Writes its input to a file at once, up to `limit` bytes; later bytes are kept as a tail and written at the
-    end.
-    """
+    """Writes its input to a file at once, at most `limit` bytes; keeps a tail of the rest and writes it at the end."""
 
     def __init__(self, file: IO[bytes], limit: int) -> None:
         tail = min(_TAIL_ON_DISK, limit // 2)
@@ -108,9 +104,9 @@ class Output:
 class ProcessLog:
     """The log of one process: its command, stdout, stderr, and how it ended.
 
-    `in_memory` bytes of both outputs together are kept for the result.
+    The result gets `in_memory` bytes of both outputs together; the log gets `on_disk` bytes of each.
 
-    It is written as output arrives. stderr waits in a file beside it, `<log>.stderr`, until stdout is complete; a
+    It is written as output arrives. stderr waits in a file next to it, `<log>.stderr`, until stdout is complete; a
     killed run leaves both.
     """
 
@@ -145,7 +141,7 @@ class ProcessLog:
         return self._stdout, self._stderr
 
     def finish(self) -> tuple[bytes, bytes]:
-        """Complete both outputs, and return what was kept of them in memory."""
+        """Complete both outputs, and return the parts kept in memory."""
         if self._kept is None:
             self._stdout.finish()
             self._stderr.finish()
@@ -157,7 +153,7 @@ class ProcessLog:
         return self._kept
 
     def _shared(self) -> tuple[bytes, bytes]:
-        """Return both outputs within the limit: each gets half, and what the other does not use."""
+        """Return both outputs within the limit: each gets half of it, plus what the other leaves unused."""
         stdout, stderr = self._stdout.memory, self._stderr.memory
         half, limit = self._in_memory // 2, self._in_memory
         return stdout.value(max(half, limit - stderr.total)), stderr.value(max(limit - half, limit - stdout.total))
@@ -172,7 +168,7 @@ class ProcessLog:
 
 
 def _write(file: IO[bytes], data: bytes) -> None:
-    # Unbuffered, so that a killed run leaves its output; a write may accept only part of the data.
+    # Unbuffered, so that the output of a killed run is kept; a write may accept only part of the data.
     while data:
         data = data[file.write(data) :]
 

@@ -1,11 +1,11 @@
-"""What no sandboxed process may see: stores of credentials, and sockets of services that start programs outside."""
+"""Paths that no sandboxed process may see: credentials, and sockets of services that can start programs outside."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-# In a home folder. Files that builds read too, such as `.npmrc`, are not among them.
+# In a home folder. Files that builds read, such as `.npmrc`, are not among them.
 _STORES = (
     *(".ssh", ".aws", ".azure", ".gnupg", ".docker", ".kube", ".oci", ".password-store", ".vault-token"),
     *(".netrc", "_netrc", ".git-credentials", ".pypirc", ".pgpass", ".my.cnf", ".boto", ".s3cfg", ".Xauthority"),
@@ -56,13 +56,13 @@ SERVICE_VARIABLES = frozenset({*_ADDRESSES, "XDG_RUNTIME_DIR", "DISPLAY", "WAYLA
 
 
 def credential_stores(homes: Iterable[str]) -> Iterator[str]:
-    """Yield where programs keep credentials below `homes`, existing or not."""
+    """Yield the places below `homes` where programs keep credentials, existing or not."""
     for home in homes:
         yield from (f"{home.rstrip('/')}/{name}" for name in _STORES)
 
 
 def service_sockets(environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield the sockets, and folders of sockets, of services that could start a program outside."""
+    """Yield the sockets, and folders of sockets, of services that can start a program outside of the sandbox."""
     yield from _SERVICES
     runtime = environ.get("XDG_RUNTIME_DIR", "").rstrip("/")
     if runtime.startswith("/"):

@@ -1,7 +1,7 @@
 """Detect whether a process altered what checks the project: the build script, git's ignore rules, and our own folder.
 
-Small files are compared by content, so that touching one is harmless. A large file (a rollup of 50 MB) is compared by
-inode, size and times: every change updates its ctime, which only root can set back.
+Small files are compared by content, so that touching one is harmless. A file above 4 MiB, such as a rollup, is compared
+by inode, size and times: every change updates its ctime, which only root can set back.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ BUILD_SCRIPT = "build.sh"
 
 _LARGE = 4 * 1024 * 1024
 _SET_UID = stat.S_ISUID | stat.S_ISGID
-_CLOCK_TICK = 20_000_000  # nanoseconds: the clock of files is behind
-_MANY = 64  # above this many folders at one depth, ask git which of them it ignores
+_CLOCK_TICK = 20_000_000  # nanoseconds by which the clock of files may lag
+_MANY = 64  # with more folders at one depth, ask git which of them it ignores
 _CACHE_MARKS = {"CACHEDIR.TAG", "pyvenv.cfg"}
 _GIT_PARTS = ("config", "config.worktree", "commondir", "hooks", "info")
 
@@ -39,7 +39,7 @@ class Seal:
     stamp: tuple[int, ...] = ()
 
     def holds(self, other: Seal | None) -> bool:
-        """Return whether `other`, found later, is the same."""
+        """Return whether `other`, taken later, shows the same state."""
         if other is None or self.kind != other.kind:
             return False
         if self.digest and other.digest:
@@ -51,8 +51,9 @@ class Seal:
 class Sealed:
     """The state of all checked files at one moment.
 
-    `rules` are the `.gitignore` files that count, `folders` those in which one would count, `repositories` those with a
-    `.git` that git does not ignore; all relative to the root. `time` is the moment, by the clock of files.
+    `rules` are the `.gitignore` files that count, `folders` are the folders in which one would count, `repositories`
+    those with a `.git` that git does not ignore; all relative to the root. `time` is in nanoseconds, by the clock of
+    files.
     """
 
     seals: dict[str, Seal]
@@ -63,12 +64,12 @@ class Sealed:
 
 
 class IntegrityCheck:
-    """Compares the files that decide about responses in the project at `root` before and after a process.
+    """Compares the files that check responses in the project at `root` before and after a process.
 
     `git_folders` are git's folders other than `root/.git`: of a linked worktree, or of a repository whose top is above.
-    `ignored` returns which of some folders git ignores: a `.gitignore` in one of those has no effect. `state_hidden`
-    means that processes cannot reach the state folder. `not_searched` are folders at the root in which no change may
-    write anyway: no `.gitignore` is looked for in them.
+    `ignored` returns which of some folders git ignores: a `.gitignore` in one of those has no effect. `state_hidden` is
+    whether processes cannot reach the state folder. `not_searched` are folders at the root that no change may touch
+    anyway, so no `.gitignore` in them counts.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class IntegrityCheck:
         self._state_hidden = state_hidden
 
     def seal(self, folders: frozenset[str] = frozenset()) -> Sealed:
-        """Record the current state. `folders` are not caches, even if a mark says so now."""
+        """Record the current state. `folders` do not count as caches, even if they have the mark of one now."""
         now = time.time_ns() - _CLOCK_TICK
         rules, folders, repositories = self._rules(folders)
         skip = os.path.realpath(self._state_folder) if self._state_hidden else ""
@@ -110,7 +111,7 @@ class IntegrityCheck:
         """Return what differs from `before`: paths relative to the root, `.` for the root itself."""
         after = self.seal(before.folders)
         changed = {name for name, seal in before.seals.items() if not seal.holds(after.seals.get(name))}
-        # Caches and virtual environments bring their own .gitignore; in a new folder it affects no old file.
+        # Caches and virtual environments have their own .gitignore; in a new folder, it affects no old file.
         fresh_rules = {name for name in after.rules if _folder_of(name) not in before.folders}
         changed |= after.seals.keys() - before.seals.keys() - fresh_rules
         for folder in set(after.repositories) - set(before.repositories):
@@ -119,7 +120,7 @@ class IntegrityCheck:
         return tuple(sorted(_shown(name) for name in changed))
 
     def _made_set_uid(self, since: int) -> set[str]:
-        """Return the programs below the root that became set-uid or set-gid after `since`."""
+        """Return the files below the root that became set-uid or set-gid after `since`, in nanoseconds."""
         return {
             self._name(path)
             for path, status in files_below(str(self._root), skip=(f"{self._root}/.git",))
@@ -129,7 +130,7 @@ class IntegrityCheck:
     def _rules(self, known: frozenset[str]) -> tuple[list[str], frozenset[str], list[str]]:
         """Return the `.gitignore` files that count, the folders in which one would, and those of nested repositories.
 
-        In `known` folders, what marks a cache counts too: a build could hide a `.gitignore` behind it.
+        In `known` folders, the marks of a cache count, too: a build could hide a `.gitignore` behind one.
         """
         rules: list[str] = []
         folders: set[str] = set()
@@ -179,7 +180,7 @@ class IntegrityCheck:
         return {self._name(str(path)): seal} if seal else {}
 
     def _below(self, top: Path, skip: str, *, modes: bool = False) -> dict[str, Seal]:
-        """Seal the file `top`, or every file below the folder but for the folder `skip`.
+        """Seal the file `top`, or every file below the folder `top` except in the folder `skip`.
 
         Follow a link at the top, but none below.
         """
@@ -202,7 +203,7 @@ def _folder_of(name: str) -> str:
 
 
 def _look(root: Path, folder: str, not_searched: frozenset[str]) -> tuple[AbstractSet[str], list[str]]:
-    """Return the names in one folder, and the folders in it to search next."""
+    """Return the names in a folder, and the folders in it to search next."""
     try:
         with os.scandir(root / folder) as entries:
             names = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
@@ -216,7 +217,7 @@ def _look(root: Path, folder: str, not_searched: frozenset[str]) -> tuple[Abstra
 
 
 def _files(top: str, skip: str) -> Iterator[str]:
-    """Yield the paths of everything below the folder `top` that is no folder, except below the folder `skip`."""
+    """Yield the paths of everything below `top` that is not a folder, except in the folder `skip`."""
     ahead = [top]
     while ahead:
         folder = ahead.pop()
@@ -269,5 +270,5 @@ def _content(path: str) -> bytes | None:
 
 
 def _shown(name: str) -> str:
-    """Return a name as printable text, whatever bytes it has on disk."""
+    """Return a name as text, even if it is not valid UTF-8 on disk."""
     return os.fsencode(name or ".").decode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""Start a process under our supervisor, which ends it and everything that it started, daemons included."""
+"""Start a process under our supervisor, which ends it and everything that it started, including daemons."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import IO, Self
 
-# Imported as a module, which has bytecode; last on the path, as the standard library has no such name.
+# Imported as a module, to use its bytecode; last on the path, because the standard library has no such name.
 _SUPERVISOR = "import sys; sys.path.append(sys.argv[1]); import supervisor; supervisor.main(*sys.argv[2:])"
 _FOLDER = str(Path(__file__).parent)
 _STATUS_LIMIT = 4096  # bytes; bubblewrap writes less
-_PATIENCE = 5.0  # seconds for the supervisor to finish
+_PATIENCE = 5.0  # seconds for the supervisor to end
 
 
 class Process:
     """A process and everything that it started. As a context manager, it ends all of them on exit.
 
-    `stdout`, `stderr` and `status` are pipes to read; pass what comes from `status` to `feed_status`; its end means
-    that all processes have ended. `exit_code` is None while it runs and when it was killed; `signal` is the one that
-    ended it; `trouble` says what else went wrong. `ran` is whether the sandbox, if any, got as far as running it.
+    `stdout`, `stderr` and `status` are pipes to read. Pass data from `status` to `feed_status`; at its end of file, all
+    processes have ended. `exit_code` is None while the process runs and if it was killed, `signal` is the signal that
+    ended it, `trouble` describes another failure. `ran` is whether the process started in its sandbox, if any.
 
-    The supervisor ends when this process ends in any way, because the pipe between them breaks.
+    If our own process ends in any way, the pipe to the supervisor breaks, and the supervisor ends, too.
     """
 
     def __init__(
@@ -39,9 +39,9 @@ class Process:
         env: Mapping[str, str],
         stdin: bytes | None,
     ) -> None:
-        """Start `argv` in the folder `cwd`, in the sandbox that the command `wrapper` makes, or without one.
+        """Start `argv` in the folder `cwd`, in the sandbox that the command `wrapper` creates, or without one.
 
-        `stdin` None makes it a pipe to write to.
+        With `stdin` None, stdin is a pipe to write to.
 
         Raises:
             OSError, ValueError: the system does not accept the command.
@@ -95,7 +95,7 @@ class Process:
 
     @property
     def pipes(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
-        """Stdin, stdout and stderr as files, of a process whose `stdin` is a pipe."""
+        """The stdin, stdout and stderr of a process that was started with `stdin` None, as files."""
         started = self._supervisor
         assert started.stdin
         assert started.stdout
@@ -147,13 +147,13 @@ class Process:
 
 
 def _is_set_uid(program: str) -> bool:
-    """Return whether a bubblewrap needs the rights of root, which a process that gave up new rights does not get."""
+    """Return whether bubblewrap needs set-uid, which has no effect in a process that gave up new privileges."""
     return bool(Path(program).stat().st_mode & stat.S_ISUID)
 
 
 @contextmanager
 def _closing_after(handles: Sequence[int], *, on_error: Sequence[int]) -> Iterator[None]:
-    """Close the pipe ends that were passed on, and ours too on error."""
+    """Close the pipe ends of the child after the block; on error, also ours."""
     try:
         yield
     except BaseException:
@@ -166,7 +166,7 @@ def _closing_after(handles: Sequence[int], *, on_error: Sequence[int]) -> Iterat
 
 
 def _input(stdin: bytes | None) -> AbstractContextManager[IO[bytes] | int]:
-    """Give an unnamed file that holds `stdin`: unlike a pipe, it never waits for a reader."""
+    """Return an unnamed file with the bytes `stdin`: unlike with a pipe, we never wait for a reader."""
     if not stdin:
         return nullcontext(subprocess.PIPE if stdin is None else subprocess.DEVNULL)
     import tempfile

@@ -1,7 +1,7 @@
-"""What a sandboxed process sees at which path, as arguments of bubblewrap.
+"""Turn mounts, which say what a sandboxed process sees at a path, into arguments of bubblewrap.
 
-Everything is read-only unless a mount says otherwise. A process could rename a folder above a mount, and so take the
-mount away; so the folders between a writable place and a mount in it are mounted onto themselves.
+Everything is read-only unless a mount says otherwise. A process could remove a mount by renaming a folder above it; so
+the folders between a writable folder and a mount in it are mounted onto themselves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from code_commit_workspace.process.private_folders import make_mount_point
 class Mount:
     """What a process sees at `path`, a real path.
 
-    Writable or read-only, it is `source`, by default the same path. Hidden, it is empty, and `source` is not used.
+    It sees `source`, by default the same path; if "hidden", an empty file or folder.
     """
 
     path: str
@@ -32,17 +32,17 @@ class Mount:
         return None if self.kind == "hidden" else self.source or self.path
 
     def below(self, path: str) -> str | None:
-        """Return the path outside that a process sees at `path`, which lies in this mount."""
+        """Return the path outside that a process sees at `path`, which is in this mount."""
         return None if self.shown is None else os.path.join(self.shown, os.path.relpath(path, self.path))  # noqa: PTH118
 
 
 def arrange(mounts: Iterable[Mount], *, empty: str) -> list[str]:
-    """Return the arguments of bubblewrap for `mounts`; of several with the same path, the last one counts.
+    """Return the arguments of bubblewrap for `mounts`; the last mount of a path counts.
 
-    `empty` is an empty file. Nothing is mounted over what a process would not see anyway.
+    `empty` is an empty file. Mounts that change nothing are left out.
 
     Raises:
-        OSError: the place for a mount in a private folder cannot be made.
+        OSError: a mount point in a private folder cannot be created.
     """
     done = {"/": Mount("/", "read-only")}
     arguments: list[str] = []

@@ -1,4 +1,4 @@
-"""Remove the private caches of projects that are gone, or that nobody has built in the sandbox for a month."""
+"""Remove the private caches of projects that are gone, or that were not built in the sandbox for a month."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAME = re.compile(r"[0-9a-f]{16}")
 
 
 def remove_old_caches(place: Path) -> None:
-    """Remove the old ones of the private folders in `place` in the background, at most once a day."""
+    """Remove old private folders in `place` in the background, at most once a day."""
     stamp = place / _STAMP
     with suppress(OSError):
         if stamp.exists() and abs(time.time() - stamp.stat().st_mtime) < _DAY:

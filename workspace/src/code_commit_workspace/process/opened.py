@@ -1,4 +1,4 @@
-"""What the user must not open with `sandbox.writable`: a build could plant there what runs outside of the sandbox."""
+"""Find folders that `sandbox.writable` must not open: a build could put a program there that runs outside."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from code_commit_workspace.process.hidden import credential_stores
 from code_commit_workspace.programs import within
 
-# What the host starts, and what git starts for commits that the user asked for.
+# Programs that the host starts, and that git starts for commits of the user.
 _PROGRAMS = ("bash", "sh", "bwrap", "git", "git-lfs", "gpg", "ssh-keygen")
 _MOST_LINKS = 40  # as Linux
 
@@ -18,9 +18,9 @@ _MOST_LINKS = 40  # as Linux
 def fault_of_opening(
     opened: str, *, homes: Sequence[str], hidden: Sequence[str], private: str
 ) -> tuple[str, str] | None:
-    """Return why no process may write to `opened`, a real path, and what to do; or None.
+    """Return why no process may write to `opened`, a real path, and what to do about it; or None.
 
-    `hidden` is what no process sees, existing or not; `private` holds the private folders.
+    `hidden` are the paths that no process sees, existing or not; `private` is the folder of the private folders.
     """
     missing = [path for path in (*hidden, *credential_stores(homes)) if not os.path.lexists(path)]
     held = next((path for path in (*homes, *missing, private) if within(path, opened)), "")
@@ -50,7 +50,7 @@ def _is_kept(program: str, searched: Sequence[str]) -> bool:
 
 
 def _resolved(path: str) -> Iterator[str]:
-    """Yield the real place of each link on the way to `path`, then that of `path`, existing or not."""
+    """Yield the real path of each link on the way to `path`, then that of `path`, existing or not."""
     done, ahead, links = "/", [*reversed(Path(path).parts[1:])], 0
     while ahead:
         part = ahead.pop()

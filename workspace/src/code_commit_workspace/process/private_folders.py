@@ -1,4 +1,4 @@
-"""The folders on disk that a sandboxed process sees in place of /tmp, /var/tmp and the user's cache."""
+"""The folders that a sandboxed process sees instead of /tmp, /var/tmp and the user's cache."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from code_commit_workspace.transaction.home import FOLDER, open_folder
 from code_commit_workspace.tree_removal import remove_tree
 
 PROJECT = "project"
-"""The file in the private folders of a project that names it."""
+"""The file in a project's private folders with the path of the project."""
 _RUN = "run-"
 
 
 class PrivateFolders:
     """The private folders of one run in the project at `root`, a real path.
 
-    `cache` is kept for the next run; `temporary`, `other_temporary` and `empty`, a file, are removed by `close`.
+    `cache` is kept for the next run; `close` removes `temporary`, `other_temporary` and the file `empty`.
     """
 
     def __init__(self, root: str, environ: Mapping[str, str]) -> None:
-        """Make them.
+        """Create the folders.
 
         Raises:
-            NotReady: that is not possible.
+            NotReady: they cannot be created.
         """
         place = private_place(root, environ)
         try:
             folder = place / blake2b(os.fsencode(root), digest_size=8).hexdigest()
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with locked(place, fcntl.LOCK_SH):  # nobody removes old ones meanwhile
+            with locked(place, fcntl.LOCK_SH):  # `old_caches` removes none meanwhile
                 folder.mkdir(mode=0o700, exist_ok=True)
                 (folder / "cache").mkdir(mode=0o700, exist_ok=True)
                 if not (folder / PROJECT).exists():
@@ -60,7 +60,7 @@ class PrivateFolders:
 
 
 def private_place(root: str, environ: Mapping[str, str]) -> Path:
-    """Return the folder of the private folders of all projects.
+    """Return the folder that contains the private folders of all projects.
 
     Raises:
         NotReady: there is no home folder.
@@ -84,12 +84,12 @@ def home_folder(environ: Mapping[str, str]) -> str:
 
 
 def make_mount_point(base: str, path: str, *, folder: bool) -> None:
-    """Make the folder or file `path` below `base`, with all folders above it.
+    """Create the folder or file `path` below `base`, with all folders above it.
 
-    Earlier processes could write to `base`: replace the links and files that they left in the way.
+    Earlier processes could write to `base`, so replace links and files that they left in the way.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
     *above, name = Path(path).parts
     handle = os.open(base, FOLDER)
@@ -122,7 +122,7 @@ def locked(folder: Path, kind: int) -> Iterator[None]:
     """Hold the lock of `folder`.
 
     Raises:
-        OSError: it is missing, or, with `LOCK_NB`, somebody else holds the lock.
+        OSError: it is missing, or, with `LOCK_NB`, another process holds the lock.
     """
     handle = os.open(folder, FOLDER)
     try:
@@ -143,7 +143,7 @@ def in_use(folder: Path) -> bool:
 
 
 def _new_run(folder: Path) -> tuple[Path, int]:
-    """Make a folder for one run, locked while it is in use, and remove those of killed runs."""
+    """Create a folder for one run and lock it; remove the folders of killed runs."""
     with locked(folder, fcntl.LOCK_EX):
         for left in folder.glob(f"{_RUN}*"):
             with suppress(OSError):

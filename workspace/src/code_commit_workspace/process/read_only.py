@@ -1,4 +1,4 @@
-"""Say why a build failed in the sandbox: it wrote to a place that is read-only there."""
+"""Explain why a build failed in the sandbox: it wrote to a place that is read-only there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from code_commit_workspace.programs import within
 
 _READ_ONLY = re.compile(r"EROFS|read-only file ?system", re.IGNORECASE)
-# npm, pnpm, Yarn and Maven say only that.
+# npm, pnpm, Yarn and Maven report nothing more.
 _ABSENT = re.compile(
     r"ENOENT|no such file or directory|could not create local repository|failed to create parent directories",
     re.IGNORECASE,
@@ -17,9 +17,9 @@ _ABSENT = re.compile(
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]+://\S+", re.IGNORECASE)
 _QUOTED = re.compile(r"""['"`\u2018\u201c](/[^'"`\u2019\u201d\n]+)""")
 _PLAIN = re.compile(r"""(?<![\w.:/])(/[^\s'"`:,;()<>\[\]]+)""")
-_LINES_BEFORE = 3  # cargo names the path above the reason
-_DEEP = {".config": 2, ".local": 3, ".cargo": 2}  # folders of many programs
-# What other programs run outside of the sandbox: no advice names it.
+_LINES_BEFORE = 3  # cargo prints the path above the reason
+_DEEP = {".config": 2, ".local": 3, ".cargo": 2}  # folders that many programs share
+# Files and folders from which other programs run code outside of the sandbox: no advice names them.
 _RUN_BY_OTHERS = (
     *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile"),
     *(".gitconfig", ".config/git", ".config/fish", ".config/systemd", ".config/autostart", ".config/environment.d"),
@@ -30,9 +30,9 @@ _RUN_BY_OTHERS = (
 def read_only_advice(
     output: str, *, project: str, homes: Sequence[str], writable: Iterable[str], may_open: Callable[[str], bool]
 ) -> str:
-    """Return what the user can do if `output` shows a failed write to a read-only place, on one line; or "".
+    """Return one line with what the user can do if `output` shows a failed write to a read-only place; else "".
 
-    `~` is the first of `homes`; `may_open` says whether `sandbox.writable` may name a folder.
+    `~` is the first of `homes`; `may_open` returns whether `sandbox.writable` may name a folder.
     """
     lines = output.splitlines()
     opened = (project, *writable)
@@ -81,7 +81,7 @@ def _how_to_open(path: str, homes: Sequence[str], may_open: Callable[[str], bool
 
 
 def _folders(path: str, home: str) -> Iterator[str]:
-    """Yield what could be opened for a write to `path`: in a home folder the largest first."""
+    """Yield the folders that could be opened for a write to `path`: in a home folder, the outermost first."""
     if not home:
         yield str(Path(path).parent)
         return

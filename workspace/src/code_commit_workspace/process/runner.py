@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from code_commit_workspace.process.running import RunningProcess
 
 _CHUNK = 128 * 1024
-_MOST_RULES = 32  # `.gitignore` files in folders of the project that are mounted read-only
-_LONGEST_SELECT = 3600.0  # seconds in one system call; the deadline may be later
+_MOST_RULES = 32  # `.gitignore` files to mount read-only
+_LONGEST_SELECT = 3600.0  # seconds in one system call; the time limit may be longer
 _PATIENCE = 10.0  # seconds for a killed process to end
 _DRAIN_TIME = 1.0  # seconds to read the rest of the pipes of a process that has ended
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126  # as in shells
@@ -47,7 +47,7 @@ class ProcessRunner:
         redactor: keeps live keys out of logs and results, and finds them in the environment.
         private_folder: hidden from processes; `state_folder` is below it.
         build_script: read-only and checked, like `.gitignore` files and `.git`.
-        protected: what else is read-only and checked: git's folders of a linked worktree or of a repository above.
+        protected: other paths that are read-only and checked: git's folders of a linked worktree or a repository above.
         ignored: returns which of some folders (relative to the root) git ignores.
         not_searched: see `IntegrityCheck`.
     """
@@ -97,7 +97,7 @@ class ProcessRunner:
         """Start preparing the sandbox in the background.
 
         Raises:
-            NotReady: the settings ask for isolation that does not work here.
+            NotReady: the settings require isolation that does not work here.
         """
         if self._settings.mode == "off" or self._looking:
             return
@@ -108,13 +108,13 @@ class ProcessRunner:
             self.sandbox_in_use  # noqa: B018 - it raises
 
     def _look(self) -> None:
-        with suppress(NotReady):  # raised again where it is asked for
+        with suppress(NotReady):  # raised again when the sandbox is used
             if not self._sandbox.why_not():
-                self._linked  # noqa: B018 - it is kept
+                self._linked  # noqa: B018 - it is cached
 
     @cached_property
     def _sealed(self) -> Sealed:
-        """What is checked in the project, as it was before the first process of the run."""
+        """The state of the checked files before the first process of the run."""
         return self._integrity(state_hidden=True).seal()
 
     @cached_property
@@ -144,7 +144,7 @@ class ProcessRunner:
         return "off"
 
     def sandbox_warning(self) -> str:
-        """Return, the first time, what processes are not kept from although the mode is "auto"; or ""."""
+        """See `Workspace.sandbox_warning`."""
         if self._settings.mode != "auto" or self._warned:
             return ""
         self._warned = True
@@ -166,8 +166,8 @@ class ProcessRunner:
     ) -> ProcessResult:
         """Run `argv` in the project until it ends or `timeout` seconds pass; nothing that it started keeps running.
 
-        A missing command gives exit code 127, one that cannot be executed 126, as in a shell. In the sandbox, a process
-        that died by signal N gives 128 + N, because bubblewrap reports no more.
+        As in a shell, the exit code is 127 for a missing command, and 126 for one that cannot be executed. In the
+        sandbox, it is 128 + N after signal N, because bubblewrap reports no more.
 
         Raises:
             NotReady: the project is gone, bash is missing, or isolation is required but does not work here.
@@ -196,10 +196,10 @@ class ProcessRunner:
         return ProcessResult(ending.exit_code, stdout, stderr, log, ending.timed_out, tampered, advice)
 
     def start(self, argv: Sequence[str], *, env: Mapping[str, str], isolation_required: bool = False) -> RunningProcess:
-        """Start `argv` in the project and return it with pipes to talk to it; `env` is added to its environment.
+        """Start `argv` in the project and return it with pipes; `env` is added to its environment.
 
         Raises:
-            NotReady: it cannot be started; otherwise as `run`.
+            NotReady: it cannot be started, or as `run`.
             Interrupted: the runner was closed.
         """
         ready = self._get_ready(argv, isolation_required=isolation_required)
@@ -208,11 +208,11 @@ class ProcessRunner:
         return start(ready.argv, ready.wrapper, self._root, ready.env | dict(env), ready.altered, self._under_way)
 
     def close(self) -> None:
-        """End the running processes and start no other; callable from any thread."""
+        """End the running processes and start no new ones; callable from any thread."""
         self._under_way.close()
 
     def remove_private_folders(self) -> None:
-        """Remove the temporary folders of the sandbox, when no process is running."""
+        """Remove the temporary folders of the sandbox. Call it when no process is running."""
         self._sandbox.close()
 
     def wait_until_over(self, seconds: float) -> bool:
@@ -267,13 +267,13 @@ class ProcessRunner:
         return _Ready(argv, env, partial(integrity.altered, sealed), self._sandbox.wrapper() if isolated else None)
 
     def _unchangeable(self) -> Iterator[Path]:
-        # More would take too long at every start: those are compared before and after.
+        # Mounting more takes too long at every start; the others are only compared before and after.
         rules = self._sealed.rules[:_MOST_RULES]
         yield from (self._root / name for name in (*self._read_only, *rules))
         yield from self._protected
 
     def _log(self, path: Path, argv: Sequence[str], *, isolated: bool) -> ProcessLog:
-        # Redact each one by itself: shell quoting could split a key.
+        # Redact each argument before quoting, which could split a key.
         command = shlex.join(self._redactor.text(argument) for argument in argv)
         network = "" if self._settings.network else ", no network"
         heading = f"command: {command}\nsandbox: {f'bubblewrap{network}' if isolated else 'off'}"
@@ -283,7 +283,7 @@ class ProcessRunner:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """What a process is started with. `altered` says afterwards what it altered; `wrapper` None: no sandbox."""
+    """How to start a process; `wrapper` is None without a sandbox. `altered` returns afterwards what it altered."""
 
     argv: Sequence[str]
     env: dict[str, str]
@@ -293,7 +293,7 @@ class _Ready:
 
 @dataclass(frozen=True, slots=True)
 class _Ending:
-    """How a process ended; `str()` gives the lines for its log."""
+    """How a process ended; `str()` returns the lines for its log."""
 
     exit_code: int | None
     signal: int | None = None
@@ -332,7 +332,7 @@ def _without_keys(environment: Mapping[str, str], redactor: Redactor, settings: 
 
 
 def _attend(process: Process, record: ProcessLog, timeout: float) -> bool:
-    """Read until the process ends; return whether it was killed at the time limit."""
+    """Read its output until the process ends; return whether it was killed at the time limit."""
     deadline = time.monotonic() + timeout
     killed = False
     with selectors.DefaultSelector() as selector:
@@ -358,7 +358,7 @@ def _attend(process: Process, record: ProcessLog, timeout: float) -> bool:
 
 
 def _drain(process: Process, record: ProcessLog) -> None:
-    """Read the rest of an ended process's pipes, without waiting for others that still hold them."""
+    """Read the rest of an ended process's output, without waiting for other processes that hold the pipes open."""
     deadline = time.monotonic() + _DRAIN_TIME
     for pipe, output in zip((process.stdout, process.stderr), record.outputs, strict=True):
         os.set_blocking(pipe, False)

@@ -1,4 +1,4 @@
-"""A process that runs beside the caller."""
+"""A process that runs while the caller talks to it through pipes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def start(
     altered: Callable[[], tuple[str, ...]],
     under_way: UnderWay,
 ) -> RunningProcess:
-    """Start `argv` in `root`, in the sandbox that `wrapper` makes; `altered` says at the end what it altered.
+    """Start `argv` in `root`, in the sandbox that `wrapper` creates. `altered` returns at the end what it altered.
 
     Raises:
         NotReady: it cannot be started.
@@ -52,10 +52,10 @@ def _require_program(name: str, root: Path, env: Mapping[str, str]) -> None:
 
 
 class RunningProcess:
-    """A process that runs beside the caller: write to `stdin`, read from `stdout` and `stderr`, all unbuffered.
+    """A running process: write to `stdin`, read from `stdout` and `stderr`, all unbuffered.
 
-    As a context, it is ended when that is left, with all that it has started. `tampered` then names the files that
-    check the project and that were altered meanwhile.
+    As a context manager, it ends the process and everything that it started on exit. After that, `tampered` names the
+    files that check the project and that were altered meanwhile.
     """
 
     def __init__(self, process: Process, altered: Callable[[], tuple[str, ...]], held: ExitStack) -> None:
@@ -73,10 +73,10 @@ class RunningProcess:
         self.close()
 
     def wait(self, timeout: float | None = None) -> int | None:
-        """Wait until it has ended and return its exit code; None after a signal.
+        """Wait until the process ends and return its exit code; None after a signal.
 
         Raises:
-            TimeoutError: that takes longer than `timeout` seconds.
+            TimeoutError: it did not end within `timeout` seconds.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         with self._lock, selectors.DefaultSelector() as selector:
@@ -92,11 +92,11 @@ class RunningProcess:
                 self._process.feed_status(data)
 
     def kill(self) -> None:
-        """Begin to end it, from any thread."""
+        """Start ending the process; callable from any thread."""
         self._process.kill()
 
     def close(self) -> None:
-        """End it, wait until it is gone, and close its pipes. Calling it again does nothing."""
+        """End the process, wait for it, and close its pipes. A second call does nothing."""
         self.kill()
         with self._lock:
             held, self._held = self._held, None

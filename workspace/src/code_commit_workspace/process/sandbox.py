@@ -1,8 +1,8 @@
-"""The sandbox: bubblewrap, with a view of the machine in which a process writes to the project and to private folders.
+"""The sandbox: bubblewrap, with a view of the machine in which only the project and private folders are writable.
 
-Keys are hidden, and what decides about the next response is read-only. The process has its own process table, so that
-it sees no other process and none survives it, its own terminals, its own shared memory, and no access to services that
-could run something outside.
+Keys are hidden, and files that check the next response are read-only. A process has its own process table, so that it
+sees no other process and no child survives it, its own terminals, its own shared memory, and no access to services that
+could start programs outside.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from code_commit_workspace.process.read_only import read_only_advice
 from code_commit_workspace.programs import find_program, within
 
 _SECONDS_TO_PROVE = 20
-_MOST_REPOSITORIES = 32  # each takes time at every start
-# Devices of graphics and virtual machines, besides those of every sandbox. No disks, and no terminals of others.
+_MOST_REPOSITORIES = 32  # each one takes time at every start
+# Devices for graphics and virtual machines, besides the usual ones; no disks, and no terminals of other processes.
 _DEVICES = ("kvm", "dri", "kfd")
-# Root could change the kernel by these even without any capability.
+# Folders of /proc through which root could change the kernel even without any capability.
 _KERNEL = ("acpi", "bus", "dynamic_debug", "fs", "irq", "mtrr", "scsi", "sys", "sysrq-trigger")
-# What root needs to work on files of another user.
+# Root needs these to work on files of another user.
 _OWNER_CAPABILITIES = ("CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_CHOWN")
-# Large, and downloaded on purpose: these appear read-only in the private cache.
+# Large caches that users download on purpose; they appear read-only in the private cache.
 _SHARED_CACHES = ("ms-playwright", "puppeteer", "Cypress", "huggingface")
 _TEMPORARY = ("TMPDIR", "TEMPDIR", "TMP", "TEMP")
 
@@ -49,11 +49,11 @@ class Sandbox:
         root: the project, which may be or contain a link.
         network: whether processes reach the network.
         hidden: files and folders that no process may see.
-        read_only: files and folders that none may change.
-        repositories: returns the folders of nested git repositories whose `.git` none may change.
-        writable, readable: what the user opens, besides the project.
+        read_only: returns files and folders that no process may change.
+        repositories: returns folders of nested git repositories; no process may change their `.git`.
+        writable, readable: files and folders that the user opens, besides the project.
 
-    A path that does not exist is left out.
+    Paths that do not exist are left out.
     """
 
     def __init__(
@@ -83,11 +83,11 @@ class Sandbox:
         self.unprotected = ""
 
     def check(self) -> None:
-        """Check what would defeat any sandbox.
+        """Check that a sandbox can protect anything at all.
 
         Raises:
-            NotReady: the project is or holds a home folder, or lies in a folder that is hidden; or the user opened a
-                folder that holds what is hidden.
+            NotReady: the project is or holds a home folder, or is in a hidden folder; or the user opened a folder that
+                contains hidden files.
         """
         homes = _homes()
         for folder in ("/", *homes):
@@ -124,9 +124,9 @@ class Sandbox:
         return fault_of_opening(opened, homes=homes, hidden=hidden, private=str(private_place(self._root, os.environ)))
 
     def why_not(self) -> str:
-        """Return why the sandbox does not work here, or "". The first call runs it to find out.
+        """Return why the sandbox does not work here, or "". The first call tries it.
 
-        `unprotected` then says what it leaves open.
+        After that, `unprotected` describes what it leaves open.
 
         Raises:
             NotReady: no sandbox can hold this project.
@@ -143,7 +143,7 @@ class Sandbox:
         return self._reason
 
     def wrapper(self) -> list[str]:
-        """Return the command that runs what follows `--` in it, after `why_not` returned ""."""
+        """Return the command that runs the arguments after `--` in the sandbox. Call `why_not` first."""
         return self._command
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
@@ -155,7 +155,7 @@ class Sandbox:
         return inside | cache_variables(inside, self._cache, self._store)
 
     def advice(self, output: str) -> str:
-        """Return what the user can do if `output` shows a failed write to a read-only place, on one line; or ""."""
+        """See `read_only_advice`."""
         homes = [home_folder(os.environ), *_homes()]
         stores = tuple(credential_stores(homes))
 
@@ -172,7 +172,7 @@ class Sandbox:
             self._folders.close()
 
     def _prove(self) -> str:
-        """Prepare the command, run it, and return why it does not work. Root may have to work as any other user."""
+        """Prepare the command, try it, and return why it does not work, or "". Root may need a user namespace."""
         if sys.platform != "linux":
             return "bubblewrap needs Linux"
         bubblewrap = find_program("bwrap", Path(self._root), self._writable)
@@ -192,7 +192,7 @@ class Sandbox:
         return reason
 
     def _mounts(self, private: PrivateFolders) -> Iterator[Mount]:
-        """Yield what differs from a read-only view of the machine; later ones count."""
+        """Yield what differs from a read-only view of the machine; the last mount of a path counts."""
         home = home_folder(os.environ)
         real_cache = f"{home.rstrip('/')}/.cache"
         self._cache = real_cache if _is_plain_folder(real_cache) else private.cache
@@ -211,7 +211,7 @@ class Sandbox:
         store = pnpm_store(os.environ, home)
         plain = _is_plain_folder(store) and os.path.realpath(store) == store
         if plain and within(store, home) and not any(within(store, area) for area in (self._cache, self._root)):
-            # At another place, pnpm would install anew what is installed, in the sandbox and then outside of it.
+            # With its store at another path, pnpm would reinstall everything, in the sandbox and then outside.
             make_mount_point(private.cache, "pnpm-store", folder=True)
             yield Mount(store, "writable", f"{private.cache}/pnpm-store")
             self._store = store
@@ -223,7 +223,7 @@ class Sandbox:
         yield from self._covered()
 
     def _fixed(self) -> Iterator[Mount]:
-        """Yield what stays read-only in the project and in other writable folders."""
+        """Yield the read-only mounts in the project and in other writable folders."""
         found = [path / ".git" for path in self._repositories()]
         if len(found) > _MOST_REPOSITORIES:
             self.unprotected = f"only {_MOST_REPOSITORIES} of {len(found)} nested git repositories are protected"
@@ -232,7 +232,7 @@ class Sandbox:
                 yield Mount(path, "read-only")
 
     def _covered(self) -> Iterator[Mount]:
-        """Yield what is hidden, and what the user shows in spite of that: without the sockets in it."""
+        """Yield hidden paths, and those that the user opens nevertheless, without the sockets in them."""
         for path in self._hidden_paths():
             yield Mount(path, "hidden")
         for path in filter(os.path.lexists, self._readable):
@@ -244,14 +244,14 @@ class Sandbox:
                     yield Mount(path, "hidden")
 
     def _hidden_paths(self) -> list[str]:
-        """Return the real paths that no process may see, of those that exist."""
+        """Return the existing real paths that no process may see."""
         shown = (*self._writable, *self._readable)
         stores = (path for path in _existing(credential_stores(_homes())) if path not in shown)
         return [*_existing((*self._hidden, *service_sockets(os.environ))), *stores]
 
 
 def _isolation(root: str, *, network: bool) -> list[str]:
-    """Return the options of bubblewrap that come before the mounts of a project."""
+    """Return the options of bubblewrap before the mounts."""
     options = ["--unshare-pid", "--unshare-ipc", "--new-session", "--cap-drop", "ALL"]
     if not network:
         options.append("--unshare-net")
@@ -300,7 +300,7 @@ def _real(paths: Iterable[str | Path]) -> list[str]:
 
 
 def _existing(paths: Iterable[str | Path]) -> list[str]:
-    """Return the real paths of those that exist, also behind links."""
+    """Return the real paths of those `paths` that exist, also behind links."""
     return [path for path in _real(filter(os.path.lexists, paths)) if os.path.lexists(path)]
 
 
@@ -314,7 +314,7 @@ def _path_folders() -> list[str]:
 
 
 def _programs(root: str, areas: Collection[str]) -> Iterator[str]:
-    """Yield the folders of PATH outside of the project; of `…/bin`, the folder above, which has its libraries."""
+    """Yield the folders of PATH outside of the project; for `…/bin`, yield the parent, which has its libraries."""
     for real in _path_folders():
         if not within(root, real) and not within(real, root):
             above, name = os.path.split(real)

@@ -1,15 +1,15 @@
 """Run a command, and end all its descendants when the command ends or when our parent goes away.
 
-A separate program, so that all its children belong to the command; its arguments are CONTROL STATUS SCOPE COMMAND...
-With the SCOPE "sandbox", no signal and no abstract socket reaches other processes, where the kernel has that. As a
-"child subreaper" (prctl(2), Linux) it becomes the parent of every daemon that tries to detach; elsewhere it can only
-end the command's process group. A command without a sandbox can kill its parent, so that is another process of ours.
+This is a separate program, so that all its children belong to the command. Its arguments are CONTROL STATUS SCOPE
+COMMAND... With the SCOPE "sandbox", no signal and no abstract socket reaches other processes, if the kernel supports
+that. As a "child subreaper" (prctl(2), Linux), it becomes the parent of every daemon that tries to detach; elsewhere it
+can only end the command's process group. A command without a sandbox could kill its parent, so it gets another one.
 
-CONTROL is a pipe: at its end of file, all are killed. STATUS is a pipe that receives lines: `pid N` of the command;
-`exit N` or `signal N` for its end, or `cannot N why`, with a shell's exit code, if it could not be started; `left N` if
+CONTROL is a pipe: at its end of file, all processes are killed. STATUS is a pipe that receives lines: `pid N` of the
+command; `exit N` or `signal N` at its end; `cannot N why`, with a shell's exit code, if it could not start; `left N` if
 processes of another user did not die.
 
-Every build waits for this to start, so it imports only what it needs, not even `signal` and `pathlib`.
+Every build waits for it to start, so it imports only what it needs, not even `signal` and `pathlib`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _supervise(control: int, status: int, command: list[str], *, isolated: bool)
 
 
 def _run_apart(command: list[str], status: int) -> int:
-    """Start `command` below another process, which reports its end. Only that one is found as its parent."""
+    """Start `command` below another process, which reports its end. The command can find and kill only that parent."""
     if parent := os.fork():
         return parent
     os.setsid()
@@ -99,9 +99,9 @@ def _become_subreaper() -> bool:
 
 
 def _restrict_scope() -> None:
-    """Let no signal reach a process outside, and connect to no abstract socket there: scopes of landlock(7).
+    """Keep signals and abstract sockets of this process and its children from reaching others, by landlock(7).
 
-    Linux has them since 6.12; do nothing elsewhere. The rules name no files: a process could not mount anything then.
+    This needs Linux 6.12; do nothing elsewhere. Rules about files would forbid mounts, so there are none.
     """
     import ctypes
 
@@ -122,7 +122,7 @@ def _start(command: list[str]) -> int:
 
 
 def _wait(child: int, control: int) -> int | None:
-    """Return the child's exit code, a negative signal number, or None when it must be ended."""
+    """Return the child's exit code or negative signal number; None if CONTROL ends first."""
     try:
         ended, pause = [os.pidfd_open(child)], None
     except (OSError, AttributeError):  # an old kernel or another system
@@ -160,10 +160,10 @@ def _has_children() -> bool:
 
 
 def _stop_descendants() -> set[int]:
-    """Stop all descendants, and return them.
+    """Stop all descendants, and return their ids.
 
-    Stop each one before listing its children: a process that forks faster than it is killed would never end. A process
-    that loses its parent meanwhile becomes our child, so repeat until no new one appears.
+    Stop each one before you list its children, because a process may fork faster than it is killed. A process that
+    loses its parent meanwhile becomes our child, so repeat until no new one appears.
     """
     stopped: set[int] = set()
     while True:

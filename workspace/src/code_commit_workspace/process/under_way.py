@@ -1,4 +1,4 @@
-"""The running processes of a run, so that another thread can end them."""
+"""Keep track of running processes, so that another thread can end them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from code_commit_workspace.process.launch import Process
 
 
 class UnderWay:
-    """A thread-safe set of processes. Once it is `closed`, a process that is added is ended at once."""
+    """A thread-safe set of processes. Once it is `closed`, each process that is added is ended at once."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -20,7 +20,7 @@ class UnderWay:
 
     @contextmanager
     def holding(self, process: Process) -> Iterator[None]:
-        """Include `process` while the block runs."""
+        """Keep `process` in the set during the block."""
         with self._lock:
             self._processes.add(process)
             closed = self.closed
@@ -34,7 +34,7 @@ class UnderWay:
                 self._over.notify_all()
 
     def close(self) -> None:
-        """Start ending all of them."""
+        """Start ending all processes, now and later."""
         with self._lock:
             self.closed = True
             processes = tuple(self._processes)
