@@ -24,14 +24,14 @@ _CHANGED = "something else changed it at the same time"
 
 
 def apply(tree: ProjectTree, home: Path, changes: Sequence[Change], *, step: Step = no_step) -> None:
-    """Make all `changes`, or none. Roll back first what an earlier run left half done.
+    """Make all `changes`, or none. First roll back the change set of an interrupted run.
 
-    A file keeps its permission bits. A folder that loses its last file is removed. A file that already has the wanted
+    Files keep their permission bits. A folder that loses its last file is removed. A file that already has the wanted
     content is not touched. Links are neither followed nor replaced. `home` is the state folder.
 
     Raises:
-        NotReady: a change cannot be made; the message names it and the reason, and the project is unchanged. Or
-            something blocks the rollback of an earlier change.
+        NotReady: a change cannot be made; the message names its path and the reason, and the project is unchanged. Or
+            something blocks the rollback of an earlier change set.
     """
     replace(tree, home, [Write(change.path, change.content) for change in changes], over_links=False, step=step)
 
@@ -39,7 +39,7 @@ def apply(tree: ProjectTree, home: Path, changes: Sequence[Change], *, step: Ste
 def replace(
     tree: ProjectTree, home: Path, writes: Sequence[Write], *, over_links: bool = True, step: Step = no_step
 ) -> None:
-    """Do what `apply` does, for writes that may set permission bits and make, replace and remove links.
+    """Do what `apply` does, for writes that may also set permission bits, and create, replace and remove links.
 
     Raises:
         NotReady: as `apply`.
@@ -52,7 +52,7 @@ def replace(
             if found.targets:
                 _Transaction(tree, journal, found, operation, step).run()
         except OSError as error:
-            # Use the text of errno alone: the names in the error are the journal's, and mean nothing to a user.
+            # Only the text of errno: the file names in the error are those of the journal, which users do not know.
             cause = os.strerror(error.errno) if error.errno else str(error)
             raise NotReady(
                 f"{operation}: {cause}", hint="no file was changed; fix the cause, then run again"
@@ -71,7 +71,7 @@ class _Operation:
 
 
 class _Transaction:
-    """One change set. `touched` are the paths that it has perhaps changed, for the rollback."""
+    """One change set. `_touched` are the paths that it may have changed, for the rollback."""
 
     def __init__(self, tree: ProjectTree, journal: Journal, found: Survey, operation: _Operation, step: Step) -> None:
         self._tree = tree
@@ -82,7 +82,7 @@ class _Transaction:
         self._touched: set[str] = set()
 
     def run(self) -> None:
-        """Put all of it on disk, or restore what was there."""
+        """Put all changes on disk, or restore the old files."""
         journal = self._journal
         try:
             self._begin("staged in the journal", step="begin")
@@ -147,7 +147,7 @@ class _Transaction:
                 self._touched.add(path)
                 os.rmdir(name, dir_fd=parent)
         except OSError as error:
-            # It holds something else or is a mount point: it stays, unless a file needs its place.
+            # It contains something else or is a mount point. It stays, unless a file needs its place.
             if needed or error.errno not in {errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY}:
                 raise
 
@@ -160,7 +160,7 @@ class _Transaction:
             return disk.place(folder, staged, parent, name, beside)
 
     def _check(self, placed: Mapping[str, os.stat_result]) -> None:
-        """Check that each path leads to the file just written: somebody may have moved its folder away meanwhile."""
+        """Check that each path leads to the file just written: another program may have moved its folder."""
         for path, status in placed.items():
             self._operation.what, self._operation.path = "found in its place again", path
             now = self._tree.lstat(path)
@@ -169,7 +169,11 @@ class _Transaction:
 
 
 def _require_unchanged(parent: int, name: str, target: Target) -> None:
-    """Raise if somebody else changed the file since the survey."""
+    """Check that nothing else changed the file since the survey.
+
+    Raises:
+        OSError: it was changed, created or removed.
+    """
     try:
         now: os.stat_result | None = os.stat(name, dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Copy and compare existing files and links: where a file cannot be linked or renamed, and at a rollback."""
+"""Copy and compare existing files and links, where they cannot be linked or renamed, and at a rollback."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from code_commit_workspace.transaction.disk import NEW_FILE, OLD_FILE, digest_of
 
 
 def digest(folder: int, name: str) -> str | None:
-    """Return the SHA-256 of the file or link `name` in `folder`, None when it is neither.
+    """Return the kind and SHA-256 of the file or link `name` in `folder`; None if it is neither.
 
     Raises:
         FileNotFoundError: it does not exist.

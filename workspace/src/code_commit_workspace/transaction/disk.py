@@ -15,7 +15,7 @@ Step = Callable[[str], None]  # called before each change on disk; a test may ra
 
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 OLD_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-FEW = 16  # up to this many files are flushed one by one: the whole file system may hold gigabytes of others
+FEW = 16  # flush up to this many files one by one: the whole file system may have gigabytes of other data to flush
 
 
 def no_step(_what: str) -> None:
@@ -28,7 +28,7 @@ def flush_files(folder: int, names: Collection[str]) -> None:
         flush_file_system(folder)
         return
     for name in names:
-        # We did not just write a file that we cannot read.
+        # A file that we cannot read is not one that we just wrote.
         with suppress(PermissionError):
             handle = os.open(name, OLD_FILE, dir_fd=folder)
             try:
@@ -39,7 +39,11 @@ def flush_files(folder: int, names: Collection[str]) -> None:
 
 
 def flush_file_system(handle: int) -> None:
-    """Make everything on the file system of `handle` survive a power loss."""
+    """Make everything on the file system of `handle` survive a power loss.
+
+    Raises:
+        OSError: a write to the disk failed.
+    """
     import ctypes
 
     try:
@@ -66,12 +70,12 @@ def flush_parents(tree: ProjectTree, paths: Collection[str]) -> None:
 
 
 def digest_of(content: bytes | memoryview, *, link: bool) -> str:
-    """Return what `digest` returns for a file or link with this content."""
+    """Return what `contents.digest` returns for a file or link with this content."""
     return ("link " if link else "file ") + hashlib.sha256(content).hexdigest()
 
 
 def write_file(folder: int, name: str, content: bytes | memoryview, mode: int | None) -> int:
-    """Write a file that does not exist yet and return an open handle on it. With `mode` None, the umask decides."""
+    """Write a new file and return an open handle on it. With `mode` None, the umask decides its permission bits."""
     handle = os.open(name, NEW_FILE, 0o666 if mode is None else 0o600, dir_fd=folder)
     try:
         rest = memoryview(content)
@@ -94,9 +98,9 @@ def give(handle: int, owner: int, group: int) -> None:
 
 
 def place(source: int, staged: str, folder: int, name: str, beside: str) -> os.stat_result:
-    """Move `staged` to `name` in one step and return its status there.
+    """Move `staged` to `name` atomically and return its status there.
 
-    Across a mount point, copy it to `beside`, next to its target, first.
+    Across a mount point, copy it first to `beside`, in the target's folder.
     """
     status = os.stat(staged, dir_fd=source, follow_symlinks=False)
     try:

@@ -1,4 +1,4 @@
-"""Open the state folder of the host without following planted links."""
+"""Open the state folder without following links that somebody planted."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_home(home: Path) -> int:
-    """Return a handle on `home`. Create it, and the folder above it, when missing.
+    """Return a handle on `home`. Create it, and the folder above it, if missing.
 
-    Neither may be a link: a repository could contain one, and state would be written to wherever it leads.
+    Neither may be a link: a repository could contain one, and we would write state wherever it leads.
 
     Raises:
-        NotReady: a link or a file is in the way, or the folder cannot be made.
+        NotReady: a link or a file is in the way, or the folder cannot be created.
     """
     try:
         handle = os.open(home.parent.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -50,10 +50,10 @@ def unlock(handle: int) -> None:
 
 
 def open_folder(parent: int, name: str) -> int:
-    """Return a handle on the folder `name` in `parent`. Create it with mode 0700 when missing.
+    """Return a handle on the folder `name` in `parent`. Create it with mode 0700 if missing.
 
     Raises:
-        OSError: it is a link or a file, or cannot be made.
+        OSError: it is a link or a file, or cannot be created.
     """
     try:
         return os.open(name, FOLDER, dir_fd=parent)

@@ -1,12 +1,13 @@
-"""The undo journal: everything a rollback needs.
+"""The undo journal: everything that a rollback needs.
 
-    journal/staging   being written; the project is unchanged                    → dropped by the next start
-    journal/active    active: the project is being changed                       → rolled back by the next start
-    journal/done      closed: the project is completely new, or old again        → dropped by the next start
+    stage             state                                                      the next start
+    journal/staging   being written; the project is unchanged                    removes it
+    journal/active    the project is being changed                               rolls it back
+    journal/done      all changes are made, or all are undone                    removes it
 
-One rename leads from each to the next. In each folder, file `n` of the plan has up to two companions: `new-n`, its new
-content until it is moved into place, and `old-n`, a hard link to the old file (so that it comes back with its inode,
-times and owner), or a copy with mode 0600 where the file system cannot link. `back-n` is a file being restored.
+One rename leads from each stage to the next. For file `n` of the plan, the folder has `new-n`, its new content until it
+is moved into place, and `old-n`, a hard link to the old file (which keeps inode, times and owner), or a copy with mode
+0600 where the file system cannot link. `back-n` is a file that is being restored.
 
 A hostile build may have edited the journal: `parse_plan` checks the plan before anything is used.
 """
@@ -28,7 +29,7 @@ STAGING, ACTIVE, DONE = "staging", "active", "done"
 
 
 class Journal:
-    """The journal's folder, held by one process at a time."""
+    """The journal's folder, locked by one process at a time."""
 
     def __init__(self, home: Path) -> None:
         self.path = home / "journal"
@@ -77,7 +78,7 @@ class Journal:
         return os.open(stage, FOLDER, dir_fd=self.handle)
 
     def begin(self) -> int:
-        """Make the folder of `STAGING` and return a handle on it."""
+        """Create the folder of `STAGING` and return a handle on it."""
         os.mkdir(STAGING, 0o700, dir_fd=self.handle)
         return self.open(STAGING)
 

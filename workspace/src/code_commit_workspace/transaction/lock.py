@@ -15,9 +15,9 @@ _NAME = "lock"
 
 
 class ProjectLock:
-    """A lock that is held from `with` to its end, or until the process ends in any way.
+    """A lock that is held during the `with` block, or until the process ends in any way.
 
-    The file stays: deleting it would let two runs hold locks on two files of one name.
+    The file stays: if it were deleted, two runs could hold locks on two files of the same name.
     """
 
     def __init__(self, home: Path) -> None:
@@ -57,17 +57,17 @@ class ProjectLock:
         unlock(handle)
 
     def name(self, run: str) -> None:
-        """Record which run holds the lock, for the message to others."""
+        """Record the name of the run that holds the lock, for the message to other processes."""
         text = json.dumps({"pid": os.getpid(), "run": run}).encode()
         os.ftruncate(self._handle, 0)
         os.pwrite(self._handle, text, 0)
 
 
 def _holder(handle: int) -> str:
-    """Describe who holds the lock, as far as its file says."""
+    """Return the process and run that hold the lock, as its file names them; else ""."""
     try:
-        said = json.loads(os.pread(handle, 4096, 0))
-        pid, run = int(said["pid"]), str(said["run"])
+        holder = json.loads(os.pread(handle, 4096, 0))
+        pid, run = int(holder["pid"]), str(holder["run"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""
     return f": process {pid}, run {run}" if run else f": process {pid}"

@@ -1,4 +1,4 @@
-"""Read a stored plan, which a hostile build may have edited: all of it is checked before anything is used."""
+"""Read a stored plan, and check all of it before it is used: a hostile build may have edited it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 from code_commit_workspace.transaction.disk import OLD_FILE
 from code_commit_workspace.transaction.plan import PLAN, FileStep, Plan, check_path
 
-_PLAN_LIMIT = 256 << 20  # bytes; a plan that the host wrote is far smaller
+_PLAN_LIMIT = 256 << 20  # bytes; our own plans are far smaller
 
 
 def read_plan(folder: int, private_folder: str) -> Plan:
-    """Read the plan from the folder of a stage.
+    """Read the plan in the folder of a stage.
 
     Raises:
-        ValueError: it is damaged, or not what the host writes.
+        ValueError: it is damaged, or not a plan that we write.
         OSError: it cannot be read.
     """
     with os.fdopen(os.open(PLAN, OLD_FILE, dir_fd=folder), "rb") as file:
@@ -74,5 +74,5 @@ def _text(value: object) -> str:
 
 def _number(value: object) -> int:
     if not isinstance(value, int) or abs(value) >= 1 << 62:
-        raise TypeError("not a number that the host writes")
+        raise TypeError("not a number, or too large")
     return value

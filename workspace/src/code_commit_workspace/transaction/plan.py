@@ -1,4 +1,4 @@
-"""The plan of a change set: what each path was, and what it becomes."""
+"""The plan of a change set: the old and new state of each path."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class FileStep:
 
     path: str
     old: Literal["absent", "linked", "copied"]
-    new: str | None  # `contents.digest` of the new file or link; None: removed
-    old_mode: int = 0  # permission bits and modification time, for a copy
-    old_time: int = 0  # nanoseconds
+    new: str | None  # `contents.digest` of the new file or link; None if it is removed
+    old_mode: int = 0  # permission bits of a copied file
+    old_time: int = 0  # its modification time, in nanoseconds
     old_digest: str = ""
 
 
@@ -35,21 +35,21 @@ class Plan:
     token: str  # part of each temporary name beside a target
     files: tuple[FileStep, ...]
     gone: tuple[tuple[str, int], ...]  # folders that may be removed, outermost first, with their permission bits
-    made: tuple[str, ...]  # folders that are made, outermost first
+    made: tuple[str, ...]  # folders to create, outermost first
 
     def beside(self, number: int) -> str:
         """Return the temporary name of file `number` in its target's folder, used across a mount point."""
         return f".code-commit-{self.token}-{number}"
 
     def encode(self) -> bytes:
-        """Return the stored form: one line of JSON, one line with its checksum."""
+        """Return the stored form: one line of JSON, and one line with its SHA-256."""
         files = [{field: getattr(step, field) for field in FileStep.__slots__} for step in self.files]
         text = json.dumps({"token": self.token, "files": files, "gone": self.gone, "made": self.made}).encode()
         return text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n"
 
 
 def write_plan(folder: int, plan: Plan) -> None:
-    """Write `plan` into the folder of a stage and make that whole folder survive a power loss."""
+    """Write `plan` into the folder of a stage, and make the whole folder survive a power loss."""
     os.close(write_file(folder, PLAN, plan.encode(), 0o600))
     names = [name for name in os.listdir(folder) if not stat.S_ISLNK(_mode(folder, name))]
     flush_files(folder, names)
@@ -60,10 +60,10 @@ def _mode(folder: int, name: str) -> int:
 
 
 def check_path(path: str, private_folder: str) -> None:
-    """Refuse paths that no transaction may touch. The guard checks changes, but nothing else checks a journal.
+    """Check that a transaction may touch `path`. The guard checks changes, but not the paths of a stored journal.
 
     Raises:
-        ValueError: `path` is no plain relative path, cannot be encoded, or leads into git's folder or `private_folder`.
+        ValueError: it is not a plain relative path, cannot be encoded, or leads into `.git` or the `private_folder`.
     """
     os.fsencode(path)
     parts = [folded(part).rstrip(". ") for part in parts_of(path)]

@@ -1,4 +1,4 @@
-"""Roll back what an earlier run left half done, before anything else is written."""
+"""Roll back the change set of an interrupted run, before anything else is written."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from code_commit_workspace.transaction.journal import ACTIVE, DONE, STAGING, Jou
 
 
 def in_force(home: Path) -> bool:
-    """Whether a change is half done, by a run that goes on or was cut short; `home` is the state folder."""
+    """Return whether a change set is half done, by a running or an interrupted run; `home` is the state folder."""
     return os.path.lexists(home / "journal" / ACTIVE)
 
 
 def recover(tree: ProjectTree, home: Path, *, step: Step = no_step) -> str | None:
-    """Roll back what an earlier run left half done in the project; `home` is the state folder.
+    """Roll back the change set of an interrupted run; `home` is the state folder.
 
-    Return a sentence about what was done, or None when there was nothing to do.
+    Return a sentence about what was done, or None if there was nothing to do.
 
     Raises:
         NotReady: the rollback failed or is incomplete; the journal is kept.
     """
     if not os.path.lexists(home / "journal"):
-        return None  # create nothing: a dry run calls this in folders without write permission too
+        return None  # create nothing: a dry run calls this in folders without write permission, too
     with Journal(home) as journal:
         return recover_with(tree, journal, step)
 

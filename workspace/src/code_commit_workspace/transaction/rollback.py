@@ -1,4 +1,4 @@
-"""Roll back the active journal. Each step can be repeated, so that a kill in the middle does no harm."""
+"""Roll back the active journal. Each step can be repeated, so a kill in the middle does no harm."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from code_commit_workspace.transaction.journal import ACTIVE, DONE, STAGING, Jou
 from code_commit_workspace.transaction.parse_plan import read_plan
 from code_commit_workspace.transaction.plan import FileStep, Plan
 
-_NAMED = 20  # paths that one message names
+_NAMED = 20  # paths in one message
 
 
 def roll_back(tree: ProjectTree, journal: Journal, step: Step, only: Collection[str] | None = None) -> int:
     """Roll back the changes of the active journal, then close it. Return the number of files in it.
 
-    `only` names the paths that were touched, if known.
+    `only` are the touched paths, if they are known.
 
     Raises:
-        NotReady: the journal is damaged, and nothing was touched; or something blocks the paths that the message names,
-            and all others are restored. The journal stays active.
+        NotReady: the journal is damaged, and nothing was touched; or something blocks the paths in the message, and all
+            others are restored. The journal stays active.
         OSError: a disk operation failed.
     """
     folder = _open(journal)
@@ -97,7 +97,7 @@ def _trusted(journal: Journal, folder: int) -> Plan:
 def _check_old(folder: int, name: str, entry: FileStep) -> None:
     mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
-        raise ValueError(f"the old content of {entry.path} is no file")
+        raise ValueError(f"the old content of {entry.path} is not a file")
     if entry.old == "copied" and contents.digest(folder, name) != entry.old_digest:
         raise ValueError(f"the old content of {entry.path} is damaged")
 
@@ -111,7 +111,7 @@ def _damaged(journal: Journal, why: str) -> NotReady:
 
 
 class _InTheWayError(Exception):
-    """A file that matches neither the old nor the new state of the plan: it belongs to somebody else, and stays."""
+    """A file matches neither the old nor the new state in the plan. Another program wrote it, so it stays."""
 
 
 class _Rollback:
@@ -125,10 +125,9 @@ class _Rollback:
         self._stood = {entry.path for entry in plan.files if entry.old != "absent"}
 
     def run(self, only: Collection[str] | None) -> list[str]:
-        """Roll back all that can be, and return the paths that cannot, each with the reason.
+        """Roll back everything possible, and return the paths that are blocked, each with the reason.
 
-        New files go first, so that the places of old ones are free. `only` names the paths that were touched; None
-        means perhaps all.
+        New files are removed first, which makes room for old ones. `only` are the touched paths; None means all.
         """
         files = [(n, entry) for n, entry in enumerate(self._plan.files) if only is None or entry.path in only]
         for number, entry in files:
@@ -168,11 +167,11 @@ class _Rollback:
                 os.unlink(name, dir_fd=parent)
 
     def _folder_exists(self, path: str, *, strict: bool) -> bool:
-        """Return whether the folder of `path` exists. It may be missing where the plan explains that.
+        """Return whether the folder of `path` exists. It may be missing if the plan explains that.
 
         Raises:
-            _InTheWayError: with `strict`, it is missing or not a folder, and the plan does not explain it: it may still
-                hold our files, wherever it is now.
+            _InTheWayError: with `strict`, it is missing or not a folder, and the plan does not explain it. Another
+                program may have moved it, with our files in it.
         """
         parts = path.split("/")
         for end in range(1, len(parts)):
@@ -193,7 +192,7 @@ class _Rollback:
             with self._tree.parent(path) as (parent, name):
                 os.rmdir(name, dir_fd=parent)
         except OSError as error:
-            # It was not made yet, is an old file again, or somebody else put something into it.
+            # It was not created yet, is an old file again, or contains files of another program.
             if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST}:
                 raise
 
@@ -266,7 +265,7 @@ def _ours(parent: int, name: str, new: str | None) -> bool:
     except FileNotFoundError:
         return False
     if there is None or there != new:
-        # The folder that a file was going to replace: that had not happened yet.
+        # A file was going to replace this folder, but had not done so yet.
         if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
             return False
         raise _InTheWayError("it was changed since")

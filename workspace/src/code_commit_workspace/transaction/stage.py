@@ -17,7 +17,7 @@ _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.EOPNOTSU
 
 
 def stage(tree: ProjectTree, found: Survey, folder: int, step: Step) -> Plan:
-    """Fill `folder` with everything to apply and to roll back the changes, and make it survive a power loss.
+    """Fill `folder` with everything that applying or rolling back needs, and make it survive a power loss.
 
     Raises:
         OSError: something cannot be read or written.

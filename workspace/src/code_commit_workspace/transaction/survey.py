@@ -1,4 +1,4 @@
-"""Look up the files at the changed paths, the folders that changes empty, and those they need."""
+"""Inspect the changed paths, and the folders to create or remove."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from code_commit_workspace.transaction.plan import check_path
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """The wanted state of `path`: a file, a link whose target is `content`, or nothing when `content` is None.
+    """The wanted state of `path`: a file, a link whose target is `content`, or nothing if `content` is None.
 
-    `mode` None keeps the permission bits of the existing file; a new one gets what the umask allows.
+    With `mode` None, an existing file keeps its permission bits; the umask decides those of a new file.
     """
 
     path: str
@@ -28,7 +28,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A write that changes something. `before` is the existing file or link."""
+    """A write that changes something. `before` is the status of the existing file or link, if any."""
 
     write: Write
     before: os.stat_result | None
@@ -37,16 +37,16 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Everything that a set of changes does. Folders are listed outermost first."""
+    """The effect of a change set. Folders are listed outermost first."""
 
     targets: tuple[Target, ...]
     gone: tuple[tuple[str, int], ...]  # folders to remove when empty, with their permission bits
-    must_go: frozenset[str]  # those among them that a file replaces
-    made: tuple[str, ...]
+    must_go: frozenset[str]  # those of them that a file replaces
+    made: tuple[str, ...]  # folders to create
 
 
 def survey(tree: ProjectTree, writes: Sequence[Write], private_folder: str, *, over_links: bool) -> Survey:
-    """Look up the paths of all `writes`. `over_links` allows replacing and removing links themselves.
+    """Inspect the paths of all `writes`. `over_links` allows writes to replace and remove links themselves.
 
     Raises:
         NotReady: a path cannot be written; the message names what is in the way.
@@ -66,7 +66,7 @@ def survey(tree: ProjectTree, writes: Sequence[Write], private_folder: str, *, o
                 if folder not in kept and (status := current.folder(folder)):
                     gone[folder] = status.st_mode & 0o777
         elif target.before is None and (status := tree.lstat(path) if current.folder(_parent(path)) else None):
-            # Only a folder can be there: this change set must remove everything in it.
+            # Only a folder can be there, and this change set must remove everything in it.
             for folder, mode in _emptied(tree, path, status.st_mode, removed):
                 gone[folder] = mode
                 must_go.add(folder)
@@ -81,7 +81,11 @@ def survey(tree: ProjectTree, writes: Sequence[Write], private_folder: str, *, o
 
 
 def _distinct(writes: Sequence[Write], private_folder: str) -> dict[str, Write]:
-    """Return the writes by path. No path may occur twice or lead through another."""
+    """Return the writes by path.
+
+    Raises:
+        NotReady: a path is not allowed, occurs twice, or leads through another one.
+    """
     by_path: dict[str, Write] = {}
     for write in writes:
         try:
@@ -110,12 +114,12 @@ class _CurrentTree:
     ) -> None:
         self._tree = tree
         self._writes = writes
-        self._kept = kept  # the folders above what is written
+        self._kept = kept  # the folders above written files
         self._over_links = over_links
         self._folders: dict[str, os.stat_result | None] = {"": os.fstat(tree.handle)}
 
     def folder(self, path: str) -> os.stat_result | None:
-        """Return the status of the folder at `path`, or None when it is missing but the changes may make it."""
+        """Return the status of the folder at `path`, or None if it is missing and the changes may create it."""
         unknown = []
         while path not in self._folders:
             unknown.append(path)
@@ -134,13 +138,13 @@ class _CurrentTree:
             return None
         if stat.S_ISREG(status.st_mode):
             if path not in self._kept:
-                return None  # paths to remove below it are absent anyway
+                return None  # the paths to remove below it do not exist anyway
             below = next(p for p, w in self._writes.items() if w.content is not None and p.startswith(path + "/"))
             raise _in_the_way(below, f"{path} is a file")
         raise _in_the_way(path, "it is a link" if stat.S_ISLNK(status.st_mode) else "it is not a folder")
 
     def target(self, write: Write) -> Target | None:
-        """Return what `write` changes, or None when the wanted state is already there."""
+        """Return what `write` changes, or None if it changes nothing."""
         parent = self.folder(_parent(write.path))
         before = None if parent is None else self._tree.lstat(write.path)
         if before is None:
@@ -164,7 +168,7 @@ class _CurrentTree:
         return status.st_gid if status.st_mode & stat.S_ISGID else None
 
     def _same(self, write: Write, before: os.stat_result) -> bool:
-        """Return whether the existing file is the wanted one; then it stays untouched, times included."""
+        """Return whether the existing file is already the wanted one; it then stays untouched, with its times."""
         if write.content is None or stat.S_ISLNK(before.st_mode) != write.link:
             return False
         if write.mode is not None and not write.link and write.mode != stat.S_IMODE(before.st_mode):
@@ -181,7 +185,11 @@ class _CurrentTree:
 
 
 def _emptied(tree: ProjectTree, path: str, mode: int, removed: set[str]) -> Iterator[tuple[str, int]]:
-    """Yield the folder at `path` and all folders in it. Every file in them must be in `removed`."""
+    """Yield the folder at `path` and all folders in it, with their permission bits.
+
+    Raises:
+        NotReady: a file in them is not in `removed`.
+    """
     ahead = [(path, mode)]
     while ahead:
         path, mode = ahead.pop()
