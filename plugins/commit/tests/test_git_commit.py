@@ -143,7 +143,7 @@ def test_a_build_that_takes_the_change_back_leaves_nothing_to_commit(change):
     change.project.git("commit", "-qam", "build")
     finished = change([GOOD], "--commit")
     assert finished.exit_code == 1
-    assert "nothing is committed: there is no difference to the last commit\n" in finished.stderr
+    assert "nothing is committed: there is no difference from the last commit\n" in finished.stderr
 
 
 @pytest.mark.parametrize(("old", "new"), [("b", "b/c.txt"), ("b/c.txt", "b")], ids=["folder", "file"])

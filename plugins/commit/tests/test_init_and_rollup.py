@@ -43,7 +43,7 @@ def test_init_keeps_existing_files_and_adds_the_gitignore_line(tmp_path):
     project = Project.create(tmp_path, build="true\n", gitignore="*.log", query="mine\n")
     finished = project.command("init")
     assert finished.exit_code == 0
-    files = ["made     codeRollup.sh", "kept     agent-config/", "kept     agent-config/query.txt", "kept     build.sh"]
+    files = ["created  codeRollup.sh", "kept     agent-config/", "kept     agent-config/query.txt", "kept     build.sh"]
     assert finished.stdout.splitlines() == [*files, "changed  .gitignore (added /agent-config)"]
     assert project.read(".gitignore") == "*.log\n/agent-config\n"
     assert (project.read("build.sh"), project.read("agent-config/query.txt")) == ("true\n", "mine\n")
@@ -145,7 +145,7 @@ def test_the_sample_query_is_not_sent(tmp_path, answered):
     project.command("init", "--no-build")
     finished = answered(project, "^^^a.txt\nnew\n^^^end\n")
     assert (finished.exit_code, project.read("a.txt")) == (3, "old\n")
-    assert "still holds the sample text" in finished.stderr
+    assert "still has the sample text" in finished.stderr
     assert not list(project.root.glob("logs/*/1-initial-query.txt"))
     project.write({"agent-config/query.txt": project.read("agent-config/query.txt") + "Write new to a.txt.\n"})
     assert answered(project, "^^^a.txt\nnew\n^^^end\n").exit_code == 0

@@ -203,7 +203,7 @@ class Base64(View):
         yield from super().spans(data, at_line_start=at_line_start)
 
     def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:
-        """Return where in `data` a form may begin that goes on after it; `len(data)` if nowhere."""
+        """Return where in `data` a form begins that may continue in later data; `len(data)` if nowhere."""
         place = super().unfinished(data, at_line_start=at_line_start, at_least=at_least)
         return min(place, self._escaped.unfinished(data, at_line_start=at_line_start, at_least=at_least))
 
@@ -237,7 +237,7 @@ class Dump(View):
                     yield Span(first.end("data") - len(first["data"].lstrip()), last.end(), mark)
 
     def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:
-        """Return where in `data` a form may begin that goes on after it; `len(data)` if nowhere."""
+        """Return where in `data` a form begins that may continue in later data; `len(data)` if nowhere."""
         line = data.rfind(b"\n") + 1
         if len(data) - line > _REACH or not _MAY_BE_ROW.fullmatch(data, line):
             return len(data)

@@ -1,4 +1,4 @@
-"""The checks of `code-commit doctor` about a commit: the build, and the code for the model."""
+"""The checks of `code-commit doctor` for the commit workflow: the build, and the code for the model."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def check_build(host: Host, context: CheckContext) -> Iterator[Check]:
 
 @dataclass(frozen=True, slots=True)
 class _Code:
-    """The code that the next run would send, what to say about the rollup, and how many files changed since."""
+    """The code that the next run would send, the state of the rollup for people, and how many files changed since."""
 
     text: str
     standing: str
@@ -47,7 +47,7 @@ class _Code:
 
 
 def check_rollup(host: Host, context: CheckContext) -> Iterator[Check]:
-    """Check the code that the next run would send: is it up to date, does the model read all of it, its price.
+    """Check the code that the next run would send: whether it is up to date and fits the window, and what it costs.
 
     Raises:
         NotReady: the next run could not send it.
@@ -61,7 +61,7 @@ def check_rollup(host: Host, context: CheckContext) -> Iterator[Check]:
 
 
 def _size(tokens: int, model: str, window: int | None) -> Check:
-    """Compare the tokens of a prompt with the window of `model`, and say what it costs, as far as that is known."""
+    """Return the tokens of a prompt, the window of `model`, and the cost of a call, as far as they are known."""
     text, window = f"a prompt has about {tokens:,} tokens", window or (window_of(model) if model else None)
     data: dict[str, int | float | None] = {"tokens": tokens, "window": window, "cost": None, "reply_cost": None}
     if window:

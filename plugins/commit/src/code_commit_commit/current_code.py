@@ -1,4 +1,4 @@
-"""The code as it is now, in the form of a rollup: in place of a rollup that is missing or out of date."""
+"""Collect the current code in the form of a rollup, if the rollup is missing or out of date."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CurrentCode:
-    """The `text` for the model, and what to compare the files with. `str()` gives its size for people."""
+    """The `text` for the model, and the digests to compare files with. `str()` returns its size for people."""
 
     text: str = field(repr=False)
     rolled_up: RolledUp
@@ -49,6 +49,8 @@ def collect_current_code(source: Source, include: Sequence[str] = (), exclude: S
     contents = source.tree.contents(exclude_paths(wanted, exclude)[0], LARGEST)
     text = b"".join(batches(contents, rollup))
     if not rollup.files:
-        raise NotReady("there is no code to collect", hint="there are no text files here that git tracks")
+        raise NotReady(
+            "there is no code to collect: git lists no text file here", hint="add source files, or check .gitignore"
+        )
     others = [path for path in visible if path not in rollup.files]
     return CurrentCode(text.decode(), RolledUp.of_files(source.tree, text, rollup.files, others), rollup)

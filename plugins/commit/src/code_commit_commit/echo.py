@@ -1,6 +1,6 @@
-"""Reject an echo: a response that repeats its prompt repeats blocks that must not be applied.
+"""Reject an echo: a response that repeats its prompt, with blocks that must not be applied.
 
-A prompt contains such blocks in the examples of the instructions, in the code and in the build's output.
+A prompt may contain blocks in the examples of the instructions, in the code and in the build's output.
 """
 
 from __future__ import annotations

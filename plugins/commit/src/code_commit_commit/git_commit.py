@@ -1,4 +1,4 @@
-"""One git commit of what a run changed, after its success."""
+"""Commit the changes of a run with git, after its success."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _AUTHOR = 'run `git config --global user.name "Your Name"` and `git config --glo
 
 
 class GitCommit:
-    """The commit that a run makes at its end. It knows which files had uncommitted changes before the run.
+    """The commit at the end of a run. It remembers which files had uncommitted changes before the run.
 
     Raises:
-        NotReady: git could not make the commit.
+        NotReady: git could not commit at the end.
     """
 
     def __init__(self, run: Run, message: str) -> None:
@@ -57,7 +57,7 @@ class GitCommit:
         """Commit the files of `changes` as they are on disk, and nothing else; return the commit's id.
 
         Raises:
-            NotReady: git refused, or the commit would hold changes that are not of the run. The index is as before.
+            NotReady: git refused, or the commit would contain changes from before the run. The index is unchanged.
         """
         paths = [path_of(change) for change in changes]
         by_hand = f"to commit by hand: `git add -A -- {shlex.join(paths)}`, then `git commit`"
@@ -78,13 +78,13 @@ class GitCommit:
         status = {entry.path: entry for entry in git_status(self._git)}
         ours = [path for path in (self._prefix + each for each in paths) if path in status]
         if not ours:
-            raise NotReady("there is no difference to the last commit")
+            raise NotReady("there is no difference from the last commit")
         if mixed := [path for path in ours if path in self._before or status[path].staged]:
             raise NotReady(f"these files had uncommitted changes before the run: {join_paths(mixed)}")
         others_staged = any(entry.staged for entry in status.values())
         try:
             self._git("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=_listing(ours))
-            # --only leaves alone what others staged; without that, the index is the commit.
+            # `--only` leaves out files that others staged; without such files, commit the index.
             only = ("--only", *_FROM_STDIN) if others_staged else ()
             options = (*_COMMIT, f"--message={self._message}", *only)
             self._git("--literal-pathspecs", *options, stdin=_listing(ours), hooks=self._hooks)

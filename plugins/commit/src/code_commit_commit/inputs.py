@@ -1,4 +1,4 @@
-"""Read what a run starts from: the query, the code rollup and the state of the files."""
+"""Read the inputs of a run: the query, the code rollup and the state of the files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FRESH = "update the rollup with `code-commit rollup`, then run again"
 
 
 def read_context(run: Run) -> tuple[Context, RolledUp]:
-    """Read the query and the code rollup unchanged; collect the code again if the rollup of the tool is out of date.
+    """Return the query and the code rollup, unchanged; collect the code again if our own rollup is out of date.
 
     Raises:
         NotReady: one of them is missing, empty, or not UTF-8; build.sh is missing; or files changed since the rollup.
@@ -53,10 +53,10 @@ def read_context(run: Run) -> tuple[Context, RolledUp]:
 
 
 def _collected(run: Run, query: str) -> tuple[Context, RolledUp]:
-    """Collect the code as it is now, with the patterns of the present rollup.
+    """Collect the current code with the patterns of the existing rollup.
 
     Raises:
-        NotReady: a script made the present rollup; it would run outside of the sandbox.
+        NotReady: another program wrote the existing rollup; running it again would bypass the sandbox.
     """
     codebase = read_text(run.tree, CODEBASE)
     patterns = None if codebase is None else RolledUp.of(run.tree, codebase).patterns
@@ -97,24 +97,24 @@ def _query(run: Run) -> str:
         return decode_text(_read_query_file(name), "standard input" if name == "-" else name)
     query = _required(run, QUERY, _DESCRIBE)
     if query.split() == SAMPLE_QUERY.split():
-        raise NotReady(f"{QUERY} still holds the sample text of `code-commit init`", hint=_DESCRIBE)
+        raise NotReady(f"{QUERY} still has the sample text of `code-commit init`", hint=_DESCRIBE)
     return query
 
 
 def warn_of_uncommitted_changes(run: Run) -> None:
-    """Say which files differ from the last commit: `git diff` will show these changes beside those of the run."""
+    """Report files that differ from the last commit: `git diff` will mix these changes with those of the run."""
     options = ("--name-only", "-z", "--relative", "--no-renames", "--ignore-submodules=all")
     listed = run.git("diff", *options, "HEAD", check=False)  # without a commit, nothing is listed
     if paths := [os.fsdecode(path) for path in listed.split(b"\0") if path]:
-        there = f"changes that are not committed: {join_paths(paths)}"
-        run.emit(MessageLogged(f"{there}; `code-commit runs diff` will show those of this run alone"))
+        text = f"uncommitted changes: {join_paths(paths)}; `code-commit runs diff` will show only those of this run"
+        run.emit(MessageLogged(text))
 
 
 def require_build(tree: Tree) -> None:
     """Check that `build.sh` is a regular file.
 
     Raises:
-        NotReady: it is not there, or not a regular file.
+        NotReady: it is missing, or not a regular file.
     """
     try:
         if tree.read("build.sh") is not None:

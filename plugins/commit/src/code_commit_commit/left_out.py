@@ -1,4 +1,4 @@
-"""What a rollup leaves out by default: files that no person wrote in this project, or that may hold secrets."""
+"""Select the files that a rollup leaves out by default: those that nobody wrote here, or that may contain secrets."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ DEFAULT_REASONS = frozenset({LOCK_FILE, GENERATED, VENDORED, SECRET})
 
 
 def exclude_paths(paths: Sequence[str], exclude: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Return the `paths` without those that `exclude` matches or that are left out by default, and why the latter are.
+    """Return the `paths` to include, and the reason for each path that is left out by default.
 
-    A pattern that begins with `!` takes back an earlier one, or a default. Of a folder with copies of other projects,
-    the folder is returned.
+    `exclude` are `.gitignore` patterns. One that begins with `!` cancels an earlier one, or a default. Files in a
+    folder with copies of other projects are reported as that folder.
 
     Raises:
         ValueError: a pattern is malformed.
@@ -80,5 +80,5 @@ def _matching(paths: Sequence[str], patterns: Sequence[str]) -> set[str]:
 
     try:
         return set(GitIgnoreSpec.from_lines(patterns).match_files(paths))
-    except re.error as error:  # pathspec does not escape all that git allows in brackets
+    except re.error as error:  # pathspec does not escape everything that git allows in brackets
         raise ValueError(f"cannot read {' '.join(patterns)!r}: {error}") from error

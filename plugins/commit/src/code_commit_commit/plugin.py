@@ -46,7 +46,7 @@ def code_commit_commands() -> list[CommandDefinition]:
 
 @hookimpl
 def code_commit_checks() -> list[CheckDefinition]:
-    """Return the checks of what a commit needs."""
+    """Return the checks of the inputs of a commit."""
     return [
         CheckDefinition("build.sh", "code_commit_commit.checks:check_build"),
         CheckDefinition("rollup", "code_commit_commit.checks:check_rollup"),

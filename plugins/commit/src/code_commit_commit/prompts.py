@@ -54,9 +54,9 @@ def repair_prompt(
 ) -> tuple[str, ...]:
     """Return the prompt of a repair (seed 002, "Running the Build").
 
-    `failure` is the build's output, or the reason why the last response could not be applied. It is delimited by two
-    lines with `token`, which is removed from it: a build could read the token in the run log. `replacements` contains
-    the latest replacement of each file.
+    `failure` is the build's output, or the reason why the last response could not be applied. Two lines with `token`
+    delimit it. The token itself is removed from it, because a build could read the token in the run log. `replacements`
+    are the latest replacements, one per file.
     """
     failure = failure.replace(token, "…")
     output = _labelled("build.sh output", f"--- {token} ---\n{_ended(failure)}--- {token} ---\n")
@@ -76,7 +76,7 @@ def repair_prompt(
 
 
 def _same_in_all(context: Context) -> str:
-    """Return what every prompt of a run begins with, in the order "cached"."""
+    """Return the beginning of every prompt of a run, in the order "cached"."""
     return _joined(
         system_prompt("project_structure"),
         system_prompt("code_modification_instructions"),
@@ -98,7 +98,7 @@ def file_replacements(replacements: Iterable[Change]) -> str:
 
 
 def failure_text(unusable: str, red: ProcessResult | None) -> str:
-    """Say why an attempt failed: why its response is `unusable`, and how the latest build, which is `red`, ended."""
+    """Return why an attempt failed: why its response is `unusable`, and the output of the latest build, `red`."""
     pieces = []
     if unusable:
         pieces.append(f"The last response could not be applied, and build.sh was not run. The reason:\n{unusable}\n")
@@ -111,7 +111,7 @@ def failure_text(unusable: str, red: ProcessResult | None) -> str:
 
 
 def build_end(result: ProcessResult) -> str:
-    """Say how a build ended, for the model and for people."""
+    """Return how a build ended, for the model and for people."""
     if result.timed_out:
         return "build.sh ran into its time limit"
     if result.exit_code is None:

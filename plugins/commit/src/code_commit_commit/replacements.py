@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Replacements:
-    """The latest change of each file, sorted by path, and what the files were before the run."""
+    """The latest change of each file, sorted by path, and digests of the files before the run."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -36,7 +36,7 @@ class Replacements:
 
     @property
     def net(self) -> list[Change]:
-        """The changes in which a file differs from before the run."""
+        """The latest changes of files that differ from before the run."""
         return [change for change in self.latest if _digest(change.content) != self._before[change.path]]
 
     def _digest(self, path: str) -> bytes:
@@ -70,5 +70,5 @@ def paths(changes: Sequence[Change]) -> Json:
 
 
 def count(changes: Sequence[Change]) -> str:
-    """Return the number of files as a text."""
+    """Return the number of files as text."""
     return f"{len(changes)} file{'s' * (len(changes) != 1)}"

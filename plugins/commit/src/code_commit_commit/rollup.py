@@ -64,7 +64,7 @@ def _collect(tree: ProjectTree, paths: Sequence[str], file: BinaryIO) -> tuple[R
     failed: list[BaseException] = []
 
     def write() -> None:
-        while (text := waiting.get()) is not None:  # after a failure too, or `put` waits forever
+        while (text := waiting.get()) is not None:  # also after a failure, or `put` waits forever
             try:
                 digest.update(text)
                 file.write(text)
@@ -95,7 +95,7 @@ def _reason(tree: ProjectTree, path: str, reason: str) -> str:
 
 
 def _write_manifest(workspace: Workspace, digest: str, rollup: Rollup, more: Mapping[str, Sequence[str]]) -> None:
-    """Write the manifest: where each file is in the rollup, and `more`: the other files in the project, the patterns.
+    """Write the manifest: where each file is in the rollup, and `more` members.
 
     Readers ignore a manifest of another rollup, so the rollup may be replaced first.
     """

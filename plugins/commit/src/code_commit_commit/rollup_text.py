@@ -1,4 +1,4 @@
-"""The text of a code rollup: every file after a line with its path. It takes the files one by one."""
+"""Build the text of a code rollup, file by file: a line with the path, then the content."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from code_commit.plugin_api import estimate_tokens
 LARGEST = 16 * 1024 * 1024  # bytes of one file
 UNREADABLE = "It cannot be read."
 _POINTER = b"version https://git-lfs.github.com/spec/"
-_SAMPLES, _SAMPLE = 64, 1024  # of a batch, for the number of tokens: how many, and the bytes of each
+_SAMPLES, _SAMPLE = 64, 1024  # samples of a batch, for the estimate of tokens, and bytes of each
 _BATCH = 1024 * 1024  # bytes; a larger one does not stay in the processor's cache
 
 
 @dataclass
 class Rollup:
-    """Where each collected file begins and ends in the rollup, by path.
+    """Where each collected file begins and ends in the rollup, in bytes, by path.
 
-    `left_out` says why each other file that matches the patterns is not in it; `pointers` are collected files whose
+    `left_out` has the reason for each other file that matches the patterns; `pointers` are collected files whose
     contents are in Git LFS. `size` is in bytes. `samples` are parts of the text.
     """
 
@@ -37,7 +37,7 @@ class Rollup:
 
 
 def batches(contents: Iterable[tuple[str, bytes | None]], rollup: Rollup) -> Iterator[bytes]:
-    """Yield the text of the files with these `contents`, in pieces, and describe it in `rollup`."""
+    """Yield the text of the files with these `contents`, in pieces, and add the files to `rollup`."""
     batch: list[tuple[str, bytes]] = []
     size = 0
     for path, content in contents:
@@ -54,7 +54,7 @@ def batches(contents: Iterable[tuple[str, bytes | None]], rollup: Rollup) -> Ite
 
 
 def _add(batch: Sequence[tuple[str, bytes]], rollup: Rollup) -> bytes:
-    """Describe the files of `batch` in `rollup`; return their text."""
+    """Add the files of `batch` to `rollup`; return their text."""
     text, places = _joined(batch, rollup.size)
     if not text.isascii() or b"\0" in text:
         texts = [(path, content) for path, content in batch if _is_text(content)]

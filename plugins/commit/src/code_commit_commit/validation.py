@@ -1,4 +1,4 @@
-"""Turn a completion into changes that may be applied, or say why it has none."""
+"""Turn a completion into changes that may be applied, or raise the reason why not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refuse a prompt that is larger than the model's window, before it costs anything."""
+"""Refuse a prompt that exceeds the model's context window, before it costs anything."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ _NAMED = 3  # folders
 def require_window(
     model: str, window: int | None, prompt: str, codebase: str, count: Callable[[], int | None] = lambda: None
 ) -> None:
-    """Check that `model` can read `prompt`, as far as its `window` is known. `count` gives the exact number of tokens,
-    for an estimate near the window.
+    """Check that `prompt` fits the `window` of `model`, in tokens, if it is known.
+
+    `count` returns the exact number of tokens; it is called if the estimate is near the window.
 
     Raises:
         NotReady: the prompt is too long; the hint names the largest folders of the `codebase`.
@@ -45,7 +46,7 @@ def require_window(
 
 
 def window_of(model: str) -> int | None:
-    """Return the window of `model` in tokens, which its provider does not know, or None if nobody knows it."""
+    """Return the window of `model` in tokens from the list of genai-prices, or None if it is unknown there."""
     from genai_prices import data_snapshot
 
     snapshot = data_snapshot.get_snapshot()
@@ -58,7 +59,7 @@ def window_of(model: str) -> int | None:
 
 
 def _largest_folders(codebase: str) -> Iterator[tuple[str, int]]:
-    """Yield the folders of the root that have most of the code, and files in the root, with their characters."""
+    """Yield the top-level folders and files with the most code, and their number of characters."""
     sizes: Counter[str] = Counter()
     headers = list(_HEADER.finditer(codebase))
     ends = [header.start() for header in headers[1:]] + [len(codebase)]

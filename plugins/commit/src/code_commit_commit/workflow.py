@@ -43,7 +43,7 @@ def commit(run: Run) -> Result:
     """
     context, rolled_up = read_context(run)
     order = run.settings.prompt_order
-    # Writing to the cache may cost more than sending: mark the prompt only if a repair may read it.
+    # Writing to the cache may cost extra: mark the prompt only if a repair may read it.
     marked = order == "cached" and run.options.repairs > 0 and not run.options.dry_run
     model, request = run.model(), _request(initial_prompt(context, order), marked=marked)
     prompt = request_text(request)
@@ -133,7 +133,11 @@ def _tampered(build: ProcessResult) -> Result:
 
 
 def _require_green(run: Run) -> None:
-    """Raise `NotReady` if build.sh fails before any change."""
+    """Check that build.sh passes before any change.
+
+    Raises:
+        NotReady: it fails.
+    """
     build = run.build()
     if not build.passed:
         raise NotReady(

@@ -1,1 +1,1 @@
-"""A `build.sh` for a project, by the languages and the tools that its files name."""
+"""Write a `build.sh` for the languages and tools that a project's files name."""

@@ -1,4 +1,4 @@
-"""Rust, Go, Java and C or C++: their build tools, with the project's own wrapper where it has one."""
+"""Rust, Go, Java, C and C++: their build tools, by the project's own wrapper if it has one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ fi
 
 
 def rust(folder: Folder) -> Part | None:
-    """Cargo."""
+    """Return how to build and test with Cargo, or None without its file."""
     if not folder.has("Cargo.toml"):
         return None
     workspace = " --workspace" * folder.mentions(r"^\[workspace\]", "Cargo.toml")
@@ -43,17 +43,17 @@ def rust(folder: Folder) -> Part | None:
 
 
 def go(folder: Folder) -> Part | None:
-    """The go command, on every module of a `go.work`."""
+    """Return how to build and test with the go command, on every module of a `go.work`."""
     if not folder.has("go.mod", "go.work"):
         return None
     packages = "$(go list -f '{{.Dir}}/...' -m)" if folder.has("go.work") else "./..."
-    # A line "ok" with brackets says that there was no test to run.
+    # A line "ok" with brackets means that there was no test to run.
     tests = if_tests(("*_test.go",), f"run_tests '^ok[^[]*$' go test {packages}")
     return Part("Go", f"need go\ngo vet {packages}\n{tests}", install="go mod download")
 
 
 def maven(folder: Folder) -> Part | None:
-    """Maven, or its wrapper."""
+    """Return how to build and test with Maven or its wrapper."""
     if not folder.has("pom.xml"):
         return None
     wrapper = folder.has("mvnw")
@@ -63,7 +63,7 @@ def maven(folder: Folder) -> Part | None:
 
 
 def gradle(folder: Folder) -> Part | None:
-    """Gradle, or its wrapper."""
+    """Return how to build and test with Gradle or its wrapper."""
     if not folder.has("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"):
         return None
     wrapper = folder.has("gradlew")
@@ -73,7 +73,7 @@ def gradle(folder: Folder) -> Part | None:
 
 
 def cmake(folder: Folder) -> Part | None:
-    """CMake and CTest."""
+    """Return how to build and test with CMake and CTest."""
     if not folder.has("CMakeLists.txt"):
         return None
     out = "cmake-build" if any(each.path == "build" for each in folder.folders) else "build"
@@ -82,7 +82,7 @@ def cmake(folder: Folder) -> Part | None:
 
 
 def meson(folder: Folder) -> Part | None:
-    """Meson."""
+    """Return how to build and test with Meson."""
     if not folder.has("meson.build"):
         return None
     tests = if_tests(_C_TESTS, "run_tests '^Ok: +[1-9]' meson test -C build --print-errorlogs")
@@ -91,7 +91,7 @@ def meson(folder: Folder) -> Part | None:
 
 
 def make(folder: Folder) -> Part | None:
-    """Make, with the target `test` or `check`."""
+    """Return how to build and test with Make, by the target `test` or `check`."""
     name = next((name for name in ("GNUmakefile", "makefile", "Makefile") if folder.has(name)), None)
     if name is None:
         return None

@@ -1,4 +1,4 @@
-"""Find the parts of a project that are built by themselves, by the files that name their tools."""
+"""Find the parts of a project that build separately, by the files that name their tools."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from code_commit_commit.build_scripts.part import Part
 from code_commit_commit.build_scripts.python import python, python_scripts
 
 _MAIN = (compiled.rust, compiled.go, python, javascript, compiled.maven, compiled.gradle)
-# Only where none of the above is: many projects of other languages have such files for small tasks.
+# Only if none of the above is found: many projects in other languages have such files for small tasks.
 _GUESSED = (compiled.cmake, compiled.meson, compiled.make, python_scripts)
-# Folders that hold code of others, or code that is no part of the product.
+# Folders with third-party code, or with code that is not part of the product.
 _SKIPPED = {
     *("bench", "benchmark", "benchmarks", "demo", "demos", "doc", "docs", "example", "examples", "samples", "scripts"),
     *("fixtures", "spec", "template", "templates", "test", "testdata", "tests", "tools", "site", "website"),
@@ -25,7 +25,7 @@ _DEEPEST = 2
 
 
 def find_parts(top: Folder) -> list[Part]:
-    """Return what builds and tests the project: its languages in the top folder, then others in folders below."""
+    """Return the parts of the project: the languages of the top folder, then others in folders below."""
     found = _with_manifest(top)
     languages = {part.language for part in found}
     below: list[Part] = []

@@ -1,4 +1,4 @@
-"""The files of a project, or of a folder in it, as the detection of its languages reads them."""
+"""The files of a project, or of a folder in it, for the detection of its languages."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Folder:
         return [path for path in self.paths if any(fnmatchcase(PurePosixPath(path).name, each) for each in patterns)]
 
     def exists(self, name: str) -> bool:
-        """Return whether `name` is in the folder, ignored by git or not."""
+        """Return whether `name` is in the folder, even if git ignores it."""
         with suppress(OSError, ValueError):
             return self.tree.lstat(f"{self.path}/{name}".lstrip("/")) is not None
         return False
@@ -68,7 +68,7 @@ class Folder:
 
 
 def project_folder(tree: ProjectTree) -> Folder:
-    """Return the top folder with the files that git tracks or does not ignore, or all files if there is no git."""
+    """Return the top folder with the files that git tracks or does not ignore; without a repository, with all files."""
     try:
         paths = Git(tree.root).list_files()
     except NotReady:

@@ -1,4 +1,4 @@
-"""Languages whose build needs nothing but the commands of their usual tool."""
+"""Languages that build with the plain commands of their usual tool."""
 
 from __future__ import annotations
 

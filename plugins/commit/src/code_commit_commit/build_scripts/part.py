@@ -1,4 +1,4 @@
-"""A part of a project that is built by itself, and the `build.sh` of all parts."""
+"""A part of a project that builds separately, and the `build.sh` of all parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HEAD = """\
 set -euo pipefail
 cd "$(dirname "$0")"
 """
-# Functions of the script; it gets those that its commands name.
+# Functions for the script, which gets those that its commands call.
 _FUNCTIONS = {
     "fail": """\
 fail() {
@@ -51,10 +51,10 @@ _NO_TESTS = 'echo "build.sh: there are no tests yet"'
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What builds and tests one language in one folder.
+    """How to build and test one language in one folder.
 
-    `leaves` are the folders that the build creates and git should ignore; `install` is the command that installs what
-    the build needs.
+    `leaves` are the folders that the build creates and git should ignore; `install` is the command that installs the
+    requirements of the build.
     """
 
     language: str
@@ -68,7 +68,7 @@ class Part:
 
 
 def build_script(parts: Sequence[Part]) -> str:
-    """Return the text of `build.sh`; without parts, it always fails: without checks, no change must count as good."""
+    """Return the text of `build.sh`. Without parts it always fails, because no change may pass unchecked."""
     blocks = [_block(part, alone=len(parts) == 1) for part in parts] or [_UNKNOWN]
     commands = "\n".join(blocks)
     used: list[str] = []
@@ -87,6 +87,6 @@ def _block(part: Part, *, alone: bool) -> str:
 
 
 def if_tests(patterns: Sequence[str], tests: str, otherwise: str = "") -> str:
-    """Return commands that run `tests` if there are files with such paths, now or later, else `otherwise`."""
+    """Return commands that run `tests` if files match `patterns` when the script runs, else `otherwise`."""
     quoted = " ".join(f"'{pattern}'" for pattern in patterns)
     return f"if has_files {quoted}; then\n  {tests}\nelse\n  {otherwise or _NO_TESTS}\nfi\n"

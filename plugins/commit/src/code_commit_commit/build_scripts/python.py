@@ -27,7 +27,7 @@ _MANAGERS = {  # by lock file: the program, and what installs the project with i
 }
 
 _COMPILE = """\
-# Compiled files stay out of the project. Those of its own code are made anew, so that none is of an older version.
+# Compiled files stay out of the project. Its own code is compiled again each time, so that no file is stale.
 unset PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX="${XDG_CACHE_HOME:-$HOME/.cache}/code-commit/python"
 rm -rf "$PYTHONPYCACHEPREFIX$(pwd -P)"/[!.]*
@@ -116,7 +116,7 @@ def _has_sources(folder: Folder) -> bool:
 
 
 def _options(folder: Folder, test: str) -> str:
-    """Return the options with which unittest finds a test: it starts above the packages that the test lies in."""
+    """Return the options with which unittest finds a test: it starts above the packages that contain the test."""
     start = PurePosixPath(test).parent
     while str(start) != "." and f"{start}/__init__.py" in folder.paths:
         start = start.parent
@@ -125,7 +125,7 @@ def _options(folder: Folder, test: str) -> str:
 
 
 def _install(folder: Folder, manager: tuple[str, str] | None, environment: str) -> str:
-    """Return the command that installs the project and what its tests need."""
+    """Return the command that installs the project and the requirements of its tests."""
     extra, group = _test_requirements(folder)
     if manager:
         program, command = manager

@@ -1,4 +1,4 @@
-"""`code-commit check PATH…`: whether a response may change paths; with `--keys`, whether files contain an API key."""
+"""`code-commit check PATH…`: check whether a response may change paths, or whether files contain an API key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The build that `init` and `doctor` run, so that a project that cannot be built is known before a call is paid for."""
+"""The build that `init` and `doctor` run, so that you learn of a broken build before you pay for a call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ALL_SKIPPED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FirstBuild:
-    """How `build.sh` ended. `output` holds the last lines of its output, `tampered` what it must not change and did."""
+    """How `build.sh` ended. `output` has its last lines, `tampered` the files that it must not change but did."""
 
     passed: bool
     exit_code: int | None
@@ -31,7 +31,7 @@ class FirstBuild:
 
     @property
     def ending(self) -> str:
-        """How long it took, and if it failed, how."""
+        """How long it took, and how it failed, if it did."""
         if self.passed:
             skipped = ", but every test was skipped" if _ALL_SKIPPED.search(self.output) else ""
             return f"passed in {self.seconds:.1f} s{skipped}"
@@ -53,7 +53,7 @@ def run_first_build(host: Host) -> FirstBuild:
     """Run `build.sh` as a run does.
 
     Raises:
-        NotReady: the configuration is invalid, or asks for a sandbox that does not work here.
+        NotReady: the configuration is invalid, or requires a sandbox that does not work here.
     """
     with (
         tempfile.TemporaryDirectory(prefix="code-commit-") as folder,

@@ -55,7 +55,7 @@ def init(host: Host, arguments: Namespace) -> int:
     """Create missing files in the working directory and run `build.sh` once; return 1 if it fails.
 
     Raises:
-        NotReady: something else is in the place of a file, or the folder is not writable.
+        NotReady: something else has the name of a file, or the folder is not writable.
     """
     root = host.root
     try:
@@ -89,7 +89,7 @@ def init(host: Host, arguments: Namespace) -> int:
 
 
 def _print_files(host: Host, laid_out: _LaidOut, parts: Sequence[Part]) -> None:
-    rows = [("made", path) for path in laid_out.created] + [("kept", path) for path in laid_out.kept]
+    rows = [("created", path) for path in laid_out.created] + [("kept", path) for path in laid_out.kept]
     rows += [("changed", f"{path} (added {', '.join(laid_out.lines)})") for path in laid_out.changed]
     for what, path in rows:
         host.out.line(f"{what:<8} {path}")
@@ -137,7 +137,7 @@ def _lay_out(tree: ProjectTree, parts: Sequence[Part]) -> _LaidOut:
 
 
 def _missing_lines(tree: ProjectTree, parts: Sequence[Part]) -> list[str]:
-    """Return the lines that `.gitignore` lacks: what the build leaves, and last the one that keeps keys out of git."""
+    """Return the lines that `.gitignore` lacks: what builds create, and last the line that keeps keys out of git."""
     leaves = dict.fromkeys(leaf for part in parts for leaf in part.leaves)
     paths = {f"{part.folder}/{leaf}".lstrip("/"): leaf for part in parts for leaf in part.leaves}
     try:
