@@ -300,6 +300,8 @@ DONE = WORKFLOW.format(run="return Result(Outcome.REACHED, 'done')")
     [
         ('[providers]\nplaner = "gemini.default"\n', "there is no role 'planer'; did you mean planner?"),
         ('[providers.gemni.default]\nmodel = "m"\n', "there is no provider 'gemni'; did you mean gemini?"),
+        ('[providers]\ncritic = "gemni.default"\n', "there is no provider 'gemni'; did you mean gemini?"),
+        ('[providers]\ncoach = "anthropic.default"\ncritic = "odd.default"\n', ""),
         ('[providers.gemini.fast]\nmodel = "m"\n[providers]\ncoach = "gemini.fast"\ncritic = "odd.default"\n', ""),
         ('[providers.odd.default]\nmodel = "m"\n[providers]\ncritic = "odd.default"\n', ""),
     ],

@@ -53,8 +53,8 @@ TAKE_BACK = "`code-commit undo` reverts the changes"
     ("answers", "summary"),
     [
         ([RED, RED.replace("bad", "worse")], "the build is red: build.sh ended with exit code 1 after 2 attempts"),
-        ([RED, "no"], "no response can be applied after 2 attempts: there is no file replacement"),
-        ([RED, RED], "no response can be applied after 2 attempts: the response changes nothing"),
+        ([RED, "no"], "the last response cannot be applied: there is no file replacement"),
+        ([RED, RED], "the last response cannot be applied: the response changes nothing"),
         ([RED, block("build.sh", "exit 0\n")], "the response was refused: build.sh:"),
     ],
     ids=["red twice", "no block", "nothing new", "refused path"],

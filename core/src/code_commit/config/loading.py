@@ -113,16 +113,18 @@ class Settings(HostSettings):
         for name in self.plugins:
             self._require("plugin", name, ("plugins", name), plugins)
         for name, value in self.providers.items() if providers is not None else ():
-            is_role = isinstance(value, str)
-            known = {DEFAULT_ROLE, *roles} if is_role else providers or ()
-            self._require("role" if is_role else "provider", name, ("providers", name), known)
+            setting, provider = ("providers", name), name
+            if isinstance(value, str):
+                self._require("role", name, setting, {DEFAULT_ROLE, *roles})
+                provider = value.partition(".")[0]
+            self._require("provider", provider, setting, providers or ())
 
     def _require(self, kind: str, name: str, setting: Name, known: Collection[str]) -> None:
         origin = self.origin(setting)
         if name not in known and not origin.startswith(_SHARED):
             raise NotReady(
                 f"{origin}: there is no {kind} {name!r}" + did_you_mean(name, known),
-                hint=f"fix the name, install the plugin with this {kind}, or remove the setting",
+                hint="fix the name, install its plugin, or remove the setting",
             )
 
 

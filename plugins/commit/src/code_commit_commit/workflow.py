@@ -165,11 +165,13 @@ def _failed(run: Run, attempts: int, unusable: ResponseRefused | None, red: Proc
         ResponseRefused: no response was applied.
     """
     after = f"after {attempts} attempt{'s' * (attempts > 1)}"
+    reason = f"; {unusable.message}" if unusable else ""
     if isinstance(unusable, UnusableResponse):
         text = f"no response can be applied {after}: {unusable.message}"
+        reason = f"; the last response cannot be applied: {unusable.message}"
         unusable = ResponseRefused(text, hint=unusable.hint)
     if unusable and not red:
         raise unusable
     assert red is not None
-    summary = f"the build is red: {build_end(red)} {after}" + (f"; {unusable.message}" if unusable else "")
+    summary = f"the build is red: {build_end(red)} {after}{reason}"
     return Result(Outcome.NOT_REACHED, summary + _red_before(run, red))
