@@ -267,6 +267,12 @@ WRONG_RULES = [
         "Rule.judge must return Refusals, and failed for a new file",
     ),
     ("return ()", "return [False]", "code_commit.path_rules", "Rule.judge must return Refusals, not False"),
+    (
+        "return ()",
+        "from code_commit.plugin_api import Refusal; return [Refusal('./x', 'rule', 'no')]",
+        "code_commit.path_rules",
+        "Rule.judge must refuse changed paths only, not './x'",
+    ),
     ("return ()", "raise KeyError(1)", "code_commit.path_rules", "Rule.judge failed for a new file: KeyError"),
     ("", "", "code_commit", "entry point group code_commit.path_rules"),
 ]

@@ -238,10 +238,9 @@ class _EmptyTree:
 
 def _faults_of_judging(rule: Any) -> Iterator[str]:
     """Let a rule judge a new file in an empty project. The host refuses everything if the answer is malformed."""
-    name = f"{type(rule).__name__}.judge"
+    name, path = f"{type(rule).__name__}.judge", "plugins-doctor.txt"
     try:
-        answer = rule.judge((Change("plugins-doctor.txt", b"a new file\n"),), _EmptyTree())
-        refusals = list(answer)
+        refusals = list(rule.judge((Change(path, b"a new file\n"),), _EmptyTree()))
     except TypeError as error:
         yield f"{name} must return Refusals, and failed for a new file: {describe(error)}"
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
@@ -249,6 +248,8 @@ def _faults_of_judging(rule: Any) -> Iterator[str]:
     else:
         wrong = [each for each in refusals if not isinstance(each, Refusal)]
         yield from (f"{name} must return Refusals, not {each!r:.100}" for each in wrong[:1])
+        others = [each.path for each in refusals if isinstance(each, Refusal) and each.path not in {"", path}]
+        yield from (f"{name} must refuse changed paths only, not {each!r:.100}" for each in others[:1])
 
 
 def _own_hooks(plugin_host: PluginHost, plugin: Plugin) -> _Findings:
