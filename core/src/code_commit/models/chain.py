@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from code_commit.models.call_log import CallLog, refusal
@@ -25,7 +24,6 @@ from code_commit.plugin_api.provider import ModelCall, NextLayer, Watch
 from code_commit.plugins.registry import window_of
 
 if TYPE_CHECKING:
-    from code_commit.config.schema import HttpSettings
     from code_commit.models.budget import Budget
     from code_commit_workspace import Redactor
 
@@ -38,9 +36,6 @@ class Models:
     log: CallLog
     layers: Sequence[Layer]
     budget: Budget | None
-    http: HttpSettings
-    redactor: Redactor
-    root: Path
     watched: bool = False
     ended: threading.Event = field(default_factory=threading.Event)
 
@@ -59,8 +54,9 @@ class Models:
                 self.budget.spend, next=chain, max_tokens=service.max_tokens, count=count, hour=service.hour
             )
         keyless = service.key_source == NO_KEY
-        chain = partial(retry, next=chain, retries=self.http.retries, report=self.log.retried, keyless=keyless)
-        chain = partial(deadline, next=chain, seconds=self.http.deadline_seconds)
+        http = self.services.settings.http
+        chain = partial(retry, next=chain, retries=http.retries, report=self.log.retried, keyless=keyless)
+        chain = partial(deadline, next=chain, seconds=http.deadline_seconds)
         for layer in reversed(self.layers):
             chain = partial(layer, next=chain)
         return ChainedModel(self, service, role, reason, partial(self.log.record, next=chain, service=service))
@@ -102,13 +98,13 @@ class ChainedModel:
 
     def complete(self, request: Request, *, label: str, watch: Watch | None = None) -> Completion:
         """Send one request. Implements `Model.complete`."""
+        services = self.models.services
         call = self._call(request, label, self.models.log.next_number())
-        stops = self.models.services.settings.stop_early
-        completion = self.chain(call, watch=watch if stops else None)
+        completion = self.chain(call, watch=watch if services.settings.stop_early else None)
         if watch and (end := watch()(completion.text)) is not None:  # whether or not the rest arrived
             message = Message("assistant", (Text(completion.text[:end]),))
             completion = replace(completion, message=message, finish=Finish.STOPPED_EARLY)
-        _refuse_bad_completion(completion, call.number, self.models.redactor)
+        _refuse_bad_completion(completion, call.number, services.redactor)
         return completion
 
     def count_tokens(self, request: Request) -> int | None:
@@ -116,11 +112,11 @@ class ChainedModel:
         return count_tokens(self._call(request, "", 0), service=self.service)
 
     def _call(self, request: Request, label: str, number: int) -> ModelCall:
-        models, name, redacted = self.models, self.service.definition.name, _redacted(request, self.models.redactor)
-        wait, warn = models.wait, models.log.warn
-        call = ModelCall(redacted, label, self.role, name, self.name, number, models.root, math.inf, wait, warn)
+        models, services, provider = self.models, self.models.services, self.service.definition.name
+        request = _redacted(request, services.redactor)
         stream = self.service.stream == "always" or (self.service.stream == "auto" and models.watched)
-        return replace(call, stream=stream)
+        of_run = (services.root, math.inf, models.wait, models.log.warn)
+        return ModelCall(request, label, self.role, provider, self.name, number, *of_run, stream)
 
 
 def _redacted(request: Request, redactor: Redactor) -> Request:

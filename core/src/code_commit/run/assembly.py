@@ -130,9 +130,6 @@ def assemble_run(
         CallLog(log, numbered=workflow.numbered),
         collect_layers(plugin_host, given),
         None if settings.max_cost is None else Budget(float(settings.max_cost)),
-        settings.http,
-        workspace.redactor,
-        plan.root,
         watched=plan.shows == {"progress"} and bool(sys.stderr and sys.stderr.isatty()),
     )
     if workflow.writes:

@@ -42,6 +42,12 @@ _CLOSING_SECONDS = 0.5  # for a service to close a stream whose own end has come
 _MOST_PAGES = 20  # of a list of models, of up to 1,000 each
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _PIECE = 1 << 20  # bytes of a request, sent together
+_HEADERS = {
+    "accept": "application/json",
+    "accept-encoding": "gzip",
+    "content-type": "application/json",
+    "user-agent": f"code-commit/{__version__}",
+}
 # Without compression, which could hold pieces back.
 _STREAM_HEADERS = {"accept": f"{STREAMS}, application/x-ndjson, application/json", "accept-encoding": "identity"}
 _AT_ONCE = 1 << 15  # bytes of a stream, parsed together
@@ -50,7 +56,7 @@ _LONGEST_TIMER = 7 * 24 * 3600.0  # the clock's own limit is lower than infinity
 
 @dataclass(slots=True)
 class _Post:
-    """A request: the thread that sends it, where its result arrives, how many seconds to wait, and what came."""
+    """A request: the thread that sends it, the queue where its result arrives, how long to wait, and what came last."""
 
     thread: threading.Thread
     queue: ResultQueue
@@ -74,8 +80,9 @@ class HttpProvider:
             self._address = httpx.URL(endpoint.base_url)
         except httpx.InvalidURL:
             raise NotReady(f"the address of provider {definition.name} is not a URL") from None
-        self._key_header = definition.key_header[0].lower()
-        self._headers = _host_headers(definition, endpoint.key)
+        self._key_header, template = definition.key_header[0].lower(), definition.key_header[1]
+        key = {} if endpoint.key is None else {self._key_header: template.format(key=endpoint.key)}
+        self._headers = _HEADERS | key
         self._ssl_context: ssl.SSLContext | None = None
         self._lock = threading.Lock()
         self._closed = False
@@ -228,16 +235,13 @@ class HttpProvider:
 
     @contextmanager
     def _posted(self, http_call: HttpCall, deadline: float, *, streams: bool = False) -> Iterator[_Post]:
-        """Prepare a request, which the caller sends and waits for; `result` says when that took too long."""
-        request = self._request(checked_result(http_call, HttpCall), streams=streams)
-        del http_call
+        """Prepare a request. The caller sends it and waits, in few frames; `result` says when that took too long."""
         result_queue: ResultQueue = queue.SimpleQueue()
-        seconds = max(0.0, min(deadline - time.monotonic(), _LONGEST_TIMER))
+        arguments = (self._request(checked_result(http_call, HttpCall), streams=streams), self._endpoint, result_queue)
         connection = self._take_connection(result_queue)
-        arguments = (request, self._endpoint, result_queue)
         thread = threading.Thread(target=connection.post, args=arguments, name=f"code-commit {self._name}", daemon=True)
-        post = _Post(thread, result_queue, seconds, _closed())
-        del request, arguments
+        post = _Post(thread, result_queue, max(0.0, min(deadline - time.monotonic(), _LONGEST_TIMER)), _closed())
+        del http_call, arguments  # they hold the prompt
         try:
             yield post
         except queue.Empty:
@@ -294,7 +298,8 @@ class HttpProvider:
         with self._lock:
             if self._closed:
                 raise _closed()
-            connection = self._idle.pop() if self._idle else self._new_connection()
+            self._ssl_context = self._ssl_context or trust(self._address)
+            connection = self._idle.pop() if self._idle else HttpConnection(self._ssl_context, proxy_for(self._address))
             self._busy[connection] = result_queue
             return connection
 
@@ -306,11 +311,6 @@ class HttpProvider:
                 self._idle.append(connection)
         if not keep:
             connection.abort()
-
-    def _new_connection(self) -> HttpConnection:
-        if self._ssl_context is None:
-            self._ssl_context = trust(self._address)
-        return HttpConnection(self._ssl_context, proxy_for(self._address))
 
 
 def _has_ended(decoder: StreamDecoder) -> bool:
@@ -334,17 +334,6 @@ def _encoded(document: Json) -> bytes:
         ValueError: a number is not finite.
     """
     return b"".join(text.encode("utf-8", "replace") for text in _JSON.iterencode(document))
-
-
-def _host_headers(definition: ProviderDefinition, key: str | None) -> dict[str, str]:
-    name, template = definition.key_header
-    return {
-        "accept": "application/json",
-        "accept-encoding": "gzip",
-        "content-type": "application/json",
-        "user-agent": f"code-commit/{__version__}",
-        **({} if key is None else {name.lower(): template.format(key=key)}),
-    }
 
 
 def _silence_libraries() -> None:
