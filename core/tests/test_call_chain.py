@@ -266,7 +266,10 @@ def test_a_run_does_not_start_with_a_broken_layer(project, asking, server, gives
     add_layers(asking, "odd", gives)
     finished = run(project, asking, server)
     assert (finished.exit_code, server.requests) == (3, []), finished.stderr
-    assert f"the plugin odd of code-commit-odd has model layers and is broken: {says}" in finished.stderr
+    assert (
+        f"the plugin odd of code-commit-odd has model layers and is broken (code_commit_model_layers): {says}"
+        in finished.stderr
+    )
     assert "--disable-plugin odd" in finished.stderr
     server.script(Reply("1"), Reply("2"))
     assert answers(run(project, asking, server, "--disable-plugin", "odd")) == ["1", "2"]

@@ -15,12 +15,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from code_commit.models.call_log import CallLog, refusal
-from code_commit.models.plugin_code import Layer, ask_provider, count_tokens
+from code_commit.models.plugin_code import ask_provider, count_tokens, run_layer
 from code_commit.models.resolution import NO_KEY, Service, Services
 from code_commit.models.retry import deadline, retry
 from code_commit.plugin_api.conversation import Completion, Finish, Message, Part, Request, Text, ToolResult
 from code_commit.plugin_api.errors import Interrupted, ProviderFailed, ResponseRefused
-from code_commit.plugin_api.provider import ModelCall, NextLayer, Watch
+from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, Watch
 from code_commit.plugins.registry import window_of
 
 if TYPE_CHECKING:
@@ -30,11 +30,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Makes the models of workflows. `watched` is whether a person sees the replies arrive."""
+    """Makes the models of workflows.
+
+    `layers` are those of plugins, each with its distribution, the outermost first. `watched` is whether a person sees
+    the replies arrive.
+    """
 
     services: Services
     log: CallLog
-    layers: Sequence[Layer]
+    layers: Sequence[tuple[str, ModelLayer]]
     budget: Budget | None
     watched: bool = False
     ended: threading.Event = field(default_factory=threading.Event)
@@ -57,8 +61,8 @@ class Models:
         http = self.services.settings.http
         chain = partial(retry, next=chain, retries=http.retries, report=self.log.retried, keyless=keyless)
         chain = partial(deadline, next=chain, seconds=http.deadline_seconds)
-        for layer in reversed(self.layers):
-            chain = partial(layer, next=chain)
+        for distribution, layer in reversed(self.layers):
+            chain = partial(run_layer, next=chain, layer=layer, distribution=distribution)
         return ChainedModel(self, service, role, reason, partial(self.log.record, next=chain, service=service))
 
     def wait(self, seconds: float) -> None:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from code_commit.models.resolution import AT_FAULT, Service
 from code_commit.models.retry import HINTS
 from code_commit.plugin_api.conversation import Completion, Finish, Message, ProviderError, Text, Usage
-from code_commit.plugin_api.errors import CodeCommitError, Interrupted, NotReady, ProviderFailed
-from code_commit.plugin_api.host import Plugin
+from code_commit.plugin_api.errors import CodeCommitError, Interrupted, ProviderFailed
 from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, StopReading
-from code_commit.plugins.host import PluginHost, collect_objects
 from code_commit_workspace import checked_result, describe
 
 
@@ -57,27 +53,7 @@ def count_tokens(call: ModelCall, *, service: Service) -> int | None:
         return None
 
 
-HOOK = "code_commit_model_layers"
-Layer = Callable[..., Completion]
-"""Takes a call and `next`; `functools.partial` composes layers without extra frames."""
-
-
-def collect_layers(plugin_host: PluginHost, given: Mapping[str, Callable[[Plugin], Any]]) -> tuple[Layer, ...]:
-    """Return the layers of all plugins, sorted by the name of the plugin, the outermost first.
-
-    Raises:
-        NotReady: a plugin that offers layers is broken. A layer may be a policy, so no call skips it.
-    """
-    found = list(collect_objects(plugin_host, HOOK, given))
-    if broken := next((each for each in plugin_host.failures if each.stage == HOOK), None):
-        raise NotReady(
-            f"the plugin {broken.plugin} of {broken.distribution} has model layers and is broken: {broken.error}",
-            hint=f"fix it or its settings, or run with --disable-plugin {broken.plugin}",
-        )
-    return tuple(partial(_run_layer, layer=layer, distribution=plugin.distribution) for plugin, layer in found)
-
-
-def _run_layer(call: ModelCall, *, next: NextLayer, layer: ModelLayer, distribution: str) -> Completion:  # noqa: A002
+def run_layer(call: ModelCall, *, next: NextLayer, layer: ModelLayer, distribution: str) -> Completion:  # noqa: A002
     """Run one layer. Its errors end the call and name its distribution."""
     from_next: list[BaseException] = []
 

@@ -18,7 +18,6 @@ from code_commit.log.run_log import RunLog
 from code_commit.models.budget import Budget
 from code_commit.models.call_log import CallLog
 from code_commit.models.chain import Models
-from code_commit.models.plugin_code import collect_layers
 from code_commit.models.resolution import Services
 from code_commit.plugin_api.definitions import WorkflowDefinition
 from code_commit.plugin_api.errors import NotReady, UsageError
@@ -27,7 +26,7 @@ from code_commit.plugin_api.project_files import PROTECTED
 from code_commit.plugins.host import PATH_RULES, PYDANTIC, PluginHost, collect_objects, import_target
 from code_commit.plugins.registry import Registry
 from code_commit.run.project_run import ProjectRun
-from code_commit_workspace import PathRule, Redactor, SandboxSettings, Workspace, disable_ptrace
+from code_commit_workspace import Redactor, SandboxSettings, Workspace, disable_ptrace
 
 _SINKS = "code_commit_log_sinks"
 _Secret = Callable[[str], str | None]
@@ -124,11 +123,11 @@ def assemble_run(
         "secret": partial(plugin_secret, registry, keys.secret),
     }
     has_sinks = _add_sinks(log, plugin_host, given)
-    rules = _path_rules(plugin_host, given, fail_closed=workflow.writes)
+    rules = _collect_guards(plugin_host, PATH_RULES, given, fail_closed=workflow.writes)
     models = Models(
         services,
         CallLog(log, numbered=workflow.numbered),
-        collect_layers(plugin_host, given),
+        _collect_guards(plugin_host, "code_commit_model_layers", given),
         None if settings.max_cost is None else Budget(float(settings.max_cost)),
         watched=plan.shows == {"progress"} and bool(sys.stderr and sys.stderr.isatty()),
     )
@@ -178,20 +177,21 @@ def settings_model(plugin_host: PluginHost, plugin: Plugin) -> type[Any] | None:
     return None
 
 
-def _path_rules(
-    plugin_host: PluginHost, given: Mapping[str, Callable[[Plugin], Any]], *, fail_closed: bool
-) -> list[tuple[str, PathRule]]:
-    """Collect the path rules of plugins, each with its distribution.
+def _collect_guards(
+    plugin_host: PluginHost, hook: str, given: Mapping[str, Callable[[Plugin], Any]], *, fail_closed: bool = True
+) -> list[tuple[str, Any]]:
+    """Collect what guards a run, each with its distribution: path rules, or model layers, which may be a policy.
 
     Raises:
-        NotReady: a plugin that guards paths is broken, and the workflow writes.
+        NotReady: a plugin that offers them is broken.
     """
-    rules = list(collect_objects(plugin_host, PATH_RULES, given))
-    broken = [each for each in plugin_host.failures if each.guards_paths or each.stage == PATH_RULES]
-    if broken and fail_closed:
-        first = broken[0]
-        raise NotReady(
-            f"{first.distribution} has path rules and is broken ({first.stage}): {first.error}",
-            hint=f"fix it or its settings, or run with --disable-plugin {first.plugin}",
-        )
-    return [(plugin.distribution, rule) for plugin, rule in rules]
+    found = [(plugin.distribution, guard) for plugin, guard in collect_objects(plugin_host, hook, given)]
+    for broken in plugin_host.failures if fail_closed else ():
+        if broken.stage == hook or (broken.guards_paths and hook == PATH_RULES):
+            what = hook.removeprefix("code_commit_").replace("_", " ")
+            raise NotReady(
+                f"the plugin {broken.plugin} of {broken.distribution} has {what} and is broken ({broken.stage}): "
+                f"{broken.error}",
+                hint=f"fix it or its settings, or run with --disable-plugin {broken.plugin}",
+            )
+    return found

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from contextvars import copy_context
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -78,7 +78,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
                 state.result = checked_result(value, Result, outcome=Outcome, summary=str, data=Mapping, hint=str)
                 state.may_undo = state.reached and run.changes.has_any and not plan.workflow.interactive
     registry.plugin_host.traces += [*workspace.rule_traces, *log.sink_traces]
-    return replace(state.ending(), late_failures=state.late_failures, cost=describe_cost(log.document.fields))
+    return state.ending()
 
 
 @dataclass(slots=True)
@@ -128,7 +128,8 @@ class _RunState:
         exit_code, summary, _ = self._describe()
         trace = "".join(traceback.format_exception(self.error)) if self.error else ""
         summary, hint, trace = map(self.log.redactor.text, (summary, self._hint(), trace))
-        return RunEnding(self.log.folder, exit_code, summary, hint, trace, self.notes)
+        cost = describe_cost(self.log.document.fields)
+        return RunEnding(self.log.folder, exit_code, summary, hint, trace, self.notes, cost, self.late_failures)
 
     def _describe(self) -> tuple[ExitCode, str, str]:
         match self.error:

@@ -91,41 +91,35 @@ class HttpConnection:
             verify=ssl_context, trust_env=False, proxy=proxy, limits=limits, socket_options=_KEEPALIVE
         )
         self._sockets: list[socket.socket] = []
-        self._lock = threading.Lock()
-        self._in_use = False
+        self._in_use = threading.Lock()
         self._aborted = threading.Event()
 
     def post(self, request: httpx.Request, endpoint: Endpoint, queue: ResultQueue) -> None:
         """Send and read; put the reply or the exception into `queue`."""
         timeout = httpx.Timeout(endpoint.read_timeout, connect=CONNECT_SECONDS, write=WRITE_SECONDS)
         request.extensions = {"timeout": timeout.as_dict(), "trace": self._traced}
-        with self._lock:
+        result: HttpReply | bytes | Exception
+        with self._in_use:
             if self._aborted.is_set():
                 return
-            self._in_use = True
-        result: HttpReply | bytes | Exception
-        try:
-            with closing(self._transport.handle_request(request)) as response:
-                result = self._read(response, endpoint.size_cap, queue, streams=STREAMS in request.headers["accept"])
-        except Exception as error:  # noqa: BLE001 - passed to the waiting thread
-            result = error
-        with self._lock:
-            self._in_use = False
-            aborted = self._aborted.is_set()
-        if aborted:
+            try:
+                with closing(self._transport.handle_request(request)) as response:
+                    streams = STREAMS in request.headers["accept"]
+                    result = self._read(response, endpoint.size_cap, queue, streams=streams)
+            except Exception as error:  # noqa: BLE001 - passed to the waiting thread
+                result = error
+        if self._aborted.is_set():
             self._transport.close()
         queue.put(result)
 
     def abort(self) -> None:
         """Close the connection; a running `post` ends with an error."""
-        with self._lock:
-            self._aborted.set()
-            in_use, sockets = self._in_use, tuple(self._sockets)
-        for held in sockets:
+        self._aborted.set()
+        for held in self._sockets:
             with suppress(OSError):
                 # Shut down the socket below TLS: this wakes a reading thread, and `close` does not.
                 socket.socket.shutdown(held, socket.SHUT_RDWR)
-        if not in_use:
+        if not self._in_use.locked():  # else `post` closes it
             self._transport.close()
 
     def _read(self, response: httpx.Response, cap: int, queue: ResultQueue, *, streams: bool) -> HttpReply | bytes:
@@ -160,9 +154,7 @@ class HttpConnection:
         get_extra_info = getattr(info.get("return_value"), "get_extra_info", None)
         if not event.endswith(".complete") or get_extra_info is None:
             return
-        with self._lock:
-            self._sockets = [held for held in self._sockets if held.fileno() >= 0]
-            self._sockets.append(get_extra_info("socket"))
+        self._sockets = [*(held for held in self._sockets if held.fileno() >= 0), get_extra_info("socket")]
 
 
 def _pieces(response: httpx.Response, cap: int, *, streams: bool) -> Iterator[bytes]:
