@@ -71,13 +71,8 @@ class EventFile:
         self._file = LineFile(folder, EVENTS)
         self.close = self._file.close
         self._seq = 0
-        self._logger = structlog.wrap_logger(
-            self,
-            processors=[self._redact, structlog.processors.EventRenamer("kind"), self._render],
-            wrapper_class=structlog.BoundLogger,
-            context_class=dict,
-            run=run,
-        ).bind()
+        renamer = structlog.processors.EventRenamer("kind")
+        self._logger = structlog.BoundLogger(self, [self._redact, renamer, self._render], {"run": run})
 
     def record(self, kind: str, data: Mapping[str, Any], *, span: int, parent: int | None) -> Record:
         """Append an event and return its record. An error of the file is stored in `failure`; the run continues.

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 
 from code_commit.plugin_api.conversation import (
     Completion,
@@ -76,11 +75,8 @@ class Budget:
         return replace(completion, cost=cost if known is None else known)
 
     def _reserve(self, call: ModelCall, count: Count, *, hour: bool) -> float:
-        """Reserve the highest cost of a request. A prompt has at most as many tokens as bytes: if that is too much,
-        find a closer bound.
-        """
-        for bound_of in (_bytes, partial(_closer_bound, count=count)):
-            tokens = bound_of(call)
+        """Reserve the highest cost of a request."""
+        for tokens in _most_tokens(call, count):
             bound = _cost(call.model, call.request, tokens, hour=hour)
             with self._lock:
                 if self._spent + self._reserved + bound <= self._limit:
@@ -94,14 +90,15 @@ class Budget:
         )
 
 
-def _bytes(call: ModelCall) -> int:
-    return len(_text(call.request).encode("utf-8", "replace"))
+def _most_tokens(call: ModelCall, count: Count) -> Iterator[int]:
+    """Yield bounds of the tokens of a prompt: its bytes, then a closer one, which takes time.
 
-
-def _closer_bound(call: ModelCall, *, count: Count) -> int:
-    """Return the tokens that the service counts, with what services may add; or a bound by their kind."""
+    That is the count of the service with what it may add, or a bound by the kinds of characters.
+    """
+    text = _text(call.request)
+    yield len(text.encode("utf-8", "replace"))
     counted = count(call) if count else None
-    return most_tokens(_text(call.request)) if counted is None else counted + counted // 50 + 20
+    yield most_tokens(text) if counted is None else counted + counted // 50 + 20
 
 
 def _cost(model: str, request: Request, tokens: int, *, hour: bool) -> float:

@@ -37,10 +37,10 @@ class ReceivedReply:
         self._begin()
 
     def _begin(self) -> None:
-        keep_events, keep_text = (
-            partial(self._log.append_clean, name) for name in (self.files.raw, self.files.response)
+        append, files = self._log.append_clean, self.files
+        self.kept = KeptStream(
+            self._log.redactor, partial(append, files.raw), partial(append, files.response), self._show
         )
-        self.kept = KeptStream(self._log.redactor, keep_events, keep_text, self._show)
         self._text: list[str] = []  # for an early end
         self._decides = self._watch() if self._watch else None
         self._began, self._reported, self._tokens, self._characters = 0.0, 0.0, 0, 0

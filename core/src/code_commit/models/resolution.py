@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from code_commit.config.keys import KeyStore, address_of
-from code_commit.config.loading import ModelChoice
+from code_commit.config.loading import EXAMPLE, ModelChoice, unresolved
 from code_commit.imports import import_object
 from code_commit.models.http import Endpoint, HttpProvider
 from code_commit.plugin_api.definitions import ProviderDefinition
@@ -60,8 +60,7 @@ def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelCho
     """
 
     def has_config(provider: str, config: str) -> bool:
-        configs = settings.providers.get(provider)
-        return isinstance(configs, Mapping) and config in configs
+        return unresolved(f"{provider}.{config}", settings.providers) is None
 
     choice = settings.choose(role)
     try:
@@ -73,8 +72,6 @@ def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelCho
             return choice, registry.model(choice.name, has_config)
         if "[providers]" not in choice.reason:
             raise
-        from code_commit.config.loading import EXAMPLE
-
         raise NotReady(f"{error.message} ({choice.reason})", hint=f"for example:\n{EXAMPLE}") from error
 
 
