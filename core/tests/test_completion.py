@@ -79,10 +79,10 @@ def completed(project, text, *words):
 CASES = [
     (["code-commit", "plu"], ["plugins"]),
     (["code-commit", "--sandb"], ["--sandbox"]),
+    (["code-commit", "--model", "odd-"], ["odd-1"]),
     (["code-commit", "--quiet", "--on-f"], ["--on-failure"]),
     (["code-commit", "--on-failure", ""], ["keep", "restore"]),
     (["code-commit", "--sandbox", "r"], ["require"]),
-    (["code-commit", "--model", "odd-"], ["odd-1"]),
     (["code-commit", "--model", "replay/"], ["replay/2026-01-01-00-00-00-x", "replay/latest"]),
     (["code-commit", "--model", "replay/l"], ["replay/latest"]),
     (["code-commit", "--disable-plugin", "od"], ["odd"]),

@@ -303,6 +303,15 @@ def test_comments_and_other_groups_are_no_plugins(tmp_path):
     assert discover([str(tmp_path)]) == (PluginSource("one", "code-commit-one", "1.0", "code_commit", "pkg.mod:obj"),)
 
 
+def test_an_egg_info_folder_gives_name_and_version(tmp_path):
+    """As setuptools leaves it for an editable installation."""
+    install_plugin(tmp_path, "one", "")
+    folder = (tmp_path / "code_commit_one-1.0.dist-info").rename(tmp_path / "code_commit_one.egg-info")
+    (folder / "METADATA").rename(folder / "PKG-INFO")
+    [found] = discover([str(tmp_path)])
+    assert (found.distribution, found.version) == ("code-commit-one", "1.0")
+
+
 def test_a_flag_of_a_plugin_that_fails_names_the_plugin_and_its_error(project, tmp_path):
     plugins = install_plugin(tmp_path / "plugins", "wrong", "import nothing_here")
     finished = project.command("--wrong", plugins=[plugins])
@@ -337,9 +346,12 @@ def test_a_flag_of_a_malformed_workflow_names_its_fault(project, tmp_path):
     ],
 )
 def test_a_model_of_a_provider_that_fails_names_the_plugin(project, tmp_path, code, model):
-    finished = project.command("--model", model, plugins=[install_plugin(tmp_path / "plugins", "acme", code)])
+    plugins = install_plugin(tmp_path / "plugins", "acme", code)
+    install_plugin(plugins, "gemini", "import nothing_here")  # its models are known: these are none of them
+    finished = project.command("--model", model, plugins=[plugins])
     assert finished.exit_code == 2
     assert "the plugin acme of code-commit-acme 1.0 failed" in finished.stderr
+    assert "the plugin gemini" not in finished.stderr
 
 
 def test_a_plugin_name_that_two_claim_is_named_when_a_model_of_it_is_asked_for(project, tmp_path):

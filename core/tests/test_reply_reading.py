@@ -110,6 +110,10 @@ def test_arguments_are_an_object_or_malformed(written, arguments):
     raw.encode()  # it goes back to the service
 
 
+def test_arguments_that_came_as_an_object_keep_their_letters():
+    assert read_arguments({"a": "é"}) == ({"a": "é"}, '{"a": "é"}')
+
+
 @given(st.text())
 def test_malformed_arguments_keep_what_was_written(written):
     arguments, raw = read_arguments(written)

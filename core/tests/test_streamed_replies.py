@@ -98,6 +98,8 @@ def ask(run):
     if run.options.show:
         with run.show_replies():
             text = run.model().complete(request, label="ask").text
+        if Streamer.script:
+            run.model().complete(request, label="unseen")
     else:
         text = run.model().complete(request, label="ask").text
     return Result(Outcome.REACHED, "done", {"text": text})
@@ -269,7 +271,7 @@ def test_the_words_of_a_reply_are_printed_as_they_come(hanging, project, plugins
 
 def test_a_printed_reply_ends_its_line_and_shows_no_key(ask, environ, project):
     project.write({"agent-config/openai-key.txt": KEY})
-    finished = ask(["Hel", "lo"], arguments=("--quiet", "--show"))
+    finished = ask(["Hel", "lo"], ["what comes after the block"], arguments=("--quiet", "--show"))
     assert (finished.exit_code, finished.stdout) == (0, "Hello\n"), finished.stderr
     finished = ask([f"Hello {KEY[:10]}", f"{KEY[10:]} bye"], arguments=("--quiet", "--show"))
     assert (finished.exit_code, finished.stdout) == (5, "Hello ***7Q bye\n")
