@@ -295,9 +295,13 @@ class Slow:
         open("agent-config/closing", "w").close()
         time.sleep(60)
 
+class Next(Slow):
+    def close(self):
+        open("agent-config/next-closed", "w").close()
+
 @hookimpl
 def code_commit_log_sinks():
-    return [Slow()]
+    return [Slow(), Next()]
 """
 
 
@@ -312,3 +316,4 @@ def test_ctrl_c_while_a_sink_closes_adds_no_second_ending(project, plugins):
     finished = Finished(process.returncode, stdout.decode(), stderr.decode())
     assert [event["data"]["outcome"] for event in finished.events if event["kind"] == "run.finished"] == ["reached"]
     assert finished.exit_code == 0
+    assert (project.root / "agent-config/next-closed").exists()

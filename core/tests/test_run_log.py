@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from code_commit.log.run_log import RunLog
-from code_commit.plugin_api import read_records
+from code_commit.plugin_api import is_running, read_records
 from code_commit.plugin_api.errors import ExitCode, Interrupted
 from code_commit.plugin_api.event import (
     CallFinished,
@@ -79,6 +79,13 @@ JSON = st.recursive(
 
 def test_a_mapping_is_json():
     assert to_json({"a": MappingProxyType({"b": Path("c")})}) == {"a": {"b": "c"}}
+
+
+def test_a_run_is_running_until_its_log_is_finished(tmp_path, open_log):
+    log = open_log(tmp_path)
+    assert is_running(log.folder)
+    log.finish(ExitCode.REACHED, "over")
+    assert not is_running(log.folder)
 
 
 class TestEvents:
