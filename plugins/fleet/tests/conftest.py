@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from code_commit_testing import Project, Reply, ScriptedServer
+from code_commit_testing.warm_python import warm_python
 
 IDENTITY = {
     f"GIT_{who}_{what}": "test@example.invalid" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
@@ -145,6 +146,8 @@ def make_certificates(folder: Path) -> Path:
 class Fleet:
     """A folder with repositories and a fleet file. `server` answers every model."""
 
+    python = sys.executable
+
     def __init__(self, folder: Path, server: ScriptedServer):
         self.home = Project.create(
             folder, rollup=None, query=None, build="grep -q new a.txt || { echo 'error: no new'; exit 1; }\n"
@@ -207,10 +210,13 @@ class Fleet:
         return self.folder / "tmp"
 
     def command(self, *arguments: str, timeout: float = 120, cold: bool = False, **more: str):
-        """Run `code-commit fleet …`."""
-        return self.home.command(
-            "fleet", *arguments, environ=self.environment(**more), cwd=self.folder, timeout=timeout, cold=cold
-        )
+        """Run `code-commit fleet …`. Its units start as it does: warm, or cold."""
+        with pytest.MonkeyPatch.context() as patch:
+            if not cold:
+                patch.setattr(sys, "executable", self.python)
+            return self.home.command(
+                "fleet", *arguments, environ=self.environment(**more), cwd=self.folder, timeout=timeout, cold=cold
+            )
 
     def processes(self) -> list[int]:
         """The processes of this fleet that run, by the folder in their environment."""
@@ -236,4 +242,6 @@ class Fleet:
 @pytest.fixture
 def fleet(tmp_path):
     with ScriptedServer() as server:
-        yield Fleet(tmp_path, server)
+        made = Fleet(tmp_path, server)
+        with warm_python(tmp_path, made.home.environment()) as made.python:
+            yield made

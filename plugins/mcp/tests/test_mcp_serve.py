@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from mcp import Client, StdioServerParameters
 from mcp_types import TextContent
 
 from code_commit_testing import Project, Reply, ScriptedServer, install_plugin
+from code_commit_testing.warm_python import warm_python
 
 LOOPBACK = "from code_commit_testing.loopback_provider import code_commit_providers\n"
 GREEN = "^^^greeting.txt\nhello\n^^^end\n"
@@ -23,8 +23,8 @@ GREEN = "^^^greeting.txt\nhello\n^^^end\n"
 class Served:
     """A project with a scripted model, and a server for it."""
 
-    def __init__(self, project: Project, model: ScriptedServer, plugins: Path) -> None:
-        self.project, self.model, self._plugins = project, model, plugins
+    def __init__(self, project: Project, model: ScriptedServer, plugins: Path, python: str) -> None:
+        self.project, self.model, self._plugins, self._python = project, model, plugins, python
 
     def __call__(self, use: Callable[[Client], Awaitable[Any]]) -> Any:
         """Connect a client, and return what `use` returns."""
@@ -35,7 +35,7 @@ class Served:
             "PYTHONPATH": str(self._plugins),
         }
         command = StdioServerParameters(
-            command=sys.executable,
+            command=self._python,
             args=["-m", "code_commit", "mcp", "serve"],
             env={**os.environ, **environ},
             cwd=self.project.root,
@@ -65,8 +65,9 @@ class Served:
 @pytest.fixture
 def served(tmp_path):
     project = Project.create(tmp_path, build="test -f greeting.txt\n")
-    with ScriptedServer() as model:
-        yield Served(project, model, install_plugin(tmp_path / "plugins", "loopback", LOOPBACK))
+    plugins = install_plugin(tmp_path / "plugins", "loopback", LOOPBACK)
+    with ScriptedServer() as model, warm_python(tmp_path, project.environment()) as python:
+        yield Served(project, model, plugins, python)
 
 
 def test_each_workflow_is_a_tool(served) -> None:

@@ -132,7 +132,8 @@ def become(command: list[str], folder: str, environ: dict[str, str], streams: Se
     folders = [*dict.fromkeys(map(os.path.abspath, filter(None, environ.get("PYTHONPATH", "").split(os.pathsep))))]
     if not all(map(_has_only_new_modules, folders)):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        os.execv(command[0], command)  # noqa: S606 - no shell wanted
+        os.execv(sys.executable, [sys.executable, *command[1:]])  # noqa: S606 - no shell wanted
+    sys.executable = command[0]
     sys.path[:0] = folders
     importlib.invalidate_caches()
     sys.orig_argv[:] = command

@@ -27,13 +27,19 @@ _started: list[WarmServer] = []
 
 def fastest_start(environ: Mapping[str, str]) -> Callable[..., subprocess.Popen[bytes]]:
     """Return the fastest constructor of a `Popen` whose process acts like a new interpreter with `environ`."""
+    server = shared_server(environ)
+    return partial(_WarmProcess, server) if server else subprocess.Popen
+
+
+def shared_server(environ: Mapping[str, str]) -> WarmServer | None:
+    """Return the server of this test process, if its forks can act like a new interpreter with `environ`."""
     at_start = {name: text for name, text in environ.items() if name.startswith(_AT_START) and name != "PYTHONPATH"}
     if not hasattr(os, "pidfd_open") or any(name.startswith("COVERAGE_") for name in at_start):
-        return subprocess.Popen
+        return None
     with _lock:
         if not _started:
             _started.append(WarmServer(at_start))
-    return partial(_WarmProcess, _started[0]) if _started[0].environ == at_start else subprocess.Popen
+    return _started[0] if _started[0].environ == at_start else None
 
 
 class WarmServer:
