@@ -63,7 +63,7 @@ def test_a_reply_is_stopped_at_a_live_key(project):
 
 
 def test_by_default_replies_are_read_to_their_end(project):
-    finished = run(project, Reply(WRONG + LONG), Reply(GOOD), early=False)
+    finished = run(project, Reply(WRONG + LONG, stream=Stream(piece=10_000)), Reply(GOOD), early=False)
     assert finished.exit_code == 0, finished.stderr
     assert first_call(finished)["finish"] == "stop"
     assert (project.run_folder / RESPONSE).read_text() == WRONG + LONG
