@@ -9,7 +9,7 @@ import queue
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,7 +28,7 @@ from code_commit.models.http.connection import (
     trust,
 )
 from code_commit.models.http.streaming import EventParser
-from code_commit.plugin_api.conversation import Completion, Json, ProviderError
+from code_commit.plugin_api.conversation import Completion, ProviderError
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import CodeCommitError, NotReady
 from code_commit.plugin_api.provider import HttpCall, ModelCall, StopReading, StreamDecoder, StreamEvent, Wire
@@ -41,7 +41,7 @@ _ASKING_SECONDS = 30.0  # for what is no call of a model
 _CLOSING_SECONDS = 0.5  # for a service to close a stream whose own end has come
 _MOST_PAGES = 20  # of a list of models, of up to 1,000 each
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-_PIECE = 1 << 20  # bytes of a request, sent together
+_PIECE = 1 << 20  # characters or bytes of a request, sent together
 _HEADERS = {
     "accept": "application/json",
     "accept-encoding": "gzip",
@@ -266,10 +266,11 @@ class HttpProvider:
         headers = {name.lower(): value for name, value in call.headers.items()}
         if self._key_header in headers:
             raise ValueError(f"provider {self._name}: only the host sets the key header")
-        body = _encoded(call.body) if call.method == "POST" else b""
-        headers |= self._headers | (_STREAM_HEADERS if streams else {}) | {"content-length": str(len(body))}
-        pieces = (body[start : start + _PIECE] for start in range(0, len(body), _PIECE))
-        return httpx.Request(call.method, str(self._address).rstrip("/") + call.path, headers=headers, content=pieces)
+        texts = tuple(_JSON.iterencode(call.body)) if call.method == "POST" else ()
+        length = sum(map(len, _encoded(texts)))
+        headers |= self._headers | (_STREAM_HEADERS if streams else {}) | {"content-length": str(length)}
+        url = str(self._address).rstrip("/") + call.path
+        return httpx.Request(call.method, url, headers=headers, content=_encoded(texts))
 
     def _decoded(self, result: Any, decode: Callable[..., Any]) -> Any:
         reply = result if isinstance(result, HttpReply) else None
@@ -325,15 +326,19 @@ def _closed() -> ProviderError:
     return ProviderError("the call was aborted", kind="rejected")
 
 
-def _encoded(document: Json) -> bytes:
-    """Return `document` as JSON in UTF-8.
+def _encoded(texts: Iterable[str]) -> Iterator[bytes]:
+    """Yield `texts` in UTF-8, in pieces because a prompt may be large.
 
     A lone surrogate becomes `?`: a model may have written it in an earlier turn, and services refuse it.
-
-    Raises:
-        ValueError: a number is not finite.
     """
-    return b"".join(text.encode("utf-8", "replace") for text in _JSON.iterencode(document))
+    held = bytearray()
+    for text in texts:
+        for start in range(0, len(text), _PIECE):
+            held += text[start : start + _PIECE].encode("utf-8", "replace")
+            if len(held) >= _PIECE:
+                yield bytes(held)
+                held.clear()
+    yield bytes(held)
 
 
 def _silence_libraries() -> None:
