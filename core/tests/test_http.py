@@ -322,6 +322,24 @@ def test_a_call_that_was_given_up_leaves_no_thread(server, provider):
             assert not thread.is_alive()
 
 
+def test_a_call_that_was_given_up_while_it_connects_is_not_sent(server, provider, monkeypatch):
+    server.script(answering("too late"))
+    connect, slow = socket.create_connection, threading.Event()
+
+    def connect_slowly(*arguments, **more):
+        slow.wait(30)
+        return connect(*arguments, **more)
+
+    monkeypatch.setattr(socket, "create_connection", connect_slowly)
+    assert "time limit" in str(failure_of(provider, seconds=0.1))
+    slow.set()
+    for thread in threading.enumerate():
+        if thread.name == "code-commit plain":
+            thread.join(20)
+            assert not thread.is_alive()
+    assert server.requests == []
+
+
 def test_silence_ends_at_the_read_timeout(server):
     server.script(Reply(fault="hang"))
     provider = provider_at(server.address, read_timeout=0.1)

@@ -54,9 +54,9 @@ class Sinks:
                 continue
             outlet.closed = True
             if outlet.pending:
-                self._report(_failure(outlet, "receive", "was still busy with an earlier record at the end of the run"))
+                self._fail(outlet, "receive", "was still busy with an earlier record at the end of the run")
             elif error := self._call(outlet, "close", seconds=_CLOSE_SECONDS):
-                self._report(_failure(outlet, "close", error))
+                self._fail(outlet, "close", error)
 
     def _drain(self, outlet: _Outlet, timeout: float) -> None:
         # Check `pending` again after releasing `busy`: no other thread delivers a record queued in between.
@@ -72,7 +72,7 @@ class Sinks:
             finally:
                 outlet.busy.release()
             if error:
-                self._report(_failure(outlet, "receive", error))
+                self._fail(outlet, "receive", error)
                 self._call(outlet, "close", seconds=_CLOSE_SECONDS)
 
     def _call(self, outlet: _Outlet, method: str, *arguments: Record, seconds: float) -> str:
@@ -85,6 +85,9 @@ class Sinks:
         except TimeoutError as error:
             outlet.hangs = True
             return str(error)
+
+    def _fail(self, outlet: _Outlet, stage: str, error: str) -> None:
+        self._report(PluginFailed(outlet.plugin, outlet.distribution, f"log sink: {stage}", error))
 
     def _run_safely(self, sink: LogSink, method: str, *arguments: Record) -> str:
         self._delivering.now = True
@@ -120,7 +123,3 @@ class _Outlet:
     busy: threading.Lock = field(default_factory=threading.Lock)
     closed: bool = False
     hangs: bool = False  # in a call that was reported
-
-
-def _failure(outlet: _Outlet, stage: str, error: str) -> PluginFailed:
-    return PluginFailed(outlet.plugin, outlet.distribution, f"log sink: {stage}", error)

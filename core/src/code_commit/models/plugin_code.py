@@ -1,4 +1,4 @@
-"""Call providers and layers of plugins. Check their results; name their distribution in errors."""
+"""Call providers and layers of plugins: check their results, and name their distribution in errors."""
 
 from __future__ import annotations
 

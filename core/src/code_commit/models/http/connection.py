@@ -155,6 +155,8 @@ class HttpConnection:
         if not event.endswith(".complete") or get_extra_info is None:
             return
         self._sockets = [*(held for held in self._sockets if held.fileno() >= 0), get_extra_info("socket")]
+        if self._aborted.is_set():  # while it was connecting
+            self.abort()
 
 
 def _pieces(response: httpx.Response, cap: int, *, streams: bool) -> Iterator[bytes]:

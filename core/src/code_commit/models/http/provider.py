@@ -115,6 +115,7 @@ class HttpProvider:
         return completion
 
     def _forms(self, call: ModelCall) -> Iterator[tuple[int, HttpCall]]:
+        """Yield the forms in which to ask, from the one that the service is known to accept."""
         if call.stream and self._form != _WHOLE:
             streamed = checked_result(self._wire.encode_stream(call.request), HttpCall)
             if self._form == _STREAM:
@@ -125,7 +126,7 @@ class HttpProvider:
         yield _WHOLE, self._wire.encode(call.request)
 
     def _remember(self, form: int, call: ModelCall) -> None:
-        """Keep to the form that the service took. It refused the earlier ones."""
+        """Remember the form that the service accepted: it refused the earlier ones."""
         if call.stream and form > self._form:
             self._form = form
             call.warn(f"{self._name} refused {_REFUSED[form]}")
@@ -189,7 +190,7 @@ class HttpProvider:
         yield from parser.feed(b"\n" * head.lines)
 
     def _finished(self, decoder: StreamDecoder, post: _Post, call: ModelCall) -> Completion:
-        """Return the completion. If the connection broke off, it counts where the service had ended the reply."""
+        """Return the completion. A broken connection is no error if the service had ended its reply."""
         broken = post.result if isinstance(post.result, Exception) and not _has_ended(decoder) else None
         try:
             completion: Completion = decoder.finish()
